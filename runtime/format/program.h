@@ -1,0 +1,102 @@
+// runtime/format/program.h - a decoded program as plain structs. Nothing to the right of this layer sees FlatBuffers.
+// Owns     nothing: every pointer leads into the block that decode_program() was given, or into the program's own bytes.
+// Threads  immutable once decoded.
+#pragma once
+#include "runtime/base/span.h"
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+/// A dimension as stored: n >= 0 is itself, n < 0 the result of dim_exprs[-1 - n].
+using Dim = int64_t;
+
+enum class DimOp : uint8_t { kSymbol = 0, kAdd = 1, kSub = 2, kMul = 3, kFloorDiv = 4, kCeilDiv = 5, kMin = 6, kMax = 7 };
+struct DimExpr {
+  DimOp op;
+  Dim a, b;
+};
+struct SymbolDef {
+  const char* name;
+  int64_t low;
+  int64_t high;  // 0: unbounded
+};
+
+enum class ValueKind : uint8_t { kActivation = 0, kConstant = 1, kInput = 2, kOutput = 3, kState = 4 };
+enum class AliasKind : uint8_t { kNone = 0, kView = 1, kInPlace = 2 };
+
+struct ValueDef {
+  const char* name;  // "" when it has none
+  DType dtype;
+  Packing packing;
+  ValueKind kind;
+  AliasKind alias;
+  uint8_t rank;
+  int32_t alias_of;
+  int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
+  Dim alias_offset;        // elements
+  Dim dims[kMaxRank];
+  Dim row_stride;          // 0: dense
+  uint32_t segment;        // constants: weight part
+  uint64_t segment_offset; // bytes
+  uint64_t constant_bytes; // constants: proved to lie inside the part
+  const void* inline_data; // or null
+};
+
+struct InstructionDef {
+  OpCode op;
+  uint8_t version;
+  const OpContract* contract;
+  const void* attributes;  // plain struct of the family
+  const int32_t* inputs;   // -1: absent
+  const int32_t* outputs;
+  uint16_t input_count, output_count;
+  uint32_t file_offset;    // of the instruction's table in the file, for errors
+  const uint32_t* sources;
+  uint32_t source_count;
+};
+
+struct SubprogramDef {
+  const char* name;
+  uint32_t first_instruction, instruction_count;  // into ProgramDef::instructions
+};
+struct PortDef {
+  const char* name;
+  const char* layout;
+  int32_t value;
+};
+struct StateDef {
+  const char* name;
+  int32_t value, init, input, output;
+};
+
+/// One step of the run order: the main program with every branch laid out in place. Lifetimes count in these steps.
+///   kRun   instruction `index`
+///   kIf    reads the condition of instruction `index`; goes on at the next step when true, at step `target` when false
+///   kJump  goes on at step `target` (the end of a then-branch)
+/// Targets lie ahead only, so a run ends.
+enum class StepKind : uint8_t { kRun = 0, kIf = 1, kJump = 2 };
+struct StepDef {
+  StepKind kind;
+  uint32_t index;
+  uint32_t target;
+};
+
+struct ProgramDef {
+  Span<const SymbolDef> symbols;
+  Span<const DimExpr> dim_exprs;
+  Span<const ValueDef> values;
+  Span<const InstructionDef> instructions;
+  Span<const SubprogramDef> subprograms;
+  Span<const StepDef> steps;
+  Span<const PortDef> inputs;
+  Span<const PortDef> outputs;
+  Span<const StateDef> states;
+  Span<const uint64_t> plan_offsets;  // by value, empty when the file carries no plan
+  uint64_t plan_bytes = 0;
+  uint64_t plan_lower_bound = 0;
+  uint32_t alignment = 64;            // of values in the activation region
+};
+
+constexpr uint64_t kNoOffset = ~uint64_t{0};
+
+}  // namespace ingot

@@ -1,0 +1,18 @@
+// runtime/op/normalize.h - y = (x - mean) / sqrt(variance + epsilon) * scale + bias. Operands: x, [scale], [bias] -> y.
+// layer, rms: over dimensions [axis, rank); scale and bias have those dims (rms has no mean). instance, group: x [N, ..., C], over
+// all but N and C, or over those and the channels of a group; scale and bias are [C]. Two passes; sums in 16 lanes and a fixed tree.
+#pragma once
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+enum class NormKind : uint8_t { kLayer = 0, kRms = 1, kInstance = 2, kGroup = 3 };
+struct NormalizeAttributes {
+  NormKind kind = NormKind::kLayer;
+  uint32_t axis = 0;
+  float epsilon = 1e-5f;
+  uint32_t groups = 1;
+};
+extern const OpContract kNormalizeContract;
+
+}  // namespace ingot

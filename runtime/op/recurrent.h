@@ -1,0 +1,31 @@
+// runtime/op/recurrent.h - LSTM, GRU and RNN over a whole sequence.
+// Operands  0 x [T,B,I] ([B,T,I] when batch_first); 1 w: panels16 over [D*G*P, I]; 2 r: panels16 over [D*G*P, H]; 3 [bias dense
+//           [D, N, G*P]]; 4 [h0 [D,B,H]]; 5 [c0 [D,B,H]] (lstm); 6 [sequence_lens i32 [B]]; 7 [peepholes dense [D, 3*P]] (lstm, i o f).
+//           D directions, H hidden, P = H rounded up to 16, G gates in ONNX's order (lstm i o f c, gru z r h, rnn one); each gate
+//           block is padded to P rows, the rest zero. N = 1: input and recurrent biases already summed; N = 2 for gru with
+//           linear_before_reset, whose recurrent bias stays apart.
+// Results   0 [y [T,D,B,H] ([B,T,D,H] when batch_first)]; 1 [h [D,B,H]]; 2 [c [D,B,H]].
+// Order     gate = chain of fma from the bias over x, then (a second chain from zero) over h; the two are added; then activations.
+// State     h and c are flushed: an absolute value below 2^-126 becomes zero, by an explicit compare.
+#pragma once
+#include "runtime/op/activation.h"
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+enum class RecurrentKind : uint8_t { kLstm = 0, kGru = 1, kRnn = 2 };
+enum class Direction : uint8_t { kForward = 0, kReverse = 1, kBidirectional = 2 };
+struct RecurrentAttributes {
+  RecurrentKind kind = RecurrentKind::kLstm;
+  Direction direction = Direction::kForward;
+  uint32_t hidden = 0;
+  float clip = 0;  // 0: none
+  bool linear_before_reset = false;
+  bool batch_first = false;
+  uint32_t activation_count = 0;     // 0: the defaults; else 3 (lstm f g h), 2 (gru f g) or 1 (rnn) per direction
+  ActivationSpec activations[6];
+};
+constexpr int recurrent_gates(RecurrentKind k) { return k == RecurrentKind::kLstm ? 4 : k == RecurrentKind::kGru ? 3 : 1; }
+extern const OpContract kRecurrentContract;
+
+}  // namespace ingot

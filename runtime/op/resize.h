@@ -1,0 +1,22 @@
+// runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent / input extent.
+// nearest takes any dimensions and types; linear and cubic f32, over the dimensions whose extent or scale changes.
+#pragma once
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+enum class ResizeMode : uint8_t { kNearest = 0, kLinear = 1, kCubic = 2 };
+enum class CoordinateMode : uint8_t { kHalfPixel = 0, kAsymmetric = 1, kAlignCorners = 2, kPytorchHalfPixel = 3, kHalfPixelSymmetric = 4 };
+enum class NearestMode : uint8_t { kRoundPreferFloor = 0, kRoundPreferCeil = 1, kFloor = 2, kCeil = 3 };
+struct ResizeAttributes {
+  ResizeMode mode = ResizeMode::kNearest;
+  CoordinateMode coordinate = CoordinateMode::kHalfPixel;
+  NearestMode nearest = NearestMode::kRoundPreferFloor;
+  float cubic_a = -0.75f;
+  bool exclude_outside = false;
+  uint32_t rank = 0;
+  float scales[kMaxRank] = {};
+};
+extern const OpContract kResizeContract;
+
+}  // namespace ingot

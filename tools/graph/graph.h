@@ -1,0 +1,98 @@
+// tools/graph/graph.h - the one graph that every importer makes and every pass rewrites. Semantics are those of ONNX opset 23
+// after normalisation (tools/graph/README.md lists every operator with its inputs and attributes): what ONNX once kept in
+// attributes and later in inputs is an attribute here when constant. Importers translate, they do not optimise.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/op/tensor.h"
+#include "tools/graph/dim.h"
+
+namespace ingot::graph {
+
+/// Dense row-major constant. Bytes may be shared with a mapped source file; they are never written in place.
+struct Constant {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> dims;
+  std::shared_ptr<const std::vector<uint8_t>> bytes;  // null for an empty tensor
+  int64_t elements() const;
+  template <class T> const T* as() const { return bytes ? reinterpret_cast<const T*>(bytes->data()) : nullptr; }
+};
+Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data);
+
+using ValueId = int32_t;  // index into Graph::values; -1: absent optional input
+constexpr ValueId kAbsent = -1;
+
+struct Value {
+  std::string name;
+  DType dtype = DType::kInvalid;   // kInvalid until inferred
+  bool shape_known = false;
+  Dims dims;
+  std::shared_ptr<const Constant> constant;  // set for initialisers and folded values
+  std::string layout;                        // "" or "NHWC" where a pass changed the order from the source's
+};
+
+struct Graph;
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+                               Constant, Dims, std::shared_ptr<Graph>>;
+
+struct Node {
+  std::string op;       // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
+  std::string name;     // of the source node
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;   // kAbsent where an optional output is not wanted
+  std::map<std::string, Attribute> attributes;
+  std::vector<uint32_t> sources;  // indices into Model::source_nodes
+  bool dead = false;              // removed by a pass; swept by Graph::compact()
+
+  int64_t integer(const std::string& key, int64_t otherwise) const;
+  double number(const std::string& key, double otherwise) const;
+  std::string text(const std::string& key, const std::string& otherwise) const;
+  std::vector<int64_t> integers(const std::string& key) const;  // empty when absent
+  bool has(const std::string& key) const { return attributes.count(key) != 0; }
+};
+
+/// A subgraph (branch of If) shares `values` with its owner through ids of the one table in Model.
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;        // topological order
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+
+struct SourceNode { std::string name, op, output; };
+
+struct SymbolBounds { int64_t low = 1, high = 0; };  // high 0: unbounded
+
+/// What an importer gives and the passes work on.
+struct Model {
+  std::string name;
+  std::vector<Value> values;      // of the main graph and every subgraph
+  Graph graph;
+  std::vector<SourceNode> source_nodes;
+  std::map<std::string, SymbolBounds> symbols;
+  std::map<std::string, std::string> metadata;
+  std::string source_format, source_producer;
+  std::vector<std::string> notes; // said aloud: "BatchNormalization was saved in training mode; cast in inference form"
+
+  ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);
+  ValueId add_constant(const std::string& name, Constant constant);
+  const Constant* constant(ValueId id) const { return id < 0 ? nullptr : values[size_t(id)].constant.get(); }
+};
+
+/// Everything that stands in the way of casting, not only the first: gathered, then reported whole with exit code 4.
+struct Unsupported { std::string op, attribute, node, output, why, hint; };
+
+/// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4 unsupported, 5 mismatch, 7 unavailable).
+struct CastError {
+  int exit_code = 2;
+  std::string message;                   // where: what is wrong, expected and found; what to do
+  std::vector<Unsupported> unsupported;
+};
+[[noreturn]] void throw_cast_error(int exit_code, const std::string& message);
+
+}  // namespace ingot::graph
