@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Makes the convolutional networks of the tests and benchmarks with random weights, from `onnx` and `numpy` alone.
+
+  make_zoo.py OUTDIR [name ...] [--golden]
+
+Names: mobilenetv2_224 mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 yolov8n_640.
+The graphs have the operators and the spelling that exporters emit (SiLU as Sigmoid and Mul, hard-swish, squeeze-and-excite,
+split and concat of C2f, the distribution head of YOLOv8); MobileNetV2 keeps its BatchNormalization nodes. Weights are seeded,
+so every machine makes the same bytes. With --golden, OUTDIR/NAME.npz gets an input and onnxruntime's outputs
+(arrays in:NAME, out:NAME and meta with opt_spread), for `ingot check`.
+"""
+import argparse
+import json
+import os
+import zlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Net:
+    """Builds one graph; every method adds nodes and returns the name of its result."""
+
+    def __init__(self, name, size, channels=3):
+        self.name = name
+        self.rng = np.random.default_rng(zlib.crc32(name.encode()))
+        self.nodes, self.weights, self.count = [], [], 0
+        self.channels = {"input": channels}
+        self.input = helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, channels, size, size])
+
+    def const(self, array, hint="c"):
+        self.count += 1
+        name = f"{hint}_{self.count}"
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def op(self, kind, inputs, outputs=1, channels=None, **attributes):
+        self.count += 1
+        names = [f"{kind.lower()}_{self.count}" + (f"_{i}" if outputs > 1 else "") for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, names, name=f"/{kind}_{self.count}", **attributes))
+        for n in names:
+            self.channels[n] = channels if channels is not None else self.channels.get(inputs[0])
+        return names[0] if outputs == 1 else names
+
+    def conv(self, x, out, k=1, stride=1, groups=1, gain=1.4, bias=True, norm=False, pad=None):
+        c = self.channels[x]
+        fan = c // groups * k * k
+        w = self.rng.standard_normal((out, c // groups, k, k)).astype(np.float32) * np.float32(gain / np.sqrt(fan))
+        inputs = [x, self.const(w, "w")]
+        if bias and not norm:
+            inputs.append(self.const((self.rng.standard_normal(out) * 0.1).astype(np.float32), "b"))
+        pad = k // 2 if pad is None else pad
+        y = self.op("Conv", inputs, channels=out, kernel_shape=[k, k], strides=[stride, stride], pads=[pad] * 4, group=groups,
+                    dilations=[1, 1])
+        if norm:
+            draw = lambda low, high: self.const(self.rng.uniform(low, high, out).astype(np.float32), "bn")
+            y = self.op("BatchNormalization", [y, draw(.8, 1.2), draw(-.1, .1), draw(-.1, .1), draw(.8, 1.2)], epsilon=1e-5)
+        return y
+
+    def act(self, x, kind):
+        if kind == "relu":
+            return self.op("Relu", [x])
+        if kind == "relu6":
+            return self.op("Clip", [x, self.const(np.float32(0)), self.const(np.float32(6))])
+        if kind == "silu":
+            return self.op("Mul", [x, self.op("Sigmoid", [x])])
+        if kind == "hswish":
+            return self.op("HardSwish", [x])
+        assert kind is None
+        return x
+
+    def add(self, a, b):
+        return self.op("Add", [a, b])
+
+    def concat(self, parts, axis=1):
+        return self.op("Concat", parts, channels=sum(self.channels[p] for p in parts), axis=axis)
+
+    def pool(self, x, k, stride, pad=0, kind="MaxPool", **attributes):
+        return self.op(kind, [x], kernel_shape=[k, k], strides=[stride, stride], pads=[pad] * 4, **attributes)
+
+    def reshape(self, x, shape, channels=None):
+        return self.op("Reshape", [x, self.const(np.array(shape, np.int64), "shape")], channels=channels)
+
+    def classifier(self, x, classes=1000, hidden=None):
+        x = self.op("Flatten", [self.op("GlobalAveragePool", [x])], axis=1)
+        for n in ([hidden] if hidden else []) + [classes]:
+            c = self.channels[x]
+            w = self.rng.standard_normal((n, c)).astype(np.float32) / np.float32(np.sqrt(c))
+            x = self.op("Gemm", [x, self.const(w, "w"), self.const(np.zeros(n, np.float32), "b")], channels=n, transB=1, alpha=1.0,
+                        beta=1.0)
+            if n == hidden:
+                x = self.act(x, "hswish")
+        return x
+
+    def model(self, output, shape):
+        self.nodes.append(helper.make_node("Identity", [output], ["output"], name="/Identity_out"))
+        out = helper.make_tensor_value_info("output", TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self.nodes, self.name, [self.input], [out], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="ingot make_zoo")
+        model.ir_version = 8
+        onnx.checker.check_model(model)
+        return model
+
+
+def mobilenetv2(size=224):
+    n = Net("mobilenetv2", size)
+    x = n.act(n.conv("input", 32, 3, 2, norm=True), "relu6")
+    for t, c, repeat, stride in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+        for i in range(repeat):
+            y, c_in, s = x, n.channels[x], stride if i == 0 else 1
+            if t != 1:
+                y = n.act(n.conv(y, c_in * t, norm=True), "relu6")
+            y = n.act(n.conv(y, n.channels[y], 3, s, groups=n.channels[y], norm=True), "relu6")
+            y = n.conv(y, c, gain=1.0, norm=True)
+            x = n.add(x, y) if s == 1 and c_in == c else y
+    return n.model(n.classifier(n.act(n.conv(x, 1280, norm=True), "relu6")), [1, 1000])
+
+
+def mobilenetv3l(size=224):
+    n = Net("mobilenetv3l", size)
+    x = n.act(n.conv("input", 16, 3, 2), "hswish")
+    rows = [(3, 16, 16, 0, "relu", 1), (3, 64, 24, 0, "relu", 2), (3, 72, 24, 0, "relu", 1), (5, 72, 40, 1, "relu", 2),
+            (5, 120, 40, 1, "relu", 1), (5, 120, 40, 1, "relu", 1), (3, 240, 80, 0, "hswish", 2), (3, 200, 80, 0, "hswish", 1),
+            (3, 184, 80, 0, "hswish", 1), (3, 184, 80, 0, "hswish", 1), (3, 480, 112, 1, "hswish", 1), (3, 672, 112, 1, "hswish", 1),
+            (5, 672, 160, 1, "hswish", 2), (5, 960, 160, 1, "hswish", 1), (5, 960, 160, 1, "hswish", 1)]
+    for k, expand, c, squeeze, act, stride in rows:
+        y, c_in = x, n.channels[x]
+        if expand != c_in:
+            y = n.act(n.conv(y, expand), act)
+        y = n.act(n.conv(y, expand, k, stride, groups=expand), act)
+        if squeeze:
+            s = n.op("GlobalAveragePool", [y])
+            s = n.act(n.conv(s, (expand // 4 + 7) // 8 * 8), "relu")
+            s = n.op("HardSigmoid", [n.conv(s, expand)], alpha=1 / 6, beta=0.5)
+            y = n.op("Mul", [y, s])
+        y = n.conv(y, c, gain=1.0)
+        x = n.add(x, y) if stride == 1 and c_in == c else y
+    return n.model(n.classifier(n.act(n.conv(x, 960), "hswish"), hidden=1280), [1, 1000])
+
+
+def resnet(depth, size=224):
+    n = Net(f"resnet{depth}", size)
+    x = n.pool(n.act(n.conv("input", 64, 7, 2), "relu"), 3, 2, 1)
+    for stage, repeat in enumerate([2, 2, 2, 2] if depth == 18 else [3, 4, 6, 3]):
+        width = 64 << stage
+        for i in range(repeat):
+            stride, c_in, shortcut = 2 if stage and i == 0 else 1, n.channels[x], x
+            out = width if depth == 18 else width * 4
+            if stride != 1 or c_in != out:
+                shortcut = n.conv(x, out, 1, stride, gain=1.0, pad=0)
+            if depth == 18:
+                y = n.conv(n.act(n.conv(x, width, 3, stride), "relu"), width, 3, gain=0.7)
+            else:
+                y = n.act(n.conv(n.act(n.conv(x, width), "relu"), width, 3, stride), "relu")
+                y = n.conv(y, out, gain=0.7)
+            x = n.act(n.add(y, shortcut), "relu")
+    return n.model(n.classifier(x), [1, 1000])
+
+
+def squeezenet11(size=224):
+    n = Net("squeezenet11", size)
+    x = n.act(n.conv("input", 64, 3, 2, pad=0), "relu")
+    for row in ["p", (16, 64), (16, 64), "p", (32, 128), (32, 128), "p", (48, 192), (48, 192), (64, 256), (64, 256)]:
+        if row == "p":
+            x = n.pool(x, 3, 2, ceil_mode=1)
+            continue
+        s = n.act(n.conv(x, row[0]), "relu")
+        x = n.concat([n.act(n.conv(s, row[1]), "relu"), n.act(n.conv(s, row[1], 3), "relu")])
+    x = n.op("GlobalAveragePool", [n.act(n.conv(x, 1000), "relu")])
+    return n.model(n.op("Flatten", [x], axis=1), [1, 1000])
+
+
+def yolov8n(size):
+    n = Net("yolov8n", size)
+    block = lambda x, c, k=1, s=1: n.act(n.conv(x, c, k, s), "silu")
+
+    def c2f(x, c, repeat, shortcut):
+        half = c // 2
+        x = block(x, c)
+        parts = n.op("Split", [x, n.const(np.array([half, half], np.int64))], outputs=2, channels=half, axis=1)
+        for _ in range(repeat):
+            y = block(block(parts[-1], half, 3), half, 3)
+            parts.append(n.add(parts[-1], y) if shortcut else y)
+        return block(n.concat(parts), c)
+
+    def up(x):
+        return n.op("Resize", [x, "", n.const(np.array([1, 1, 2, 2], np.float32), "scales")], mode="nearest",
+                    coordinate_transformation_mode="asymmetric", nearest_mode="floor", cubic_coeff_a=-0.75)
+
+    x = c2f(block(block("input", 16, 3, 2), 32, 3, 2), 32, 1, True)
+    p3 = c2f(block(x, 64, 3, 2), 64, 2, True)
+    p4 = c2f(block(p3, 128, 3, 2), 128, 2, True)
+    x = block(c2f(block(p4, 256, 3, 2), 256, 1, True), 128)
+    parts = [x]
+    for _ in range(3):
+        parts.append(n.pool(parts[-1], 5, 1, 2))
+    p5 = block(n.concat(parts), 256)
+    h4 = c2f(n.concat([up(p5), p4]), 128, 1, False)
+    h3 = c2f(n.concat([up(h4), p3]), 64, 1, False)
+    h4 = c2f(n.concat([block(h3, 64, 3, 2), h4]), 128, 1, False)
+    h5 = c2f(n.concat([block(h4, 128, 3, 2), p5]), 256, 1, False)
+
+    flat, anchors, strides = [], [], []
+    for level, h in enumerate([h3, h4, h5]):
+        side = size // (8 << level)
+        box = n.conv(block(block(h, 64, 3), 64, 3), 64)
+        cls = n.conv(block(block(h, 80, 3), 80, 3), 80)
+        flat.append(n.reshape(n.concat([box, cls]), [1, 144, -1], 144))
+        at = np.arange(side, dtype=np.float32) + 0.5
+        anchors.append(np.stack([np.tile(at, side), np.repeat(at, side)]))
+        strides.append(np.full((1, side * side), 8 << level, np.float32))
+    total = sum(s.shape[1] for s in strides)
+    joined = n.op("Concat", flat, channels=144, axis=2)
+    box, cls = n.op("Split", [joined, n.const(np.array([64, 80], np.int64))], outputs=2, channels=64, axis=1)
+    x = n.op("Transpose", [n.reshape(box, [1, 4, 16, total], 4)], perm=[0, 2, 1, 3], channels=16)
+    x = n.op("Softmax", [x], axis=1)
+    bins = n.const(np.arange(16, dtype=np.float32).reshape(1, 16, 1, 1), "bins")
+    x = n.reshape(n.op("Conv", [x, bins], channels=1, kernel_shape=[1, 1], strides=[1, 1], pads=[0] * 4, group=1, dilations=[1, 1]),
+                  [1, 4, total], 4)
+    cut = lambda lo, hi: n.op("Slice", [x, *(n.const(np.array([v], np.int64)) for v in (lo, hi, 1, 1))])
+    near, far = cut(0, 2), cut(2, 4)
+    grid = n.const(np.concatenate(anchors, 1)[None], "anchors")
+    a, b = n.op("Sub", [grid, near]), n.op("Add", [grid, far])
+    centre = n.op("Div", [n.op("Add", [a, b]), n.const(np.float32(2))])
+    boxes = n.op("Concat", [centre, n.op("Sub", [b, a])], axis=1, channels=4)
+    boxes = n.op("Mul", [boxes, n.const(np.concatenate(strides, 1), "strides")])
+    return n.model(n.op("Concat", [boxes, n.op("Sigmoid", [cls])], axis=1), [1, 84, total])
+
+
+ZOO = {"mobilenetv2_224": mobilenetv2, "mobilenetv3l_224": mobilenetv3l, "resnet18_224": lambda: resnet(18),
+       "resnet50_224": lambda: resnet(50), "squeezenet11_224": squeezenet11, "yolov8n_320": lambda: yolov8n(320),
+       "yolov8n_640": lambda: yolov8n(640)}
+
+
+def golden(path, out):
+    import onnxruntime as ort
+    results = []
+    model = onnx.load(path)
+    shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    rng = np.random.default_rng(7)
+    # A picture-like input: smooth, in the range of a normalised photograph.
+    h, w = shape[2:]
+    y, x = np.mgrid[0:h, 0:w].astype(np.float32) / np.float32(max(h, w))
+    image = np.stack([np.sin(9 * x + i) + np.cos(7 * y - i) for i in range(shape[1])])[None]
+    image = (image + rng.standard_normal(shape) * 0.2).astype(np.float32)
+    for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = level
+        options.intra_op_num_threads = 1
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        results.append(session.run(None, {"input": image})[0])
+    spread = float(np.abs(results[0] - results[1]).max())
+    meta = json.dumps({"opt_spread": {"output": spread}, "runtime": f"onnxruntime {ort.__version__}"})
+    np.savez_compressed(out, **{"in:input": image, "out:output": results[0], "meta": np.array(meta)})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("outdir")
+    parser.add_argument("names", nargs="*", help="default: all")
+    parser.add_argument("--golden", action="store_true", help="also run onnxruntime and keep its outputs")
+    args = parser.parse_args()
+    os.makedirs(args.outdir, exist_ok=True)
+    for name in args.names or ZOO:
+        path = os.path.join(args.outdir, name + ".onnx")
+        if not os.path.exists(path):
+            onnx.save(ZOO[name](), path)
+        npz = os.path.join(args.outdir, name + ".npz")
+        if args.golden and not os.path.exists(npz):
+            golden(path, npz)
+        print(f"{name}: {os.path.getsize(path) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
