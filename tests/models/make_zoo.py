@@ -251,7 +251,7 @@ def golden(path, out):
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         results.append(session.run(None, {"input": image})[0])
     spread = float(np.abs(results[0] - results[1]).max())
-    meta = json.dumps({"opt_spread": {"output": spread}, "runtime": f"onnxruntime {ort.__version__}"})
+    meta = json.dumps({"opt_spread": spread, "ref": f"onnxruntime {ort.__version__}"})
     np.savez_compressed(out, **{"in:input": image, "out:output": results[0], "meta": np.array(meta)})
 
 

@@ -1,0 +1,121 @@
+# ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is skipped is counted aloud:
+# a program prints "[skip] reason" for each thing it could not do.
+passed=0 failed=0 skipped=0
+stages_quick=(gcc lint)
+stages_all=(lint gcc sizes models isa asan tsan aarch64 firmware nodes fuzz package demo)
+stages_long=(fuzz_long peers)
+
+say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
+  printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
+}
+
+# Adds up what a log says: doctest's summary lines, "N passed, N failed, N skipped" lines, and [skip] lines.
+count_log() {
+  local log=$1 line
+  stage_passed=0 stage_failed=0 stage_skipped=0
+  while read -r line; do
+    if [[ $line =~ test\ cases:\ *([0-9]+)\ *\|\ *([0-9]+)\ passed\ *\|\ *([0-9]+)\ failed ]]; then
+      stage_passed=$((stage_passed + BASH_REMATCH[2])); stage_failed=$((stage_failed + BASH_REMATCH[3]))
+    elif [[ $line =~ ^([a-z0-9_]+:\ )?([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+      stage_passed=$((stage_passed + BASH_REMATCH[2])); stage_failed=$((stage_failed + BASH_REMATCH[3]))
+      stage_skipped=$((stage_skipped + ${BASH_REMATCH[5]:-0}))
+    elif [[ $line == *"[skip] "* && $line != *"skipped"* ]]; then
+      stage_skipped=$((stage_skipped + 1))
+    fi
+  done < <(sed -E 's/^[0-9]+: //; s/\x1b\[[0-9;]*m//g' "$log")
+}
+
+run_stage() {
+  local name=$1 log=build/logs/stage-$1.log began=$SECONDS status=0
+  mkdir -p build/logs
+  ( set -e; "stage_$name" ) >"$log" 2>&1 || status=$?
+  count_log "$log"
+  if [ $status -ne 0 ] && [ $stage_failed -eq 0 ]; then stage_failed=1; fi
+  if [ $status -eq 0 ] && [ $((stage_passed + stage_failed)) -eq 0 ]; then stage_passed=1; fi
+  say_stage "$name" $stage_passed $stage_failed $stage_skipped $((SECONDS - began))
+  if [ $stage_failed -ne 0 ]; then
+    grep -nE 'ERROR|error:|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /"
+    tail -n 5 "$log" | sed "s/^/    /"
+    echo "    whole log: $log"
+  fi
+  sed -nE 's/.*\[skip\] (.*)/    skipped: \1/p' "$log" | grep -v 'skipped$' | sort | uniq -c | sed -E 's/^ *([0-9]+) +/    \1 x /' | head -12
+  passed=$((passed + stage_passed)) failed=$((failed + stage_failed)) skipped=$((skipped + stage_skipped))
+}
+
+run_ctest() {  # TREE [ctest options]
+  local tree=$1; shift
+  ctest --test-dir "build/$tree" --output-on-failure -V "$@"
+}
+
+stage_lint() { python3 tools/lint/layers.py; python3 tools/lint/sizes.py; python3 tools/lint/firmware_clean.py; }
+
+stage_gcc() {
+  configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON
+  run_ctest gcc
+}
+
+stage_sizes() { python3 tools/lint/binary_sizes.py --check; }
+
+stage_models() {
+  need_python "models from packages" numpy onnx
+  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
+}
+
+stage_isa() {
+  local isa
+  for isa in $(build/gcc/bin/ingot --version | sed -n 's/^instruction sets: //p'); do
+    echo "== INGOT_CPU_ISA=$isa"
+    INGOT_CPU_ISA=$isa run_ctest gcc -L per_isa
+  done
+}
+
+stage_asan() {
+  configure_and_build asan all -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined \
+    -DINGOT_TESTS=ON -DINGOT_WERROR=ON
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE no_asan
+}
+
+stage_tsan() {
+  configure_and_build tsan all -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread -DINGOT_TESTS=ON
+  TSAN_OPTIONS=halt_on_error=1 run_ctest tsan -L threads
+}
+
+stage_aarch64() {
+  configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON
+  run_ctest aarch64 -L per_isa
+  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models --hashes-with \
+    "qemu-aarch64 build/aarch64/tests/support/raw_runner" --small
+}
+
+stage_firmware() { bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
+
+stage_nodes() {
+  need_python "the operators' published tests" numpy onnx
+  "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
+}
+
+stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-30} bash tests/fuzz/run.sh; }
+stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
+stage_package() { bash tests/package/run.sh build/gcc build/package; }
+stage_demo() { dev_demo --check; }
+stage_peers() { dev_bench --check; }
+
+dev_test() {
+  local list=("${stages_all[@]}") s began=$SECONDS
+  case "${1:-}" in
+    --list) printf '%s\n' "${stages_all[@]}" "${stages_long[@]}"; return 0 ;;
+    quick) list=("${stages_quick[@]}") ;;
+    long) list=("${stages_all[@]}" "${stages_long[@]}") ;;
+    '') ;;
+    *) list=("$@")
+       for s in "${list[@]}"; do
+         declare -F "stage_$s" >/dev/null || { echo "dev: no stage '$s'; stages: ${stages_all[*]} ${stages_long[*]}" >&2; exit 1; }
+       done ;;
+  esac
+  need_packages "the build" "${build_packages[@]}"
+  need_packages "the tests" "${test_packages[@]}" "${demo_packages[@]}"
+  for s in "${list[@]}"; do run_stage "$s"; done
+  echo "took $((SECONDS - began)) s"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ $failed -eq 0 ]
+}
