@@ -1,0 +1,69 @@
+// kernels/cpu/dispatch.cpp - chooses a table by what the processor says it has.
+#include <cstring>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/isa/tables.h"
+
+namespace ingot {
+namespace {
+
+bool always() { return true; }
+#if INGOT_HAVE_AVX2
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+#if INGOT_HAVE_AVX512
+bool has_avx512() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && has_avx2();
+}
+#endif
+
+struct Isa {
+  const KernelTable* table;
+  bool (*runs_here)();
+};
+constexpr Isa kIsas[] = {
+    {&cpu::kScalarKernels, always},
+#if INGOT_HAVE_AVX2
+    {&cpu::kAvx2Kernels, has_avx2},
+#endif
+#if INGOT_HAVE_AVX512
+    {&cpu::kAvx512Kernels, has_avx512},
+#endif
+#if INGOT_HAVE_NEON
+    {&cpu::kNeonKernels, always},  // part of aarch64
+#endif
+};
+constexpr const char* kNames[] = {
+    "scalar",
+#if INGOT_HAVE_AVX2
+    "avx2",
+#endif
+#if INGOT_HAVE_AVX512
+    "avx512",
+#endif
+#if INGOT_HAVE_NEON
+    "neon",
+#endif
+};
+
+}  // namespace
+
+const KernelTable* cpu_kernels(const char* isa) {
+  const KernelTable* best = nullptr;
+  for (const Isa& candidate : kIsas) {
+    if (isa && std::strcmp(isa, candidate.table->isa) != 0) continue;
+    if (candidate.runs_here()) best = candidate.table;
+  }
+  return best;
+}
+
+const KernelTable* oracle_kernels() { return &cpu::kOracleKernels; }
+
+Span<const char* const> built_isas() { return Span<const char* const>(kNames); }
+
+}  // namespace ingot

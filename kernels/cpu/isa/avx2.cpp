@@ -1,0 +1,6 @@
+// kernels/cpu/isa/avx2.cpp - every kernel for this instruction set: built with -mavx2 -mfma.
+#include "kernels/cpu/simd/avx2.h"
+
+#define INGOT_ISA_NAME "avx2"
+#define INGOT_ISA_TABLE kAvx2Kernels
+#include "kernels/cpu/kernel_table.inl"

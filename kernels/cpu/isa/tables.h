@@ -1,0 +1,13 @@
+// kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is said by INGOT_HAVE_*.
+#pragma once
+#include "runtime/op/contract.h"
+
+namespace ingot::cpu {
+
+extern const KernelTable kScalarKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+extern const KernelTable kNeonKernels;
+extern const KernelTable kOracleKernels;
+
+}  // namespace ingot::cpu

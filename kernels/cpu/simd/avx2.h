@@ -1,0 +1,90 @@
+// kernels/cpu/simd/avx2.h - struct V with eight lanes, AVX2 and FMA. Its contract is in scalar.h.
+#pragma once
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/cpu/simd/inline.h"
+
+#define INGOT_SIMD_AVX2 1
+
+namespace ingot::cpu {
+namespace {
+
+alignas(64) constexpr int32_t kTailMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+
+struct V {
+  static constexpr int kLanes = 8;
+  using F = __m256;
+  using I = __m256i;
+  using M = __m256;
+
+  static INGOT_INLINE I tail_mask(int64_t n) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kTailMask + (8 - n)));
+  }
+  static INGOT_INLINE F load(const float* p) { return _mm256_loadu_ps(p); }
+  static INGOT_INLINE void store(float* p, F v) { _mm256_storeu_ps(p, v); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return _mm256_maskload_ps(p, tail_mask(n)); }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm256_maskstore_ps(p, tail_mask(n), v); }
+  static INGOT_INLINE I iload(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static INGOT_INLINE void istore(int32_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  static INGOT_INLINE F splat(float x) { return _mm256_set1_ps(x); }
+  static INGOT_INLINE I isplat(int32_t x) { return _mm256_set1_epi32(x); }
+  static INGOT_INLINE F zero() { return _mm256_setzero_ps(); }
+
+  static INGOT_INLINE F add(F a, F b) { return _mm256_add_ps(a, b); }
+  static INGOT_INLINE F sub(F a, F b) { return _mm256_sub_ps(a, b); }
+  static INGOT_INLINE F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+  static INGOT_INLINE F div(F a, F b) { return _mm256_div_ps(a, b); }
+  static INGOT_INLINE F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+  static INGOT_INLINE F max(F a, F b) { return _mm256_max_ps(a, b); }
+  static INGOT_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
+  static INGOT_INLINE F abs(F a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+  static INGOT_INLINE F neg(F a) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), a); }
+  static INGOT_INLINE F sqrt(F a) { return _mm256_sqrt_ps(a); }
+  static INGOT_INLINE F round(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F floor(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F ceil(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F trunc(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+  static INGOT_INLINE M lt(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+  static INGOT_INLINE M le(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
+  static INGOT_INLINE M gt(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
+  static INGOT_INLINE M ge(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
+  static INGOT_INLINE M eq(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+  static INGOT_INLINE M unordered(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+  static INGOT_INLINE F select(M m, F a, F b) { return _mm256_blendv_ps(b, a, m); }
+  static INGOT_INLINE I iselect(M m, I a, I b) { return as_int(select(m, as_float(a), as_float(b))); }
+  static INGOT_INLINE M mask_and(M a, M b) { return _mm256_and_ps(a, b); }
+  static INGOT_INLINE M mask_or(M a, M b) { return _mm256_or_ps(a, b); }
+  static INGOT_INLINE M mask_xor(M a, M b) { return _mm256_xor_ps(a, b); }
+  static INGOT_INLINE M mask_not(M a) { return _mm256_xor_ps(a, as_float(_mm256_set1_epi32(-1))); }
+  static INGOT_INLINE bool any(M m) { return _mm256_movemask_ps(m) != 0; }
+
+  static INGOT_INLINE F bit_and(F a, F b) { return _mm256_and_ps(a, b); }
+  static INGOT_INLINE F bit_or(F a, F b) { return _mm256_or_ps(a, b); }
+  static INGOT_INLINE F bit_xor(F a, F b) { return _mm256_xor_ps(a, b); }
+  static INGOT_INLINE I as_int(F a) { return _mm256_castps_si256(a); }
+  static INGOT_INLINE F as_float(I a) { return _mm256_castsi256_ps(a); }
+  static INGOT_INLINE I to_int(F a) { return _mm256_cvttps_epi32(a); }
+  static INGOT_INLINE I to_int_nearest(F a) { return _mm256_cvtps_epi32(a); }
+  static INGOT_INLINE F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+
+  static INGOT_INLINE I iadd(I a, I b) { return _mm256_add_epi32(a, b); }
+  static INGOT_INLINE I isub(I a, I b) { return _mm256_sub_epi32(a, b); }
+  static INGOT_INLINE I imul(I a, I b) { return _mm256_mullo_epi32(a, b); }
+  static INGOT_INLINE I iand(I a, I b) { return _mm256_and_si256(a, b); }
+  static INGOT_INLINE I ior(I a, I b) { return _mm256_or_si256(a, b); }
+  static INGOT_INLINE I ixor(I a, I b) { return _mm256_xor_si256(a, b); }
+  template <int n> static INGOT_INLINE I ishl(I a) { return _mm256_slli_epi32(a, n); }
+  template <int n> static INGOT_INLINE I ishr(I a) { return _mm256_srli_epi32(a, n); }
+  template <int n> static INGOT_INLINE I isar(I a) { return _mm256_srai_epi32(a, n); }
+  static INGOT_INLINE M ieq(I a, I b) { return as_float(_mm256_cmpeq_epi32(a, b)); }
+  static INGOT_INLINE M igt(I a, I b) { return as_float(_mm256_cmpgt_epi32(a, b)); }
+
+  static INGOT_INLINE void keep(F& a) { asm("" : "+x"(a)); }
+  static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+};
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,86 @@
+// kernels/cpu/simd/avx512.h - struct V with sixteen lanes, AVX-512 F, BW, DQ and VL. Its contract is in scalar.h.
+#pragma once
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/cpu/simd/inline.h"
+
+#define INGOT_SIMD_AVX512 1
+
+namespace ingot::cpu {
+namespace {
+
+struct V {
+  static constexpr int kLanes = 16;
+  using F = __m512;
+  using I = __m512i;
+  using M = __mmask16;
+
+  static INGOT_INLINE M tail_mask(int64_t n) { return M((1u << n) - 1); }
+  static INGOT_INLINE F load(const float* p) { return _mm512_loadu_ps(p); }
+  static INGOT_INLINE void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(tail_mask(n), p); }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm512_mask_storeu_ps(p, tail_mask(n), v); }
+  static INGOT_INLINE I iload(const int32_t* p) { return _mm512_loadu_si512(p); }
+  static INGOT_INLINE void istore(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
+  static INGOT_INLINE F splat(float x) { return _mm512_set1_ps(x); }
+  static INGOT_INLINE I isplat(int32_t x) { return _mm512_set1_epi32(x); }
+  static INGOT_INLINE F zero() { return _mm512_setzero_ps(); }
+
+  static INGOT_INLINE F add(F a, F b) { return _mm512_add_ps(a, b); }
+  static INGOT_INLINE F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+  static INGOT_INLINE F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+  static INGOT_INLINE F div(F a, F b) { return _mm512_div_ps(a, b); }
+  static INGOT_INLINE F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+  static INGOT_INLINE F max(F a, F b) { return _mm512_max_ps(a, b); }
+  static INGOT_INLINE F min(F a, F b) { return _mm512_min_ps(a, b); }
+  static INGOT_INLINE F abs(F a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
+  static INGOT_INLINE F neg(F a) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), a); }
+  static INGOT_INLINE F sqrt(F a) { return _mm512_sqrt_ps(a); }
+  static INGOT_INLINE F round(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F floor(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F ceil(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F trunc(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+  static INGOT_INLINE M lt(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+  static INGOT_INLINE M le(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+  static INGOT_INLINE M gt(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+  static INGOT_INLINE M ge(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+  static INGOT_INLINE M eq(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+  static INGOT_INLINE M unordered(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+  static INGOT_INLINE F select(M m, F a, F b) { return _mm512_mask_blend_ps(m, b, a); }
+  static INGOT_INLINE I iselect(M m, I a, I b) { return _mm512_mask_blend_epi32(m, b, a); }
+  static INGOT_INLINE M mask_and(M a, M b) { return M(a & b); }
+  static INGOT_INLINE M mask_or(M a, M b) { return M(a | b); }
+  static INGOT_INLINE M mask_xor(M a, M b) { return M(a ^ b); }
+  static INGOT_INLINE M mask_not(M a) { return M(~a); }
+  static INGOT_INLINE bool any(M m) { return m != 0; }
+
+  static INGOT_INLINE F bit_and(F a, F b) { return _mm512_and_ps(a, b); }
+  static INGOT_INLINE F bit_or(F a, F b) { return _mm512_or_ps(a, b); }
+  static INGOT_INLINE F bit_xor(F a, F b) { return _mm512_xor_ps(a, b); }
+  static INGOT_INLINE I as_int(F a) { return _mm512_castps_si512(a); }
+  static INGOT_INLINE F as_float(I a) { return _mm512_castsi512_ps(a); }
+  static INGOT_INLINE I to_int(F a) { return _mm512_cvttps_epi32(a); }
+  static INGOT_INLINE I to_int_nearest(F a) { return _mm512_cvtps_epi32(a); }
+  static INGOT_INLINE F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+
+  static INGOT_INLINE I iadd(I a, I b) { return _mm512_add_epi32(a, b); }
+  static INGOT_INLINE I isub(I a, I b) { return _mm512_sub_epi32(a, b); }
+  static INGOT_INLINE I imul(I a, I b) { return _mm512_mullo_epi32(a, b); }
+  static INGOT_INLINE I iand(I a, I b) { return _mm512_and_si512(a, b); }
+  static INGOT_INLINE I ior(I a, I b) { return _mm512_or_si512(a, b); }
+  static INGOT_INLINE I ixor(I a, I b) { return _mm512_xor_si512(a, b); }
+  template <int n> static INGOT_INLINE I ishl(I a) { return _mm512_slli_epi32(a, n); }
+  template <int n> static INGOT_INLINE I ishr(I a) { return _mm512_srli_epi32(a, n); }
+  template <int n> static INGOT_INLINE I isar(I a) { return _mm512_srai_epi32(a, n); }
+  static INGOT_INLINE M ieq(I a, I b) { return _mm512_cmpeq_epi32_mask(a, b); }
+  static INGOT_INLINE M igt(I a, I b) { return _mm512_cmpgt_epi32_mask(a, b); }
+
+  static INGOT_INLINE void keep(F& a) { asm("" : "+v"(a)); }
+  static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+};
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,99 @@
+// kernels/cpu/simd/neon.h - struct V with four lanes, NEON on aarch64. Its contract is in scalar.h.
+#pragma once
+#include <arm_neon.h>
+
+#include <cstdint>
+
+#include "kernels/cpu/simd/inline.h"
+
+#define INGOT_SIMD_NEON 1
+
+namespace ingot::cpu {
+namespace {
+
+struct V {
+  static constexpr int kLanes = 4;
+  using F = float32x4_t;
+  using I = int32x4_t;
+  using M = uint32x4_t;
+
+  static INGOT_INLINE F load(const float* p) { return vld1q_f32(p); }
+  static INGOT_INLINE void store(float* p, F v) { vst1q_f32(p, v); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) {
+    if (n >= 4) return load(p);
+    F v = zero();
+    if (n > 0) v = vld1q_lane_f32(p, v, 0);
+    if (n > 1) v = vld1q_lane_f32(p + 1, v, 1);
+    if (n > 2) v = vld1q_lane_f32(p + 2, v, 2);
+    return v;
+  }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) {
+    if (n >= 4) return store(p, v);
+    if (n > 0) vst1q_lane_f32(p, v, 0);
+    if (n > 1) vst1q_lane_f32(p + 1, v, 1);
+    if (n > 2) vst1q_lane_f32(p + 2, v, 2);
+  }
+  static INGOT_INLINE I iload(const int32_t* p) { return vld1q_s32(p); }
+  static INGOT_INLINE void istore(int32_t* p, I v) { vst1q_s32(p, v); }
+  static INGOT_INLINE F splat(float x) { return vdupq_n_f32(x); }
+  static INGOT_INLINE I isplat(int32_t x) { return vdupq_n_s32(x); }
+  static INGOT_INLINE F zero() { return vdupq_n_f32(0.0f); }
+
+  static INGOT_INLINE F add(F a, F b) { return vaddq_f32(a, b); }
+  static INGOT_INLINE F sub(F a, F b) { return vsubq_f32(a, b); }
+  static INGOT_INLINE F mul(F a, F b) { return vmulq_f32(a, b); }
+  static INGOT_INLINE F div(F a, F b) { return vdivq_f32(a, b); }
+  static INGOT_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
+  static INGOT_INLINE F max(F a, F b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+  static INGOT_INLINE F min(F a, F b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+  static INGOT_INLINE F abs(F a) { return vabsq_f32(a); }
+  static INGOT_INLINE F neg(F a) { return vnegq_f32(a); }
+  static INGOT_INLINE F sqrt(F a) { return vsqrtq_f32(a); }
+  static INGOT_INLINE F round(F a) { return vrndnq_f32(a); }
+  static INGOT_INLINE F floor(F a) { return vrndmq_f32(a); }
+  static INGOT_INLINE F ceil(F a) { return vrndpq_f32(a); }
+  static INGOT_INLINE F trunc(F a) { return vrndq_f32(a); }
+
+  static INGOT_INLINE M lt(F a, F b) { return vcltq_f32(a, b); }
+  static INGOT_INLINE M le(F a, F b) { return vcleq_f32(a, b); }
+  static INGOT_INLINE M gt(F a, F b) { return vcgtq_f32(a, b); }
+  static INGOT_INLINE M ge(F a, F b) { return vcgeq_f32(a, b); }
+  static INGOT_INLINE M eq(F a, F b) { return vceqq_f32(a, b); }
+  static INGOT_INLINE M unordered(F a, F b) { return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))); }
+  static INGOT_INLINE F select(M m, F a, F b) { return vbslq_f32(m, a, b); }
+  static INGOT_INLINE I iselect(M m, I a, I b) { return vbslq_s32(m, a, b); }
+  static INGOT_INLINE M mask_and(M a, M b) { return vandq_u32(a, b); }
+  static INGOT_INLINE M mask_or(M a, M b) { return vorrq_u32(a, b); }
+  static INGOT_INLINE M mask_xor(M a, M b) { return veorq_u32(a, b); }
+  static INGOT_INLINE M mask_not(M a) { return vmvnq_u32(a); }
+  static INGOT_INLINE bool any(M m) { return vmaxvq_u32(m) != 0; }
+
+  static INGOT_INLINE F bit_and(F a, F b) { return as_float(vandq_s32(as_int(a), as_int(b))); }
+  static INGOT_INLINE F bit_or(F a, F b) { return as_float(vorrq_s32(as_int(a), as_int(b))); }
+  static INGOT_INLINE F bit_xor(F a, F b) { return as_float(veorq_s32(as_int(a), as_int(b))); }
+  static INGOT_INLINE I as_int(F a) { return vreinterpretq_s32_f32(a); }
+  static INGOT_INLINE F as_float(I a) { return vreinterpretq_f32_s32(a); }
+  static INGOT_INLINE I to_int(F a) { return vcvtq_s32_f32(a); }
+  static INGOT_INLINE I to_int_nearest(F a) { return vcvtnq_s32_f32(a); }
+  static INGOT_INLINE F to_float(I a) { return vcvtq_f32_s32(a); }
+
+  static INGOT_INLINE I iadd(I a, I b) { return vaddq_s32(a, b); }
+  static INGOT_INLINE I isub(I a, I b) { return vsubq_s32(a, b); }
+  static INGOT_INLINE I imul(I a, I b) { return vmulq_s32(a, b); }
+  static INGOT_INLINE I iand(I a, I b) { return vandq_s32(a, b); }
+  static INGOT_INLINE I ior(I a, I b) { return vorrq_s32(a, b); }
+  static INGOT_INLINE I ixor(I a, I b) { return veorq_s32(a, b); }
+  template <int n> static INGOT_INLINE I ishl(I a) { return vshlq_n_s32(a, n); }
+  template <int n> static INGOT_INLINE I ishr(I a) {
+    return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a), n));
+  }
+  template <int n> static INGOT_INLINE I isar(I a) { return vshrq_n_s32(a, n); }
+  static INGOT_INLINE M ieq(I a, I b) { return vceqq_s32(a, b); }
+  static INGOT_INLINE M igt(I a, I b) { return vcgtq_s32(a, b); }
+
+  static INGOT_INLINE void keep(F& a) { asm("" : "+w"(a)); }
+  static INGOT_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
+};
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,117 @@
+// kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction set, and what firmware runs.
+//
+// The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it and see no intrinsics.
+//   F, I, M      kLanes floats, kLanes int32, kLanes truth values.
+//   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n load as zero.
+//   fma          a * b + c, rounded once.
+//   max, min     a > b ? a : b and a < b ? a : b: the second operand when either is NaN or both are zeros (decision D14).
+//   lt .. eq     false when either is NaN; unordered: true when either is NaN.
+//   round        to nearest, ties to even, like floor, ceil and trunc exact for every float and keeping the sign of zero.
+//   to_int       truncates; to_int_nearest rounds, ties to even. @pre the value fits an int32.
+//   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
+//   keep         hides a value from the optimiser, so that it stays in its register.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/simd/inline.h"
+
+#define INGOT_SIMD_SCALAR 1
+
+namespace ingot::cpu {
+namespace {
+
+struct V {
+  static constexpr int kLanes = 1;
+  using F = float;
+  using I = int32_t;
+  using M = bool;
+
+  static INGOT_INLINE F load(const float* p) { return *p; }
+  static INGOT_INLINE void store(float* p, F v) { *p = v; }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return n > 0 ? *p : 0.0f; }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) {
+    if (n > 0) *p = v;
+  }
+  static INGOT_INLINE I iload(const int32_t* p) { return *p; }
+  static INGOT_INLINE void istore(int32_t* p, I v) { *p = v; }
+  static INGOT_INLINE F splat(float x) { return x; }
+  static INGOT_INLINE I isplat(int32_t x) { return x; }
+  static INGOT_INLINE F zero() { return 0.0f; }
+
+  static INGOT_INLINE F add(F a, F b) { return a + b; }
+  static INGOT_INLINE F sub(F a, F b) { return a - b; }
+  static INGOT_INLINE F mul(F a, F b) { return a * b; }
+  static INGOT_INLINE F div(F a, F b) { return a / b; }
+  static INGOT_INLINE F fma(F a, F b, F c) { return __builtin_fmaf(a, b, c); }
+  static INGOT_INLINE F max(F a, F b) { return a > b ? a : b; }
+  static INGOT_INLINE F min(F a, F b) { return a < b ? a : b; }
+  static INGOT_INLINE F abs(F a) { return as_float(as_int(a) & 0x7fffffff); }
+  static INGOT_INLINE F neg(F a) { return -a; }
+  static INGOT_INLINE F sqrt(F a) { return __builtin_sqrtf(a); }
+  static INGOT_INLINE F round(F a) {  // adding 2^23 rounds at the unit; larger magnitudes are integers already
+    const F magnitude = abs(a);
+    return magnitude < 8388608.0f ? __builtin_copysignf((magnitude + 8388608.0f) - 8388608.0f, a) : a;
+  }
+  static INGOT_INLINE F floor(F a) {
+    const F r = round(a);
+    return r > a ? r - 1.0f : r;
+  }
+  static INGOT_INLINE F ceil(F a) {
+    const F r = round(a);
+    return r < a ? __builtin_copysignf(r + 1.0f, a) : r;
+  }
+  static INGOT_INLINE F trunc(F a) {
+    const F magnitude = abs(a), r = round(magnitude);
+    return __builtin_copysignf(r > magnitude ? r - 1.0f : r, a);
+  }
+
+  static INGOT_INLINE M lt(F a, F b) { return a < b; }
+  static INGOT_INLINE M le(F a, F b) { return a <= b; }
+  static INGOT_INLINE M gt(F a, F b) { return a > b; }
+  static INGOT_INLINE M ge(F a, F b) { return a >= b; }
+  static INGOT_INLINE M eq(F a, F b) { return a == b; }
+  static INGOT_INLINE M unordered(F a, F b) { return __builtin_isunordered(a, b); }
+  static INGOT_INLINE F select(M m, F a, F b) { return m ? a : b; }
+  static INGOT_INLINE I iselect(M m, I a, I b) { return m ? a : b; }
+  static INGOT_INLINE M mask_and(M a, M b) { return a && b; }
+  static INGOT_INLINE M mask_or(M a, M b) { return a || b; }
+  static INGOT_INLINE M mask_xor(M a, M b) { return a != b; }
+  static INGOT_INLINE M mask_not(M a) { return !a; }
+  static INGOT_INLINE bool any(M m) { return m; }
+
+  static INGOT_INLINE F bit_and(F a, F b) { return as_float(as_int(a) & as_int(b)); }
+  static INGOT_INLINE F bit_or(F a, F b) { return as_float(as_int(a) | as_int(b)); }
+  static INGOT_INLINE F bit_xor(F a, F b) { return as_float(as_int(a) ^ as_int(b)); }
+  static INGOT_INLINE I as_int(F a) {
+    I r;
+    std::memcpy(&r, &a, sizeof r);
+    return r;
+  }
+  static INGOT_INLINE F as_float(I a) {
+    F r;
+    std::memcpy(&r, &a, sizeof r);
+    return r;
+  }
+  static INGOT_INLINE I to_int(F a) { return int32_t(a); }
+  static INGOT_INLINE I to_int_nearest(F a) { return int32_t(round(a)); }
+  static INGOT_INLINE F to_float(I a) { return float(a); }
+
+  static INGOT_INLINE I iadd(I a, I b) { return int32_t(uint32_t(a) + uint32_t(b)); }
+  static INGOT_INLINE I isub(I a, I b) { return int32_t(uint32_t(a) - uint32_t(b)); }
+  static INGOT_INLINE I imul(I a, I b) { return int32_t(uint32_t(a) * uint32_t(b)); }
+  static INGOT_INLINE I iand(I a, I b) { return a & b; }
+  static INGOT_INLINE I ior(I a, I b) { return a | b; }
+  static INGOT_INLINE I ixor(I a, I b) { return a ^ b; }
+  template <int n> static INGOT_INLINE I ishl(I a) { return int32_t(uint32_t(a) << n); }
+  template <int n> static INGOT_INLINE I ishr(I a) { return int32_t(uint32_t(a) >> n); }
+  template <int n> static INGOT_INLINE I isar(I a) { return a >> n; }
+  static INGOT_INLINE M ieq(I a, I b) { return a == b; }
+  static INGOT_INLINE M igt(I a, I b) { return a > b; }
+
+  static INGOT_INLINE void keep(F&) {}
+  static INGOT_INLINE void prefetch(const void*) {}
+};
+
+}  // namespace
+}  // namespace ingot::cpu
