@@ -1,0 +1,24 @@
+// tools/cast/file_writer.h - encodes a FileSpec: header, program, metadata, weights, golden.
+// Weights stream: one constant is in memory at a time; constants of equal bytes are stored once.
+// Errors   graph::CastError: exit code 7 when the disk or the folder refuses, 8 when the spec contradicts itself
+//          (a constant of the wrong size). No partial output: the file appears under its name only when complete and on disk.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/cast/program_builder.h"
+
+namespace ingot::cast {
+
+struct WrittenFile {
+  uint64_t file_bytes = 0, program_bytes = 0, metadata_bytes = 0, weight_bytes = 0, golden_bytes = 0;
+  uint64_t shared_bytes = 0;  // of constants that were stored once for several values
+};
+
+/// Writes next to `path`, syncs, renames, syncs the folder.
+WrittenFile write_file(const FileSpec& spec, const std::string& path);
+/// The same bytes in memory; for tests, planning and small models.
+std::vector<uint8_t> write_memory(const FileSpec& spec);
+
+}  // namespace ingot::cast

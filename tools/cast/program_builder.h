@@ -1,0 +1,155 @@
+// tools/cast/program_builder.h - a file while it is being made: the growing twin of ProgramDef and of what lies around it.
+// Lowering fills a FileSpec, write_file() (file_writer.h) encodes it. Numbers, orders and meanings are those of
+// schema/ingot.fbs and runtime/op/<stem>.h; nothing here is checked until the file is written and opened again.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/format/program.h"
+#include "runtime/op/concat.h"
+#include "runtime/op/control.h"
+#include "runtime/op/conv2d.h"
+#include "runtime/op/conv_transpose2d.h"
+#include "runtime/op/copy.h"
+#include "runtime/op/elementwise.h"
+#include "runtime/op/gather.h"
+#include "runtime/op/linear.h"
+#include "runtime/op/matmul.h"
+#include "runtime/op/normalize.h"
+#include "runtime/op/pad.h"
+#include "runtime/op/pool2d.h"
+#include "runtime/op/recurrent.h"
+#include "runtime/op/reduce.h"
+#include "runtime/op/resize.h"
+#include "runtime/op/slice.h"
+#include "runtime/op/softmax.h"
+#include "runtime/op/sort.h"
+#include "runtime/op/transpose.h"
+
+namespace ingot::cast {
+
+/// The alternative's index is the OpCode, so an instruction cannot contradict itself.
+using Attributes =
+    std::variant<std::monostate, Conv2dAttributes, ConvTranspose2dAttributes, ChainAttributes, LinearAttributes, MatMulAttributes,
+                 Pool2dAttributes, ElementwiseAttributes, ReduceAttributes, ArgReduceAttributes, SoftmaxAttributes,
+                 NormalizeAttributes, RecurrentAttributes, TransposeAttributes, GatherAttributes, GatherElementsAttributes,
+                 GatherNdAttributes, ConcatAttributes, SliceAttributes, PadAttributes, ResizeAttributes, CopyAttributes,
+                 TileAttributes, IfAttributes, TopKAttributes, CumSumAttributes, ScatterNdAttributes, ScatterElementsAttributes>;
+static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
+
+/// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called once, while the file is
+/// written, and its result dropped at once, so that a model larger than memory can be cast.
+struct ConstantBytes {
+  std::shared_ptr<const std::vector<uint8_t>> held;
+  std::function<std::vector<uint8_t>()> make;  // used when nothing is held
+};
+
+struct ValueSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  Packing packing = Packing::kDense;
+  ValueKind kind = ValueKind::kActivation;
+  AliasKind alias = AliasKind::kNone;
+  int32_t alias_of = -1;
+  Dim alias_offset = 0;        // elements
+  std::vector<Dim> dims;
+  Dim row_stride = 0;          // 0: dense
+  ConstantBytes bytes;         // of a constant
+  uint32_t segment = 0;        // of a constant: weight part that it goes to
+  bool inline_data = false;    // of a constant: inside the program (it steers control or shapes)
+  DType source_dtype = DType::kInvalid;  // when it differs
+};
+
+struct InstructionSpec {
+  Attributes attributes;
+  std::vector<int32_t> inputs;     // value indices; -1: absent
+  std::vector<int32_t> outputs;
+  std::vector<uint32_t> sources;   // indices into MetadataSpec::source_nodes
+  uint8_t version = 1;
+  OpCode op() const { return OpCode(attributes.index()); }
+};
+
+struct SubprogramSpec {
+  std::string name;
+  std::vector<InstructionSpec> instructions;
+};
+struct SymbolSpec {
+  std::string name;
+  int64_t low = 1, high = 0;
+};
+struct PortSpec {
+  std::string name;
+  int32_t value = -1;
+  std::string layout;                    // "NCHW", "NHWC" or ""
+  std::vector<std::string> source_dims;
+};
+struct StateSpec {
+  std::string name;
+  int32_t value = -1, init = -1, input = -1, output = -1;
+};
+struct PlanSpec {
+  std::vector<uint64_t> offsets;         // by value; kNoOffset where it has none
+  uint64_t bytes = 0, lower_bound = 0;
+};
+
+struct ProgramSpec {
+  std::vector<std::string> required_features;
+  std::vector<SymbolSpec> symbols;
+  std::vector<DimExpr> dim_exprs;
+  std::vector<ValueSpec> values;
+  std::vector<SubprogramSpec> subprograms = {{"main", {}}};  // 0 is the main program
+  std::vector<PortSpec> inputs, outputs;
+  std::vector<StateSpec> states;
+  std::optional<PlanSpec> plan;
+  uint32_t alignment = 64;
+
+  int32_t add_value(ValueSpec value);
+  Dim add_symbol(const std::string& name, int64_t low = 1, int64_t high = 0);  // the Dim that refers to it; once per name
+  Dim add_dim_expr(DimOp op, Dim a, Dim b);  // folded when both are numbers; an expression already there is used again
+  InstructionSpec& add_instruction(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+                                   uint32_t subprogram = 0);
+};
+
+struct PassSpec {
+  std::string name, note;
+  uint32_t changed = 0;
+};
+struct SourceNodeSpec { std::string name, op, output; };
+struct SourceTensorSpec {
+  std::string name, dtype, device;
+  int32_t value = -1;
+  std::vector<int64_t> dims;
+};
+struct MetadataSpec {
+  std::string name, version, licence, producer, source_file, source_sha256, source_format, source_producer;
+  std::vector<SourceNodeSpec> source_nodes;
+  std::vector<SourceTensorSpec> source_tensors;
+  std::vector<PassSpec> passes;
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::vector<std::string> labels, notes;
+};
+
+struct GoldenTensorSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> dims;
+  std::vector<uint8_t> data;
+};
+struct GoldenCaseSpec {
+  std::vector<GoldenTensorSpec> inputs, outputs;
+  double rtol = 0, atol = 0;
+};
+
+struct FileSpec {
+  ProgramSpec program;
+  MetadataSpec metadata;
+  std::vector<GoldenCaseSpec> goldens;
+  uint32_t segment_alignment = 65536;  // 16 for a file that stays in flash
+};
+
+}  // namespace ingot::cast
