@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the convolutional networks of the tests and benchmarks with random weights, from `onnx` and `numpy` alone.
 
-  make_zoo.py OUTDIR [name ...] [--golden]
+  make_zoo.py OUTDIR [name ...] [--folded] [--golden]
 
 Names: mobilenetv2_224 mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 yolov8n_640.
 The graphs have the operators and the spelling that exporters emit (SiLU as Sigmoid and Mul, hard-swish, squeeze-and-excite,
@@ -22,6 +22,8 @@ from onnx import TensorProto, helper, numpy_helper
 class Net:
     """Builds one graph; every method adds nodes and returns the name of its result."""
 
+    folded = False  # BatchNormalization folded into the weights beforehand
+
     def __init__(self, name, size, channels=3):
         self.name = name
         self.rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -32,7 +34,7 @@ class Net:
     def const(self, array, hint="c"):
         self.count += 1
         name = f"{hint}_{self.count}"
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def op(self, kind, inputs, outputs=1, channels=None, **attributes):
@@ -47,15 +49,20 @@ class Net:
         c = self.channels[x]
         fan = c // groups * k * k
         w = self.rng.standard_normal((out, c // groups, k, k)).astype(np.float32) * np.float32(gain / np.sqrt(fan))
-        inputs = [x, self.const(w, "w")]
-        if bias and not norm:
-            inputs.append(self.const((self.rng.standard_normal(out) * 0.1).astype(np.float32), "b"))
+        statistics = [self.rng.uniform(low, high, out).astype(np.float32)
+                      for low, high in ((.8, 1.2), (-.1, .1), (-.1, .1), (.8, 1.2))] if norm else None
+        if norm and self.folded:
+            scale = statistics[0] / np.sqrt(statistics[3] + np.float32(1e-5))
+            inputs = [x, self.const(w * scale[:, None, None, None], "w"), self.const(statistics[1] - statistics[2] * scale, "b")]
+        else:
+            inputs = [x, self.const(w, "w")]
+            if bias and not norm:
+                inputs.append(self.const((self.rng.standard_normal(out) * 0.1).astype(np.float32), "b"))
         pad = k // 2 if pad is None else pad
         y = self.op("Conv", inputs, channels=out, kernel_shape=[k, k], strides=[stride, stride], pads=[pad] * 4, group=groups,
                     dilations=[1, 1])
-        if norm:
-            draw = lambda low, high: self.const(self.rng.uniform(low, high, out).astype(np.float32), "bn")
-            y = self.op("BatchNormalization", [y, draw(.8, 1.2), draw(-.1, .1), draw(-.1, .1), draw(.8, 1.2)], epsilon=1e-5)
+        if norm and not self.folded:
+            y = self.op("BatchNormalization", [y] + [self.const(s, "bn") for s in statistics], epsilon=1e-5)
         return y
 
     def act(self, x, kind):
@@ -76,6 +83,10 @@ class Net:
     def concat(self, parts, axis=1):
         return self.op("Concat", parts, channels=sum(self.channels[p] for p in parts), axis=axis)
 
+    def mean(self, x):
+        """The global average as today's exporters write it."""
+        return self.op("ReduceMean", [x, self.const(np.array([2, 3], np.int64), "axes")], keepdims=1)
+
     def pool(self, x, k, stride, pad=0, kind="MaxPool", **attributes):
         return self.op(kind, [x], kernel_shape=[k, k], strides=[stride, stride], pads=[pad] * 4, **attributes)
 
@@ -83,7 +94,7 @@ class Net:
         return self.op("Reshape", [x, self.const(np.array(shape, np.int64), "shape")], channels=channels)
 
     def classifier(self, x, classes=1000, hidden=None):
-        x = self.op("Flatten", [self.op("GlobalAveragePool", [x])], axis=1)
+        x = self.reshape(self.mean(x), [1, -1])
         for n in ([hidden] if hidden else []) + [classes]:
             c = self.channels[x]
             w = self.rng.standard_normal((n, c)).astype(np.float32) / np.float32(np.sqrt(c))
@@ -94,10 +105,11 @@ class Net:
         return x
 
     def model(self, output, shape):
-        self.nodes.append(helper.make_node("Identity", [output], ["output"], name="/Identity_out"))
+        for node in self.nodes:
+            node.output[:] = ["output" if o == output else o for o in node.output]
         out = helper.make_tensor_value_info("output", TensorProto.FLOAT, shape)
         graph = helper.make_graph(self.nodes, self.name, [self.input], [out], self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="ingot make_zoo")
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], producer_name="ingot make_zoo")
         model.ir_version = 8
         onnx.checker.check_model(model)
         return model
@@ -130,7 +142,7 @@ def mobilenetv3l(size=224):
             y = n.act(n.conv(y, expand), act)
         y = n.act(n.conv(y, expand, k, stride, groups=expand), act)
         if squeeze:
-            s = n.op("GlobalAveragePool", [y])
+            s = n.mean(y)
             s = n.act(n.conv(s, (expand // 4 + 7) // 8 * 8), "relu")
             s = n.op("HardSigmoid", [n.conv(s, expand)], alpha=1 / 6, beta=0.5)
             y = n.op("Mul", [y, s])
@@ -201,18 +213,19 @@ def yolov8n(size):
     h4 = c2f(n.concat([block(h3, 64, 3, 2), h4]), 128, 1, False)
     h5 = c2f(n.concat([block(h4, 128, 3, 2), p5]), 256, 1, False)
 
-    flat, anchors, strides = [], [], []
+    flat_box, flat_cls, anchors, strides = [], [], [], []
     for level, h in enumerate([h3, h4, h5]):
         side = size // (8 << level)
         box = n.conv(block(block(h, 64, 3), 64, 3), 64)
         cls = n.conv(block(block(h, 80, 3), 80, 3), 80)
-        flat.append(n.reshape(n.concat([box, cls]), [1, 144, -1], 144))
+        flat_box.append(n.reshape(box, [1, 64, -1], 64))
+        flat_cls.append(n.reshape(cls, [1, 80, -1], 80))
         at = np.arange(side, dtype=np.float32) + 0.5
         anchors.append(np.stack([np.tile(at, side), np.repeat(at, side)]))
         strides.append(np.full((1, side * side), 8 << level, np.float32))
     total = sum(s.shape[1] for s in strides)
-    joined = n.op("Concat", flat, channels=144, axis=2)
-    box, cls = n.op("Split", [joined, n.const(np.array([64, 80], np.int64))], outputs=2, channels=64, axis=1)
+    box = n.op("Concat", flat_box, channels=64, axis=2)
+    cls = n.op("Concat", flat_cls, channels=80, axis=2)
     x = n.op("Transpose", [n.reshape(box, [1, 4, 16, total], 4)], perm=[0, 2, 1, 3], channels=16)
     x = n.op("Softmax", [x], axis=1)
     bins = n.const(np.arange(16, dtype=np.float32).reshape(1, 16, 1, 1), "bins")
@@ -258,9 +271,11 @@ def golden(path, out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outdir")
-    parser.add_argument("names", nargs="*", help="default: all")
+    parser.add_argument("names", nargs="*", default=[], help="default: all")
+    parser.add_argument("--folded", action="store_true", help="fold BatchNormalization into the weights beforehand")
     parser.add_argument("--golden", action="store_true", help="also run onnxruntime and keep its outputs")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
+    Net.folded = args.folded
     os.makedirs(args.outdir, exist_ok=True)
     for name in args.names or ZOO:
         path = os.path.join(args.outdir, name + ".onnx")
