@@ -53,6 +53,9 @@ struct Node {
   double number(const std::string& key, double otherwise) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
   std::vector<int64_t> integers(const std::string& key) const;  // empty when absent
+  std::vector<double> numbers(const std::string& key) const;    // empty when absent
+  Dims dims(const std::string& key) const;                      // empty when absent
+  std::shared_ptr<Graph> subgraph(const std::string& key) const;  // null when absent
   bool has(const std::string& key) const { return attributes.count(key) != 0; }
 };
 
@@ -62,6 +65,8 @@ struct Graph {
   std::vector<Node> nodes;        // topological order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+
+  void compact();  // drops dead nodes, also of subgraphs
 };
 
 struct SourceNode { std::string name, op, output; };
