@@ -1,6 +1,9 @@
 // runtime/op/normalize.h - y = (x - mean) / sqrt(variance + epsilon) * scale + bias. Operands: x, [scale], [bias] -> y.
 // layer, rms: over dimensions [axis, rank); scale and bias have those dims (rms has no mean). instance, group: x [N, ..., C], over
-// all but N and C, or over those and the channels of a group; scale and bias are [C]. Two passes; sums in 16 lanes and a fixed tree.
+// all but N and C, or over those and the channels of a group; scale and bias are [C]. Two passes (mean, then squares of differences).
+// Order     layer, rms: 16 virtual lanes (element i of the flattened dimensions in lane i % 16) and the tree 8, 4, 2, 1. instance,
+//           group: for each channel 16 lanes (position i in lane i % 16) and the tree, then a chain over the channels of a group.
+//           y = fma((x - mean) * inv, scale, bias), inv = 1 / sqrt(fma(sum, 1 / count, epsilon)).
 #pragma once
 #include "runtime/op/contract.h"
 

@@ -5,7 +5,10 @@
 //           block is padded to P rows, the rest zero. N = 1: input and recurrent biases already summed; N = 2 for gru with
 //           linear_before_reset, whose recurrent bias stays apart.
 // Results   0 [y [T,D,B,H] ([B,T,D,H] when batch_first)]; 1 [h [D,B,H]]; 2 [c [D,B,H]].
-// Order     gate = chain of fma from the bias over x, then (a second chain from zero) over h; the two are added; then activations.
+//           The oracle also takes w and r dense. Every result may be absent.
+// Order     gate = chain of fma from the bias over x, then (a second chain, from zero or the recurrent bias) over h; the two are
+//           added; peepholes by one fma; clip; then activations. lstm: c = fma(f, c, i * g), h = o * act(c).
+//           gru: h = fma(z, h, (1 - z) * g), g from x + r * (h R) where linear_before_reset (one fma), else from x + (r * h) R.
 // State     h and c are flushed: an absolute value below 2^-126 becomes zero, by an explicit compare.
 #pragma once
 #include "runtime/op/activation.h"
@@ -26,6 +29,11 @@ struct RecurrentAttributes {
   ActivationSpec activations[6];
 };
 constexpr int recurrent_gates(RecurrentKind k) { return k == RecurrentKind::kLstm ? 4 : k == RecurrentKind::kGru ? 3 : 1; }
+constexpr int64_t kRecurrentChunkRows = 64;  // rows of x (steps x batch) whose products are made at once
 extern const OpContract kRecurrentContract;
+
+/// Steps whose input products are made at once; and the floats of scratch that this takes, false on overflow.
+int64_t recurrent_chunk_steps(int64_t steps, int64_t batch);
+bool recurrent_shared_floats(const OpArguments& arguments, uint64_t* out);
 
 }  // namespace ingot

@@ -1,4 +1,6 @@
 // runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent / input extent.
+// Coordinates are computed in f32 in the order ONNX writes them. linear: nested x0 + (x1 - x0) * w, the last changed dimension
+// innermost. cubic: four taps, one chain of fma from zero, the last changed dimension innermost.
 // nearest takes any dimensions and types; linear and cubic f32, over the dimensions whose extent or scale changes.
 #pragma once
 #include "runtime/op/contract.h"
@@ -17,6 +19,11 @@ struct ResizeAttributes {
   uint32_t rank = 0;
   float scales[kMaxRank] = {};
 };
+constexpr int64_t kMaxResizeExtent = (1 << 24) - 1;  // coordinates are computed in f32
+constexpr int kMaxResizeDims = 3;                    // that linear and cubic may change at once
 extern const OpContract kResizeContract;
+
+/// Whether dimension i is resampled rather than copied.
+bool resize_changes(const OpArguments& arguments, int i);
 
 }  // namespace ingot
