@@ -1,0 +1,25 @@
+// tools/files/file_kind.h - what a file is, by its content; the extension decides nothing.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ingot::host {
+
+enum class FileKind { kIngot, kOnnx, kTflite, kNumpyArray, kZip, kPickle, kSafetensors, kGguf, kOther };
+
+/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its own for each: missing
+/// file, directory, no permission, empty file, git-LFS pointer, HTML page.
+/// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer, HTML page).
+FileKind file_kind(const std::string& path);
+
+/// For people: "an ONNX model", "a zip archive (a PyTorch checkpoint, an .npz or the like)", "a PNG picture", "text".
+std::string kind_text(const std::string& path, FileKind kind);
+
+/// Regular file's bytes on disk.
+uint64_t file_bytes(const std::string& path);
+
+/// True when the bytes could be the start of a serialised ONNX ModelProto.
+bool looks_like_onnx(const uint8_t* bytes, size_t count);
+
+}  // namespace ingot::host

@@ -1,0 +1,57 @@
+// tools/files/output_file.h - files that appear whole or not at all.
+// Errors   Failure kUnavailable with the path and the reason of the system.
+// Signals  remove_temporary_files() is async-signal-safe; install_interrupt_cleanup() calls it on SIGINT, SIGTERM, SIGHUP.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ingot::host {
+
+/// Written beside its destination under a temporary name; commit() makes it durable and renames it. Without commit()
+/// nothing is left behind. A destination that exists and is no regular file (a pipe, a device) is written directly.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(const void* bytes, size_t count);
+  /// Overwrites bytes that were written before.
+  void write_at(uint64_t offset, const void* bytes, size_t count);
+  uint64_t size() const { return size_; }
+  void commit();
+
+ private:
+  [[noreturn]] void fail_with(int error);
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+  int slot_ = -1;
+  bool direct_ = false;
+  uint64_t size_ = 0;
+};
+
+/// A name in the directory for temporary files ($TMPDIR or /tmp), removed when this dies or the program is interrupted.
+class TemporaryPath {
+ public:
+  explicit TemporaryPath(const std::string& suffix);
+  ~TemporaryPath();
+  TemporaryPath(const TemporaryPath&) = delete;
+  TemporaryPath& operator=(const TemporaryPath&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int slot_ = -1;
+};
+
+/// Removes every temporary file that is open now.
+void remove_temporary_files();
+/// From now on an interrupt removes the temporary files before it ends the program with the signal's own status.
+void install_interrupt_cleanup();
+
+/// True when both paths exist and are the same file.
+bool same_file(const std::string& a, const std::string& b);
+
+}  // namespace ingot::host
