@@ -1,0 +1,116 @@
+#include "tools/cli/terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace ingot::cli {
+namespace {
+
+uint64_t clock_ns() {
+  using namespace std::chrono;
+  return uint64_t(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+/// Characters, not bytes, of UTF-8.
+size_t width(const std::string& text) {
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string short_bytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KB", "MB", "GB", "TB"};
+  double value = double(bytes);
+  int unit = 0;
+  while (value >= 1000 && unit < 4) {
+    value /= 1000;
+    unit++;
+  }
+  char text[32];
+  snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+std::string short_time(double ms) {
+  char text[32];
+  if (ms >= 1000) snprintf(text, sizeof text, "%.2f s", ms / 1000);
+  else if (ms >= 1) snprintf(text, sizeof text, "%.3f ms", ms);
+  else snprintf(text, sizeof text, "%.1f us", ms * 1000);
+  return text;
+}
+
+std::string number(double value, int digits) {
+  char text[32];
+  snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+std::string Table::text(const std::string& indent) const {
+  std::vector<size_t> widths;
+  std::vector<bool> right;
+  std::vector<std::string> names;
+  for (const std::string& heading : headings_) {
+    right.push_back(!heading.empty() && heading[0] == '>');
+    names.push_back(right.back() ? heading.substr(1) : heading);
+    widths.push_back(width(names.back()));
+  }
+  for (const auto& cells : rows_) {
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) widths[i] = std::max(widths[i], width(cells[i]));
+  }
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text = indent;
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {
+      const std::string pad(widths[i] - width(cells[i]), ' ');
+      text += (i ? "  " : "") + (right[i] ? pad + cells[i] : cells[i] + pad);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  };
+  if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty(); })) line(names);
+  for (const auto& cells : rows_) line(cells);
+  return out;
+}
+
+Progress::Progress(const std::string& title) : title_(title), began_ns_(clock_ns()) {
+  const char* kind = getenv("TERM");
+  on_ = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+}
+
+void Progress::show(const std::string& stage, double fraction) {
+  if (!on_) return;
+  const uint64_t now = clock_ns();
+  if (drawn_ && now - drawn_ns_ < 50'000'000 && fraction >= 0 && fraction < 1) return;
+  drawn_ns_ = now;
+  std::string bar;
+  if (fraction >= 0) {
+    const int full = int(std::lround(20 * std::min(fraction, 1.0)));
+    bar = " [" + std::string(size_t(full), '#') + std::string(size_t(20 - full), '.') + "]";
+  }
+  fprintf(stderr, "\r\033[K%s%s %s %.1f s", title_.c_str(), bar.c_str(), stage.c_str(), double(now - began_ns_) / 1e9);
+  fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fputs("\r\033[K", stderr);
+  fflush(stderr);
+  drawn_ = false;
+}
+
+void note(const std::string& text) { fprintf(stderr, "note: %s\n", text.c_str()); }
+
+}  // namespace ingot::cli

@@ -1,0 +1,52 @@
+// tools/cli/terminal.h - what people see: tables, sizes, and progress that is drawn on a terminal only.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+/// "1,234,567".
+std::string grouped(uint64_t n);
+/// "1.2 MB", "512 B".
+std::string short_bytes(uint64_t bytes);
+/// "1.234 ms", "12.3 us", "2.5 s".
+std::string short_time(double milliseconds);
+/// "12" or "3.5e-07" with `digits` significant ones.
+std::string number(double value, int digits = 4);
+
+/// Columns that line up. Cells of a column that starts with '>' in its heading are set flush right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  std::string text(const std::string& indent = "  ") const;
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// One line on stderr that is drawn over, with the seconds so far; nothing at all when stderr is no terminal.
+class Progress {
+ public:
+  explicit Progress(const std::string& title);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// `fraction` below 0: unknown, no bar.
+  void show(const std::string& stage, double fraction = -1);
+  void clear();
+
+ private:
+  std::string title_;
+  bool on_;
+  bool drawn_ = false;
+  uint64_t began_ns_ = 0, drawn_ns_ = 0;
+};
+
+/// A line for people on stderr, "note: ...".
+void note(const std::string& text);
+
+}  // namespace ingot::cli
