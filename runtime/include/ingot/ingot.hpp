@@ -1,5 +1,6 @@
-// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing, allocates nothing itself.
-// The rules of ingot.h hold (lifetimes, threads). A moved-from Model, Session or Pool is empty and may only be destroyed.
+// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing, allocates nothing
+// itself. The rules of ingot.h hold (lifetimes, threads). A moved-from Model, Session or Pool is empty and may only be
+// destroyed.
 //
 //   auto model = ingot::Model::open("net.ingot", ingot_cpu_kernels(nullptr));
 //   if (!model) return fail(model.error());
@@ -31,8 +32,8 @@ struct Error : ingot_error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT: a value is a result
-  Result(const Error& error) : error_(error) {}           // NOLINT: and so is an error
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: a value is a result
+  Result(const Error& error) : error_(error) {}  // NOLINT: and so is an error
   bool ok() const { return error_.code == INGOT_OK; }
   explicit operator bool() const { return ok(); }
   T& value() { return value_; }
@@ -48,7 +49,7 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(const Error& error) : error_(error) {}           // NOLINT
+  Result(const Error& error) : error_(error) {}  // NOLINT
   bool ok() const { return error_.code == INGOT_OK; }
   explicit operator bool() const { return ok(); }
   const Error& error() const { return error_; }
@@ -159,12 +160,18 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   /// View of a port by index or name; data is null when there is no such port, or it has no memory yet.
   ingot_tensor input(uint32_t index) const { return view(ingot_session_input, index); }
   ingot_tensor output(uint32_t index) const { return view(ingot_session_output, index); }
+  ingot_tensor input(int index) const { return input(static_cast<uint32_t>(index)); }
+  ingot_tensor output(int index) const { return output(static_cast<uint32_t>(index)); }
   ingot_tensor input(const char* name) const { return view(ingot_session_input_by_name, name); }
   ingot_tensor output(const char* name) const { return view(ingot_session_output_by_name, name); }
   template <class T, class Key>
-  Elements<T> input(Key key) const { return elements<T>(input(key)); }
+  Elements<T> input(Key key) const {
+    return elements<T>(input(key));
+  }
   template <class T, class Key>
-  Elements<T> output(Key key) const { return elements<T>(output(key)); }
+  Elements<T> output(Key key) const {
+    return elements<T>(output(key));
+  }
   Result<void> bind_input(uint32_t index, const ingot_tensor& tensor) {
     return checked([&](ingot_error* e) { return ingot_session_bind_input(object_, index, &tensor, e); });
   }

@@ -1,0 +1,33 @@
+// runtime/plan/greedy_planner.h - offsets for tensors with lifetimes: best fit in several orders, the smallest layout
+// kept. Owns     nothing; works in the caller's workspace.   Threads  any. Cost     each order places n tensors by one
+// walk over those already placed that live at the same time; all walks together
+//          are bounded by kPlanSteps, after which the orders that are left are skipped. The order by first step walks
+//          over live tensors only and comes first, so that a plan exists for every sane program.
+#pragma once
+#include "runtime/base/status.h"
+#include "runtime/plan/lifetime.h"
+
+namespace ingot {
+
+enum class PlanOrder : uint8_t { kNone, kFirstStep, kSize, kSizeTimesLife, kBreadth, kLife };
+const char* plan_order_name(PlanOrder order);
+
+constexpr uint64_t kPlanSteps = uint64_t{1} << 28;
+
+struct PlanSummary {
+  uint64_t bytes = 0;                  // of the layout, a multiple of the alignment
+  uint64_t lower_bound = 0;            // largest sum of live bytes at one step: no layout is smaller
+  uint32_t peak_step = 0;              // where that is
+  PlanOrder order = PlanOrder::kNone;  // that won
+};
+
+/// Bytes of workspace for `tensor_count` tensors over `step_count` steps.
+uint64_t planner_workspace_bytes(uint32_t tensor_count, uint32_t step_count);
+
+/// Writes offsets[i] for each lifetime (kNoOffset where bytes is 0): multiples of `alignment`, a power of two.
+/// @pre every last_step < step_count (or step_count is 0 and all are 0); workspace is 8-byte aligned and large enough.
+/// Errors  kArenaTooSmall{need, have} for the workspace; kLimitExceeded when sizes overflow or kPlanSteps is spent.
+Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t alignment, Span<uint8_t> workspace,
+                   Span<uint64_t> offsets, PlanSummary* out, ErrorDetail* detail);
+
+}  // namespace ingot

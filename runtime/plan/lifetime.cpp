@@ -1,0 +1,104 @@
+// runtime/plan/lifetime.cpp - intervals of storage roots.
+#include "runtime/plan/lifetime.h"
+
+#include "runtime/base/checked_math.h"
+
+namespace ingot {
+namespace {
+
+constexpr uint64_t kSaturated = uint64_t{1} << 63;
+
+uint64_t rounded(uint64_t bytes, uint64_t alignment) {
+  uint64_t result;
+  return checked_align(bytes, alignment, &result) && result < kSaturated ? result : kSaturated;
+}
+
+struct Intervals {
+  const ProgramDef& program;
+  const LifetimeRules& rules;
+  Span<Lifetime> by_value;
+
+  /// first > last marks an interval that nothing has touched yet.
+  void touch(int32_t value, uint32_t step) const {
+    if (value < 0) return;
+    Lifetime& root = by_value[size_t(storage_root(program, value, rules))];
+    if (step < root.first_step) root.first_step = step;
+    if (step > root.last_step || root.last_step == UINT32_MAX) root.last_step = step;
+  }
+};
+
+}  // namespace
+
+int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules) {
+  const ValueDef& def = program.values[size_t(value)];
+  if (!rules.keep_values || program.values[size_t(def.root)].kind == ValueKind::kState) return def.root;
+  int32_t root = value;
+  while (program.values[size_t(root)].alias == AliasKind::kView) root = program.values[size_t(root)].alias_of;
+  return root;
+}
+
+bool lies_outside(const ProgramDef& program, int32_t root, const LifetimeRules& rules) {
+  const ValueKind kind = program.values[size_t(root)].kind;
+  if (kind == ValueKind::kConstant) return true;
+  return rules.ports_outside && (kind == ValueKind::kInput || kind == ValueKind::kOutput);
+}
+
+void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules,
+                    Span<Lifetime> by_value) {
+  const uint32_t last = program.steps.size ? uint32_t(program.steps.size - 1) : 0;
+  const Intervals intervals{program, rules, by_value};
+  for (Lifetime& lifetime : by_value) lifetime = {0, UINT32_MAX, UINT32_MAX};
+  for (uint32_t i = 0; i <= last && i < program.steps.size; i++) {
+    const StepDef& step = program.steps[i];
+    if (step.kind == StepKind::kJump) continue;
+    const InstructionDef& instruction = program.instructions[step.index];
+    for (uint32_t k = 0; k < instruction.input_count; k++) intervals.touch(instruction.inputs[k], i);
+    if (step.kind == StepKind::kIf) continue;
+    for (uint32_t k = 0; k < instruction.output_count; k++) intervals.touch(instruction.outputs[k], i);
+  }
+  for (size_t i = 0; i < program.values.size; i++) {
+    const ValueDef& def = program.values[i];
+    if (def.kind == ValueKind::kState || rules.keep_values) intervals.touch(int32_t(i), 0);
+    if (def.kind == ValueKind::kState || rules.keep_values) intervals.touch(int32_t(i), last);
+    if (def.kind == ValueKind::kInput) intervals.touch(int32_t(i), 0);
+    if (def.kind == ValueKind::kOutput) intervals.touch(int32_t(i), last);
+  }
+  for (const PortDef& port : program.inputs) intervals.touch(port.value, 0);
+  for (const PortDef& port : program.outputs) intervals.touch(port.value, last);
+  for (size_t i = 0; i < program.values.size; i++) {
+    Lifetime& lifetime = by_value[i];
+    const bool untouched = lifetime.first_step == UINT32_MAX;
+    const bool is_root = storage_root(program, int32_t(i), rules) == int32_t(i);
+    if (untouched || !is_root || lies_outside(program, int32_t(i), rules))
+      lifetime = {};
+    else
+      lifetime.bytes = bound.value_bytes[i];
+  }
+}
+
+uint64_t live_peak(Span<const Lifetime> lifetimes, uint64_t alignment, Span<uint64_t> step_bytes, uint32_t* out_step) {
+  for (uint64_t& bytes : step_bytes) bytes = 0;
+  // Differences first; unsigned wrap-around cancels out as long as each true sum fits, which the total tells.
+  uint64_t total = 0;
+  for (const Lifetime& lifetime : lifetimes) {
+    const uint64_t bytes = rounded(lifetime.bytes, alignment);
+    total = total + bytes < kSaturated && bytes < kSaturated ? total + bytes : kSaturated;
+    if (total == kSaturated) break;
+    if (bytes == 0) continue;
+    step_bytes[lifetime.first_step] += bytes;
+    step_bytes[lifetime.last_step + 1] -= bytes;
+  }
+  *out_step = 0;
+  if (total == kSaturated) return kSaturated;
+  uint64_t live = 0, peak = 0;
+  for (size_t i = 0; i < step_bytes.size; i++) {
+    live += step_bytes[i];
+    step_bytes[i] = live;
+    if (live <= peak) continue;
+    peak = live;
+    *out_step = uint32_t(i);
+  }
+  return peak;
+}
+
+}  // namespace ingot
