@@ -1,0 +1,87 @@
+// runtime/base/os/file.cpp - POSIX, or nothing.
+#include "runtime/base/os/file.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace ingot::os {
+
+Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* detail) {
+  int fd;
+  do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not hang us; regular files ignore the flag
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return fail(detail, Code::kFileOpen, "file: cannot be opened", 0, uint64_t(errno));
+  struct stat about = {};
+  if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    close(fd);
+    return fail(detail, Code::kFileOpen, "file: not a regular file", 0, uint64_t(S_ISDIR(about.st_mode) ? EISDIR : EINVAL));
+  }
+  out->handle = fd;
+  *out_bytes = uint64_t(about.st_size);
+  return {};
+}
+
+void close_file(File* file) {
+  if (file->is_open()) close(int(file->handle));
+  file->handle = -1;
+}
+
+Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, ErrorDetail* detail) {
+  uint8_t* to = static_cast<uint8_t*>(destination);
+  while (bytes != 0) {
+    const size_t piece = bytes < (uint64_t{1} << 30) ? size_t(bytes) : size_t{1} << 30;
+    const ssize_t got = pread(int(file.handle), to, piece, off_t(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(detail, Code::kFileRead, "file: cannot be read", bytes, uint64_t(errno), offset);
+    if (got == 0) return fail(detail, Code::kTruncated, "file: ends early", bytes, 0, offset);
+    to += got, offset += uint64_t(got), bytes -= uint64_t(got);
+  }
+  return {};
+}
+
+Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out, ErrorDetail* detail) {
+  const int flags = MAP_SHARED | (at ? MAP_FIXED : 0);
+  void* address = mmap(at, size_t(bytes), PROT_READ, flags, int(file.handle), off_t(offset));
+  if (address == MAP_FAILED) return fail(detail, Code::kMapFailed, "file: cannot be mapped", bytes, uint64_t(errno), offset);
+  *out = static_cast<const uint8_t*>(address);
+  return {};
+}
+
+void unmap_file(const void* address, uint64_t bytes) { munmap(const_cast<void*>(address), size_t(bytes)); }
+
+uint64_t page_bytes() {
+  const long bytes = sysconf(_SC_PAGESIZE);
+  return bytes > 0 ? uint64_t(bytes) : 4096;
+}
+
+uint64_t monotonic_ns() {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
+}
+
+}  // namespace ingot::os
+
+#else
+
+namespace ingot::os {
+
+Status open_file(const char*, File*, uint64_t*, ErrorDetail* detail) { return fail(detail, Code::kFileOpen, "no file system"); }
+void close_file(File* file) { file->handle = -1; }
+Status read_file(File, uint64_t, void*, uint64_t, ErrorDetail* detail) { return fail(detail, Code::kFileRead, "no file system"); }
+Status map_file(File, uint64_t, uint64_t, void*, const uint8_t**, ErrorDetail* detail) {
+  return fail(detail, Code::kMapFailed, "no file system");
+}
+void unmap_file(const void*, uint64_t) {}
+uint64_t page_bytes() { return 1; }
+uint64_t monotonic_ns() { return 0; }
+
+}  // namespace ingot::os
+
+#endif
