@@ -27,6 +27,7 @@ struct FileView {
   const uint8_t* program = nullptr;  // 16-byte aligned
   uint64_t program_bytes = 0;
   uint64_t program_offset = 0;       // in the file
+  uint32_t program_part = 0;
   uint32_t first_weight_part = 0, weight_part_count = 0;
   int32_t metadata_part = -1, golden_part = -1, signature_part = -1;  // index into the part table; -1: absent
 };
@@ -46,6 +47,8 @@ Status read_head(const Source& source, Span<uint8_t> image, FileView* out, Error
 /// a small buffer on the stack, or where it lies.
 Status check_part_hash(const Source& source, const FileView& file, uint32_t part, ErrorDetail* detail);
 Status check_all_hashes(const Source& source, const FileView& file, ErrorDetail* detail);
+/// Reads a part (metadata, golden, ...) of file_part().bytes and compares its hash.
+Status read_part(const Source& source, const FileView& file, uint32_t part, Span<uint8_t> destination, ErrorDetail* detail);
 
 /// Bytes of the block that open_program() needs, after proving the structure of the program.
 Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes, ErrorDetail* detail);
