@@ -1,0 +1,163 @@
+// read_picture.cpp - finds and reads the text of a picture with three cast networks: detection at one size, direction and
+// recognition at whatever width a line has (a symbolic dimension, bound when the session is made).
+//
+//   read_picture DET.ingot CLS.ingot REC.ingot LABELS.txt PICTURE.png [threads]
+//
+// Prints one line of text per line found, with its score, then memory and time. LABELS.txt: one character a line.
+#include <ingot/cpu.h>
+#include <ingot/ingot.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "picture.h"
+#include "text_boxes.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+
+template <class T>
+T need(ingot::Result<T> result, const std::string& what) {
+  if (!result) {
+    std::fprintf(stderr, "read_picture: %s: %s\n", what.c_str(), result.error().text().c_str());
+    std::exit(7);
+  }
+  return std::move(*result);
+}
+void need(ingot::Result<void> result, const std::string& what) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "read_picture: %s: %s\n", what.c_str(), result.error().text().c_str());
+    std::exit(7);
+  }
+}
+
+/// A model whose every symbolic dimension gets a number from `dims` (batch 1 when not named).
+struct Network {
+  ingot::Model model;
+  int threads;
+  uint64_t largest_arena = 0;
+
+  ingot::Session session(int height, int width) {
+    std::vector<ingot_binding> bindings;
+    const ingot_model_summary summary = model.summary();
+    ingot_value_type x{};
+    ingot_model_input(model.get(), 0, &x);
+    for (uint32_t i = 0; i < summary.symbol_count; i++) {
+      ingot_symbol symbol{};
+      ingot_model_symbol(model.get(), i, &symbol);
+      int64_t value = 1;
+      if (x.dim_symbol[2] == static_cast<int32_t>(i)) value = height;
+      if (x.dim_symbol[3] == static_cast<int32_t>(i)) value = width;
+      bindings.push_back({symbol.name, value});
+    }
+    ingot_session_options options = ingot::session_options();
+    options.bindings = bindings.data(), options.binding_count = bindings.size(), options.threads = threads;
+    ingot::Session made = need(model.session(options), "session");
+    largest_arena = std::max(largest_arena, made.requirements().arena_bytes);
+    return made;
+  }
+};
+
+struct Reading {
+  std::string text;
+  float score;
+};
+
+/// Connectionist temporal classification, greedy: the best label of each column, repeats and blanks (0) dropped.
+Reading decode(const float* probability, int64_t columns, int64_t labels, const std::vector<std::string>& characters) {
+  Reading reading{"", 0};
+  int64_t last = 0;
+  int kept = 0;
+  for (int64_t t = 0; t < columns; t++) {
+    const float* p = probability + t * labels;
+    int64_t best = 0;
+    for (int64_t k = 1; k < labels; k++)
+      if (p[k] > p[best]) best = k;
+    if (best != last && best != 0) {
+      reading.text += static_cast<size_t>(best) <= characters.size() ? characters[static_cast<size_t>(best) - 1] : " ";
+      reading.score += p[best], kept++;
+    }
+    last = best;
+  }
+  if (kept) reading.score /= static_cast<float>(kept);
+  return reading;
+}
+
+float side(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
+
+/// The line upright, `height` pixels high.
+Picture line_picture(const Picture& picture, const Quad& quad, int height) {
+  const Point* q = quad.corner;
+  const float w = std::max(side(q[0], q[1]), side(q[3], q[2])), h = std::max(side(q[0], q[3]), side(q[1], q[2]));
+  Quad turned = quad;
+  const bool tall = h >= 1.5f * w;  // vertical writing
+  if (tall) turned = {{q[1], q[2], q[3], q[0]}};
+  const float ratio = tall ? h / w : w / h;
+  return cut_out(picture, turned, std::max(16, static_cast<int>(std::ceil(static_cast<float>(height) * ratio))), height);
+}
+
+/// 180 degrees when the direction network is sure of it.
+bool upside_down(Network& network, const Picture& line) {
+  ingot::Session session = network.session(48, 192);
+  const Picture fitted = resize(line, std::min(192, line.width), 48);
+  to_planes(fitted, session.input<float>(0).data, 192);
+  need(session.run(), "direction");
+  const auto p = session.output<float>(0);
+  return p[1] > 0.9f;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 6) return std::fprintf(stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot LABELS.txt PICTURE.png [threads]\n"), 1;
+  const int threads = argc > 6 ? std::atoi(argv[6]) : 0;
+  const ingot_kernel_table* kernels = ingot_cpu_kernels(nullptr);
+  Network detect{need(ingot::Model::open(argv[1], kernels), argv[1]), threads};
+  Network direction{need(ingot::Model::open(argv[2], kernels), argv[2]), threads};
+  Network recognise{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
+  std::vector<std::string> characters;
+  std::ifstream labels(argv[4]);
+  for (std::string line; std::getline(labels, line);) characters.push_back(line);
+  if (characters.empty()) return std::fprintf(stderr, "read_picture: %s: no labels in it\n", argv[4]), 7;
+  const Picture picture = load_png(argv[5]);
+
+  const auto begin = Clock::now();
+  ingot_value_type x{};
+  ingot_model_input(detect.model.get(), 0, &x);
+  const auto round32 = [](int n) { return std::max(32, (n + 16) / 32 * 32); };
+  const int height = x.dims[2] > 0 ? static_cast<int>(x.dims[2]) : round32(picture.height);
+  const int width = x.dims[3] > 0 ? static_cast<int>(x.dims[3]) : round32(picture.width);
+  ingot::Session session = detect.session(height, width);
+  to_planes(resize(picture, width, height), session.input<float>(0).data, width);
+  need(session.run(), "detection");
+  std::vector<TextBox> boxes = find_text_boxes(session.output<float>(0).data, width, height);
+  const double detect_ms = ms_since(begin);
+
+  const auto begin_reading = Clock::now();
+  const float sx = static_cast<float>(picture.width) / static_cast<float>(width), sy = static_cast<float>(picture.height) / static_cast<float>(height);
+  for (TextBox& box : boxes) {
+    for (Point& p : box.quad.corner) p.x *= sx, p.y *= sy;
+    Picture line = line_picture(picture, box.quad, 48);
+    if (upside_down(direction, line)) line = turn_half(line);
+    ingot::Session reader = recognise.session(48, line.width);
+    to_planes(line, reader.input<float>(0).data, line.width);
+    need(reader.run(), "recognition");
+    const ingot_tensor out = reader.output(0u);
+    const Reading reading = decode(static_cast<const float*>(out.data), out.dims[1], out.dims[2], characters);
+    if (reading.score >= 0.5f) std::printf("%-32s  score %.3f\n", reading.text.c_str(), reading.score);
+  }
+  std::printf("%zu lines; detection %.0f ms, direction and reading %.0f ms; arenas %.1f, %.1f, %.1f MB (weights included)\n", boxes.size(),
+              detect_ms, ms_since(begin_reading), static_cast<double>(detect.largest_arena) / 1e6,
+              static_cast<double>(direction.largest_arena) / 1e6, static_cast<double>(recognise.largest_arena) / 1e6);
+  return boxes.empty() ? 6 : 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "read_picture: %s\n", error.what());
+  return 7;
+}
