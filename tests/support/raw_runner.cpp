@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   for (int i = 5; i < argc; i++) {
     const char* equals = std::strrchr(argv[i], '=');
     if (!equals) return std::fprintf(stderr, "raw_runner: %s: expected NAME=VALUE\n", argv[i]), 1;
-    names.emplace_back(argv[i], equals);
+    names.emplace_back(argv[i], static_cast<size_t>(equals - argv[i]));
     bindings.push_back({names.back().c_str(), std::atoll(equals + 1)});
   }
   ingot_session_options options{};
