@@ -9,13 +9,15 @@ namespace {
 bool check_if(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kIfContract, {}, v)) return false;
   const TensorType& condition = a.inputs[0];
-  if (condition.dtype != DType::kBool) return rules::refuse(v, "if's condition is bool", 0, int64_t(DType::kBool), int64_t(condition.dtype));
+  if (condition.dtype != DType::kBool)
+    return rules::refuse(v, "if's condition is bool", 0, int64_t(DType::kBool), int64_t(condition.dtype));
   if (condition.elements() != 1) return rules::refuse(v, "if's condition has one element", 0, 1, condition.elements());
   const IfAttributes& t = a.as<IfAttributes>();
   if (t.then_subprogram == 0 || t.else_subprogram == 0)
     return rules::refuse(v, "if's branches are not the main program", Violation::kAttribute, 1, 0);
   if (t.then_subprogram == t.else_subprogram)
-    return rules::refuse(v, "if's branches are two subprograms", Violation::kAttribute, t.then_subprogram, t.else_subprogram);
+    return rules::refuse(v, "if's branches are two subprograms", Violation::kAttribute, t.then_subprogram,
+                         t.else_subprogram);
   return true;
 }
 

@@ -9,7 +9,8 @@ bool check_copy(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kCopyContract, {}, v)) return false;
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   if (!rules::check_same_dtype(x, y, rules::output(0), v)) return false;
-  if (x.elements() != y.elements()) return rules::refuse(v, "copy keeps the number of elements", rules::output(0), x.elements(), y.elements());
+  if (x.elements() != y.elements())
+    return rules::refuse(v, "copy keeps the number of elements", rules::output(0), x.elements(), y.elements());
   return true;
 }
 

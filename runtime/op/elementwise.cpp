@@ -13,14 +13,20 @@ bool is_known(ElementwiseOp op) {
 /// Operators that mean something in whole numbers.
 bool takes_integers(ElementwiseOp op) {
   switch (op) {
-    case ElementwiseOp::kIdentity: case ElementwiseOp::kNeg: case ElementwiseOp::kAbs: case ElementwiseOp::kSign:
-    case ElementwiseOp::kRelu: case ElementwiseOp::kLogicalNot: case ElementwiseOp::kSquare: case ElementwiseOp::kBitwiseNot:
-    case ElementwiseOp::kClip: case ElementwiseOp::kSelect: case ElementwiseOp::kFma:
-      return true;
-    case ElementwiseOp::kPrelu: case ElementwiseOp::kAtan2:
-      return false;
-    default:
-      return elementwise_arity(op) == 2;
+    case ElementwiseOp::kIdentity:
+    case ElementwiseOp::kNeg:
+    case ElementwiseOp::kAbs:
+    case ElementwiseOp::kSign:
+    case ElementwiseOp::kRelu:
+    case ElementwiseOp::kLogicalNot:
+    case ElementwiseOp::kSquare:
+    case ElementwiseOp::kBitwiseNot:
+    case ElementwiseOp::kClip:
+    case ElementwiseOp::kSelect:
+    case ElementwiseOp::kFma: return true;
+    case ElementwiseOp::kPrelu:
+    case ElementwiseOp::kAtan2: return false;
+    default: return elementwise_arity(op) == 2;
   }
 }
 
@@ -33,15 +39,19 @@ bool check_steps(const ElementwiseAttributes& t, int input_count, Violation* v) 
   const bool integer = t.compute == ComputeType::kI64 || t.compute == ComputeType::kU64;
   for (uint32_t i = 0; i < t.step_count; i++) {
     const ElementwiseStep& step = t.steps[i];
-    if (!is_known(step.op)) return rules::refuse(v, "elementwise step's operator is known", Violation::kAttribute, 161, int64_t(step.op));
+    if (!is_known(step.op))
+      return rules::refuse(v, "elementwise step's operator is known", Violation::kAttribute, 161, int64_t(step.op));
     if (integer && !takes_integers(step.op))
-      return rules::refuse(v, "elementwise step computes in floating point", Violation::kAttribute, int64_t(t.compute), int64_t(step.op));
+      return rules::refuse(v, "elementwise step computes in floating point", Violation::kAttribute, int64_t(t.compute),
+                           int64_t(step.op));
     if (!integer && needs_integers(step.op))
-      return rules::refuse(v, "elementwise step computes in integers", Violation::kAttribute, int64_t(t.compute), int64_t(step.op));
+      return rules::refuse(v, "elementwise step computes in integers", Violation::kAttribute, int64_t(t.compute),
+                           int64_t(step.op));
     const uint8_t read[3] = {step.a, step.b, step.c};
     for (int k = 0; k < elementwise_arity(step.op); k++)
       if (read[k] != kConstantRegister && read[k] >= input_count + int(i))
-        return rules::refuse(v, "elementwise step reads a register written before", Violation::kAttribute, input_count + i, read[k]);
+        return rules::refuse(v, "elementwise step reads a register written before", Violation::kAttribute,
+                             input_count + i, read[k]);
   }
   return true;
 }
@@ -50,7 +60,8 @@ bool check_elementwise(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kElementwiseContract, {}, v)) return false;
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   if (t.step_count > kMaxElementwiseSteps)
-    return rules::refuse(v, "elementwise has at most 16 steps", Violation::kAttribute, kMaxElementwiseSteps, t.step_count);
+    return rules::refuse(v, "elementwise has at most 16 steps", Violation::kAttribute, kMaxElementwiseSteps,
+                         t.step_count);
   if (uint8_t(t.compute) > uint8_t(ComputeType::kU64))
     return rules::refuse(v, "elementwise.compute is known", Violation::kAttribute, 3, int64_t(t.compute));
   if (t.step_count == 0 && a.input_count != 1)
@@ -77,7 +88,8 @@ ScratchNeed elementwise_scratch(const OpArguments& a, int) {
 
 }  // namespace
 
-const OpContract kElementwiseContract = {OpCode::kElementwise, 1, 1, kMaxElementwiseInputs, 1, 1, check_elementwise,
-                                         elementwise_in_place, elementwise_scratch, 0xff, 1};
+const OpContract kElementwiseContract = {
+    OpCode::kElementwise, 1,    1, kMaxElementwiseInputs, 1, 1, check_elementwise, elementwise_in_place,
+    elementwise_scratch,  0xff, 1};
 
 }  // namespace ingot

@@ -15,11 +15,14 @@ bool check_gather(const OpArguments& a, Violation* v) {
   const TensorType &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const uint32_t axis = a.as<GatherAttributes>().axis;
   if (!check_indices(indices, v) || !rules::check_same_dtype(data, y, rules::output(0), v)) return false;
-  if (axis >= data.rank) return rules::refuse(v, "gather.axis is below the rank", Violation::kAttribute, data.rank, axis);
+  if (axis >= data.rank)
+    return rules::refuse(v, "gather.axis is below the rank", Violation::kAttribute, data.rank, axis);
   if (y.rank != data.rank - 1 + indices.rank)
     return rules::refuse(v, "gather's output rank", rules::output(0), data.rank - 1 + indices.rank, y.rank);
   for (int i = 0; i < y.rank; i++) {
-    const int64_t want = i < int(axis) ? data.dims[i] : i < int(axis) + indices.rank ? indices.dims[i - axis] : data.dims[i - indices.rank + 1];
+    const int64_t want = i < int(axis)                  ? data.dims[i]
+                         : i < int(axis) + indices.rank ? indices.dims[i - axis]
+                                                        : data.dims[i - indices.rank + 1];
     if (y.dims[i] != want) return rules::refuse(v, "gather's output dims", rules::output(0), want, y.dims[i]);
   }
   return true;
@@ -30,10 +33,12 @@ bool check_gather_elements(const OpArguments& a, Violation* v) {
   const TensorType &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const uint32_t axis = a.as<GatherElementsAttributes>().axis;
   if (!check_indices(indices, v) || !rules::check_same_dtype(data, y, rules::output(0), v)) return false;
-  if (axis >= data.rank) return rules::refuse(v, "gather_elements.axis is below the rank", Violation::kAttribute, data.rank, axis);
+  if (axis >= data.rank)
+    return rules::refuse(v, "gather_elements.axis is below the rank", Violation::kAttribute, data.rank, axis);
   if (indices.rank != data.rank) return rules::refuse(v, "indices have data's rank", 1, data.rank, indices.rank);
   for (int i = 0; i < data.rank; i++)
-    if (i != int(axis) && indices.dims[i] > data.dims[i]) return rules::refuse(v, "indices lie inside data", 1, data.dims[i], indices.dims[i]);
+    if (i != int(axis) && indices.dims[i] > data.dims[i])
+      return rules::refuse(v, "indices lie inside data", 1, data.dims[i], indices.dims[i]);
   return rules::check_same_dims(indices, y, rules::output(0), v);
 }
 
@@ -52,7 +57,8 @@ bool check_nd(const TensorType& data, const TensorType& indices, uint32_t batch_
 }
 
 /// dims of t are those of indices but the last, then those of data that an index does not name.
-bool check_nd_dims(const TensorType& t, int operand, const TensorType& data, const TensorType& indices, uint32_t batch_dims, Violation* v) {
+bool check_nd_dims(const TensorType& t, int operand, const TensorType& data, const TensorType& indices,
+                   uint32_t batch_dims, Violation* v) {
   const int leading = indices.rank - 1, first_slice = int(batch_dims) + int(indices.row_length());
   if (t.rank != leading + data.rank - first_slice)
     return rules::refuse(v, "rank follows from indices and data", operand, leading + data.rank - first_slice, t.rank);
@@ -66,7 +72,8 @@ bool check_nd_dims(const TensorType& t, int operand, const TensorType& data, con
 bool check_gather_nd(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kGatherNdContract, {}, v)) return false;
   const uint32_t batch_dims = a.as<GatherNdAttributes>().batch_dims;
-  return rules::check_same_dtype(a.inputs[0], a.outputs[0], rules::output(0), v) && check_nd(a.inputs[0], a.inputs[1], batch_dims, v) &&
+  return rules::check_same_dtype(a.inputs[0], a.outputs[0], rules::output(0), v) &&
+         check_nd(a.inputs[0], a.inputs[1], batch_dims, v) &&
          check_nd_dims(a.outputs[0], rules::output(0), a.inputs[0], a.inputs[1], batch_dims, v);
 }
 
@@ -81,8 +88,9 @@ bool check_scatter(const OpArguments& a, ScatterReduction reduction, Violation* 
 }
 
 bool check_scatter_nd(const OpArguments& a, Violation* v) {
-  return rules::check_operands(a, kScatterNdContract, {}, v) && check_scatter(a, a.as<ScatterNdAttributes>().reduction, v) &&
-         check_nd(a.inputs[0], a.inputs[1], 0, v) && check_nd_dims(a.inputs[2], 2, a.inputs[0], a.inputs[1], 0, v);
+  return rules::check_operands(a, kScatterNdContract, {}, v) &&
+         check_scatter(a, a.as<ScatterNdAttributes>().reduction, v) && check_nd(a.inputs[0], a.inputs[1], 0, v) &&
+         check_nd_dims(a.inputs[2], 2, a.inputs[0], a.inputs[1], 0, v);
 }
 
 bool check_scatter_elements(const OpArguments& a, Violation* v) {
@@ -90,20 +98,24 @@ bool check_scatter_elements(const OpArguments& a, Violation* v) {
   const TensorType &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2];
   const ScatterElementsAttributes& t = a.as<ScatterElementsAttributes>();
   if (!check_scatter(a, t.reduction, v) || !check_indices(indices, v)) return false;
-  if (t.axis >= data.rank) return rules::refuse(v, "scatter_elements.axis is below the rank", Violation::kAttribute, data.rank, t.axis);
+  if (t.axis >= data.rank)
+    return rules::refuse(v, "scatter_elements.axis is below the rank", Violation::kAttribute, data.rank, t.axis);
   if (indices.rank != data.rank) return rules::refuse(v, "indices have data's rank", 1, data.rank, indices.rank);
   for (int i = 0; i < data.rank; i++)
-    if (i != int(t.axis) && indices.dims[i] > data.dims[i]) return rules::refuse(v, "indices lie inside data", 1, data.dims[i], indices.dims[i]);
+    if (i != int(t.axis) && indices.dims[i] > data.dims[i])
+      return rules::refuse(v, "indices lie inside data", 1, data.dims[i], indices.dims[i]);
   return rules::check_same_dims(indices, updates, 2, v);
 }
 
 }  // namespace
 
 const OpContract kGatherContract = {OpCode::kGather, 1, 2, 2, 1, 1, check_gather, nullptr, nullptr, 0, 0};
-const OpContract kGatherElementsContract = {OpCode::kGatherElements, 1, 2, 2, 1, 1, check_gather_elements, nullptr, nullptr, 0, 0};
+const OpContract kGatherElementsContract = {OpCode::kGatherElements, 1,       2,       2, 1, 1,
+                                            check_gather_elements,   nullptr, nullptr, 0, 0};
 const OpContract kGatherNdContract = {OpCode::kGatherNd, 1, 2, 2, 1, 1, check_gather_nd, nullptr, nullptr, 0, 0};
-const OpContract kScatterNdContract = {OpCode::kScatterNd, 1, 3, 3, 1, 1, check_scatter_nd, rules::in_place_first, nullptr, 0, 0};
-const OpContract kScatterElementsContract = {OpCode::kScatterElements, 1, 3, 3, 1, 1, check_scatter_elements, rules::in_place_first,
-                                             nullptr, 0, 0};
+const OpContract kScatterNdContract = {OpCode::kScatterNd,    1,       3, 3, 1, 1, check_scatter_nd,
+                                       rules::in_place_first, nullptr, 0, 0};
+const OpContract kScatterElementsContract = {OpCode::kScatterElements, 1,       3, 3, 1, 1, check_scatter_elements,
+                                             rules::in_place_first,    nullptr, 0, 0};
 
 }  // namespace ingot

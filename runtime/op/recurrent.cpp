@@ -13,8 +13,13 @@ struct Extents {
 Extents extents(const OpArguments& a) {
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const TensorType& x = a.inputs[0];
-  return {x.dims[t.batch_first ? 1 : 0], x.dims[t.batch_first ? 0 : 1], x.dims[2], t.hidden, round_up(t.hidden, kPanel),
-          t.direction == Direction::kBidirectional ? 2 : 1, recurrent_gates(t.kind)};
+  return {x.dims[t.batch_first ? 1 : 0],
+          x.dims[t.batch_first ? 0 : 1],
+          x.dims[2],
+          t.hidden,
+          round_up(t.hidden, kPanel),
+          t.direction == Direction::kBidirectional ? 2 : 1,
+          recurrent_gates(t.kind)};
 }
 
 bool check_dims(const TensorType& t, int operand, const int64_t* want, int rank, const char* rule, Violation* v) {
@@ -25,10 +30,12 @@ bool check_dims(const TensorType& t, int operand, const int64_t* want, int rank,
 }
 
 bool check_attributes(const RecurrentAttributes& t, Violation* v) {
-  if (uint8_t(t.kind) > uint8_t(RecurrentKind::kRnn)) return rules::refuse(v, "recurrent.kind is known", Violation::kAttribute, 2, int64_t(t.kind));
+  if (uint8_t(t.kind) > uint8_t(RecurrentKind::kRnn))
+    return rules::refuse(v, "recurrent.kind is known", Violation::kAttribute, 2, int64_t(t.kind));
   if (uint8_t(t.direction) > uint8_t(Direction::kBidirectional))
     return rules::refuse(v, "recurrent.direction is known", Violation::kAttribute, 2, int64_t(t.direction));
-  if (t.hidden == 0 || t.hidden > 1u << 24) return rules::refuse(v, "recurrent.hidden is 1 to 2^24", Violation::kAttribute, 1 << 24, t.hidden);
+  if (t.hidden == 0 || t.hidden > 1u << 24)
+    return rules::refuse(v, "recurrent.hidden is 1 to 2^24", Violation::kAttribute, 1 << 24, t.hidden);
   if (!(t.clip >= 0)) return rules::refuse(v, "recurrent.clip is not negative", Violation::kAttribute);
   if (t.linear_before_reset && t.kind != RecurrentKind::kGru)
     return rules::refuse(v, "linear_before_reset belongs to gru", Violation::kAttribute, 1, int64_t(t.kind));
@@ -38,7 +45,8 @@ bool check_attributes(const RecurrentAttributes& t, Violation* v) {
     return rules::refuse(v, "recurrent has all activations or none", Violation::kAttribute, want, t.activation_count);
   for (uint32_t i = 0; i < t.activation_count; i++)
     if (uint8_t(t.activations[i].kind) >= uint8_t(Activation::kPrelu))
-      return rules::refuse(v, "recurrent's activation is known and not prelu", Violation::kAttribute, 14, int64_t(t.activations[i].kind));
+      return rules::refuse(v, "recurrent's activation is known and not prelu", Violation::kAttribute, 14,
+                           int64_t(t.activations[i].kind));
   return true;
 }
 
@@ -47,8 +55,10 @@ bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
   const int64_t w_dims[2] = {rows, e.input}, r_dims[2] = {rows, e.hidden};
   for (int i = 1; i <= 2; i++) {
     if (a.inputs[i].packing != Packing::kPanels16 && a.inputs[i].packing != Packing::kDense)
-      return rules::refuse(v, "recurrent's weights are panels16", i, int64_t(Packing::kPanels16), int64_t(a.inputs[i].packing));
-    if (!check_dims(a.inputs[i], i, i == 1 ? w_dims : r_dims, 2, "recurrent's weights are [directions*gates*P, K]", v)) return false;
+      return rules::refuse(v, "recurrent's weights are panels16", i, int64_t(Packing::kPanels16),
+                           int64_t(a.inputs[i].packing));
+    if (!check_dims(a.inputs[i], i, i == 1 ? w_dims : r_dims, 2, "recurrent's weights are [directions*gates*P, K]", v))
+      return false;
   }
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const int64_t bias_dims[3] = {e.directions, t.linear_before_reset ? 2 : 1, e.gates * e.padded};
@@ -84,13 +94,17 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
     if (!check_dims(*lens, 6, lens_dims, 1, "sequence_lens is [B]", v)) return false;
   for (int i = 0; i < a.output_count; i++) {
     if (!a.outputs[i].present()) continue;
-    if (a.outputs[i].dtype != DType::kF32) return rules::refuse(v, "recurrent gives f32", rules::output(i), 1, int64_t(a.outputs[i].dtype));
-    if (i == 2 && t.kind != RecurrentKind::kLstm) return rules::refuse(v, "a cell state belongs to lstm", rules::output(2));
-    if (!check_dims(a.outputs[i], rules::output(i), i == 0 ? y_dims[t.batch_first] : state_dims, i == 0 ? 4 : 3, "recurrent's result dims", v))
+    if (a.outputs[i].dtype != DType::kF32)
+      return rules::refuse(v, "recurrent gives f32", rules::output(i), 1, int64_t(a.outputs[i].dtype));
+    if (i == 2 && t.kind != RecurrentKind::kLstm)
+      return rules::refuse(v, "a cell state belongs to lstm", rules::output(2));
+    if (!check_dims(a.outputs[i], rules::output(i), i == 0 ? y_dims[t.batch_first] : state_dims, i == 0 ? 4 : 3,
+                    "recurrent's result dims", v))
       return false;
   }
   uint64_t bytes;
-  if (!recurrent_shared_floats(a, &bytes)) return rules::refuse(v, "recurrent's scratch is below 2^60 bytes", Violation::kAttribute);
+  if (!recurrent_shared_floats(a, &bytes))
+    return rules::refuse(v, "recurrent's scratch is below 2^60 bytes", Violation::kAttribute);
   return true;
 }
 
@@ -110,7 +124,8 @@ bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
   const Extents e = extents(a);
   // By direction: products of the inputs of a chunk, of the state, two copies of h, one of c, one of r * h.
   int64_t rows, floats;
-  if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) || !checked_add(rows, e.batch, &rows)) return false;
+  if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) || !checked_add(rows, e.batch, &rows))
+    return false;
   if (!checked_mul(rows, e.gates * e.padded, &floats)) return false;
   int64_t state;
   if (!checked_mul(e.batch, 4 * e.padded, &state) || !checked_add(floats, state, &floats)) return false;
@@ -119,6 +134,7 @@ bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
   return true;
 }
 
-const OpContract kRecurrentContract = {OpCode::kRecurrent, 1, 3, 8, 1, 3, check_recurrent, nullptr, recurrent_scratch, 0, 0};
+const OpContract kRecurrentContract = {OpCode::kRecurrent, 1, 3, 8, 1, 3, check_recurrent, nullptr,
+                                       recurrent_scratch,  0, 0};
 
 }  // namespace ingot

@@ -12,12 +12,14 @@ bool resize_changes(const OpArguments& a, int i) {
 namespace {
 
 bool check_enums(const ResizeAttributes& t, Violation* v) {
-  if (uint8_t(t.mode) > uint8_t(ResizeMode::kCubic)) return rules::refuse(v, "resize.mode is known", Violation::kAttribute, 2, int64_t(t.mode));
+  if (uint8_t(t.mode) > uint8_t(ResizeMode::kCubic))
+    return rules::refuse(v, "resize.mode is known", Violation::kAttribute, 2, int64_t(t.mode));
   if (uint8_t(t.coordinate) > uint8_t(CoordinateMode::kHalfPixelSymmetric))
     return rules::refuse(v, "resize.coordinate is known", Violation::kAttribute, 4, int64_t(t.coordinate));
   if (uint8_t(t.nearest) > uint8_t(NearestMode::kCeil))
     return rules::refuse(v, "resize.nearest is known", Violation::kAttribute, 3, int64_t(t.nearest));
-  if (!(t.cubic_a >= -16 && t.cubic_a <= 16)) return rules::refuse(v, "resize.cubic_a is within 16 of zero", Violation::kAttribute, 16);
+  if (!(t.cubic_a >= -16 && t.cubic_a <= 16))
+    return rules::refuse(v, "resize.cubic_a is within 16 of zero", Violation::kAttribute, 16);
   return true;
 }
 
@@ -26,21 +28,26 @@ bool check_resize(const OpArguments& a, Violation* v) {
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   const ResizeAttributes& t = a.as<ResizeAttributes>();
   if (!rules::check_same_dtype(x, y, rules::output(0), v) || !check_enums(t, v)) return false;
-  if (t.rank != x.rank) return rules::refuse(v, "resize.scales has one entry per dimension", Violation::kAttribute, x.rank, t.rank);
+  if (t.rank != x.rank)
+    return rules::refuse(v, "resize.scales has one entry per dimension", Violation::kAttribute, x.rank, t.rank);
   if (x.rank != y.rank) return rules::refuse(v, "resize keeps the rank", rules::output(0), x.rank, y.rank);
   int changed = 0;
   for (int i = 0; i < x.rank; i++) {
     if (!(t.scales[i] >= 0) || t.scales[i] > 1e9f || (t.scales[i] > 0 && t.scales[i] < 1e-9f))
       return rules::refuse(v, "resize.scales are zero or within 1e-9 .. 1e9", Violation::kAttribute, 0, i);
-    if (x.dims[i] == 0 && y.dims[i] != 0) return rules::refuse(v, "resize cannot fill from an empty dimension", 0, 1, 0);
+    if (x.dims[i] == 0 && y.dims[i] != 0)
+      return rules::refuse(v, "resize cannot fill from an empty dimension", 0, 1, 0);
     if (x.dims[i] > kMaxResizeExtent || y.dims[i] > kMaxResizeExtent)
-      return rules::refuse(v, "resize extents fit 24 bits", 0, kMaxResizeExtent, x.dims[i] > y.dims[i] ? x.dims[i] : y.dims[i]);
+      return rules::refuse(v, "resize extents fit 24 bits", 0, kMaxResizeExtent,
+                           x.dims[i] > y.dims[i] ? x.dims[i] : y.dims[i]);
     changed += resize_changes(a, i);
   }
   if (t.mode != ResizeMode::kNearest) {
-    if (x.dtype != DType::kF32) return rules::refuse(v, "linear and cubic resize take f32", 0, int64_t(DType::kF32), int64_t(x.dtype));
+    if (x.dtype != DType::kF32)
+      return rules::refuse(v, "linear and cubic resize take f32", 0, int64_t(DType::kF32), int64_t(x.dtype));
     if (changed > kMaxResizeDims)
-      return rules::refuse(v, "linear and cubic resize change at most 3 dimensions", Violation::kAttribute, kMaxResizeDims, changed);
+      return rules::refuse(v, "linear and cubic resize change at most 3 dimensions", Violation::kAttribute,
+                           kMaxResizeDims, changed);
   }
   return true;
 }

@@ -25,18 +25,22 @@ bool check_operand(const TensorType& t, int operand, bool may_stride, bool may_p
     if (i + 1 < t.rank && (!checked_mul(bytes, t.dims[i] > 0 ? t.dims[i] : 1, &bytes) || bytes > kMaxBytes))
       return refuse(v, "tensor is at most 2^60 bytes", operand, kMaxBytes, t.dims[i]);
   }
-  if (t.row_stride < (t.rank ? t.row_length() : 0)) return refuse(v, "row_stride covers the row", operand, t.row_length(), t.row_stride);
+  if (t.row_stride < (t.rank ? t.row_length() : 0))
+    return refuse(v, "row_stride covers the row", operand, t.row_length(), t.row_stride);
   if (!checked_mul(bytes, t.row_stride > 0 ? t.row_stride : 1, &bytes) || bytes > kMaxBytes)
     return refuse(v, "tensor is at most 2^60 bytes", operand, kMaxBytes, t.row_stride);
-  if (!may_stride && t.rank > 0 && !t.is_dense()) return refuse(v, "operand is dense over rows", operand, t.row_length(), t.row_stride);
+  if (!may_stride && t.rank > 0 && !t.is_dense())
+    return refuse(v, "operand is dense over rows", operand, t.row_length(), t.row_stride);
   return true;
 }
 
 }  // namespace
 
 bool check_operands(const OpArguments& a, const OpContract& contract, const OperandRules& which, Violation* v) {
-  if (a.input_count < contract.min_inputs) return refuse(v, "enough inputs", Violation::kAttribute, contract.min_inputs, a.input_count);
-  if (a.input_count > contract.max_inputs) return refuse(v, "not too many inputs", Violation::kAttribute, contract.max_inputs, a.input_count);
+  if (a.input_count < contract.min_inputs)
+    return refuse(v, "enough inputs", Violation::kAttribute, contract.min_inputs, a.input_count);
+  if (a.input_count > contract.max_inputs)
+    return refuse(v, "not too many inputs", Violation::kAttribute, contract.max_inputs, a.input_count);
   if (a.output_count < contract.min_outputs)
     return refuse(v, "enough outputs", Violation::kAttribute, contract.min_outputs, a.output_count);
   if (a.output_count > contract.max_outputs)

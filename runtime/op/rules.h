@@ -1,4 +1,5 @@
-// runtime/op/rules.h - the checks that most contracts share. Nothing here reads tensor data; everything is overflow-safe.
+// runtime/op/rules.h - the checks that most contracts share. Nothing here reads tensor data; everything is
+// overflow-safe.
 #pragma once
 #include "runtime/op/contract.h"
 
@@ -14,13 +15,14 @@ constexpr int output(int i) { return -1 - i; }
 struct OperandRules {
   uint32_t required_inputs = 0xffffffffu;  // operands 32 and up are always required
   uint32_t required_outputs = 0xffffffffu;
-  uint32_t packed_inputs = 0;              // may have a packing other than dense; the contract checks which
+  uint32_t packed_inputs = 0;  // may have a packing other than dense; the contract checks which
 };
 
-/// Proves the counts, that required operands are present, and that every present operand is sound: a known dtype, rank <= 8,
-/// no negative dimension, a row stride that covers the row, at most 2^60 bytes even if a zero dimension were one, dense packing,
-/// and a row stride beyond the row only where the contract takes strided operands.
-bool check_operands(const OpArguments& arguments, const OpContract& contract, const OperandRules& which, Violation* violation);
+/// Proves the counts, that required operands are present, and that every present operand is sound: a known dtype, rank
+/// <= 8, no negative dimension, a row stride that covers the row, at most 2^60 bytes even if a zero dimension were one,
+/// dense packing, and a row stride beyond the row only where the contract takes strided operands.
+bool check_operands(const OpArguments& arguments, const OpContract& contract, const OperandRules& which,
+                    Violation* violation);
 
 /// x broadcasts to y by ONNX's rules: aligned at the last dimension, each extent equal or 1.
 bool broadcasts_to(const TensorType& x, const TensorType& y);
