@@ -83,8 +83,8 @@ stage_tsan() {
 stage_aarch64() {
   configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON
   run_ctest aarch64 -L per_isa
-  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models --hashes-with \
-    "qemu-aarch64 build/aarch64/tests/support/raw_runner" --small
+  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models --emulated \
+    "qemu-aarch64 build/aarch64/tests/support/raw_runner"
 }
 
 stage_firmware() { bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
