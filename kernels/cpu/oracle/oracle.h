@@ -5,4 +5,11 @@
 
 namespace ingot::cpu::oracle {
 
+Status conv2d(const OpArguments&, const Team&);
+Status chain(const OpArguments&, const Team&);
+Status linear(const OpArguments&, const Team&);
+Status matmul(const OpArguments&, const Team&);
+Status pool2d(const OpArguments&, const Team&);
+Status conv_transpose2d(const OpArguments&, const Team&);
+
 }  // namespace ingot::cpu::oracle

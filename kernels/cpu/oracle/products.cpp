@@ -1,0 +1,55 @@
+// kernels/cpu/oracle/products.cpp - linear and matmul by their definition.
+#include "kernels/cpu/oracle/activation.h"
+#include "kernels/cpu/oracle/oracle.h"
+#include "kernels/cpu/oracle/weights.h"
+#include "runtime/op/linear.h"
+#include "runtime/op/matmul_blocks.h"
+
+namespace ingot::cpu::oracle {
+
+Status linear(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const LinearAttributes& t = a.as<LinearAttributes>();
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const TensorView *bias = a.optional(2), *residual = a.optional(3);
+  for (int64_t m = 0; m < y.rows(); m++)
+    for (int64_t o = 0; o < y.row_length(); o++) {
+      double sum = bias_of(bias, o);
+      for (int64_t k = 0; k < x.row_length(); k++)
+        sum += double(x.as<float>()[m * x.row_stride + k]) * weight(a.inputs[1], o, 0, k, 1, x.row_length());
+      const double r = residual ? double(residual->as<float>()[m * residual->row_stride + o]) : 0.0;
+      y.as<float>()[m * y.row_stride + o] = float(epilogue(t.activation, t.residual_first, sum, r));
+    }
+  return {};
+}
+
+Status matmul(const OpArguments& g, const Team& team) {
+  if (team.id != 0) return {};
+  const MatMulAttributes& t = g.as<MatMulAttributes>();
+  const TensorView &a = g.inputs[0], &b = g.inputs[1], &y = g.outputs[0];
+  const matmul::Extents e = matmul::extents(t, a, b);
+  if (y.elements() == 0) return {};
+  const int64_t batches = y.elements() / (e.m * e.n);
+  for (int64_t batch = 0; batch < batches; batch++) {
+    int64_t rest = batch, a_at = 0, b_at = 0, a_step = 1, b_step = 1;  // matrices of a and b for this one of y
+    for (int i = 3; i <= y.rank; i++) {
+      const int64_t extent = y.dims[y.rank - i], at = rest % extent;
+      rest /= extent;
+      if (i <= a.rank) a_at += (a.dims[a.rank - i] == 1 ? 0 : at) * a_step, a_step *= a.dims[a.rank - i];
+      if (i <= b.rank) b_at += (b.dims[b.rank - i] == 1 ? 0 : at) * b_step, b_step *= b.dims[b.rank - i];
+    }
+    const float* pa = a.as<float>() + a_at * a.dims[a.rank - 2] * a.row_stride;
+    const float* pb = b.as<float>() + b_at * b.dims[b.rank - 2] * b.row_stride;
+    for (int64_t m = 0; m < e.m; m++)
+      for (int64_t n = 0; n < e.n; n++) {
+        double sum = 0;
+        for (int64_t k = 0; k < e.k; k++)
+          sum += double(t.trans_a ? pa[k * a.row_stride + m] : pa[m * a.row_stride + k]) *
+                 double(t.trans_b ? pb[n * b.row_stride + k] : pb[k * b.row_stride + n]);
+        y.as<float>()[(batch * e.m + m) * y.row_stride + n] = float(sum * double(t.alpha));
+      }
+  }
+  return {};
+}
+
+}  // namespace ingot::cpu::oracle
