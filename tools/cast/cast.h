@@ -1,0 +1,65 @@
+// tools/cast/cast.h - the front door: a trained network in, an .ingot file out.
+//   CastResult cast = cast_source("model.onnx", options);   // import, infer, fold, passes, lower, plan
+//   write_file(cast.file, "model.ingot");                    // whole or not at all
+// Deterministic: the same source and options give the same bytes.   Errors  graph::CastError with the CLI's exit code.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/cast/file_writer.h"
+#include "tools/passes/pipeline.h"
+
+namespace ingot::cast {
+
+enum class WinogradMode { kAuto, kOff, kBudget };
+
+struct CastOptions {
+  std::vector<std::string> targets{"cpu"};          // cpu, cuda, mcu
+  WinogradMode winograd = WinogradMode::kAuto;
+  uint64_t winograd_bytes = 0;                      // budget: how much larger Winograd may make the weights
+  bool fuse_chains = true;
+  std::map<std::string, std::string> io_layout;     // port -> "nchw" or "nhwc"
+  std::map<std::string, std::string> input_shapes;  // input -> "1x3x224x224"; "?" or a name leaves a dimension symbolic
+  std::map<std::string, std::string> dims;          // symbol -> "16" or "1..64"
+  std::map<std::string, std::string> metadata;      // entries, and name, version, licence
+  std::vector<std::string> labels;
+  std::vector<GoldenCaseSpec> goldens;              // embedded when not empty
+  /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
+  std::function<void(const std::string& stage, double done)> progress;
+};
+
+/// What one instruction became and why; in the order of the file's instructions.
+struct InstructionReport {
+  std::string op, node, note;
+  std::string dims;             // of output 0
+  double macs = 0;              // at the typical binding
+  uint64_t weight_bytes = 0;
+};
+
+struct CastReport {
+  std::vector<passes::PassRecord> passes;
+  std::vector<std::string> notes;            // said aloud: training mode, unusual choices
+  std::vector<InstructionReport> instructions;
+  std::vector<std::string> copies;           // transposes and copies that remain, one sentence each
+  std::map<std::string, int64_t> binding;    // typical extents of symbolic dims that choices were made for
+  std::string order;                         // the heuristic that gave the smallest plan
+  uint64_t arena_bytes = 0, lower_bound = 0; // of activations, at the typical binding when dims are symbolic
+  uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
+  uint32_t views = 0, in_place = 0, chains = 0, winograd = 0;
+  double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
+};
+
+struct CastResult {
+  FileSpec file;      // write_file(file, path) of file_writer.h writes it, whole or not at all
+  CastReport report;
+};
+
+/// Core form to a file. `passes` are those that ran, for the metadata.
+CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vector<passes::PassRecord> passes = {});
+
+/// A source file to a file in memory: every stage. `source` is a path to an ONNX file.
+CastResult cast_source(const std::string& source, const CastOptions& options);
+
+}  // namespace ingot::cast

@@ -1,0 +1,214 @@
+// tools/cast/draft.cpp - evaluating a draft under a binding, and asking the contracts.
+#include "tools/cast/draft.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ingot::cast {
+
+int32_t Draft::add(DraftValue value) {
+  values.push_back(std::move(value));
+  return int32_t(values.size()) - 1;
+}
+
+int32_t Draft::root(int32_t id) const {
+  while (at(id).alias != AliasKind::kNone) id = at(id).alias_of;
+  return id;
+}
+
+std::string dims_text(const Dims& dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); i++) text += (i ? ", " : "") + dims[i].text();
+  return text + "]";
+}
+
+TensorType evaluate_type(const DraftValue& value, const Bindings& bindings) {
+  TensorType type;
+  type.dtype = value.dtype;
+  type.packing = value.packing;
+  if (value.dims.size() > size_t(kMaxRank))
+    graph::throw_cast_error(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) + " dimensions, at most " +
+                                   std::to_string(kMaxRank) + " are supported");
+  type.rank = uint8_t(value.dims.size());
+  for (size_t i = 0; i < value.dims.size(); i++) {
+    type.dims[i] = value.dims[i].evaluate(bindings);
+    if (type.dims[i] < 0)
+      graph::throw_cast_error(5, "value '" + value.name + "': dimension " + value.dims[i].text() + " is " +
+                                     std::to_string(type.dims[i]) + " under the bindings tried");
+  }
+  const int64_t stride = value.row_stride.evaluate(bindings);
+  type.row_stride = stride != 0 ? stride : type.row_length();
+  return type;
+}
+
+Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindings& bindings) {
+  Attributes attributes = instruction.attributes;
+  int64_t* numbers = nullptr;
+  if (auto* slice = std::get_if<SliceAttributes>(&attributes)) numbers = slice->starts;
+  if (auto* pad = std::get_if<PadAttributes>(&attributes)) numbers = pad->before;
+  for (size_t i = 0; numbers && i < instruction.extents.size() && i < size_t(kMaxRank); i++)
+    numbers[i] = instruction.extents[i].evaluate(bindings);
+  return attributes;
+}
+
+const void* attribute_pointer(const Attributes& attributes) {
+  return std::visit([](const auto& a) -> const void* { return &a; }, attributes);
+}
+
+namespace {
+
+/// Symbols in the order of the ports that mention them, each with what it usually is.
+std::map<std::string, int64_t> usual_extents(const Draft& draft) {
+  std::map<std::string, int64_t> usual;
+  for (const PortSpec& port : draft.inputs) {
+    const Dims& dims = draft.at(port.value).dims;
+    for (size_t i = 0; i < dims.size(); i++)
+      for (const std::string& name : dims[i].symbols()) usual.emplace(name, i == 0 ? 1 : dims.size() >= 4 ? 320 : 64);
+  }
+  for (const auto& [name, bounds] : draft.symbols) usual.emplace(name, 64);
+  for (const DraftValue& value : draft.values)
+    for (const SymbolicDim& dim : value.dims)
+      for (const std::string& name : dim.symbols()) usual.emplace(name, 64);
+  return usual;
+}
+
+int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
+  const auto found = draft.symbols.find(name);
+  if (found == draft.symbols.end()) return extent;
+  if (found->second.high > 0) extent = std::min(extent, found->second.high);
+  return std::max(extent, found->second.low);
+}
+
+bool all_positive(const Draft& draft, const Bindings& bindings) {
+  return std::all_of(draft.values.begin(), draft.values.end(), [&](const DraftValue& value) {
+    return std::all_of(value.dims.begin(), value.dims.end(), [&](const SymbolicDim& dim) { return dim.evaluate(bindings) > 0; });
+  });
+}
+
+Bindings scaled(const Draft& draft, const std::map<std::string, int64_t>& usual, int64_t factor) {
+  Bindings bindings;
+  for (const auto& [name, extent] : usual) bindings[name] = clamp_to(draft, name, extent == 1 ? 1 : extent * factor);
+  return bindings;
+}
+
+}  // namespace
+
+Bindings typical_binding(const Draft& draft) {
+  const std::map<std::string, int64_t> usual = usual_extents(draft);
+  if (usual.empty()) return {};
+  for (const int64_t factor : {1, 2, 4, 8, 16, 64, 256}) {
+    Bindings bindings = scaled(draft, usual, factor);
+    if (all_positive(draft, bindings)) return bindings;
+  }
+  return scaled(draft, usual, 1);
+}
+
+std::vector<Bindings> trial_bindings(const Draft& draft) {
+  std::vector<Bindings> trials{typical_binding(draft)};
+  const auto add = [&](Bindings bindings) {
+    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && all_positive(draft, bindings))
+      trials.push_back(std::move(bindings));
+  };
+  Bindings twice = trials[0], low = trials[0], high = trials[0];
+  for (auto& [name, extent] : twice) extent = clamp_to(draft, name, extent * 2);
+  for (auto& [name, extent] : low) {
+    const auto found = draft.symbols.find(name);
+    if (found == draft.symbols.end() || (found->second.high == 0 && found->second.low <= 1)) continue;
+    extent = found->second.low;
+    if (found->second.high > 0) high[name] = found->second.high;
+  }
+  add(twice);
+  add(low);
+  add(high);
+  return trials;
+}
+
+Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings)
+    : attributes_(evaluate_attributes(instruction, bindings)) {
+  const auto view = [&](int32_t id) {
+    TensorView v;
+    if (id >= 0) static_cast<TensorType&>(v) = evaluate_type(draft.at(id), bindings);
+    return v;
+  };
+  for (int32_t id : instruction.inputs) inputs_.push_back(view(id));
+  for (int32_t id : instruction.outputs) outputs_.push_back(view(id));
+  arguments_.attributes = attribute_pointer(attributes_);
+  arguments_.inputs = inputs_.data();
+  arguments_.outputs = outputs_.data();
+  arguments_.input_count = uint16_t(inputs_.size());
+  arguments_.output_count = uint16_t(outputs_.size());
+}
+
+const OpContract* contract_of(OpCode op) {
+  switch (op) {
+    case OpCode::kNone: return nullptr;
+    case OpCode::kConv2d: return &kConv2dContract;
+    case OpCode::kConvTranspose2d: return &kConvTranspose2dContract;
+    case OpCode::kChain: return &kChainContract;
+    case OpCode::kLinear: return &kLinearContract;
+    case OpCode::kMatMul: return &kMatMulContract;
+    case OpCode::kPool2d: return &kPool2dContract;
+    case OpCode::kElementwise: return &kElementwiseContract;
+    case OpCode::kReduce: return &kReduceContract;
+    case OpCode::kArgReduce: return &kArgReduceContract;
+    case OpCode::kSoftmax: return &kSoftmaxContract;
+    case OpCode::kNormalize: return &kNormalizeContract;
+    case OpCode::kRecurrent: return &kRecurrentContract;
+    case OpCode::kTranspose: return &kTransposeContract;
+    case OpCode::kGather: return &kGatherContract;
+    case OpCode::kGatherElements: return &kGatherElementsContract;
+    case OpCode::kGatherNd: return &kGatherNdContract;
+    case OpCode::kConcat: return &kConcatContract;
+    case OpCode::kSlice: return &kSliceContract;
+    case OpCode::kPad: return &kPadContract;
+    case OpCode::kResize: return &kResizeContract;
+    case OpCode::kCopy: return &kCopyContract;
+    case OpCode::kTile: return &kTileContract;
+    case OpCode::kIf: return &kIfContract;
+    case OpCode::kTopK: return &kTopKContract;
+    case OpCode::kCumSum: return &kCumSumContract;
+    case OpCode::kScatterNd: return &kScatterNdContract;
+    case OpCode::kScatterElements: return &kScatterElementsContract;
+  }
+  return nullptr;
+}
+
+namespace {
+
+std::string operand_text(const Draft& draft, const DraftInstruction& instruction, int operand) {
+  if (operand == Violation::kAttribute) return "attributes";
+  const bool output = operand < 0;
+  const size_t index = size_t(output ? -1 - operand : operand);
+  const std::vector<int32_t>& ids = output ? instruction.outputs : instruction.inputs;
+  std::string text = (output ? "output " : "operand ") + std::to_string(index);
+  if (index < ids.size() && ids[index] >= 0) {
+    const DraftValue& value = draft.at(ids[index]);
+    text += " '" + value.name + "' " + dtype_name(value.dtype) + dims_text(value.dims);
+  }
+  return text;
+}
+
+void check_instruction(const Draft& draft, const DraftInstruction& instruction, const std::vector<Bindings>& trials) {
+  const OpContract* contract = contract_of(instruction.op());
+  for (const Bindings& bindings : trials) {
+    const Arguments arguments(draft, instruction, bindings);
+    Violation violation;
+    if (contract->check(arguments.get(), &violation)) continue;
+    std::string where;
+    for (const auto& [name, extent] : bindings) where += (where.empty() ? " with " : ", ") + name + "=" + std::to_string(extent);
+    graph::throw_cast_error(8, std::string(op_name(instruction.op())) + " cast from '" + instruction.node + "'" + where + ": " +
+                                   operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " +
+                                   std::to_string(violation.expected) + ", found " + std::to_string(violation.found) +
+                                   "; a fault of ingot's converter, please report it with the model");
+  }
+}
+
+}  // namespace
+
+void check_draft(const Draft& draft) {
+  const std::vector<Bindings> trials = trial_bindings(draft);
+  for (const DraftSubprogram& subprogram : draft.subprograms)
+    for (const DraftInstruction& instruction : subprogram.instructions) check_instruction(draft, instruction, trials);
+}
+
+}  // namespace ingot::cast

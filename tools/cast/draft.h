@@ -1,0 +1,95 @@
+// tools/cast/draft.h - a program while it is cast: the instructions of the file with symbolic dims and host containers.
+// Every stage (lowering, chains, views, order, in-place, plan) rewrites a Draft; emit.cpp turns it into a FileSpec.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/cast/program_builder.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::cast {
+
+using graph::Dims;
+using SymbolicDim = graph::Dim;
+
+struct DraftValue {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Packing packing = Packing::kDense;
+  ValueKind kind = ValueKind::kActivation;
+  Dims dims;
+  AliasKind alias = AliasKind::kNone;
+  int32_t alias_of = -1;
+  SymbolicDim alias_offset;  // elements from the start of alias_of
+  SymbolicDim row_stride;    // 0: dense
+  ConstantBytes bytes;       // of constants
+};
+
+struct DraftInstruction {
+  Attributes attributes;
+  Dims extents;                   // Slice: starts; Pad: before. Copied into the attributes when evaluated
+  std::vector<int32_t> inputs;    // -1: absent
+  std::vector<int32_t> outputs;   // -1: absent
+  std::vector<uint32_t> sources;  // indices into Model::source_nodes
+  std::string node;               // of the graph, for messages
+  std::string note;               // why this method, why a copy; for `ingot why`
+  OpCode op() const { return OpCode(attributes.index()); }
+};
+
+struct DraftSubprogram {
+  std::string name;
+  std::vector<DraftInstruction> instructions;
+};
+
+struct Draft {
+  std::vector<DraftValue> values;
+  std::vector<DraftSubprogram> subprograms;  // 0 is the main program
+  std::vector<PortSpec> inputs, outputs;
+  std::map<std::string, graph::SymbolBounds> symbols;
+  uint32_t alignment = 64;
+
+  int32_t add(DraftValue value);
+  const DraftValue& at(int32_t id) const { return values[size_t(id)]; }
+  DraftValue& at(int32_t id) { return values[size_t(id)]; }
+  /// The value in whose storage this one lives.
+  int32_t root(int32_t id) const;
+};
+
+using Bindings = std::map<std::string, int64_t>;
+
+/// Type of a value under a binding. @throws CastError when a dimension comes out negative.
+TensorType evaluate_type(const DraftValue& value, const Bindings& bindings);
+/// Attributes with Slice.starts and Pad.before filled in.
+Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindings& bindings);
+/// Pointer to the plain struct inside.
+const void* attribute_pointer(const Attributes& attributes);
+/// Extents under which a symbolic program is tried: the lowest each may be, a typical one and a large one (one empty
+/// binding when nothing is symbolic).
+std::vector<Bindings> trial_bindings(const Draft& draft);
+/// One typical binding, for choices that depend on size: 1 for a leading dimension, else the upper bound or a usual extent.
+Bindings typical_binding(const Draft& draft);
+
+/// Types, attributes and the argument block of one instruction under one binding, kept together.
+class Arguments {
+ public:
+  Arguments(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings);
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  const OpArguments& get() const { return arguments_; }
+
+ private:
+  Attributes attributes_;
+  std::vector<TensorView> inputs_, outputs_;
+  OpArguments arguments_;
+};
+
+/// The contract of an operator; null for none (never for the operators of this version).
+const OpContract* contract_of(OpCode op);
+/// Asks the contract of every instruction, under every trial binding. @throws CastError(8) naming the node: what casting
+/// makes must be sound, the verifier would refuse it otherwise.
+void check_draft(const Draft& draft);
+/// "[1, 224, 224, 3]" with symbols by name.
+std::string dims_text(const Dims& dims);
+
+}  // namespace ingot::cast

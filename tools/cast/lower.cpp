@@ -1,0 +1,194 @@
+// tools/cast/lower.cpp - walks the graph: ports, nodes, branches.
+#include "tools/cast/lower.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tools/cast/lower_attributes.h"
+
+namespace ingot::cast {
+namespace {
+
+std::set<graph::ValueId> produced_by(const graph::Graph& graph) {
+  std::set<graph::ValueId> produced;
+  for (const graph::Node& node : graph.nodes) produced.insert(node.outputs.begin(), node.outputs.end());
+  return produced;
+}
+
+/// The layout a user sees at a port, where the way it is used shows it.
+std::string port_layout(const graph::Model& model, graph::ValueId id) {
+  const graph::Value& value = model.values[size_t(id)];
+  if (!value.layout.empty()) return value.layout;
+  if (value.dims.size() != 4) return "";
+  for (const graph::Node& node : model.graph.nodes) {
+    const bool reads = !node.inputs.empty() && node.inputs[0] == id, writes = !node.outputs.empty() && node.outputs[0] == id;
+    if (reads && node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw") return "NCHW";
+    if (node.op != "Transpose") continue;
+    const std::vector<int64_t> perm = node.integers("perm");
+    if (reads && perm == std::vector<int64_t>{0, 2, 3, 1}) return "NCHW";
+    if (writes && perm == std::vector<int64_t>{0, 3, 1, 2}) return "NCHW";
+  }
+  return "";
+}
+
+PortSpec port_of(const graph::Model& model, graph::ValueId id, int32_t value) {
+  PortSpec port;
+  port.name = model.values[size_t(id)].name;
+  port.value = value;
+  port.layout = port_layout(model, id);
+  for (const graph::Dim& dim : model.values[size_t(id)].dims) port.source_dims.push_back(dim.text());
+  return port;
+}
+
+}  // namespace
+
+Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report) {
+  return Lowering(model, options, report).run();
+}
+
+Draft Lowering::run() {
+  const std::string flaw = passes::why_not_core_form(model_);
+  if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
+  draft_.symbols = model_.symbols;
+  draft_.subprograms.push_back({"main", {}});
+  declare_values();
+  declare_inputs();
+  const Bindings typical = typical_binding(draft_);
+  report_->binding = typical;
+  methods_ = choose_methods(model_, options_, typical);
+  for (const auto& [node, choice] : methods_) report_->winograd_extra_bytes += choice.extra_bytes;
+  lower_main();
+  return std::move(draft_);
+}
+
+void Lowering::declare_values() {
+  values_.assign(model_.values.size(), -1);
+  for (size_t i = 0; i < model_.values.size(); i++) {
+    const graph::Value& value = model_.values[i];
+    if (value.constant || !value.shape_known) continue;
+    DraftValue draft;
+    draft.name = value.name;
+    draft.dtype = value.dtype;
+    draft.dims = value.dims;
+    values_[i] = draft_.add(std::move(draft));
+  }
+}
+
+void Lowering::declare_inputs() {
+  for (const graph::ValueId id : model_.graph.inputs) {
+    if (model_.constant(id)) continue;
+    const int32_t draft = value(id);
+    draft_.at(draft).kind = ValueKind::kInput;
+    draft_.inputs.push_back(port_of(model_, id, draft));
+  }
+}
+
+int32_t Lowering::value(graph::ValueId id) {
+  if (id < 0) return -1;
+  int32_t& draft = values_[size_t(id)];
+  if (draft >= 0) return draft;
+  const graph::Value& source = model_.values[size_t(id)];
+  if (!source.constant) graph::throw_cast_error(8, "value '" + source.name + "' has no dims after the passes");
+  DraftValue constant;
+  constant.name = source.name;
+  constant.dtype = source.constant->dtype;
+  constant.kind = ValueKind::kConstant;
+  for (const int64_t n : source.constant->dims) constant.dims.emplace_back(n);
+  constant.bytes.held = source.constant->bytes ? source.constant->bytes : std::make_shared<const std::vector<uint8_t>>();
+  return draft = draft_.add(std::move(constant));
+}
+
+void Lowering::append_copy(int32_t from, int32_t to, const std::string& why, Block* block) {
+  DraftInstruction copy;
+  copy.attributes = CopyAttributes{};
+  copy.inputs = {from};
+  copy.outputs = {to};
+  copy.note = why;
+  block->push_back(std::move(copy));
+}
+
+/// A graph output that one node of the main graph writes is that value; anything else (an input, a constant, the same value
+/// twice) gets a value of its own and a Copy.
+void Lowering::lower_main() {
+  const std::set<graph::ValueId> produced = produced_by(model_.graph);
+  std::set<graph::ValueId> seen;
+  std::vector<std::pair<graph::ValueId, int32_t>> copies;
+  for (const graph::ValueId id : model_.graph.outputs) {
+    int32_t draft = -1;
+    if (produced.count(id) && seen.insert(id).second) {
+      draft = value(id);
+    } else {
+      const graph::Value& source = model_.values[size_t(id)];
+      DraftValue output;
+      output.name = source.name;
+      output.dtype = source.constant ? source.constant->dtype : source.dtype;
+      if (source.constant) output.dims.assign(source.constant->dims.begin(), source.constant->dims.end());
+      else output.dims = source.dims;
+      draft = draft_.add(std::move(output));
+      copies.emplace_back(id, draft);
+    }
+    draft_.at(draft).kind = ValueKind::kOutput;
+    draft_.outputs.push_back(port_of(model_, id, draft));
+  }
+  Block block;
+  lower_nodes(model_.graph, &block);
+  for (const auto& [id, draft] : copies) append_copy(value(id), draft, "an output that is an input, a constant or another output", &block);
+  draft_.subprograms[0].instructions = std::move(block);
+}
+
+void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results, uint32_t subprogram) {
+  const std::set<graph::ValueId> produced = produced_by(graph);
+  std::set<graph::ValueId> seen;
+  std::vector<std::pair<graph::ValueId, int32_t>> copies;
+  for (size_t i = 0; i < results.size(); i++) {
+    if (results[i] < 0) continue;
+    const graph::ValueId id = graph.outputs[i];
+    const int32_t own = model_.constant(id) ? -1 : value(id);
+    const bool direct = produced.count(id) && seen.insert(id).second && draft_.at(own).dims == draft_.at(results[i]).dims &&
+                        draft_.at(own).dtype == draft_.at(results[i]).dtype;
+    if (direct) values_[size_t(id)] = results[i];
+    else copies.emplace_back(id, results[i]);
+  }
+  Block block;
+  lower_nodes(graph, &block);
+  for (const auto& [id, result] : copies) append_copy(value(id), result, "the end of a branch", &block);
+  draft_.subprograms[subprogram].instructions = std::move(block);
+}
+
+void Lowering::lower_nodes(const graph::Graph& graph, Block* block) {
+  for (const graph::Node& node : graph.nodes)
+    if (!node.dead) lower_node(node, block);
+}
+
+void Lowering::lower_node(const graph::Node& node, Block* block) {
+  DraftInstruction instruction;
+  instruction.sources = node.sources;
+  instruction.node = node.name;
+  for (const graph::ValueId id : node.outputs) instruction.outputs.push_back(value(id));
+  if (node.op == "Reshape") {
+    instruction.attributes = CopyAttributes{};
+    instruction.inputs = {value(node.inputs[0])};
+  } else if (node.op == "If") {
+    lower_if(node, &instruction);
+  } else {
+    const graph::Value& first = model_.values[size_t(node.inputs.at(0))];
+    const size_t rank = first.constant ? first.constant->dims.size() : first.dims.size();
+    instruction.attributes = attributes_of(node, rank, &instruction.extents);
+    lower_weights(node, &instruction);
+  }
+  block->push_back(std::move(instruction));
+}
+
+void Lowering::lower_if(const graph::Node& node, DraftInstruction* instruction) {
+  IfAttributes attributes;
+  attributes.then_subprogram = uint32_t(draft_.subprograms.size());
+  attributes.else_subprogram = attributes.then_subprogram + 1;
+  draft_.subprograms.push_back({node.name + "/then", {}});
+  draft_.subprograms.push_back({node.name + "/else", {}});
+  instruction->attributes = attributes;
+  instruction->inputs = {value(node.inputs.at(0))};
+  lower_branch(*node.subgraph("then_branch"), instruction->outputs, attributes.then_subprogram);
+  lower_branch(*node.subgraph("else_branch"), instruction->outputs, attributes.else_subprogram);
+}
+
+}  // namespace ingot::cast

@@ -1,0 +1,54 @@
+// tools/cast/lower.h - core form to a draft: one instruction a node, weights packed, methods chosen. No views yet: a Reshape
+// is a Copy, a Concat and a Slice are themselves.
+#pragma once
+#include <functional>
+
+#include "tools/cast/cast.h"
+#include "tools/cast/draft.h"
+#include "tools/cast/method.h"
+
+namespace ingot::cast {
+
+/// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node that cannot be lowered.
+Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report);
+
+/// What the lowering of one model shares; lower() drives it.
+class Lowering {
+ public:
+  Lowering(const graph::Model& model, const CastOptions& options, CastReport* report)
+      : model_(model), options_(options), report_(report) {}
+  Draft run();
+
+ private:
+  using Block = std::vector<DraftInstruction>;
+  void declare_values();
+  void declare_inputs();
+  void lower_main();
+  void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results, uint32_t subprogram);
+  void lower_nodes(const graph::Graph& graph, Block* block);
+  void lower_node(const graph::Node& node, Block* block);
+  void lower_if(const graph::Node& node, DraftInstruction* instruction);
+  void lower_weights(const graph::Node& node, DraftInstruction* instruction);
+  void lower_conv2d(const graph::Node& node, DraftInstruction* instruction);
+  void lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction);
+  void lower_linear(const graph::Node& node, DraftInstruction* instruction);
+  void lower_recurrent(const graph::Node& node, DraftInstruction* instruction);
+
+  /// Draft value of a graph value (-1 for an absent one); a constant is added, dense, at its first use.
+  int32_t value(graph::ValueId id);
+  using Pack = std::function<std::vector<uint8_t>()>;
+  int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack);
+  const graph::Constant& weight(const graph::Node& node, size_t operand, size_t rank) const;
+  int32_t bias_vector(const graph::Node& node, size_t operand, int64_t outputs);
+  static void append_copy(int32_t from, int32_t to, const std::string& why, Block* block);
+
+  const graph::Model& model_;
+  const CastOptions& options_;
+  CastReport* report_;
+  Draft draft_;
+  MethodChoices methods_;
+  std::vector<int32_t> values_;  // by graph value; -1: not made yet
+  std::map<std::tuple<graph::ValueId, Packing, std::vector<int64_t>>, int32_t> packed_;
+};
+
+}  // namespace ingot::cast

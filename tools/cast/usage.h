@@ -1,0 +1,28 @@
+// tools/cast/usage.h - who writes and who reads each value of a draft, branches included.
+#pragma once
+#include <vector>
+
+#include "tools/cast/draft.h"
+
+namespace ingot::cast {
+
+/// A place in a draft: operand `slot` of instruction `index` of a subprogram.
+struct Use {
+  uint32_t subprogram = 0, index = 0, slot = 0;
+};
+
+struct Usage {
+  std::vector<std::vector<Use>> readers, writers;  // by value
+  explicit Usage(const Draft& draft);
+};
+
+/// Position of every instruction in the flat run order (branches behind their condition, then before else), by
+/// subprogram and index; the order in which the file's steps are laid out.
+struct RunOrder {
+  std::vector<std::vector<uint32_t>> position;
+  uint32_t length = 0;
+  explicit RunOrder(const Draft& draft);
+  uint32_t at(const Use& use) const { return position[use.subprogram][use.index]; }
+};
+
+}  // namespace ingot::cast

@@ -1,0 +1,132 @@
+// tools/cast/view_tree.cpp - see view_tree.h.
+#include "tools/cast/view_tree.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/cpu_kernels.h"
+
+namespace ingot::cast {
+namespace {
+
+bool allows(uint32_t mask, uint32_t slot) { return (mask >> std::min(slot, 31u) & 1) != 0; }
+
+bool same(const Use& a, const Use& b) { return a.subprogram == b.subprogram && a.index == b.index; }
+
+/// Elements of both are the same in number for every binding.
+bool same_count(const Dims& a, const Dims& b) { return graph::product(a) == graph::product(b); }
+
+}  // namespace
+
+ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), typical_(typical_binding(*draft)) { grow(); }
+
+void ViewTree::grow() {
+  children_.resize(draft_->values.size());
+  relations_.resize(draft_->values.size());
+  usage_.readers.resize(draft_->values.size());
+  usage_.writers.resize(draft_->values.size());
+}
+
+void ViewTree::forget(const Use& where) {
+  const DraftInstruction& instruction = draft_->subprograms[where.subprogram].instructions[where.index];
+  const auto drop = [&](std::vector<Use>* uses) {
+    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& use) { return same(use, where); }), uses->end());
+  };
+  for (const int32_t id : instruction.inputs)
+    if (id >= 0) drop(&usage_.readers[size_t(id)]);
+  for (const int32_t id : instruction.outputs)
+    if (id >= 0) drop(&usage_.writers[size_t(id)]);
+}
+
+/// Places `value` from its parent, then all below it; what was there before goes to `saved`.
+bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
+  DraftValue& own = draft_->at(value);
+  if (own.alias != AliasKind::kNone) {
+    const DraftValue& parent = draft_->at(own.alias_of);
+    const auto placed = place_view({parent.dims, parent.row_stride}, relations_[size_t(value)], own.dims);
+    if (!placed) return false;
+    saved->push_back({value, own});
+    own.alias_offset = placed->offset;
+    own.row_stride = placed->row_stride;
+  }
+  return std::all_of(children_[size_t(value)].begin(), children_[size_t(value)].end(),
+                     [&](int32_t child) { return place(child, saved); });
+}
+
+std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes) {
+  const DraftInstruction& instruction = draft_->subprograms[use.subprogram].instructions[use.index];
+  const OpContract* contract = contract_of(instruction.op());
+  const std::string who = std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
+  if (!allows(writes ? contract->strided_outputs : contract->strided_inputs, use.slot))
+    return who + (writes ? " writes dense rows only" : " reads dense rows only");
+  const Arguments arguments(*draft_, instruction, typical_);
+  Violation violation;
+  if (!contract->check(arguments.get(), &violation)) return who + ": " + violation.rule;
+  if (instruction.op() == OpCode::kIf || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
+  // A kernel that is missing for dense rows too is no reason against the view.
+  const SymbolicDim stride = draft_->at(value).row_stride;
+  draft_->at(value).row_stride = 0;
+  const Arguments dense(*draft_, instruction, typical_);
+  draft_->at(value).row_stride = stride;
+  return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get()) ? who + " has no kernel for rows with gaps" : "";
+}
+
+/// Asks every reader and writer of a value whose rows have gaps, and of all that views it.
+std::string ViewTree::why_refused(int32_t value) {
+  const DraftValue& own = draft_->at(value);
+  if (!is_dense({own.dims, own.row_stride})) {
+    for (const Use& use : usage_.readers[size_t(value)])
+      if (std::string why = why_use_refused(value, use, false); !why.empty()) return why;
+    for (const Use& use : usage_.writers[size_t(value)])
+      if (std::string why = why_use_refused(value, use, true); !why.empty()) return why;
+  }
+  for (const int32_t child : children_[size_t(value)])
+    if (std::string why = why_refused(child); !why.empty()) return why;
+  return "";
+}
+
+std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relation) {
+  DraftValue& own = draft_->at(child);
+  if (own.alias != AliasKind::kNone) return "'" + own.name + "' already is a view";
+  if (own.kind != ValueKind::kActivation) return "'" + own.name + "' is an input, an output or a constant";
+  if (draft_->at(parent).kind == ValueKind::kConstant) return "'" + draft_->at(parent).name + "' is a constant";
+  if (own.dtype != draft_->at(parent).dtype) return "the element types differ";
+  if (draft_->root(parent) == child) return "it would be a view of itself";
+  const DraftValue before = own;
+  own.alias = AliasKind::kView;
+  own.alias_of = parent;
+  relations_[size_t(child)] = relation;
+  std::vector<Saved> saved;
+  std::string why;
+  if (!place(child, &saved)) why = "its rows would not be evenly spaced";
+  if (why.empty()) why = why_refused(child);
+  if (why.empty()) {
+    children_[size_t(parent)].push_back(child);
+    return "";
+  }
+  for (auto it = saved.rbegin(); it != saved.rend(); ++it) draft_->at(it->value) = it->before;
+  draft_->at(child) = before;
+  relations_[size_t(child)] = ViewOf{};
+  return why;
+}
+
+bool ViewTree::make_root(int32_t view) {
+  DraftValue& own = draft_->at(view);
+  if (own.alias != AliasKind::kView) return false;
+  const int32_t root = own.alias_of;
+  if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation) return false;
+  if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape || !same_count(own.dims, draft_->at(root).dims)) return false;
+  own.alias = AliasKind::kNone;
+  own.alias_of = -1;
+  own.alias_offset = 0;
+  auto& siblings = children_[size_t(root)];
+  siblings.erase(std::find(siblings.begin(), siblings.end(), view));
+  relations_[size_t(root)] = ViewOf{};
+  DraftValue& below = draft_->at(root);
+  below.alias = AliasKind::kView;
+  below.alias_of = view;
+  below.alias_offset = 0;
+  children_[size_t(view)].push_back(root);
+  return true;
+}
+
+}  // namespace ingot::cast
