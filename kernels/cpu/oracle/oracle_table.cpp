@@ -1,11 +1,24 @@
 // kernels/cpu/oracle/oracle_table.cpp - the list of oracle kernels: naive, in double, in the order a reader expects.
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/oracle/oracle.h"
+#include "runtime/op/concat.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
+#include "runtime/op/copy.h"
+#include "runtime/op/elementwise.h"
+#include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/normalize.h"
+#include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
+#include "runtime/op/recurrent.h"
+#include "runtime/op/reduce.h"
+#include "runtime/op/resize.h"
+#include "runtime/op/slice.h"
+#include "runtime/op/softmax.h"
+#include "runtime/op/sort.h"
+#include "runtime/op/transpose.h"
 
 namespace ingot::cpu {
 namespace {
@@ -17,6 +30,26 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kMatMul, "oracle_matmul", &kMatMulContract, nullptr, oracle::matmul},
     {OpCode::kPool2d, "oracle_pool2d", &kPool2dContract, nullptr, oracle::pool2d},
     {OpCode::kConvTranspose2d, "oracle_conv_transpose2d", &kConvTranspose2dContract, nullptr, oracle::conv_transpose2d},
+    {OpCode::kElementwise, "oracle_elementwise", &kElementwiseContract, nullptr, oracle::elementwise},
+    {OpCode::kReduce, "oracle_reduce", &kReduceContract, nullptr, oracle::reduce},
+    {OpCode::kArgReduce, "oracle_arg_reduce", &kArgReduceContract, nullptr, oracle::arg_reduce},
+    {OpCode::kSoftmax, "oracle_softmax", &kSoftmaxContract, nullptr, oracle::softmax},
+    {OpCode::kNormalize, "oracle_normalize", &kNormalizeContract, nullptr, oracle::normalize},
+    {OpCode::kRecurrent, "oracle_recurrent", &kRecurrentContract, nullptr, oracle::recurrent},
+    {OpCode::kTranspose, "oracle_transpose", &kTransposeContract, nullptr, oracle::transpose},
+    {OpCode::kGather, "oracle_gather", &kGatherContract, nullptr, oracle::gather},
+    {OpCode::kGatherElements, "oracle_gather_elements", &kGatherElementsContract, nullptr, oracle::gather_elements},
+    {OpCode::kGatherNd, "oracle_gather_nd", &kGatherNdContract, nullptr, oracle::gather_nd},
+    {OpCode::kScatterNd, "oracle_scatter_nd", &kScatterNdContract, nullptr, oracle::scatter_nd},
+    {OpCode::kScatterElements, "oracle_scatter_elements", &kScatterElementsContract, nullptr, oracle::scatter_elements},
+    {OpCode::kConcat, "oracle_concat", &kConcatContract, nullptr, oracle::concat},
+    {OpCode::kSlice, "oracle_slice", &kSliceContract, nullptr, oracle::slice},
+    {OpCode::kPad, "oracle_pad", &kPadContract, nullptr, oracle::pad},
+    {OpCode::kResize, "oracle_resize", &kResizeContract, nullptr, oracle::resize},
+    {OpCode::kCopy, "oracle_copy", &kCopyContract, nullptr, oracle::copy},
+    {OpCode::kTile, "oracle_tile", &kTileContract, nullptr, oracle::tile},
+    {OpCode::kTopK, "oracle_topk", &kTopKContract, nullptr, oracle::topk},
+    {OpCode::kCumSum, "oracle_cumsum", &kCumSumContract, nullptr, oracle::cumsum},
     {},  // the last row is empty and not counted
 };
 
