@@ -1,0 +1,38 @@
+# The shared library (runtime and CPU kernels in one), install rules, find_package(Ingot) and pkg-config.
+if(NOT INGOT_INSTALL OR CMAKE_SYSTEM_NAME STREQUAL Generic)
+  return()
+endif()
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(libraries ingot_runtime ingot_cpu)
+if(INGOT_SHARED)
+  file(WRITE ${PROJECT_BINARY_DIR}/ingot_shared.c "/* everything comes from the static libraries */\n")
+  add_library(ingot_shared SHARED ${PROJECT_BINARY_DIR}/ingot_shared.c)
+  set_target_properties(ingot_shared PROPERTIES OUTPUT_NAME ingot VERSION ${PROJECT_VERSION} SOVERSION 0 LINKER_LANGUAGE CXX)
+  target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot_runtime> $<TARGET_FILE:ingot_cpu>
+    -Wl,--no-whole-archive -Wl,--gc-sections -Wl,--version-script=${PROJECT_SOURCE_DIR}/packaging/exports.map)
+  add_dependencies(ingot_shared ingot_runtime ingot_cpu)
+  target_include_directories(ingot_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(ingot_shared PUBLIC Threads::Threads)
+  list(APPEND libraries ingot_shared)
+endif()
+set_target_properties(ingot_runtime PROPERTIES EXPORT_NAME runtime)
+set_target_properties(ingot_cpu PROPERTIES EXPORT_NAME cpu)
+if(INGOT_SHARED)
+  set_target_properties(ingot_shared PROPERTIES EXPORT_NAME shared)
+endif()
+
+install(TARGETS ${libraries} EXPORT IngotTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ingot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
+if(TARGET ingot_cli)
+  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/IngotConfig.cmake.in ${PROJECT_BINARY_DIR}/IngotConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/IngotConfig.cmake ${PROJECT_BINARY_DIR}/IngotConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
+configure_file(${PROJECT_SOURCE_DIR}/packaging/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/ingot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
