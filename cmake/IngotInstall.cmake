@@ -4,6 +4,7 @@ if(NOT INGOT_INSTALL OR CMAKE_SYSTEM_NAME STREQUAL Generic)
 endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+find_package(Threads REQUIRED)
 
 set(libraries ingot_runtime ingot_cpu)
 if(INGOT_SHARED)
