@@ -21,14 +21,23 @@ struct CastOptions {
   uint64_t winograd_bytes = 0;                      // budget: how much larger Winograd may make the weights
   bool fuse_chains = true;
   std::map<std::string, std::string> io_layout;     // port -> "nchw" or "nhwc"
-  std::map<std::string, std::string> input_shapes;  // input -> "1x3x224x224"; "?" or a name leaves a dimension symbolic
-  std::map<std::string, std::string> dims;          // symbol -> "16" or "1..64"
+  std::vector<std::string> input_shapes;            // "NAME=1x3x224xW", as on the command line
+  std::vector<std::string> dims;                    // "NAME=16" or "NAME=1..64"
   std::map<std::string, std::string> metadata;      // entries, and name, version, licence
   std::vector<std::string> labels;
   std::vector<GoldenCaseSpec> goldens;              // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
   std::function<void(const std::string& stage, double done)> progress;
 };
+
+/// "auto", "off" or a number of bytes. @throws CastError(1)
+void set_winograd(CastOptions& options, const std::string& argument);
+/// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
+void add_io_layout(CastOptions& options, const std::string& argument);
+/// "KEY=VALUE". @throws CastError(1)
+void add_metadata(CastOptions& options, const std::string& argument);
+/// "cpu,cuda,mcu", any of them. @throws CastError(1)
+void set_targets(CastOptions& options, const std::string& argument);
 
 /// What one instruction became and why; in the order of the file's instructions.
 struct InstructionReport {

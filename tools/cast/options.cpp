@@ -1,0 +1,55 @@
+// tools/cast/options.cpp - the command line's spellings of what a cast can be told.
+#include <charconv>
+
+#include "tools/cast/cast.h"
+
+namespace ingot::cast {
+namespace {
+
+std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& argument) {
+  const size_t equals = argument.find('=');
+  if (equals == std::string::npos || equals == 0)
+    graph::throw_cast_error(1, option + " '" + argument + "': expected NAME=VALUE");
+  return {argument.substr(0, equals), argument.substr(equals + 1)};
+}
+
+}  // namespace
+
+void set_winograd(CastOptions& options, const std::string& argument) {
+  if (argument == "auto") {
+    options.winograd = WinogradMode::kAuto;
+  } else if (argument == "off") {
+    options.winograd = WinogradMode::kOff;
+  } else {
+    const char* end = argument.data() + argument.size();
+    const auto [rest, error] = std::from_chars(argument.data(), end, options.winograd_bytes);
+    if (error != std::errc() || rest != end || argument.empty())
+      graph::throw_cast_error(1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
+    options.winograd = WinogradMode::kBudget;
+  }
+}
+
+void add_io_layout(CastOptions& options, const std::string& argument) {
+  const auto [name, layout] = split_pair("--io-layout", argument);
+  if (layout != "nchw" && layout != "nhwc") graph::throw_cast_error(1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
+  options.io_layout[name] = layout;
+}
+
+void add_metadata(CastOptions& options, const std::string& argument) {
+  const auto [key, value] = split_pair("--metadata", argument);
+  options.metadata[key] = value;
+}
+
+void set_targets(CastOptions& options, const std::string& argument) {
+  options.targets.clear();
+  for (size_t begin = 0; begin <= argument.size();) {
+    const size_t comma = std::min(argument.find(',', begin), argument.size());
+    const std::string target = argument.substr(begin, comma - begin);
+    if (target != "cpu" && target != "cuda" && target != "mcu")
+      graph::throw_cast_error(1, "--target '" + argument + "': expected cpu, cuda or mcu, separated by commas, found '" + target + "'");
+    options.targets.push_back(target);
+    begin = comma + 1;
+  }
+}
+
+}  // namespace ingot::cast
