@@ -1,0 +1,57 @@
+// runtime/base/os/thread.h - threads, waiting on a word, and forks.
+// Owns     nothing: who starts a thread, joins it.   Threads  any.   Allocates  start_thread (its stack, by the C
+// library). Errors   kThreadFailed; ErrorDetail.have is the system's error number. Without threads start_thread()
+// fails, processor_count() is 1, and waiting returns at once.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/base/status.h"
+
+namespace ingot::os {
+
+#if defined(__linux__)
+inline constexpr bool kHasThreads = true;
+#else
+inline constexpr bool kHasThreads = false;  // a port adds start_thread and a futex
+#endif
+
+/// Lives where its owner put it, until joined.
+struct Thread {
+  uint64_t handle = 0;
+  bool started = false;
+  void (*body)(void*) = nullptr;
+  void* argument = nullptr;
+};
+
+/// Starts body(argument) with every signal blocked, so that handlers run on the application's threads.
+Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDetail* detail);
+void join_thread(Thread* thread);
+/// Address space that each thread takes: its stack and guard page.
+uint64_t thread_outside_bytes();
+
+/// Processors that this process may use.
+int processor_count();
+
+/// Sleeps while *word == value, until woken, or for at most timeout_ns (0: without end). May return early.
+void wait_on(std::atomic<uint32_t>* word, uint32_t value, uint64_t timeout_ns);
+/// Wakes up to `count` sleepers. One system call.
+void wake_sleepers(std::atomic<uint32_t>* word, int count);
+
+/// Number of forks between the process in which watch_forks() was first called and this one. Threads of another count
+/// than this are not ours: they stayed in the parent.
+uint32_t fork_count();
+Status watch_forks(ErrorDetail* detail);
+
+/// Tells the processor that this is a spin.
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");         // yield is a no-op on most cores; isb costs some 10 ns
+#else
+  asm volatile("" ::: "memory");
+#endif
+}
+
+}  // namespace ingot::os

@@ -1,0 +1,79 @@
+// runtime/device/device.h - what a session needs of a device: memory, a way in and out, and running a resolved program.
+// Owns     nothing: memory that a device reserved is released through it.
+// Threads  as the session's: one at a time for each session; a device serves several sessions at once.
+// Errors   kOutOfMemory kNoSuchDevice kDeviceLost kDeviceFault; ErrorDetail.name is the device's.
+#pragma once
+#include <atomic>
+
+#include "runtime/base/span.h"
+#include "runtime/format/program.h"
+
+namespace ingot {
+
+class Crew;
+struct Device;
+
+/// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
+struct Call {
+  Kernel run = nullptr;  // null: control flow
+  const KernelEntry* kernel = nullptr;
+  OpArguments arguments;
+};
+
+/// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
+struct StepProgram {
+  Span<const StepDef> steps;
+  Span<const Call> calls;
+  Span<const InstructionDef> instructions;
+  uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
+  uint64_t scratch_stride = 0;
+  uint8_t* shared_scratch = nullptr;
+};
+
+/// An instruction that has just ended; the strings are static or the model's.
+struct StepEvent {
+  uint32_t instruction;
+  uint64_t begin_ns, end_ns;
+  int team;
+};
+
+/// What may end or watch a run.
+struct RunControl {
+  std::atomic<uint32_t>* cancel = nullptr;  // not 0: stop at the next instruction; set back to 0 by who stops
+  uint64_t deadline_ns = 0;                 // of monotonic_ns(); 0: none
+  void (*watch)(void* user, const StepEvent& event) = nullptr;
+  void* watch_user = nullptr;
+};
+
+struct DeviceInterface {
+  const char* kind;  // "cpu"
+  /// Its memory is addressable: ports are views into it, weights may be mapped or used where they lie, and the kernels
+  /// of the table run in it with `crew`. Otherwise ports have host copies, moved by upload and download.
+  bool host_memory;
+  /// Null where host_memory: the arena then comes from runtime/memory.
+  Status (*reserve)(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail);
+  void (*release)(Device& device, uint8_t* at, uint64_t bytes);
+  Status (*upload)(Device& device, uint8_t* to, const void* from, uint64_t bytes, ErrorDetail* detail);
+  Status (*download)(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail);
+  /// Once, when a session is made: whatever run() needs beside the program (a graph, on a GPU).
+  Status (*resolve)(Device& device, const StepProgram& program, ErrorDetail* detail);
+  Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail);
+  /// What the device's driver holds outside the arena for a session.
+  uint64_t (*outside_bytes)(const Device& device);
+};
+
+struct Device {
+  const DeviceInterface* interface = nullptr;
+  const char* name = "";    // "fake:0"; static
+  const char* reason = "";  // why this one; static
+  int ordinal = 0;
+};
+
+/// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.
+Status find_device(const char* name, Device* out, ErrorDetail* detail);
+
+/// An error of a device, with its name.
+Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field, uint64_t need = 0,
+               uint64_t have = 0);
+
+}  // namespace ingot

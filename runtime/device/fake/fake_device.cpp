@@ -1,0 +1,84 @@
+// runtime/device/fake/fake_device.cpp - the heap as device memory, the CPU as its processor.
+#include "runtime/device/fake/fake_device.h"
+
+#include <cstring>
+
+#include "runtime/base/os/memory.h"
+#include "runtime/device/host/step_loop.h"
+
+namespace ingot {
+
+const char* const kFakeNames[kFakeDevices] = {"fake:0", "fake:1"};
+
+FakeGpu& fake_gpu(int ordinal) {
+  static FakeGpu gpus[kFakeDevices];
+  return gpus[ordinal];
+}
+
+void set_fake_fault(int ordinal, uint32_t n, Code code) {
+  FakeGpu& gpu = fake_gpu(ordinal);
+  gpu.fail_code = uint32_t(code);
+  gpu.fail_at_call = n;
+  if (n == 0) gpu.lost = 0;
+}
+
+namespace {
+
+/// Counts the call, and fails it when its turn has come.
+Status count_call(Device& device, ErrorDetail* detail) {
+  FakeGpu& gpu = fake_gpu(device.ordinal);
+  gpu.calls++;
+  if (gpu.lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost");
+  if (!gpu.fail_at_call || --gpu.fail_at_call) return {};
+  const Code code = Code(gpu.fail_code.load());
+  if (code == Code::kDeviceLost) gpu.lost = 1;
+  return fail_on(device, detail, code, "device: injected fault");
+}
+
+uint32_t kib(uint64_t bytes) { return uint32_t((bytes + 1023) / 1024); }
+
+Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail) {
+  INGOT_TRY(count_call(device, detail));
+  FakeGpu& gpu = fake_gpu(device.ordinal);
+  const uint64_t free_bytes = uint64_t{gpu.memory_kib - gpu.reserved_kib} * 1024;
+  void* at = bytes <= free_bytes ? os::heap_allocate(bytes, alignment) : nullptr;
+  if (!at) return fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes);
+  gpu.reservations++;
+  gpu.reserved_kib += kib(bytes);
+  *out = static_cast<uint8_t*>(at);
+  return {};
+}
+
+void release(Device& device, uint8_t* at, uint64_t bytes) {
+  FakeGpu& gpu = fake_gpu(device.ordinal);
+  gpu.reservations--;
+  gpu.reserved_kib -= kib(bytes);
+  os::heap_release(at);
+}
+
+Status upload(Device& device, uint8_t* to, const void* from, uint64_t bytes, ErrorDetail* detail) {
+  INGOT_TRY(count_call(device, detail));
+  if (bytes) std::memcpy(to, from, size_t(bytes));
+  return {};
+}
+
+Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail) {
+  INGOT_TRY(count_call(device, detail));
+  if (bytes) std::memcpy(to, from, size_t(bytes));
+  return {};
+}
+
+Status resolve(Device& device, const StepProgram&, ErrorDetail* detail) { return count_call(device, detail); }
+
+Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*, ErrorDetail* detail) {
+  INGOT_TRY(count_call(device, detail));
+  return run_steps(program, control, nullptr, detail);
+}
+
+uint64_t outside_bytes(const Device&) { return 0; }
+
+}  // namespace
+
+const DeviceInterface kFakeDevice = {"fake", false, reserve, release, upload, download, resolve, run, outside_bytes};
+
+}  // namespace ingot

@@ -1,0 +1,141 @@
+// runtime/device/host/crew.cpp - joining, steps, and bounded waiting.
+#include "runtime/device/host/crew.h"
+
+namespace ingot {
+namespace {
+
+constexpr int kBits = int(sizeof(CrewWord)) * 8;
+constexpr CrewWord kSense = CrewWord{1} << (kBits - 1);
+constexpr CrewWord kOpen = CrewWord{1} << (kBits - 2);
+constexpr int kLimitShift = kBits - 8;
+constexpr CrewWord kHelpers = (CrewWord{1} << kLimitShift) - 1;
+
+// Bounds of spinning, in pauses of 5 to 50 ns. A helper that loses its processor is back within a scheduler's slice,
+// which the leader sits out; a helper gives way earlier, since nobody waits for one that has left.
+constexpr uint32_t kLeaderSpins = 1u << 18;
+constexpr uint32_t kHelperSpins = 1u << 14;
+constexpr uint64_t kNapNs = 100000;
+
+int limit_of(CrewWord word) { return int((word >> kLimitShift) & 63); }
+uint32_t count(CrewWord bits) { return uint32_t(__builtin_popcountll(uint64_t{bits})); }
+
+/// Sleeps for a moment; nobody wakes it.
+void nap() {
+  std::atomic<uint32_t> nobody{0};
+  os::wait_on(&nobody, 0, kNapNs);
+}
+
+}  // namespace
+
+struct Crew::Member {
+  Crew* crew;
+  uint32_t size;
+  bool leads;
+};
+
+bool Crew::try_open(int limit) {
+  if (busy_.exchange(1, std::memory_order_acquire)) return false;
+  waited_ = false;
+  if (limit > kMaxTeam) limit = kMaxTeam;
+  word_.store(kOpen | CrewWord(limit) << kLimitShift, std::memory_order_release);
+  return true;
+}
+
+void Crew::close() {
+  word_.store(0, std::memory_order_release);
+  busy_.store(0, std::memory_order_release);
+}
+
+int Crew::step(Job job, void* argument) {
+  CrewWord seen = word_.load(std::memory_order_acquire);
+  if (!(seen & kHelpers)) {
+    job(argument, Team{});
+    return 1;
+  }
+  job_ = job;
+  argument_ = argument;
+  arrived_.store(0, std::memory_order_relaxed);
+  do team_ = seen & kHelpers;
+  while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel, std::memory_order_acquire));
+  const uint32_t helpers = count(team_);
+  Member self{this, helpers + 1, true};
+  job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
+  lead_wait(&arrived_, helpers, true);
+  // Whoever stayed away once may do so again, and the one wait of this run is spent: go on alone.
+  if (waited_) word_.store(0, std::memory_order_release);
+  return int(self.size);
+}
+
+/// Waits until *word == target (or until it differs): spins, then sleeps once in a run, then spins.
+void Crew::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
+  const auto done = [&] { return (word->load(std::memory_order_seq_cst) == target) == until_equal; };
+  for (uint32_t spins = 0; waited_ || spins < kLeaderSpins; spins++) {
+    if (done()) return;
+    os::pause_processor();
+  }
+  leader_asleep_.store(1, std::memory_order_seq_cst);
+  waited_ = true;
+  while (!done() && leader_asleep_.load(std::memory_order_seq_cst)) os::wait_on(&leader_asleep_, 1, 0);
+  leader_asleep_.store(0, std::memory_order_seq_cst);
+  while (!done()) os::pause_processor();
+}
+
+void Crew::wake_leader() {
+  if (leader_asleep_.load(std::memory_order_seq_cst) && leader_asleep_.exchange(0))
+    os::wake_sleepers(&leader_asleep_, 1);
+}
+
+void Crew::join(void* member) {
+  const Member& self = *static_cast<const Member*>(member);
+  self.crew->join_team(self);
+}
+
+/// Sense-reversing barrier of the team within a step.
+void Crew::join_team(const Member& member) {
+  const uint32_t phase = phase_.load(std::memory_order_relaxed);
+  if (joined_.fetch_add(1, std::memory_order_acq_rel) + 1 == member.size) {
+    joined_.store(0, std::memory_order_relaxed);
+    phase_.store(phase + 1, std::memory_order_seq_cst);
+    if (!member.leads) wake_leader();
+    return;
+  }
+  if (member.leads) return lead_wait(&phase_, phase, false);
+  for (uint32_t spins = 0; phase_.load(std::memory_order_acquire) == phase; spins++) {
+    if (spins < kHelperSpins)
+      os::pause_processor();
+    else
+      os::wait_on(&phase_, phase, kNapNs);
+  }
+}
+
+/// True when a step with this helper in it begins; false when it is out, by dismissal or because it left to nap.
+bool Crew::wait_for_step(CrewWord bit, CrewWord sense) {
+  for (uint32_t spins = 0;; spins++) {
+    CrewWord now = word_.load(std::memory_order_acquire);
+    if (!(now & bit)) return false;
+    if ((now & kSense) != sense) return true;
+    if (spins < kHelperSpins) {
+      os::pause_processor();
+    } else if (word_.compare_exchange_strong(now, now & ~bit, std::memory_order_acq_rel)) {
+      nap();
+      return false;
+    }
+  }
+}
+
+void Crew::serve(int id) {
+  const CrewWord bit = CrewWord{1} << (id - 1);
+  for (;;) {
+    CrewWord seen = word_.load(std::memory_order_acquire);
+    do {
+      if (!(seen & kOpen) || int(count(seen & kHelpers)) + 1 >= limit_of(seen)) return;
+    } while (!word_.compare_exchange_weak(seen, seen | bit, std::memory_order_acq_rel, std::memory_order_acquire));
+    for (CrewWord sense = seen & kSense; wait_for_step(bit, sense); sense ^= kSense) {
+      Member self{this, count(team_) + 1, false};
+      job_(argument_, Team{int(count(team_ & (bit - 1))) + 1, int(self.size), join, &self, nullptr, nullptr});
+      if (arrived_.fetch_add(1, std::memory_order_seq_cst) + 1 == self.size - 1) wake_leader();
+    }
+  }
+}
+
+}  // namespace ingot

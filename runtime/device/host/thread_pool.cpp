@@ -1,0 +1,96 @@
+// runtime/device/host/thread_pool.cpp - sleeping, waking, and the caller's own threads.
+#include "runtime/device/host/thread_pool.h"
+
+namespace ingot {
+
+Status ThreadPool::start(int threads, ErrorDetail* detail) {
+  threads_ = 1;
+  if (threads <= 1) return {};
+  INGOT_TRY(os::watch_forks(detail));
+  forks_ = os::fork_count();
+  for (int id = 1; id < threads; id++) {
+    Worker& worker = workers_[id - 1];
+    worker.pool = this;
+    worker.id = id;
+    const Status status = os::start_thread(&worker.thread, work, &worker, detail);
+    if (!status.ok()) {
+      stop();
+      return status;
+    }
+    threads_ = id + 1;
+  }
+  return {};
+}
+
+void ThreadPool::stop() {
+  if (threads_ <= 1 || is_forked()) return;
+  stopping_.store(1, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  os::wake_sleepers(&generation_, threads_);
+  for (int id = 1; id < threads_; id++) os::join_thread(&workers_[id - 1].thread);
+  threads_ = 1;
+}
+
+void ThreadPool::work(void* argument) {
+  const Worker& worker = *static_cast<const Worker*>(argument);
+  ThreadPool& pool = *worker.pool;
+  for (uint32_t seen = 0;;) {
+    uint32_t now;
+    while ((now = pool.generation_.load(std::memory_order_acquire)) == seen) os::wait_on(&pool.generation_, seen, 0);
+    seen = now;
+    if (pool.stopping_.load(std::memory_order_relaxed)) return;
+    pool.crew_.serve(worker.id);
+  }
+}
+
+ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew), void* argument) {
+  Tally tally;
+  if (limit > threads_) limit = threads_;
+  if (limit <= 1 || is_forked() || !crew_.try_open(limit)) {
+    tally.alone = limit > 1;
+    lead(argument, nullptr);
+    return tally;
+  }
+  generation_.fetch_add(1, std::memory_order_release);
+  os::wake_sleepers(&generation_, limit - 1);
+  tally.wakes = 1;
+  lead(argument, &crew_);
+  tally.waits = crew_.waits();
+  crew_.close();
+  return tally;
+}
+
+namespace {
+
+struct Share {
+  Crew* crew;
+  void (*lead)(void* argument, Crew* crew);
+  void* argument;
+  std::atomic<uint32_t> tickets{0};
+};
+
+/// Whoever comes first leads, so that bodies run one behind the other, in any order, finish too.
+void take_share(void* pointer, int32_t) {
+  Share& share = *static_cast<Share*>(pointer);
+  const uint32_t ticket = share.tickets.fetch_add(1, std::memory_order_acq_rel);
+  if (ticket != 0) {
+    if (ticket <= uint32_t(kMaxHelpers)) share.crew->serve(int(ticket));
+    return;
+  }
+  share.lead(share.argument, share.crew);
+  share.crew->close();
+}
+
+}  // namespace
+
+bool run_on_executor(const Executor& executor, Crew* crew, int threads, void (*lead)(void* argument, Crew* crew),
+                     void* argument) {
+  Share share{crew, lead, argument, {}};
+  if (!crew->try_open(threads)) return false;
+  executor.parallel(executor.user, take_share, &share, threads);
+  if (share.tickets.load(std::memory_order_acquire)) return true;
+  crew->close();
+  return false;
+}
+
+}  // namespace ingot

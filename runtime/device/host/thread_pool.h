@@ -1,0 +1,56 @@
+// runtime/device/host/thread_pool.h - threads that sleep between runs and form a crew in one.
+// Owns     its threads; lives where its owner put it (an arena, the heap) and may not move.
+// Threads  start, stop: one. run: any; who finds the crew busy, or is the child of a fork, runs alone with equal
+// results. Errors   kThreadFailed.   Allocates  start (stacks).   Calls  run: one wake, and Crew's one wait.
+#pragma once
+#include "runtime/device/host/crew.h"
+
+namespace ingot {
+
+class ThreadPool {
+ public:
+  ThreadPool() = default;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// `threads` members, the caller of run() being one. @pre 1 <= threads <= kMaxTeam. On failure none is left running.
+  Status start(int threads, ErrorDetail* detail);
+  /// In the child of a fork there is nothing to stop.
+  void stop();
+  int threads() const { return threads_; }
+  /// True in the child of a fork: the threads stayed in the parent.
+  bool is_forked() const { return threads_ > 1 && os::fork_count() != forks_; }
+
+  struct Tally {
+    uint32_t wakes = 0, waits = 0;
+    bool alone = false;
+  };
+  /// Calls lead(argument, crew) with helpers on their way; the crew is null when there are none.
+  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument);
+
+ private:
+  struct Worker {
+    ThreadPool* pool = nullptr;
+    int id = 0;
+    os::Thread thread;
+  };
+  static void work(void* worker);
+
+  Crew crew_;
+  alignas(64) std::atomic<uint32_t> generation_{0};  // of runs; workers sleep on it
+  std::atomic<uint32_t> stopping_{0};
+  int threads_ = 1;
+  uint32_t forks_ = 0;
+  Worker workers_[kMaxHelpers];
+};
+
+/// The same for threads of the caller's.
+struct Executor {
+  void* user = nullptr;
+  void (*parallel)(void* user, void (*body)(void* argument, int32_t i), void* argument, int32_t n) = nullptr;
+};
+/// False when `parallel` came back without calling body once.
+bool run_on_executor(const Executor& executor, Crew* crew, int threads, void (*lead)(void* argument, Crew* crew),
+                     void* argument);
+
+}  // namespace ingot
