@@ -40,6 +40,7 @@ struct ValueDef {
   uint64_t segment_offset; // bytes
   uint64_t constant_bytes; // constants: proved to lie inside the part
   const void* inline_data; // or null
+  uint32_t table_offset;   // of its table, bytes into the program part, for errors
 };
 
 struct InstructionDef {
@@ -50,9 +51,10 @@ struct InstructionDef {
   const int32_t* inputs;   // -1: absent
   const int32_t* outputs;
   uint16_t input_count, output_count;
-  uint32_t file_offset;    // of the instruction's table in the file, for errors
+  uint32_t table_offset;   // of its table, bytes into the program part; ProgramDef::program_offset makes it one of the file
   const uint32_t* sources;
   uint32_t source_count;
+  int32_t symbolic_slot;   // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
 };
 
 struct SubprogramDef {
@@ -95,6 +97,10 @@ struct ProgramDef {
   uint64_t plan_bytes = 0;
   uint64_t plan_lower_bound = 0;
   uint32_t alignment = 64;            // of values in the activation region
+  uint32_t symbolic_attribute_count = 0;
+  uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
+  const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
+  uint64_t program_offset = 0;             // and in the file
 };
 
 constexpr uint64_t kNoOffset = ~uint64_t{0};

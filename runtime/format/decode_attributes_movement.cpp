@@ -1,0 +1,96 @@
+// runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and If.
+#include <new>
+
+#include "runtime/format/decode.h"
+#include "runtime/op/concat.h"
+#include "runtime/op/control.h"
+#include "runtime/op/copy.h"
+#include "runtime/op/gather.h"
+#include "runtime/op/pad.h"
+#include "runtime/op/resize.h"
+#include "runtime/op/slice.h"
+#include "runtime/op/transpose.h"
+
+namespace ingot {
+namespace {
+
+const char* decode(const fb::Transpose& from, TransposeAttributes* to) {
+  to->rank = vector_size(from.perm());
+  if (to->rank > uint32_t(kMaxRank)) return "Transpose.perm: rank";
+  for (uint32_t i = 0; i < to->rank; i++) to->perm[i] = from.perm()->Get(i);
+  return nullptr;
+}
+
+const char* decode(const fb::Slice& from, SliceAttributes* to) {
+  to->rank = vector_size(from.starts());
+  if (to->rank > uint32_t(kMaxRank)) return "Slice.starts: rank";
+  if (vector_size(from.steps()) != to->rank) return "Slice.steps: one for each start";
+  for (uint32_t i = 0; i < to->rank; i++) {
+    to->starts[i] = from.starts()->Get(i);
+    to->steps[i] = from.steps()->Get(i);
+  }
+  return nullptr;
+}
+
+const char* decode(const fb::Pad& from, PadAttributes* to) {
+  to->rank = vector_size(from.before());
+  if (to->rank > uint32_t(kMaxRank)) return "Pad.before: rank";
+  if (uint8_t(from.mode()) > uint8_t(PadMode::kWrap)) return "Pad.mode";
+  to->mode = PadMode(from.mode());
+  to->value = from.value();
+  for (uint32_t i = 0; i < to->rank; i++) to->before[i] = from.before()->Get(i);
+  return nullptr;
+}
+
+const char* decode(const fb::Resize& from, ResizeAttributes* to) {
+  if (uint8_t(from.mode()) > uint8_t(ResizeMode::kCubic)) return "Resize.mode";
+  if (uint8_t(from.coordinate()) > uint8_t(CoordinateMode::kHalfPixelSymmetric)) return "Resize.coordinate";
+  if (uint8_t(from.nearest()) > uint8_t(NearestMode::kCeil)) return "Resize.nearest";
+  to->rank = vector_size(from.scales());
+  if (to->rank > uint32_t(kMaxRank)) return "Resize.scales: rank";
+  to->mode = ResizeMode(from.mode());
+  to->coordinate = CoordinateMode(from.coordinate());
+  to->nearest = NearestMode(from.nearest());
+  to->cubic_a = from.cubic_a();
+  to->exclude_outside = from.exclude_outside();
+  for (uint32_t i = 0; i < to->rank; i++) to->scales[i] = from.scales()->Get(i);
+  return nullptr;
+}
+
+const char* decode_reduction(uint8_t reduction, ScatterReduction* to) {
+  if (reduction > uint8_t(ScatterReduction::kMin)) return "Scatter.reduction";
+  *to = ScatterReduction(reduction);
+  return nullptr;
+}
+
+}  // namespace
+
+const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
+  switch (i.attributes_type()) {
+    case fb::Attributes::Transpose: return decode(*i.attributes_as_Transpose(), new (to) TransposeAttributes());
+    case fb::Attributes::Slice: return decode(*i.attributes_as_Slice(), new (to) SliceAttributes());
+    case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
+    case fb::Attributes::Resize: return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
+    case fb::Attributes::Gather: new (to) GatherAttributes{i.attributes_as_Gather()->axis()}; return nullptr;
+    case fb::Attributes::GatherElements: new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()}; return nullptr;
+    case fb::Attributes::GatherNd: new (to) GatherNdAttributes{i.attributes_as_GatherNd()->batch_dims()}; return nullptr;
+    case fb::Attributes::Concat: new (to) ConcatAttributes{i.attributes_as_Concat()->axis()}; return nullptr;
+    case fb::Attributes::Copy: new (to) CopyAttributes(); return nullptr;
+    case fb::Attributes::Tile: new (to) TileAttributes(); return nullptr;
+    case fb::Attributes::If:
+      new (to) IfAttributes{i.attributes_as_If()->then_subprogram(), i.attributes_as_If()->else_subprogram()};
+      return nullptr;
+    case fb::Attributes::ScatterNd: {
+      auto* nd = new (to) ScatterNdAttributes();
+      return decode_reduction(i.attributes_as_ScatterNd()->reduction(), &nd->reduction);
+    }
+    case fb::Attributes::ScatterElements: {
+      auto* elements = new (to) ScatterElementsAttributes();
+      elements->axis = i.attributes_as_ScatterElements()->axis();
+      return decode_reduction(i.attributes_as_ScatterElements()->reduction(), &elements->reduction);
+    }
+    default: return "instructions[].attributes";
+  }
+}
+
+}  // namespace ingot

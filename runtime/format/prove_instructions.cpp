@@ -1,0 +1,78 @@
+// runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn out to be.
+#include "runtime/format/prove.h"
+#include "runtime/op/pad.h"
+#include "runtime/op/slice.h"
+
+namespace ingot {
+namespace {
+
+Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+  const InstructionDef& i = p.instructions[index];
+  if (i.input_count < i.contract->min_inputs || i.input_count > i.contract->max_inputs)
+    return fail_operand(d, p, "instructions[].inputs: number", index, -1, i.contract->min_inputs, i.input_count);
+  for (uint32_t k = 0; k < i.input_count; k++)
+    if (i.inputs[k] < -1 || i.inputs[k] >= int64_t(p.values.size))
+      return fail_operand(d, p, "instructions[].inputs", index, int32_t(k), p.values.size, uint64_t(int64_t{i.inputs[k]}));
+  return {};
+}
+
+Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+  const InstructionDef& i = p.instructions[index];
+  if (i.output_count < i.contract->min_outputs || i.output_count > i.contract->max_outputs)
+    return fail_operand(d, p, "instructions[].outputs: number", index, -1, i.contract->min_outputs, i.output_count);
+  for (uint32_t k = 0; k < i.output_count; k++) {
+    const int32_t o = i.outputs[k];
+    if (o == -1) continue;
+    if (o < -1 || o >= int64_t(p.values.size))
+      return fail_operand(d, p, "instructions[].outputs", index, int32_t(k), p.values.size, uint64_t(int64_t{o}));
+    const ValueKind root = p.values[size_t(p.values[size_t(o)].root)].kind;
+    if (root == ValueKind::kConstant || root == ValueKind::kInput)
+      return fail_operand(d, p, "instructions[].outputs: constants and inputs are never written", index, o, 0, uint64_t(root));
+    const ValueDef& v = p.values[size_t(o)];
+    if (v.alias != AliasKind::kInPlace) continue;
+    // The instruction that overwrites must read what it overwrites; branches of an If do it for the If.
+    bool reads = i.op == OpCode::kIf;
+    for (uint32_t n = 0; n < i.input_count; n++) reads = reads || i.inputs[n] == v.alias_of;
+    if (!reads || (i.op != OpCode::kIf && (k != 0 || !i.contract->in_place)))
+      return fail_operand(d, p, "values[].alias in_place: not allowed by this instruction", index, o, 0, k);
+  }
+  return {};
+}
+
+/// Dims inside attributes exist; counts those that binding resolves.
+Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, ErrorDetail* d) {
+  const int64_t* dims = nullptr;
+  uint32_t rank = 0;
+  if (i->op == OpCode::kSlice) {
+    const auto& slice = *static_cast<const SliceAttributes*>(i->attributes);
+    dims = slice.starts, rank = slice.rank;
+  } else if (i->op == OpCode::kPad) {
+    const auto& pad = *static_cast<const PadAttributes*>(i->attributes);
+    dims = pad.before, rank = pad.rank;
+  }
+  bool symbolic = false;
+  for (uint32_t k = 0; k < rank; k++) {
+    if (!known_dim(*p, dims[k]))
+      return fail_operand(d, *p, "instructions[].attributes: no such expression", index, -1, p->dim_exprs.size, uint64_t(-1 - dims[k]));
+    symbolic = symbolic || dims[k] < 0;
+  }
+  if (symbolic) i->symbolic_slot = int32_t(p->symbolic_attribute_count++);
+  return {};
+}
+
+}  // namespace
+
+Status prove_instructions(ProgramDef* program, InstructionDef* instructions, ErrorDetail* detail) {
+  for (uint32_t index = 0; index < program->instructions.size; index++) {
+    InstructionDef* i = &instructions[index];
+    if (i->version == 0 || i->version > i->contract->version)
+      return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index, i->contract->version, i->version,
+                              program->program_offset + i->table_offset);
+    INGOT_TRY(prove_inputs(*program, index, detail));
+    INGOT_TRY(prove_outputs(*program, index, detail));
+    INGOT_TRY(prove_attribute_dims(program, i, index, detail));
+  }
+  return {};
+}
+
+}  // namespace ingot

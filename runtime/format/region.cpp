@@ -1,0 +1,64 @@
+// runtime/format/region.cpp - intersections of combs in closed form.
+#include "runtime/format/region.h"
+
+namespace ingot {
+namespace {
+
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/// Elements of `comb` below position `x`.
+int64_t elements_below(const Region& comb, int64_t x) {
+  const int64_t distance = x - comb.offset;
+  if (distance <= 0) return 0;
+  const int64_t row = distance / comb.stride;
+  if (row >= comb.rows) return comb.elements();
+  return row * comb.length + smaller(comb.length, distance - row * comb.stride);
+}
+
+/// Rows of a against rows of b that lie `row_shift` further up; each pair starts `column` apart.
+int64_t paired_rows(const Region& a, const Region& b, int64_t row_shift, int64_t column) {
+  const int64_t length = smaller(a.length, column + b.length) - larger(0, column);
+  const int64_t rows = smaller(a.rows, b.rows + row_shift) - larger(0, row_shift);
+  return length > 0 && rows > 0 ? length * rows : 0;
+}
+
+}  // namespace
+
+Region make_region(const TensorType& type, int64_t offset) {
+  const int64_t length = type.row_length(), rows = type.rows();
+  if (length == 0 || rows == 0) return {offset, 0, 0, 1};
+  if (type.packing != Packing::kDense || type.is_dense()) return {offset, 1, rows * length, rows * length};
+  return {offset, rows, length, type.row_stride};
+}
+
+bool common_elements(const Region& a, const Region& b, int64_t* count) {
+  const int64_t first = larger(a.offset, b.offset), end = smaller(a.end(), b.end());
+  *count = 0;
+  if (first >= end) return true;
+  if (a.is_interval()) {
+    *count = elements_below(b, a.end()) - elements_below(b, a.offset);
+    return true;
+  }
+  if (b.is_interval()) {
+    *count = elements_below(a, b.end()) - elements_below(a, b.offset);
+    return true;
+  }
+  if (a.stride != b.stride) {
+    *count = end - first;
+    return false;
+  }
+  int64_t shift = (b.offset - a.offset) / a.stride, column = (b.offset - a.offset) % a.stride;
+  if (column < 0) column += a.stride, shift--;
+  // Row r of a meets row r - shift of b at `column`, and row r - shift - 1 one stride before.
+  *count = paired_rows(a, b, shift, column) + paired_rows(a, b, shift + 1, column - a.stride);
+  return true;
+}
+
+bool may_overlap(const Region& a, const Region& b) {
+  int64_t count;
+  common_elements(a, b, &count);
+  return count != 0;
+}
+
+}  // namespace ingot
