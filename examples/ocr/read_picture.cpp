@@ -1,9 +1,10 @@
 // read_picture.cpp - finds and reads the text of a picture with three cast networks: detection at one size, direction and
 // recognition at whatever width a line has (a symbolic dimension, bound when the session is made).
 //
-//   read_picture DET.ingot CLS.ingot REC.ingot LABELS.txt PICTURE.png [threads]
+//   read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]
 //
-// Prints one line of text per line found, with its score, then memory and time. LABELS.txt: one character a line.
+// Prints one line of text per line found, with its score, then memory and time. The characters come from the recognition file's own
+// metadata ("character", as its source carried them).
 #include <ingot/cpu.h>
 #include <ingot/ingot.hpp>
 
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -65,6 +65,20 @@ struct Network {
   }
 };
 
+/// One label a line, as the source carried them.
+std::vector<std::string> labels(const ingot::Model& model) {
+  uint64_t bytes = 0;
+  if (ingot_model_metadata(model.get(), "character", nullptr, 0, &bytes, nullptr)) return {};
+  std::string text(bytes, '\0');
+  ingot_model_metadata(model.get(), "character", text.data(), bytes, &bytes, nullptr);
+  std::vector<std::string> lines;
+  for (size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+  }
+  return lines;
+}
+
 struct Reading {
   std::string text;
   float score;
@@ -116,17 +130,15 @@ bool upside_down(Network& network, const Picture& line) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 6) return std::fprintf(stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot LABELS.txt PICTURE.png [threads]\n"), 1;
-  const int threads = argc > 6 ? std::atoi(argv[6]) : 0;
+  if (argc < 5) return std::fprintf(stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]\n"), 1;
+  const int threads = argc > 5 ? std::atoi(argv[5]) : 0;
   const ingot_kernel_table* kernels = ingot_cpu_kernels(nullptr);
   Network detect{need(ingot::Model::open(argv[1], kernels), argv[1]), threads};
   Network direction{need(ingot::Model::open(argv[2], kernels), argv[2]), threads};
   Network recognise{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
-  std::vector<std::string> characters;
-  std::ifstream labels(argv[4]);
-  for (std::string line; std::getline(labels, line);) characters.push_back(line);
-  if (characters.empty()) return std::fprintf(stderr, "read_picture: %s: no labels in it\n", argv[4]), 7;
-  const Picture picture = load_png(argv[5]);
+  const std::vector<std::string> characters = labels(recognise.model);
+  if (characters.empty()) return std::fprintf(stderr, "read_picture: %s: carries no characters\n", argv[3]), 5;
+  const Picture picture = load_png(argv[4]);
 
   const auto begin = Clock::now();
   ingot_value_type x{};
