@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Two processes run one model at once: how much of its weights each is charged (PSS) against how much is resident (RSS).
+
+  shared_weights.py --ingot BIN --work DIR [--model resnet50_224]
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def mapping(pid, path):
+    """Sums of the mappings of `path` in kB: {Rss, Pss, Private_Dirty}."""
+    sums, inside = {"Rss": 0, "Pss": 0, "Private_Dirty": 0}, False
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        first = line.split(maxsplit=1)[0]
+        if "-" in first and not first.endswith(":"):
+            inside = line.endswith(str(path))
+        elif inside and first.rstrip(":") in sums:
+            sums[first.rstrip(":")] += int(line.split()[1])
+    return sums
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--model", default="resnet50_224")
+    args = parser.parse_args()
+    work = pathlib.Path(args.work).resolve()
+    cast = work / f"{args.model}.ingot"
+    if not cast.exists():
+        subprocess.run([sys.executable, ROOT / "tests/models/make_zoo.py", work / "zoo", args.model], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([args.ingot, "convert", work / "zoo" / f"{args.model}.onnx", "-o", cast], check=True, stdout=subprocess.DEVNULL)
+    runs = [subprocess.Popen([args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"], stdout=subprocess.DEVNULL) for _ in range(2)]
+    time.sleep(2.5)
+    both = [mapping(p.pid, cast) for p in runs]
+    for p in runs:
+        p.wait()
+    for i, m in enumerate(both):
+        print(f"process {i + 1}: weights resident {m['Rss'] / 1024:.1f} MiB, charged (PSS) {m['Pss'] / 1024:.1f} MiB, private dirty {m['Private_Dirty']} kB")
+    shared = all(m["Rss"] > 0 and m["Pss"] <= 0.55 * m["Rss"] and m["Private_Dirty"] == 0 for m in both)
+    print(f"share: {int(shared)} passed, {int(not shared)} failed")
+    sys.exit(0 if shared else 1)
+
+
+main()
