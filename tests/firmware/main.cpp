@@ -6,7 +6,7 @@
 extern "C" {
 void board_print(const char* text);
 extern const uint8_t model_begin[], model_end[], input_begin[], input_end[], expected_begin[], expected_end[];
-extern const ingot_kernel_table* firmware_kernels(void);
+extern const ingot_kernel_table* ingot_model_kernels(void);
 }
 
 namespace {
@@ -42,7 +42,7 @@ int main() {
   ingot_error error{};
   ingot_open_options open{};
   open.size = sizeof open;
-  open.kernels = firmware_kernels();
+  open.kernels = ingot_model_kernels();
   open.memory = model_memory, open.memory_bytes = sizeof model_memory;
   ingot_model* model = nullptr;
   if (ingot_model_open_memory(model_begin, static_cast<uint64_t>(model_end - model_begin), &open, &model, &error)) return fail("open", error);
