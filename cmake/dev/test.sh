@@ -2,7 +2,7 @@
 # a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 stages_quick=(gcc lint)
-stages_all=(lint gcc sizes models isa asan tsan aarch64 firmware nodes fuzz package demo)
+stages_all=(lint gcc models isa aarch64 firmware sizes nodes asan tsan fuzz package demo)
 stages_long=(fuzz_long peers)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
@@ -54,7 +54,7 @@ stage_gcc() {
   run_ctest gcc
 }
 
-stage_sizes() { python3 tools/lint/binary_sizes.py --check; }
+stage_sizes() { python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
   need_python "models from packages" numpy onnx

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Stripped sizes as exact figures, each under its committed ceiling (tests/figures/ceilings.json); raising one is a commit of its own.
+
+  binary_sizes.py --ingot BIN --work DIR [--record]
+
+one_cnn_static   a static x86-64 program that opens one file and runs it with only that network's kernels (musl is not needed: glibc)
+one_cnn_code     of it, what is ours: text and constants of our objects, without the C library
+cli              the command line
+shared_library   libingot.so
+cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and pictures apart
+arena:NAME       arena bytes of a network, one thread, weights included
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
+FLAGS = ["-O2", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections"]
+
+
+def call(*command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def stripped(path, work):
+    out = work / (path.name + ".stripped")
+    call("strip", "-o", out, path)
+    return out.stat().st_size
+
+
+def one_cnn(ingot, tree, work):
+    cast = work / "digits.ingot"
+    call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", cast)
+    source = work / "kernels.cpp"
+    source.write_text(subprocess.run([ingot, "kernels", str(cast)], check=True, capture_output=True, text=True,
+                                     env={"INGOT_CPU_ISA": "avx2", "PATH": "/usr/bin:/bin"}).stdout)
+    call("g++", "-std=c++17", *FLAGS, "-mavx2", "-mfma", "-mtune=haswell", f"-I{ROOT}", f"-I{ROOT}/runtime/include", "-c", source, "-o", work / "kernels.o")
+    call("gcc", *FLAGS[:2], "-ffunction-sections", f"-I{ROOT}/runtime/include", "-c", ROOT / "tests/figures/one_cnn.c", "-o", work / "one_cnn.o")
+    program = work / "one_cnn"
+    call("g++", "-static", "-Wl,--gc-sections", f"-Wl,-Map={work}/one_cnn.map", work / "one_cnn.o", work / "kernels.o", tree / "runtime/libingot_runtime.a", "-o", program)
+    print(call(program, cast).strip())
+    ours = 0
+    for line in call("nm", "-S", "--size-sort", "-C", program).splitlines():
+        size = line.split()[1]
+        if re.search(r"ingot", line):
+            ours += int(size, 16)
+    return stripped(program, work), ours
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--record", action="store_true", help="write today's figures plus 2 % as the ceilings")
+    args = parser.parse_args()
+    work, ingot = pathlib.Path(args.work).resolve(), pathlib.Path(args.ingot).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    tree = ingot.parents[1]
+    figures = dict(zip(("one_cnn_static", "one_cnn_code"), one_cnn(ingot, tree, work)))
+    figures["cli"] = stripped(ingot, work)
+    for library in tree.glob("libingot.so.*.*"):
+        figures["shared_library"] = stripped(library, work)
+    image = tree.parent / "firmware/image.elf"
+    if image.exists():
+        sections = dict(re.findall(r"^(\.\w+)\s+(\d+)", call("arm-none-eabi-size", "-A", image), re.M))
+        figures["cortex_m4_code"] = int(sections[".text"])
+        figures["cortex_m4_ram"] = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
+    for cast in [work / "digits.ingot", *sorted((tree.parent / "models").glob("*_224.ingot"))]:
+        dims = ["--dim", "n=1"] if cast.stem == "digits" else []
+        figures[f"arena:{cast.stem}"] = json.loads(call(ingot, "bench", cast, "--threads", "1", "--seconds", "0", "--json", *dims))["arena_bytes"]
+    if args.record:
+        CEILINGS.write_text(json.dumps({k: int(v * 1.02) for k, v in figures.items()}, indent=1) + "\n")
+    ceilings = json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
+    failed = 0
+    for name, size in figures.items():
+        ceiling = ceilings.get(name)
+        bad = ceiling is None or size > ceiling
+        failed += bad
+        print(f"{'ERROR ' if bad else ''}{name:24} {size:>12,} bytes, ceiling {ceiling if ceiling is None else format(ceiling, ',')}")
+    print(f"sizes: {len(figures) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+main()
