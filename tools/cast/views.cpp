@@ -2,6 +2,7 @@
 #include "tools/cast/views.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tools/cast/view_tree.h"
 
@@ -10,7 +11,11 @@ namespace {
 
 class ViewElimination {
  public:
-  ViewElimination(Draft* draft, CastReport* report) : draft_(draft), report_(report), tree_(draft) {}
+  ViewElimination(Draft* draft, CastReport* report) : draft_(draft), report_(report), tree_(draft) {
+    for (const DraftSubprogram& subprogram : draft->subprograms)
+      for (const DraftInstruction& instruction : subprogram.instructions)
+        if (instruction.op() == OpCode::kIf) results_of_if_.insert(instruction.outputs.begin(), instruction.outputs.end());
+  }
   void run();
 
  private:
@@ -31,6 +36,7 @@ class ViewElimination {
   Draft* draft_;
   CastReport* report_;
   ViewTree tree_;
+  std::set<int32_t> results_of_if_;  // each branch writes them itself
   std::map<std::pair<uint32_t, uint32_t>, Copies> replaced_;  // by place: what is left to copy, nothing for a view
 };
 
@@ -50,6 +56,7 @@ bool ViewElimination::written_in(int32_t value, uint32_t subprogram) const {
 
 /// Has `part`, or what it is a view of, written straight into `whole`.
 std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation) {
+  if (results_of_if_.count(whole)) return "'" + draft_->at(whole).name + "' is the result of an If";
   const int32_t above = draft_->at(part).alias_of;
   const bool turned = tree_.is_alias(part) && tree_.make_root(part);
   std::string why = written_in(part, at.subprogram) ? tree_.attach(part, whole, relation)

@@ -1,0 +1,74 @@
+// Direct against Winograd.
+#include "tools/cast/method.h"
+
+#include <doctest/doctest.h>
+
+namespace ingot::cast {
+namespace {
+
+/// One 3x3 convolution a layer, side by side.
+graph::Model layers(const std::vector<ConvShape>& shapes) {
+  graph::Model model;
+  for (const ConvShape& s : shapes) {
+    const graph::ValueId x = model.add_value("x", DType::kF32), y = model.add_value("y", DType::kF32);
+    model.values[size_t(x)].dims = {s.batch, s.out_h, s.out_w, s.channels};
+    model.values[size_t(y)].dims = {s.batch, s.out_h, s.out_w, s.outputs};
+    graph::Node node;
+    node.op = "Conv2d";
+    node.inputs = {x};
+    node.outputs = {y};
+    for (const char* key : {"kernel_h", "kernel_w"}) node.attributes[key] = int64_t{3};
+    for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"}) node.attributes[key] = int64_t{1};
+    model.graph.nodes.push_back(std::move(node));
+  }
+  return model;
+}
+
+size_t count_winograd(const MethodChoices& choices) {
+  size_t n = 0;
+  for (const auto& [node, choice] : choices) n += choice.method == ConvMethod::kWinogradF43;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("winograd_pays: from 10x10 up, off at 7x7, and not for few channels") {
+  struct Case { ConvShape shape; bool pays; };
+  const Case cases[] = {{{1, 7, 7, 512, 512}, false}, {{1, 8, 8, 256, 256}, false},  {{1, 10, 10, 256, 256}, true},
+                        {{1, 14, 14, 256, 256}, true}, {{1, 56, 56, 64, 64}, true},  {{1, 56, 56, 3, 64}, false},
+                        {{1, 56, 56, 64, 8}, false},   {{1, 320, 320, 16, 16}, true}};
+  for (const Case& c : cases) {
+    CAPTURE(c.shape.out_h);
+    CAPTURE(c.shape.channels);
+    CHECK(winograd_pays(c.shape) == c.pays);
+  }
+}
+
+TEST_CASE("choose_methods: off is off, a budget buys the best layers first, auto takes all that pay") {
+  const graph::Model model = layers({{1, 14, 14, 256, 256}, {1, 56, 56, 64, 64}, {1, 7, 7, 512, 512}});
+  CastOptions options;
+  CHECK(count_winograd(choose_methods(model, options, {})) == 2);
+  options.winograd = WinogradMode::kOff;
+  CHECK(count_winograd(choose_methods(model, options, {})) == 0);
+  options.winograd = WinogradMode::kBudget;
+  options.winograd_bytes = 27 * 64 * 64 * 4;  // just the second layer
+  const MethodChoices choices = choose_methods(model, options, {});
+  CHECK(count_winograd(choices) == 1);
+  CHECK(choices.at(&model.graph.nodes[1]).method == ConvMethod::kWinogradF43);
+  CHECK(choices.at(&model.graph.nodes[1]).extra_bytes == options.winograd_bytes);
+  options.winograd_bytes -= 1;
+  CHECK(count_winograd(choose_methods(model, options, {})) == 0);
+}
+
+TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
+  for (const char* key : {"stride_h", "dilation_w", "groups"}) {
+    graph::Model model = layers({{1, 56, 56, 64, 64}});
+    model.graph.nodes[0].attributes[key] = int64_t{2};
+    CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
+  }
+  graph::Model model = layers({{1, 56, 56, 64, 64}});
+  model.graph.nodes[0].attributes["input_layout"] = std::string("nchw");
+  CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
+}
+
+}  // namespace ingot::cast
