@@ -1,0 +1,306 @@
+#include "tools/passes/editor.h"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+namespace ingot::passes {
+namespace {
+
+void collect_inner(const Graph& graph, std::set<ValueId>& made) {
+  for (ValueId id : graph.inputs) made.insert(id);
+  for (const Node& node : graph.nodes) {
+    if (node.dead) continue;
+    for (ValueId id : node.outputs) made.insert(id);
+    for (Graph* inner : branches(const_cast<Node&>(node))) collect_inner(*inner, made);
+  }
+}
+
+// Visits every operand inside a branch, nested ones too, that is not in `made`.
+template <class Visit> void visit_outer_reads(Graph& graph, const std::set<ValueId>& made, Visit& visit) {
+  for (Node& node : graph.nodes) {
+    if (node.dead) continue;
+    for (ValueId& id : node.inputs)
+      if (id >= 0 && !made.count(id)) visit(id);
+    for (Graph* inner : branches(node)) visit_outer_reads(*inner, made, visit);
+  }
+  for (ValueId& id : graph.outputs)
+    if (id >= 0 && !made.count(id)) visit(id);
+}
+
+// Calls `visit` for every value read by the branches of an If but made outside them; visit may change it.
+template <class Visit> void visit_captures(Model& model, Node& node, Visit visit) {
+  for (Graph* branch : branches(node)) {
+    std::set<ValueId> made;
+    collect_inner(*branch, made);
+    auto unless_constant = [&](ValueId& id) {
+      if (!model.constant(id)) visit(id);
+    };
+    visit_outer_reads(*branch, made, unless_constant);
+  }
+}
+
+}  // namespace
+
+std::vector<Graph*> branches(Node& node) {
+  std::vector<Graph*> found;
+  for (auto& [key, attribute] : node.attributes)
+    if (auto* graph = std::get_if<std::shared_ptr<Graph>>(&attribute)) found.push_back(graph->get());
+  return found;
+}
+
+std::vector<Graph*> graphs_inside_out(Graph& graph) {
+  std::vector<Graph*> found;
+  for (Node& node : graph.nodes)
+    for (Graph* inner : branches(node))
+      for (Graph* each : graphs_inside_out(*inner)) found.push_back(each);
+  found.push_back(&graph);
+  return found;
+}
+
+Editor::Editor(Model& model_, Graph& graph_) : model(model_), graph(graph_) {
+  grow();
+  uint64_t place = 0;
+  for (Node& node : graph.nodes) {
+    if (node.dead) continue;
+    entries_.push_back({std::make_unique<Node>(std::move(node)), place++});
+    Node& moved = *entries_.back().node;
+    position_[&moved] = entries_.size() - 1;
+    index(moved, true);
+  }
+  graph.nodes.clear();
+}
+
+void Editor::grow() {
+  producer_.resize(model.values.size(), nullptr);
+  readers_.resize(model.values.size());
+}
+
+void Editor::index(Node& node, bool add) {
+  auto note = [&](ValueId id) {
+    if (id < 0) return;
+    std::vector<Node*>& readers = readers_[size_t(id)];
+    if (add) readers.push_back(&node);
+    else if (auto at = std::find(readers.begin(), readers.end(), &node); at != readers.end()) readers.erase(at);
+  };
+  for (ValueId id : node.inputs) note(id);
+  visit_captures(model, node, [&](ValueId& id) { note(id); });
+  for (ValueId id : node.outputs)
+    if (id >= 0) producer_[size_t(id)] = add ? &node : producer_[size_t(id)] == &node ? nullptr : producer_[size_t(id)];
+}
+
+std::vector<size_t> Editor::sorted() const {
+  std::vector<size_t> missing(entries_.size(), 0), order;
+  std::vector<std::vector<size_t>> followers(entries_.size());
+  using Key = std::pair<uint64_t, size_t>;
+  std::priority_queue<Key, std::vector<Key>, std::greater<Key>> ready;
+  for (size_t i = 0; i < entries_.size(); i++) {
+    Node& node = *entries_[i].node;
+    if (node.dead) continue;
+    auto need = [&](ValueId id) {
+      if (id < 0 || !producer_[size_t(id)]) return;
+      followers[position_.at(producer_[size_t(id)])].push_back(i);
+      missing[i]++;
+    };
+    for (ValueId id : node.inputs) need(id);
+    visit_captures(model, node, [&](ValueId& id) { need(id); });
+    if (!missing[i]) ready.push({entries_[i].place, i});
+  }
+  while (!ready.empty()) {
+    size_t i = ready.top().second;
+    ready.pop();
+    order.push_back(i);
+    for (size_t next : followers[i])
+      if (!--missing[next]) ready.push({entries_[next].place, next});
+  }
+  size_t live = size_t(std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.node->dead; }));
+  if (order.size() != live) graph::throw_cast_error(8, "passes: a rewrite made the graph cyclic; please report this model");
+  return order;
+}
+
+std::vector<Node*> Editor::nodes() const {
+  std::vector<Node*> result;
+  for (size_t i : sorted()) result.push_back(entries_[i].node.get());
+  return result;
+}
+
+Node* Editor::producer(ValueId id) const { return id < 0 ? nullptr : producer_[size_t(id)]; }
+
+Node* Editor::producer_if(ValueId id, const char* op) const {
+  Node* node = producer(id);
+  return node && node->op == op ? node : nullptr;
+}
+
+const std::vector<Node*>& Editor::readers(ValueId id) const { return readers_[size_t(id)]; }
+
+bool Editor::is_output(ValueId id) const { return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end(); }
+
+bool Editor::is_input(ValueId id) const { return std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end(); }
+
+ValueId Editor::new_value(const std::string& name, DType dtype, Dims dims) {
+  ValueId id = model.add_value(name, dtype);
+  value(id).dims = std::move(dims);
+  value(id).shape_known = true;
+  grow();
+  return id;
+}
+
+ValueId Editor::new_constant(const std::string& name, Constant constant) {
+  Dims dims(constant.dims.begin(), constant.dims.end());
+  DType dtype = constant.dtype;
+  ValueId id = model.add_constant(name, std::move(constant));
+  value(id).dtype = dtype;
+  value(id).dims = std::move(dims);
+  value(id).shape_known = true;
+  grow();
+  return id;
+}
+
+uint64_t Editor::place_of(const Node& node) const {
+  auto at = position_.find(&node);
+  return at == position_.end() ? entries_.size() : entries_[at->second].place;
+}
+
+Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, const Node& from,
+                  Attributes attributes) {
+  auto node = std::make_unique<Node>();
+  node->op = op;
+  node->name = from.name;
+  node->sources = from.sources;
+  node->inputs = std::move(inputs);
+  node->outputs = std::move(outputs);
+  node->attributes = std::move(attributes);
+  entries_.push_back({std::move(node), place_of(from)});
+  Node& added = *entries_.back().node;
+  position_[&added] = entries_.size() - 1;
+  index(added, true);
+  return added;
+}
+
+ValueId Editor::emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims, const Node& from,
+                     Attributes attributes) {
+  std::string base = !from.outputs.empty() && from.outputs[0] >= 0 ? value(from.outputs[0]).name : from.name;
+  ValueId out = new_value(base + "/" + op, dtype, std::move(dims));
+  add(op, std::move(inputs), {out}, from, std::move(attributes));
+  return out;
+}
+
+ValueId Editor::transpose(ValueId x, const Integers& perm, const Node& from) {
+  if (is_identity(perm)) return x;
+  return emit("Transpose", {x}, value(x).dtype, permuted(dims(x), perm), from, {{"perm", perm}});
+}
+
+ValueId Editor::reshape(ValueId x, Dims to, const Node& from) {
+  if (same(dims(x), to)) return x;
+  return emit("Reshape", {x}, value(x).dtype, std::move(to), from);
+}
+
+void Editor::set_input(Node& node, size_t at, ValueId id) {
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[at] = id;
+  set_inputs(node, std::move(inputs));
+}
+
+void Editor::set_inputs(Node& node, std::vector<ValueId> inputs) {
+  index(node, false);
+  node.inputs = std::move(inputs);
+  index(node, true);
+}
+
+void Editor::set_outputs(Node& node, std::vector<ValueId> outputs) {
+  index(node, false);
+  node.outputs = std::move(outputs);
+  index(node, true);
+}
+
+void Editor::kill(Node& node) {
+  if (node.dead) return;
+  index(node, false);
+  node.dead = true;
+}
+
+void Editor::replace_reads(ValueId from, ValueId to) {
+  const std::vector<Node*> readers = readers_[size_t(from)];
+  for (Node* node : readers) {
+    index(*node, false);
+    std::replace(node->inputs.begin(), node->inputs.end(), from, to);
+    visit_captures(model, *node, [&](ValueId& id) { if (id == from) id = to; });
+    index(*node, true);
+  }
+}
+
+bool Editor::bypass(Node& node, ValueId x) {
+  ValueId y = node.outputs[0];
+  if (is_output(y) && &graph == &model.graph) {
+    Node* maker = producer(x);
+    if (!maker || is_output(x)) return false;
+    kill(node);
+    std::vector<ValueId> outputs = maker->outputs;
+    std::replace(outputs.begin(), outputs.end(), x, y);
+    set_outputs(*maker, std::move(outputs));
+    replace_reads(x, y);
+    merge_sources(*maker, node);
+    return true;
+  }
+  kill(node);
+  replace_reads(y, x);
+  std::replace(graph.outputs.begin(), graph.outputs.end(), y, x);
+  if (Node* maker = producer(x)) merge_sources(*maker, node);
+  return true;
+}
+
+void Editor::merge_sources(Node& into, const Node& from) {
+  for (uint32_t source : from.sources)
+    if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end()) into.sources.push_back(source);
+}
+
+void Editor::commit() {
+  if (committed_) return;
+  committed_ = true;
+  for (size_t i : sorted()) graph.nodes.push_back(std::move(*entries_[i].node));
+}
+
+Integers inverse(const Integers& perm) {
+  Integers result(perm.size());
+  for (size_t i = 0; i < perm.size(); i++) result[size_t(perm[i])] = int64_t(i);
+  return result;
+}
+
+Dims permuted(const Dims& dims, const Integers& perm) {
+  Dims result;
+  for (int64_t p : perm) result.push_back(dims[size_t(p)]);
+  return result;
+}
+
+Integers to_channels_last(size_t rank) {
+  Integers perm = {0};
+  for (size_t i = 2; i < rank; i++) perm.push_back(int64_t(i));
+  perm.push_back(1);
+  return perm;
+}
+
+bool is_identity(const Integers& perm) {
+  for (size_t i = 0; i < perm.size(); i++)
+    if (perm[i] != int64_t(i)) return false;
+  return true;
+}
+
+bool same(const Dims& a, const Dims& b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); }
+
+Dim elements(const Dims& dims) {
+  Dim n = 1;
+  for (const Dim& d : dims) n = n * d;
+  return n;
+}
+
+double estimated_elements(const Dims& dims) {
+  double n = 1;
+  for (const Dim& d : dims) {
+    std::map<std::string, int64_t> bindings;
+    for (const std::string& name : d.symbols()) bindings[name] = 32;
+    n *= double(std::max<int64_t>(1, d.evaluate(bindings)));
+  }
+  return n;
+}
+
+}  // namespace ingot::passes

@@ -1,0 +1,110 @@
+// tools/passes/editor.h - one graph open for rewriting: who makes a value, who reads it, kept right while nodes come and go.
+// Passes change nodes through it only. commit() writes the live nodes back in a stable topological order: nodes stay where
+// their source stood, and move only as far as a dependence asks.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::passes {
+
+using graph::Attribute;
+using graph::Constant;
+using graph::Dim;
+using graph::Dims;
+using graph::Graph;
+using graph::kAbsent;
+using graph::Model;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
+using Attributes = std::map<std::string, Attribute>;
+using Integers = std::vector<int64_t>;
+
+class Editor {
+ public:
+  Editor(Model& model, Graph& graph);
+  ~Editor() { commit(); }
+  Editor(const Editor&) = delete;
+  Editor& operator=(const Editor&) = delete;
+
+  Model& model;
+  Graph& graph;
+
+  /// Live nodes in topological order. Nodes killed later stay readable (dead is set) until the editor goes.
+  std::vector<Node*> nodes() const;
+  /// Null for inputs, constants and values of an outer graph.
+  Node* producer(ValueId id) const;
+  /// One entry for each operand that reads it; an If appears for what its branches read.
+  const std::vector<Node*>& readers(ValueId id) const;
+  bool is_output(ValueId id) const;
+  bool is_input(ValueId id) const;
+  /// Exactly one operand reads it and nobody outside does.
+  bool read_once(ValueId id) const { return readers(id).size() == 1 && !is_output(id); }
+  /// The producer of `id` when it is a live node of kind `op`, else null.
+  Node* producer_if(ValueId id, const char* op) const;
+
+  Value& value(ValueId id) { return model.values[size_t(id)]; }
+  const Value& value(ValueId id) const { return model.values[size_t(id)]; }
+  const Dims& dims(ValueId id) const { return value(id).dims; }
+  size_t rank(ValueId id) const { return value(id).dims.size(); }
+  const Constant* constant(ValueId id) const { return model.constant(id); }
+
+  ValueId new_value(const std::string& name, DType dtype, Dims dims);
+  ValueId new_constant(const std::string& name, Constant constant);
+  /// A node whose outputs exist already. `from` lends its name, its sources and its place in the order.
+  Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, const Node& from,
+            Attributes attributes = {});
+  /// A node with one new output.
+  ValueId emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims, const Node& from,
+               Attributes attributes = {});
+  ValueId transpose(ValueId x, const Integers& perm, const Node& from);
+  ValueId reshape(ValueId x, Dims dims, const Node& from);
+
+  void set_input(Node& node, size_t index, ValueId id);
+  void set_inputs(Node& node, std::vector<ValueId> inputs);
+  void set_outputs(Node& node, std::vector<ValueId> outputs);
+  void kill(Node& node);
+  /// Every operand that reads `from` reads `to`; outputs of the graph are left alone.
+  void replace_reads(ValueId from, ValueId to);
+  /// Removes a node whose first output equals `x`, whose readers then read x. False, and nothing changed, where that would take
+  /// the name from a port: the output of a model that is also its input, a constant or another output.
+  bool bypass(Node& node, ValueId x);
+  void merge_sources(Node& into, const Node& from);
+  void commit();
+
+ private:
+  struct Entry { std::unique_ptr<Node> node; uint64_t place; };
+  void index(Node& node, bool add);
+  void grow();
+  std::vector<size_t> sorted() const;
+  uint64_t place_of(const Node& node) const;
+
+  std::vector<Entry> entries_;
+  std::map<const Node*, size_t> position_;
+  std::vector<Node*> producer_;
+  std::vector<std::vector<Node*>> readers_;
+  bool committed_ = false;
+};
+
+/// All graphs below and including this one, innermost first.
+std::vector<Graph*> graphs_inside_out(Graph& graph);
+/// The branch graphs of a node.
+std::vector<Graph*> branches(Node& node);
+
+Integers inverse(const Integers& perm);
+/// dims[perm[k]] as dimension k.
+Dims permuted(const Dims& dims, const Integers& perm);
+/// [0, 2, .., rank-1, 1]: from channels second to channels last.
+Integers to_channels_last(size_t rank);
+bool is_identity(const Integers& perm);
+bool same(const Dims& a, const Dims& b);
+/// The number of elements as a Dim.
+Dim elements(const Dims& dims);
+/// A number for cost comparisons: unknown symbols count as 32.
+double estimated_elements(const Dims& dims);
+
+}  // namespace ingot::passes

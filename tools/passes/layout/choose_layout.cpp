@@ -1,0 +1,214 @@
+// Where values are permuted and where not, so that as few bytes as possible are transposed. For one permutation at a time every node
+// that can work either way is a vertex, every Transpose that would be needed between two of them an edge with its cost, and the
+// answer is a minimum cut: exact, not greedy. Repeated over the permutations that occur until nothing gets cheaper.
+#include <set>
+
+#include "tools/passes/constants.h"
+#include "tools/passes/layout/flip.h"
+#include "tools/passes/layout/max_flow.h"
+#include "tools/passes/pass.h"
+#include "tools/passes/transposes.h"
+
+namespace ingot::passes {
+namespace {
+
+constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
+
+class Flipper {
+ public:
+  Flipper(Editor& e, Integers perm) : e_(e), perm_(std::move(perm)), back_(inverse(perm_)) {}
+
+  /// Nodes that were flipped; 0 when leaving all as it is costs no more.
+  uint32_t run() {
+    nodes_ = e_.nodes();
+    for (Node* node : nodes_)
+      if (can_flip(e_, *node, perm_)) vertex_[node] = cut_.add_vertex();
+    if (vertex_.empty()) return 0;
+    for (ValueId id = 0; id < ValueId(e_.model.values.size()); id++) add_value(id);
+    if (cut_.solve() >= cost_of_plain_ - 0.5) return 0;
+    uint32_t changed = 0;
+    for (Node* node : nodes_)
+      if (vertex_.count(node) && cut_.on_sink_side(vertex_[node])) flip(*node), changed++;
+    return changed;
+  }
+
+ private:
+  // The dims that `id` has where it takes part: 1 in front of what broadcasts.
+  Dims full_dims(ValueId id) const {
+    Dims dims = e_.dims(id);
+    if (dims.size() < perm_.size()) dims.insert(dims.begin(), perm_.size() - dims.size(), Dim(1));
+    return dims;
+  }
+
+  bool same_perm(const Node& node, const Integers& perm) const { return node.integers("perm") == perm; }
+
+  double cost(ValueId id) const {
+    Dims dims = full_dims(id);
+    return moves_only_units(dims, back_) ? 0 : kPerTranspose + estimated_elements(dims);
+  }
+
+  // Adds what `id` costs when its readers and its producer disagree.
+  void add_value(ValueId id) {
+    if (e_.constant(id) || e_.readers(id).empty() || e_.rank(id) > perm_.size()) return;
+    double c = cost(id);
+    if (c == 0) return;
+    std::set<int> readers;
+    bool plain_reader = e_.is_output(id), flipped_reader = false;
+    for (Node* node : e_.readers(id)) {
+      if (node->op == "Transpose" && e_.rank(id) == perm_.size()) {
+        flipped_reader |= same_perm(*node, back_);
+        continue;  // any other merges with whatever stands before it
+      }
+      bool takes_part = false;
+      for (size_t i = 0; i < node->inputs.size(); i++)
+        takes_part |= node->inputs[i] == id && vertex_.count(node) && is_flipped_operand(e_, *node, i, perm_.size());
+      if (takes_part) readers.insert(vertex_[node]);
+      else plain_reader = true;
+    }
+    if (!flipped_reader && readers.empty()) return;
+    bool either_way = false;
+    int made = producer_vertex(id, either_way);
+    bool some_plain = plain_reader || !readers.empty();  // when nothing is flipped
+    if (either_way ? flipped_reader && some_plain : made == MinCut::kSink ? some_plain : flipped_reader) cost_of_plain_ += c;
+    any_reader(readers, flipped_reader, made, c, true);
+    any_reader(readers, plain_reader, made, c, false);
+  }
+
+  // either_way: made by a Transpose that merges with one behind it, so it can be had in either order for the same cost.
+  int producer_vertex(ValueId id, bool& either_way) {
+    Node* node = e_.producer(id);
+    if (!node) return MinCut::kSource;
+    if (vertex_.count(node)) return vertex_[node];
+    if (node->op != "Transpose" || e_.rank(id) != perm_.size()) return MinCut::kSource;
+    if (same_perm(*node, perm_)) return MinCut::kSink;
+    either_way = true;
+    return cut_.add_vertex();
+  }
+
+  // c is due when the producer is on one side and any reader on the other.
+  void any_reader(const std::set<int>& readers, bool fixed, int made, double c, bool flipped) {
+    if (fixed) {
+      if (flipped) cut_.add_edge(made, MinCut::kSink, c);
+      else cut_.add_edge(MinCut::kSource, made, c);
+      return;
+    }
+    if (readers.empty()) return;
+    int any = cut_.add_vertex();
+    for (int reader : readers) {
+      if (flipped) cut_.add_edge(any, reader, MinCut::kForbidden);
+      else cut_.add_edge(reader, any, MinCut::kForbidden);
+    }
+    if (flipped) cut_.add_edge(made, any, c);
+    else cut_.add_edge(any, made, c);
+  }
+
+  ValueId flipped(ValueId id, const Node& reader) {
+    auto [at, fresh] = flipped_.emplace(id, kAbsent);
+    if (!fresh) return at->second;
+    Dims dims = full_dims(id);
+    ValueId result;
+    const Constant* constant = e_.constant(id);
+    if (constant && constant->bytes) {
+      std::vector<int64_t> wide(perm_.size() - constant->dims.size(), 1);
+      wide.insert(wide.end(), constant->dims.begin(), constant->dims.end());
+      result = e_.new_constant(e_.value(id).name, permuted(with_dims(*constant, wide), back_));
+    } else {
+      ValueId full = e_.reshape(id, dims, reader);
+      result = e_.transpose(full, back_, reader);
+    }
+    if (result != id) mark(result, id);
+    return flipped_[id] = result;
+  }
+
+  void mark(ValueId to, ValueId from) {
+    if (back_ == to_channels_last(perm_.size()) && perm_.size() > 2) e_.value(to).layout = "NHWC";
+    else if (perm_ == to_channels_last(perm_.size())) e_.value(to).layout = "";
+    else e_.value(to).layout = e_.value(from).layout;
+  }
+
+  void flip(Node& node) {
+    std::vector<ValueId> inputs = node.inputs;
+    for (size_t i = 0; i < inputs.size(); i++) {
+      bool scalar = inputs[i] >= 0 && node.op == "Elementwise" && e_.rank(inputs[i]) == 0;
+      if (is_flipped_operand(e_, node, i, perm_.size()) && !scalar) inputs[i] = flipped(inputs[i], node);
+    }
+    e_.set_inputs(node, std::move(inputs));
+    flip_attributes(node, perm_);
+    std::vector<ValueId> outputs = node.outputs, plain = node.outputs;
+    for (ValueId& id : outputs) {
+      if (id < 0) continue;
+      ValueId inner = e_.new_value(e_.value(id).name + "/permuted", e_.value(id).dtype, permuted(e_.dims(id), back_));
+      mark(inner, id);
+      flipped_[id] = inner;
+      id = inner;
+    }
+    e_.set_outputs(node, outputs);
+    for (size_t i = 0; i < plain.size(); i++)
+      if (plain[i] >= 0) e_.add("Transpose", {outputs[i]}, {plain[i]}, node, {{"perm", perm_}});
+  }
+
+  Editor& e_;
+  Integers perm_, back_;
+  std::vector<Node*> nodes_;
+  std::map<const Node*, int> vertex_;
+  std::map<ValueId, ValueId> flipped_;
+  MinCut cut_;
+  double cost_of_plain_ = 0;
+};
+
+std::vector<Integers> permutations(const Editor& e) {
+  std::vector<Integers> found;
+  std::set<Integers> seen;
+  for (Node* node : e.nodes()) {
+    if (node->op != "Transpose") continue;
+    for (const Integers& perm : {node->integers("perm"), inverse(node->integers("perm"))})
+      if (seen.insert(perm).second) found.push_back(perm);
+  }
+  return found;
+}
+
+uint32_t cut_until_stable(Editor& e, Remarks& remarks) {
+  uint32_t changed = 0;
+  for (bool again = true; again;) {
+    again = false;
+    for (const Integers& perm : permutations(e)) {
+      uint32_t flips = Flipper(e, perm).run();
+      if (!flips) continue;
+      again = true;
+      changed += flips;
+      simplify(e, remarks);
+    }
+  }
+  return changed;
+}
+
+double total_cost(const Editor& e) {
+  double total = 0;
+  for (Node* node : e.nodes())
+    if (node->op == "Transpose") total += kPerTranspose + estimated_elements(e.dims(node->outputs[0]));
+  return total;
+}
+
+}  // namespace
+
+uint32_t choose_layout(Editor& e, Remarks& remarks) {
+  simplify(e, remarks);
+  uint32_t changed = 0;
+  // A fixed number of rounds: moving transposes across reshapes has no cost of its own that must fall.
+  double best = total_cost(e);
+  for (int round = 0; round < 8; round++) {
+    while (push_transposes_down(e)) simplify(e, remarks);
+    changed += cut_until_stable(e, remarks);
+    uint32_t pulled = pull_transposes_up(e, false);
+    simplify(e, remarks);
+    changed += pulled + cut_until_stable(e, remarks);
+    double now = total_cost(e);
+    if (now >= best && round) break;
+    best = now;
+  }
+  merge_equal(e, remarks);
+  simplify(e, remarks);
+  return changed;
+}
+
+}  // namespace ingot::passes

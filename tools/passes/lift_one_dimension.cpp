@@ -1,0 +1,50 @@
+// Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything could be folded into them, become
+// pictures one row high between Reshapes.
+#include "tools/passes/pass.h"
+
+namespace ingot::passes {
+namespace {
+
+Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
+
+}  // namespace
+
+uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    bool picture = node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Pool2d";
+    if (!picture || e.rank(node->inputs[0]) != 3) continue;
+    std::vector<ValueId> inputs = node->inputs;
+    inputs[0] = e.reshape(inputs[0], with_row(e.dims(inputs[0])), *node);
+    e.value(inputs[0]).layout = "NHWC";
+    if (inputs.size() > 3) inputs[3] = e.reshape(inputs[3], with_row(e.dims(inputs[3])), *node);
+    e.set_inputs(*node, inputs);
+    ValueId out = node->outputs[0];
+    ValueId row = e.new_value(e.value(out).name + "/row", e.value(out).dtype, with_row(e.dims(out)));
+    e.value(row).layout = "NHWC";
+    e.set_outputs(*node, {row});
+    e.add("Reshape", {row}, {out}, *node);
+    changed++;
+  }
+  if (changed) simplify(e, remarks);
+  return changed;
+}
+
+uint32_t fold_input_layout(Editor& e, Remarks&) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    if (node->dead || node->op != "Conv2d" || node->integer("groups", 1) != 1) continue;
+    Node* turned = e.producer_if(node->inputs[0], "Transpose");
+    if (!turned || turned->integers("perm") != Integers{0, 2, 3, 1}) continue;
+    ValueId port = turned->inputs[0];
+    if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;
+    node->attributes["input_layout"] = std::string("nchw");
+    e.merge_sources(*node, *turned);
+    e.set_input(*node, 0, port);
+    e.kill(*turned);
+    changed++;
+  }
+  return changed;
+}
+
+}  // namespace ingot::passes
