@@ -82,7 +82,7 @@ uint32_t elementwise_in_place(const OpArguments& a) {
 /// A register of kElementwiseBlock elements for each operand and step.
 ScratchNeed elementwise_scratch(const OpArguments& a, int) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
-  const uint64_t width = t.compute == ComputeType::kF32 ? 4 : 8;
+  const uint64_t width = t.compute == ComputeType::kF32 && t.step_count != 0 ? 4 : 8;
   return {(a.input_count + t.step_count) * uint64_t{kElementwiseBlock} * width, 0};
 }
 

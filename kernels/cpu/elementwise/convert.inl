@@ -1,0 +1,140 @@
+// kernels/cpu/elementwise/convert.inl - blocks of elements of any type to and from the type that is computed with.
+// To a whole number: truncation toward zero, what lies outside int64 becomes its smallest value, then the low bits.
+#pragma once
+#include "kernels/cpu/simd/half.inl"
+#include "runtime/op/tensor.h"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+template <class T>
+inline int64_t to_whole(T x) {
+  return int64_t(x);
+}
+template <>
+inline int64_t to_whole(float x) {
+  return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? int64_t(x) : INT64_MIN;
+}
+template <>
+inline int64_t to_whole(double x) {
+  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? int64_t(x) : INT64_MIN;
+}
+
+template <class T>
+inline uint64_t to_unsigned(T x) {
+  return uint64_t(to_whole(x));
+}
+template <>
+inline uint64_t to_unsigned(float x) {
+  return x >= 9223372036854775808.0f && x < 18446744073709551616.0f ? uint64_t(x) : uint64_t(to_whole(x));
+}
+template <>
+inline uint64_t to_unsigned(double x) {
+  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? uint64_t(x) : uint64_t(to_whole(x));
+}
+
+template <class T, class From>
+INGOT_INLINE void widen(const void* from, int64_t n, T* to) {
+  const From* p = static_cast<const From*>(from);
+  for (int64_t i = 0; i < n; i++) {
+    if constexpr (sizeof(T) == 8 && T(0.5) == T(0) && From(0.5f) != From(0))
+      to[i] = T(to_whole(p[i]));
+    else
+      to[i] = T(p[i]);
+  }
+}
+
+/// n elements of type `dtype`, consecutive from `from`.
+template <class T>
+void load_block(DType dtype, const void* from, int64_t n, T* to) {
+  switch (dtype) {
+    case DType::kF32: return widen<T, float>(from, n, to);
+    case DType::kF64: return widen<T, double>(from, n, to);
+    case DType::kI8: return widen<T, int8_t>(from, n, to);
+    case DType::kU8:
+    case DType::kBool: return widen<T, uint8_t>(from, n, to);
+    case DType::kI16: return widen<T, int16_t>(from, n, to);
+    case DType::kU16: return widen<T, uint16_t>(from, n, to);
+    case DType::kI32: return widen<T, int32_t>(from, n, to);
+    case DType::kU32: return widen<T, uint32_t>(from, n, to);
+    case DType::kI64: return widen<T, int64_t>(from, n, to);
+    case DType::kU64: return widen<T, uint64_t>(from, n, to);
+    case DType::kF16:
+    case DType::kBF16: {
+      const uint16_t* p = static_cast<const uint16_t*>(from);
+      const bool half = dtype == DType::kF16;
+      for (int64_t i = 0; i < n; i++) {
+        const float x = half ? f16_to_f32(p[i]) : bf16_to_f32(p[i]);
+        if constexpr (T(0.5) == T(0))
+          to[i] = T(to_whole(x));
+        else
+          to[i] = T(x);
+      }
+      return;
+    }
+    case DType::kInvalid: return;
+  }
+}
+
+template <class To, class T>
+INGOT_INLINE void narrow(const T* from, int64_t n, void* to) {
+  To* p = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; i++) p[i] = To(uint64_t(to_whole(from[i])));
+}
+template <class To, class T>
+INGOT_INLINE void narrow_real(const T* from, int64_t n, void* to) {
+  To* p = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; i++) p[i] = To(from[i]);
+}
+
+template <class T>
+void store_block(DType dtype, const T* from, int64_t n, void* to) {
+  switch (dtype) {
+    case DType::kF32: return narrow_real<float>(from, n, to);
+    case DType::kF64: return narrow_real<double>(from, n, to);
+    case DType::kI8:
+    case DType::kU8: return narrow<uint8_t>(from, n, to);
+    case DType::kI16:
+    case DType::kU16: return narrow<uint16_t>(from, n, to);
+    case DType::kI32:
+    case DType::kU32: return narrow<uint32_t>(from, n, to);
+    case DType::kI64: return narrow<uint64_t>(from, n, to);
+    case DType::kU64:
+      for (int64_t i = 0; i < n; i++) static_cast<uint64_t*>(to)[i] = to_unsigned(from[i]);
+      return;
+    case DType::kBool:
+      for (int64_t i = 0; i < n; i++) static_cast<uint8_t*>(to)[i] = from[i] != T(0);
+      return;
+    case DType::kF16:
+      for (int64_t i = 0; i < n; i++) static_cast<uint16_t*>(to)[i] = f32_to_f16(float(from[i]));
+      return;
+    case DType::kBF16:
+      for (int64_t i = 0; i < n; i++) static_cast<uint16_t*>(to)[i] = f32_to_bf16(float(from[i]));
+      return;
+    case DType::kInvalid: return;
+  }
+}
+
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::kF32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::kF64;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::kI64;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::kU64;
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,277 @@
+#include "tests/conformance/runner.h"
+
+#include <doctest/doctest.h>
+
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/oracle/access.h"
+
+namespace ingot::conformance {
+namespace {
+
+constexpr uint8_t kPattern = 0xa5;
+constexpr size_t kGuard = 64;
+
+std::vector<const KernelTable*> runnable_tables() {
+  std::vector<const KernelTable*> tables;
+  for (const char* name : built_isas())
+    if (const KernelTable* table = cpu_kernels(name)) tables.push_back(table);
+  return tables;
+}
+
+struct Bound {
+  std::vector<TensorView> inputs, outputs;
+  OpArguments arguments;
+  Bound(const void* attributes, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
+    for (const Tensor& t : in) inputs.push_back(t.view());
+    for (const Tensor& t : out) outputs.push_back(t.view());
+    arguments.attributes = attributes;
+    arguments.inputs = inputs.data();
+    arguments.outputs = outputs.data();
+    arguments.input_count = uint16_t(inputs.size());
+    arguments.output_count = uint16_t(outputs.size());
+  }
+};
+
+/// Scratch of exactly the size asked for, behind a guard.
+struct Scratch {
+  std::vector<uint8_t> memory;
+  uint8_t* start;
+  size_t size;
+  explicit Scratch(uint64_t bytes) : memory(bytes + 64 + kGuard, kPattern), size(bytes) {
+    start = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+  }
+  bool intact() const {
+    for (size_t i = 0; i < kGuard; i++)
+      if (start[size + i] != kPattern) return false;
+    return true;
+  }
+};
+
+Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads) {
+  const ScratchNeed need = kernel.contract->scratch ? kernel.contract->scratch(a, threads) : ScratchNeed{};
+  Scratch shared(need.shared_bytes);
+  std::vector<std::unique_ptr<Scratch>> own;
+  for (int i = 0; i < threads; i++) own.push_back(std::make_unique<Scratch>(need.per_thread_bytes));
+  std::barrier<> barrier(threads);
+  std::vector<Status> status(static_cast<size_t>(threads));
+  const auto member = [&](int id) {
+    Team team;
+    team.id = id;
+    team.size = threads;
+    team.barrier = [](void* b) { static_cast<std::barrier<>*>(b)->arrive_and_wait(); };
+    team.barrier_argument = &barrier;
+    team.scratch = own[size_t(id)]->start;
+    team.shared = shared.start;
+    status[size_t(id)] = kernel.run(a, team);
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; i++) others.emplace_back(member, i);
+  member(0);
+  for (std::thread& t : others) t.join();
+  CHECK_MESSAGE(shared.intact(), "shared scratch overrun");
+  for (const auto& s : own) CHECK_MESSAGE(s->intact(), "scratch of a thread overrun");
+  for (Status s : status)
+    if (!s.ok()) return s;
+  return {};
+}
+
+void check_guards(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors) CHECK(t.guard_fault() == "");
+}
+
+void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  for (size_t i = 0; i < got.size(); i++) {
+    int64_t at = -1;
+    const bool same = got[i].same_bits(want[i], &at);
+    CAPTURE(i);
+    CAPTURE(at);
+    if (!same) FAIL_CHECK("differs from one lane on one thread: " << got[i].at(at) << " instead of " << want[i].at(at));
+  }
+}
+
+void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  for (size_t i = 0; i < got.size(); i++) {
+    if (!got[i].present()) continue;
+    for (int64_t n = 0; n < got[i].view().elements(); n++) {
+      const double g = got[i].at(n), w = want[i].at(n);
+      if (std::isnan(g) && std::isnan(w)) continue;
+      if (g == w) continue;
+      const double limit = cpu::oracle::is_integer(got[i].view().dtype)
+                               ? 0
+                               : test.tolerance.absolute + test.tolerance.relative * std::fabs(w);
+      if (!(std::fabs(g - w) <= limit)) {
+        FAIL_CHECK("output " << i << " element " << n << ": " << g << ", the oracle has " << w);
+        return;
+      }
+    }
+  }
+}
+
+bool overlaps(const Case& test, int input, uint32_t mask) {
+  return (mask >> input & 1) != 0 && test.inputs[size_t(input)].present();
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding, Packing packing) {
+  view_.dtype = dtype;
+  view_.packing = packing;
+  view_.rank = uint8_t(dims.size());
+  for (size_t i = 0; i < dims.size(); i++) view_.dims[i] = dims[i];
+  view_.row_stride = (dims.empty() ? 1 : dims.back()) + row_padding;
+  REQUIRE(storage_bytes(view_, &bytes_));
+  memory_.assign(bytes_ + 2 * kGuard, kPattern);
+  aim();
+}
+Tensor::Tensor(const Tensor& other) : view_(other.view_), memory_(other.memory_), bytes_(other.bytes_) { aim(); }
+Tensor& Tensor::operator=(const Tensor& other) {
+  view_ = other.view_;
+  memory_ = other.memory_;
+  bytes_ = other.bytes_;
+  aim();
+  return *this;
+}
+void Tensor::aim() { view_.data = present() ? memory_.data() + kGuard : nullptr; }
+void Tensor::poison() { std::memset(memory_.data(), kPattern, memory_.size()); }
+
+int64_t Tensor::offset(int64_t n) const {
+  if (view_.packing != Packing::kDense || view_.row_length() == 0) return n;
+  return n / view_.row_length() * view_.row_stride + n % view_.row_length();
+}
+double Tensor::at(int64_t n) const { return cpu::oracle::read(view_, offset(n)); }
+void Tensor::set(int64_t n, double x) { cpu::oracle::write(view_, offset(n), x); }
+
+Tensor& Tensor::random(uint32_t seed, double low, double high) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> real(low, high);
+  const int64_t n = view_.packing == Packing::kDense ? view_.elements() : int64_t(bytes_) / dtype_bytes(view_.dtype);
+  for (int64_t i = 0; i < n; i++) {
+    const double x = real(engine);
+    set(i, cpu::oracle::is_integer(view_.dtype) ? std::floor(x + 0.5) : x);
+  }
+  return *this;
+}
+Tensor& Tensor::values(const std::vector<double>& numbers) {
+  for (int64_t i = 0; i < view_.elements(); i++) set(i, numbers[size_t(i) % numbers.size()]);
+  return *this;
+}
+
+std::string Tensor::guard_fault() const {
+  if (!present()) return "";
+  for (size_t i = 0; i < kGuard; i++) {
+    if (memory_[i] != kPattern) return "bytes before the tensor changed";
+    if (memory_[kGuard + bytes_ + i] != kPattern) return "bytes behind the tensor changed";
+  }
+  if (view_.packing != Packing::kDense || view_.rank == 0) return "";
+  const int64_t width = dtype_bytes(view_.dtype);
+  for (int64_t r = 0; r + 1 < view_.rows(); r++)
+    for (int64_t b = (r * view_.row_stride + view_.row_length()) * width; b < (r + 1) * view_.row_stride * width; b++)
+      if (memory_[kGuard + size_t(b)] != kPattern) return "bytes between rows changed";
+  return "";
+}
+
+bool Tensor::same_bits(const Tensor& other, int64_t* first_difference) const {
+  if (!present()) return !other.present();
+  const size_t width = size_t(dtype_bytes(view_.dtype));
+  for (int64_t n = 0; n < view_.elements(); n++) {
+    const uint8_t *a = view_.as<const uint8_t>() + size_t(offset(n)) * width,
+                  *b = other.view_.as<const uint8_t>() + size_t(other.offset(n)) * width;
+    if (std::memcmp(a, b, width) == 0) continue;
+    if (!cpu::oracle::is_integer(view_.dtype) && std::isnan(at(n)) && std::isnan(other.at(n))) continue;
+    *first_difference = n;
+    return false;
+  }
+  return true;
+}
+
+std::string run_case(const Case& test) {
+  INFO("case: ", test.name);
+  const KernelTable* oracle = oracle_kernels();
+  Case work = test;
+  for (Tensor& t : work.outputs)
+    if (t.present()) t.poison();
+  std::vector<Tensor> expected = work.outputs;
+  const Bound with_oracle(test.attributes, test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
+  const OpContract* contract = find_contract(*oracle, test.op);
+  REQUIRE(contract != nullptr);
+  {
+    const Bound bound(test.attributes, work.inputs, work.outputs);
+    Violation violation;
+    const bool accepted = contract->check(bound.arguments, &violation);
+    REQUIRE_MESSAGE(accepted, violation.rule << ", operand " << violation.operand << ", expected " << violation.expected
+                                             << ", found " << violation.found);
+  }
+  CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)->run(with_oracle.arguments, Team{}).ok());
+  std::vector<Tensor> reference;
+  std::string best;
+  for (const KernelTable* table : runnable_tables()) {
+    INFO("isa: ", table->isa);
+    for (int threads = 1; threads <= 3; threads++) {
+      CAPTURE(threads);
+      std::vector<Tensor> outputs = work.outputs;
+      const Bound bound(test.attributes, work.inputs, outputs);
+      const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
+      REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
+      best = kernel->name;
+      CHECK(run_team(*kernel, bound.arguments, threads).ok());
+      check_guards(outputs);
+      check_guards(work.inputs);
+      if (reference.empty()) {
+        reference = outputs;
+        compare_oracle(test, outputs, expected);
+      } else {
+        compare_bits(outputs, reference);
+      }
+      const uint32_t mask = contract->in_place ? contract->in_place(bound.arguments) : 0;
+      for (int i = 0; i < int(work.inputs.size()) && i < 32; i++) {
+        if (!overlaps(work, i, mask)) continue;
+        CAPTURE(i);
+        std::vector<Tensor> aliased = work.inputs, results = work.outputs;
+        Bound same(test.attributes, aliased, results);
+        same.outputs[0].data = same.inputs[size_t(i)].data;
+        CHECK(run_team(*kernel, same.arguments, threads).ok());
+        check_guards(aliased);
+        Tensor result = aliased[size_t(i)];
+        static_cast<TensorType&>(result.view()) = static_cast<const TensorType&>(results[0].view());
+        results[0] = result;
+        compare_bits(results, reference);
+      }
+    }
+  }
+  return best;
+}
+
+void run_failing_case(const Case& test, Code code) {
+  INFO("case: ", test.name);
+  for (const KernelTable* table : runnable_tables()) {
+    INFO("isa: ", table->isa);
+    std::vector<Tensor> outputs = test.outputs;
+    const Bound bound(test.attributes, test.inputs, outputs);
+    Violation violation;
+    const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
+    REQUIRE(kernel != nullptr);
+    REQUIRE(kernel->contract->check(bound.arguments, &violation));
+    for (int threads = 1; threads <= 2; threads++) CHECK(run_team(*kernel, bound.arguments, threads).code() == code);
+    check_guards(outputs);
+  }
+}
+
+std::string refusal(const Case& test) {
+  INFO("case: ", test.name);
+  const OpContract* contract = find_contract(*oracle_kernels(), test.op);
+  REQUIRE(contract != nullptr);
+  const Bound bound(test.attributes, test.inputs, test.outputs);
+  Violation violation;
+  const bool accepted = contract->check(bound.arguments, &violation);
+  CHECK_MESSAGE(!accepted, "the contract accepted it");
+  return accepted ? "" : violation.rule;
+}
+
+}  // namespace ingot::conformance

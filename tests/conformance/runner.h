@@ -1,0 +1,72 @@
+// tests/conformance/runner.h - runs one instruction on every instruction set, team size and permitted aliasing, between
+// guard bytes, and compares: scalar with the oracle by tolerance, everything with scalar bit for bit.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/op/contract.h"
+
+namespace ingot::conformance {
+
+/// A tensor with memory of its own, guarded on both sides and between strided rows.
+class Tensor {
+ public:
+  Tensor() = default;  // absent
+  Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding = 0, Packing packing = Packing::kDense);
+
+  /// Reproducible values: floats in [low, high], whole numbers likewise and rounded.
+  Tensor& random(uint32_t seed, double low = -2, double high = 2);
+  /// The given numbers in row-major order, repeated as needed.
+  Tensor& values(const std::vector<double>& numbers);
+  /// Everything, gaps and guards, to the guard pattern.
+  void poison();
+
+  const TensorView& view() const { return view_; }
+  TensorView& view() { return view_; }
+  bool present() const { return view_.present(); }
+  /// Number of the element at row-major position n, in elements from the start.
+  int64_t offset(int64_t n) const;
+  double at(int64_t n) const;
+  void set(int64_t n, double x);
+  /// Name of what is wrong with the guards, or empty.
+  std::string guard_fault() const;
+  /// Same bits wherever the tensor has elements; NaN equals NaN.
+  bool same_bits(const Tensor& other, int64_t* first_difference) const;
+
+  Tensor(const Tensor& other);
+  Tensor& operator=(const Tensor& other);
+
+ private:
+  TensorView view_;
+  std::vector<uint8_t> memory_;
+  uint64_t bytes_ = 0;
+  void aim();
+};
+
+struct Tolerance {
+  double relative = 2e-6;
+  double absolute = 1e-6;
+};
+
+/// One instruction: attributes must outlive it.
+struct Case {
+  std::string name;
+  OpCode op = OpCode::kNone;
+  const void* attributes = nullptr;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;  // types; contents are ignored
+  Tolerance tolerance;
+  std::vector<Tensor> oracle_inputs;  // where the oracle reads other packings; empty: the same
+};
+
+/// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best instruction set.
+std::string run_case(const Case& test);
+
+/// Runs `test` expecting that a kernel answers `code` on every instruction set (bad index values).
+void run_failing_case(const Case& test, Code code);
+
+/// Checks that the contract of test.op refuses, and names the rule. Returns the rule for further checks.
+std::string refusal(const Case& test);
+
+}  // namespace ingot::conformance
