@@ -1,7 +1,7 @@
 // tools/cast/file_writer.h - encodes a FileSpec: header, program, metadata, weights, golden.
 // Weights stream: one constant is in memory at a time; constants of equal bytes are stored once.
-// Errors   graph::CastError: exit code 7 when the disk or the folder refuses, 8 when the spec contradicts itself
-//          (a constant of the wrong size). No partial output: the file appears under its name only when complete and on disk.
+// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses; graph::CastError with exit code 8 when the spec
+//          contradicts itself (a constant of the wrong size). No partial output: the file appears only when complete and on disk.
 #pragma once
 #include <cstdint>
 #include <string>
