@@ -1,0 +1,57 @@
+// tests/format/small_files.h - small files in memory, a table of every contract without kernels, and one call that opens.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/format/format.h"
+#include "tools/cast/file_writer.h"
+
+namespace ingot::test {
+
+/// Every contract, no kernel.
+const KernelTable& contract_table();
+
+/// What opening a file gave; owns the memory that `program` and `bound` lead into.
+struct Opened {
+  Status status;
+  ErrorDetail detail;
+  FileView file;
+  ProgramDef program;
+  BoundProgram bound;
+  std::vector<std::vector<uint64_t>> memory;  // 16-byte aligned by operator new
+};
+
+struct OpenWith {
+  bool as_memory = false;               // used where it lies, else through a reader
+  bool hashes = false;
+  std::vector<int64_t> symbol_values;   // empty: low bound of every symbol
+  bool bind = true;
+};
+
+/// measure, read, open, bind; stops at the first failure.
+Opened open_bytes(const std::vector<uint8_t>& bytes, const OpenWith& how = {});
+Opened open_source(const Source& source, const OpenWith& how = {});
+
+/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between them and the reader.
+void rehash(std::vector<uint8_t>* bytes);
+
+cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);
+cast::ValueSpec activation(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+cast::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+cast::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing = Packing::kDense,
+                         DType dtype = DType::kF32);
+cast::ValueSpec view_of(cast::ValueSpec value, int32_t of, Dim offset = 0, Dim row_stride = 0);
+cast::ValueSpec in_place_of(cast::ValueSpec value, int32_t of);
+/// One elementwise step.
+ElementwiseAttributes step(ElementwiseOp op, uint8_t a = 0, uint8_t b = 1);
+
+/// x -> conv 3x3 + relu (in place) -> linear over the channels -> y; two weights of equal bytes. Flash alignment.
+cast::FileSpec small_network();
+/// Batch symbolic: x [N, 8] -> Slice, Concat in place through views, an If with both branches -> y.
+cast::FileSpec branching_network();
+/// Adds a port for every value of kind input or output, named as the value.
+void add_ports(cast::FileSpec* spec);
+
+}  // namespace ingot::test
