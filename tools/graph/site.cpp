@@ -1,0 +1,155 @@
+// tools/graph/site.cpp - what rules are written with: numbers from attributes or inputs, outputs, rewriting, refusal.
+#include <algorithm>
+
+#include "tools/graph/inference.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::graph {
+
+std::string describe(const Node& node) {
+  return node.op + (node.name.empty() ? "" : " '" + node.name + "'");
+}
+const char* dtype_text(DType dtype) {
+  static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
+  return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
+}
+
+std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const {
+  if (node.has(key)) {
+    const Dims given = node.dims(key);
+    if (!given.empty()) return given;
+    const std::vector<int64_t> numbers = node.integers(key);
+    return Dims(numbers.begin(), numbers.end());
+  }
+  if (!has(input)) return std::nullopt;
+  if (rank(input) > 1) corrupt("input " + std::to_string(input) + " (" + key + ") has rank " + std::to_string(rank(input)) + ", expected 1");
+  const auto contents = run_.contents(in(input));
+  if (!contents) return std::nullopt;
+  Dims out;
+  for (const Scalar& s : *contents) {
+    const auto d = s.dim();
+    if (!d) return std::nullopt;
+    out.push_back(*d);
+  }
+  return out;
+}
+Dims Site::need_dims(const std::string& key, size_t input) const {
+  if (const auto found = find_dims(key, input)) return *found;
+  refuse(key, "its value ('" + (has(input) ? value(input).name : std::string()) + "') is known only at run time: the shape of '" +
+                  (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) + "' depends on data",
+         "export with fixed shapes");
+}
+std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) const {
+  if (!node.has(key) && !has(input)) return std::nullopt;
+  std::vector<int64_t> out;
+  for (const Dim& d : need_dims(key, input)) {
+    if (!d.is_static()) refuse(key, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
+    out.push_back(*d.value());
+  }
+  return out;
+}
+int64_t Site::axis(int64_t value, int64_t rank, const char* name) const {
+  if (value < -rank || value >= rank) {
+    corrupt(std::string(name) + " " + std::to_string(value) + " is out of range for rank " + std::to_string(rank));
+  }
+  return value < 0 ? value + rank : value;
+}
+std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const {
+  for (int64_t& v : values) v = axis(v, rank, "axes:");
+  std::sort(values.begin(), values.end());
+  if (std::adjacent_find(values.begin(), values.end()) != values.end()) corrupt("an axis is given twice");
+  return values;
+}
+
+void Site::set(size_t output, DType dtype, Dims dims) {
+  if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
+  if (dims.size() > size_t(kMaxRank)) refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " +
+                                                     std::to_string(kMaxRank) + " are supported");
+  for (const Dim& d : dims) {
+    if (d.is_static() ? *d.value() < 0 : upper_bound(d).value_or(0) < 0) corrupt("its output has shape " + text(dims) + " with a negative dimension");
+  }
+  product(dims);  // an element count that overflows is no model
+  Value& value = run_.model.values[size_t(node.outputs[output])];
+  value.dtype = dtype;
+  value.dims = std::move(dims);
+  value.shape_known = true;
+}
+void Site::drop_inputs_from(size_t first) {
+  if (node.inputs.size() > first) node.inputs.resize(first);
+}
+void Site::erase(std::initializer_list<const char*> attributes) {
+  for (const char* key : attributes) node.attributes.erase(key);
+}
+
+ValueId Site::make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+  Node made;
+  made.op = op;
+  made.name = node.name;
+  made.inputs = std::move(inputs);
+  made.attributes = std::move(attributes);
+  made.sources = node.sources;
+  std::string base = node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
+  const ValueId out = run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size()));
+  made.outputs = {out};
+  run_.visit(std::move(made));
+  return run_.resolve(out);
+}
+ValueId Site::reshape(ValueId data, Dims dims) {
+  if (run_.value(data).dims == dims) return data;
+  return make("Reshape", {data}, {{"shape", std::move(dims)}});
+}
+ValueId Site::expand(ValueId data, Dims dims) {
+  if (run_.value(data).dims == dims) return data;
+  return make("Expand", {data}, {{"shape", std::move(dims)}});
+}
+ValueId Site::constant(Constant constant) { return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()), std::move(constant)); }
+ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
+void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+  Node made;
+  made.op = op;
+  made.name = node.name;
+  made.inputs = std::move(inputs);
+  made.attributes = std::move(attributes);
+  made.sources = node.sources;
+  made.outputs = {node.outputs.empty() ? kAbsent : node.outputs[0]};
+  finished_ = true;
+  run_.visit(std::move(made));
+}
+void Site::finish_shaped(const std::string& op, ValueId data, Dims dims) {
+  finish(op, {data}, {{"shape", std::move(dims)}});
+}
+void Site::same(size_t output, ValueId value) {
+  finished_ = true;
+  if (output < node.outputs.size() && node.outputs[output] != kAbsent) run_.replace(node.outputs[output], value);
+}
+
+void Site::refuse(const std::string& attribute, const std::string& why, const std::string& hint) const {
+  throw Refusal{attribute, why, hint};
+}
+void Site::corrupt(const std::string& what) const { throw_cast_error(2, describe(node) + ": " + what); }
+void Site::note(const std::string& sentence) {
+  std::vector<std::string>& notes = run_.model.notes;
+  if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);
+}
+
+Dims broadcast(Site& site, const Dims& a, const Dims& b) {
+  Dims out(std::max(a.size(), b.size()), Dim(1));
+  for (size_t i = 0; i < out.size(); i++) {
+    const Dim one(1);
+    const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
+    const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
+    Dim& result = out[out.size() - 1 - i];
+    if (x == y || y == one) result = x;
+    else if (x == one) result = y;
+    else if (x.is_static() && y.is_static()) {
+      site.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
+    } else if (x.is_static() || y.is_static()) {
+      result = x.is_static() ? x : y;  // the other is that or 1, which the contract checks when it is bound
+    } else {
+      result = max(x, y);  // equal, or one of them is 1
+    }
+  }
+  return out;
+}
+
+}  // namespace ingot::graph

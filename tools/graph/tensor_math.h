@@ -1,0 +1,31 @@
+// tools/graph/tensor_math.h - constants as doubles or 64-bit integers, element by element. For folding, not for speed.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::graph {
+
+bool is_floating(DType dtype);
+/// To the nearest value of a floating type, ties to even.
+double rounded_to(DType dtype, double value);
+float half_to_float(uint16_t bits);
+uint16_t float_to_half(double value);
+uint16_t float_to_bfloat(double value);
+
+double read_number(const Constant& constant, int64_t i);    // any dtype
+int64_t read_integer(const Constant& constant, int64_t i);  // integers and bool; floating types truncate
+std::vector<double> read_numbers(const Constant& constant);
+std::vector<int64_t> read_integers(const Constant& constant);
+
+/// Values are rounded (floating) or wrap (integers) as C++ converts them.
+Constant make_floating(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
+Constant make_integer(DType dtype, std::vector<int64_t> dims, const std::vector<int64_t>& values);
+/// One value of any dtype, rank 0.
+Constant make_scalar(DType dtype, double value);
+
+/// Row-major strides in elements.
+std::vector<int64_t> strides_of(const std::vector<int64_t>& dims);
+
+}  // namespace ingot::graph

@@ -1,0 +1,228 @@
+// tools/onnx/import.cpp - options, inputs, and the order of the steps.
+#include "tools/onnx/import.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "tools/graph/fold_constants.h"
+#include "tools/graph/infer_shapes.h"
+#include "tools/onnx/source_file.h"
+#include "tools/onnx/translator.h"
+#include "tools/onnx/wire.h"
+
+namespace ingot::onnx {
+namespace {
+
+using graph::Dim;
+using graph::throw_cast_error;
+
+bool parse_integer(Text text, int64_t* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// Name and rest of NAME=REST; names may hold '=' themselves only to the left of the last one.
+std::pair<std::string, std::string> split_argument(const std::string& argument, const char* form) {
+  const size_t at = argument.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == argument.size()) {
+    throw_cast_error(1, "'" + argument + "': expected " + form);
+  }
+  return {argument.substr(0, at), argument.substr(at + 1)};
+}
+
+std::string one_line(const std::vector<graph::Unsupported>& all) {
+  std::string out = std::to_string(all.size()) + (all.size() == 1 ? " thing is" : " things are") + " not supported:";
+  size_t shown = 0;
+  for (const graph::Unsupported& u : all) {
+    if (shown++ == 3) return out + " ...";
+    out += (shown > 1 ? "; " : " ") + u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
+           (u.node.empty() ? u.output.empty() ? "" : " making '" + u.output + "'" : " '" + u.node + "'") + ": " + u.why;
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_input_shape(ImportOptions& options, const std::string& argument) {
+  const char* const kForm = "NAME=DIMxDIMx..., as in image=1x3x224x224 (a name keeps a dimension symbolic)";
+  const auto [name, shape] = split_argument(argument, kForm);
+  graph::Dims dims;
+  size_t at = 0;
+  while (at <= shape.size()) {
+    const size_t end = std::min(shape.find('x', at), shape.size());
+    const std::string part = shape.substr(at, end - at);
+    int64_t number = 0;
+    const bool digits = parse_integer(part, &number);
+    if (part.empty() || (digits && number < 0)) throw_cast_error(1, "'" + argument + "': expected " + kForm);
+    dims.push_back(digits ? Dim(number) : Dim::symbol(part));
+    at = end + 1;
+  }
+  options.input_shapes[name] = std::move(dims);
+}
+
+void add_dim(ImportOptions& options, const std::string& argument) {
+  const char* const kForm = "NAME=VALUE or NAME=LOW..HIGH with 1 <= LOW <= HIGH";
+  const auto [name, text] = split_argument(argument, kForm);
+  graph::SymbolBounds bounds;
+  const size_t dots = text.find("..");
+  const bool good = dots == std::string::npos
+                        ? parse_integer(text, &bounds.low) && parse_integer(text, &bounds.high)
+                        : parse_integer(Text(text).substr(0, dots), &bounds.low) && parse_integer(Text(text).substr(dots + 2), &bounds.high);
+  if (!good || bounds.low < 1 || bounds.high < bounds.low) throw_cast_error(1, "'" + argument + "': expected " + kForm);
+  options.dims[name] = bounds;
+}
+
+void Translator::bind(const std::string& symbol, const Dim& to, const std::string& where) {
+  const auto [found, added] = bound_.emplace(symbol, to);
+  if (!added && found->second != to) {
+    throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() + " and to " + to.text());
+  }
+}
+
+Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
+  const std::string where = name_ + ": input '" + std::string(info.name) + "' dimension " + std::to_string(axis);
+  const Dimension& declared = info.dims[axis];
+  const auto given = options_.input_shapes.find(std::string(info.name));
+  const Dim* wanted = given == options_.input_shapes.end() ? nullptr : &given->second[axis];
+  const bool fixed = declared.has_value && declared.value >= 0 && declared.symbol.empty();
+  const bool anonymous = declared.symbol.empty() || declared.symbol == "?";  // "?" twice is not the same twice
+  if (fixed) {
+    if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
+      throw_cast_error(5, where + ": the model declares " + std::to_string(declared.value) + ", --input-shape says " + wanted->text() +
+                              "; export the model with a dynamic dimension there");
+    }
+    return Dim(declared.value);
+  }
+  const std::string symbol = anonymous ? std::string(info.name) + "_dim" + std::to_string(axis) : std::string(declared.symbol);
+  declared_symbols_.insert(symbol);
+  if (wanted && wanted->is_static()) bind(symbol, *wanted, where);
+  std::string name = symbol;
+  if (wanted && !wanted->is_static()) name = wanted->symbols().front();
+  const auto bounds = options_.dims.find(name);
+  if (bounds == options_.dims.end()) {
+    if (!bound_.count(symbol)) model.symbols.emplace(name, graph::SymbolBounds());
+    declared_symbols_.insert(name);
+    return Dim::symbol(name);
+  }
+  declared_symbols_.insert(name);
+  if (bounds->second.low == bounds->second.high) {
+    bind(symbol, Dim(bounds->second.low), where);
+    return Dim(bounds->second.low);
+  }
+  model.symbols[name] = bounds->second;
+  return Dim::symbol(name, bounds->second.low, bounds->second.high);
+}
+
+graph::Dims Translator::input_dims(const ValueInfo& info) {
+  const std::string name(info.name);
+  const auto given = options_.input_shapes.find(name);
+  ValueInfo declared = info;
+  if (!info.has_shape) {
+    if (given == options_.input_shapes.end()) {
+      throw_cast_error(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " + name + "=1x3x224x224");
+    }
+    declared.dims.assign(given->second.size(), Dimension());
+  }
+  if (declared.dims.size() > size_t(kMaxRank)) {
+    throw_cast_error(4, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) + " dimensions, at most " +
+                            std::to_string(kMaxRank) + " are supported");
+  }
+  if (given != options_.input_shapes.end() && given->second.size() != declared.dims.size()) {
+    throw_cast_error(5, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) + " dimensions, --input-shape gives " +
+                            std::to_string(given->second.size()));
+  }
+  graph::Dims dims;
+  for (size_t axis = 0; axis < declared.dims.size(); axis++) dims.push_back(input_dim(declared, axis));
+  return dims;
+}
+
+void Translator::declare_inputs(const Graph& source, Scope& scope) {
+  for (const ValueInfo& info : source.inputs) {
+    const std::string name(info.name);
+    if (name.empty()) corrupt("an input has no name");
+    const std::optional<ValueId> known = scope.find(info.name);
+    if (known) {  // an initialiser that old files list as an input too
+      if (!model.constant(*known) && model.values[size_t(*known)].shape_known) corrupt("input '" + name + "' is listed twice");
+      continue;
+    }
+    const ValueId id = model.add_value(name, dtype_of(info.element_type));
+    scope.names[info.name] = id;
+    model.graph.inputs.push_back(id);
+    if (!info.kind.empty() && !info.is_tensor) {
+      unsupported.push_back({"input", "", "", name, "is a " + std::string(info.kind) + ", only tensors are supported", ""});
+      continue;
+    }
+    if (model.values[size_t(id)].dtype == DType::kInvalid) {
+      unsupported.push_back({"input", "", "", name, "element type " + element_type_name(info.element_type) + " is not supported", ""});
+      continue;
+    }
+    graph::Dims dims = input_dims(info);
+    model.values[size_t(id)].dims = std::move(dims);
+    model.values[size_t(id)].shape_known = true;
+  }
+  // A symbol bound at one place is bound at every place.
+  for (const ValueId id : model.graph.inputs) {
+    for (Dim& d : model.values[size_t(id)].dims) d = d.substitute(bound_);
+  }
+  for (const auto& [symbol, to] : bound_) model.symbols.erase(symbol);
+}
+
+void Translator::check_options() {
+  for (const auto& [name, dims] : options_.input_shapes) {
+    std::string known;
+    bool found = false;
+    for (const ValueId id : model.graph.inputs) {
+      found = found || model.values[size_t(id)].name == name;
+      known += (known.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
+    }
+    if (!found) throw_cast_error(5, name_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + known);
+  }
+  for (const auto& [name, bounds] : options_.dims) {
+    if (declared_symbols_.count(name)) continue;
+    std::string known;
+    for (const std::string& symbol : declared_symbols_) known += (known.empty() ? "'" : ", '") + symbol + "'";
+    throw_cast_error(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
+                            (known.empty() ? "this model has none" : "there are " + known));
+  }
+}
+
+namespace {
+
+/// From what was translated to the normal form; everything unsupported so far and from here on is reported at once.
+void infer(graph::Model& model, const std::string& name, std::vector<graph::Unsupported>* unsupported) {
+  try {
+    graph::infer_shapes(model, unsupported);
+    if (unsupported->empty()) {
+      graph::fold_constants(model);
+      graph::lower_runtime_shapes(model);
+    }
+  } catch (graph::CastError& error) {
+    if (!unsupported->empty()) throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+    error.message = name + ": " + error.message;
+    throw;
+  }
+  for (const ValueId id : model.graph.outputs) {
+    const graph::Value& output = model.values[size_t(id)];
+    if (unsupported->empty() && !output.shape_known) unsupported->push_back({"output", "", "", output.name, "nothing makes it in inference form", ""});
+  }
+  if (!unsupported->empty()) throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+}
+
+}  // namespace
+
+graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, const std::string& folder, const ImportOptions& options) {
+  if (const std::string problem = why_no_model(bytes); !problem.empty()) throw_cast_error(2, name + ": " + problem);
+  const Model source = parse_model(bytes, name);
+  Translator translator(source, name, folder, options);
+  graph::Model model = translator.run();
+  std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
+  infer(model, name, &unsupported);
+  return model;
+}
+
+graph::Model import_onnx(const std::string& path, const ImportOptions& options) {
+  const auto file = SourceFile::open(path);
+  return import_onnx_bytes(file->bytes(), path, std::filesystem::path(path).parent_path().string(), options);
+}
+
+}  // namespace ingot::onnx
