@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/format/no_assertions.h"
+
 #include "ingot_schema/metadata_generated.h"
 
 namespace ingot {

@@ -1,9 +1,7 @@
-// runtime/format/schema_access.h - the generated accessors, for runtime/format alone. Their assertions are off: what they
-// would assert was proved by the structure check, and a device has nothing to abort into.
+// runtime/format/schema_access.h - the generated accessors, for runtime/format alone.
 #pragma once
-#ifndef FLATBUFFERS_ASSERT
-#define FLATBUFFERS_ASSERT(condition) static_cast<void>(0)
-#endif
+#include "runtime/format/no_assertions.h"
+
 #include "ingot_schema/ingot_generated.h"
 
 namespace ingot {
