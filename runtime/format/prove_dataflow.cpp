@@ -8,6 +8,7 @@ namespace ingot {
 namespace {
 
 constexpr uint32_t kNoStep = 0xffffffffu;
+constexpr uint64_t kRegionCost = 8;  // of comparing two regions, in steps of a loop
 
 struct FlowArrays {
   uint32_t *first, *end;     // by value: its descendants and itself are at[first .. end)
@@ -72,7 +73,7 @@ class Flow {
  public:
   Flow(const ProgramDef& program, const BoundProgram& bound, const FlowArrays& arrays, ErrorDetail* detail)
       : p_(program), bound_(bound), a_(arrays), detail_(detail),
-        budget_((uint64_t{1} << 21) + 256 * uint64_t(program.values.size + program.instructions.size)) {}
+        budget_((uint64_t{1} << 24) + 256 * uint64_t(program.values.size + program.instructions.size)) {}
 
   Status run(WalkPlace place) {
     const InstructionDef& i = p_.instructions[place.instruction];
@@ -119,6 +120,7 @@ class Flow {
       if (!a_.has_writer[u]) continue;
       for (uint32_t k = i + 1; k < end; k++) {
         const int32_t v = int32_t(a_.at[k]);
+        if (!spend(1)) return exhausted();
         if (!a_.has_writer[v]) continue;
         const bool derived = k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u];
         if (derived || !overlap(u, v)) continue;
@@ -134,11 +136,16 @@ class Flow {
     const TensorType type = value_type(p_, bound_, v);
     return make_region(type, int64_t(bound_.root_offset[v] / uint64_t(dtype_bytes(type.dtype))));
   }
-  bool spend() { return budget_ == 0 ? false : (budget_--, true); }
-  bool overlap(int32_t u, int32_t v) { return !spend() || may_overlap(region(u), region(v)); }
-  Status exhausted_or(Status status) const {
-    return budget_ ? status : fail(detail_, Code::kLimitExceeded, "values[].alias: too many that share storage", 0, 0, p_.program_offset);
+  /// False once the budget is used up, which then stays so.
+  bool spend(uint64_t comparisons) {
+    budget_ = budget_ > comparisons ? budget_ - comparisons : 0;
+    return budget_ != 0;
   }
+  bool overlap(int32_t u, int32_t v) { return !spend(kRegionCost) || may_overlap(region(u), region(v)); }
+  Status exhausted() const {
+    return fail(detail_, Code::kLimitExceeded, "values[].alias: too many that share storage", 0, 0, p_.program_offset);
+  }
+  Status exhausted_or(Status status) const { return budget_ ? status : exhausted(); }
   bool visible(int32_t v) const { return a_.written_in[v] != 0 && a_.active[a_.written_in[v] - 1]; }
   /// Put together by writes to views of it, never written as a whole.
   bool assembled(int32_t v) const {
@@ -158,8 +165,9 @@ class Flow {
     int64_t covered = 0, shared;
     for (uint32_t i = a_.first[owner]; i < a_.end[owner]; i++) {
       const int32_t w = int32_t(a_.at[i]);
-      if (!spend()) return false;
+      if (!spend(1)) return false;
       if (p_.values[size_t(w)].alias == AliasKind::kInPlace || !a_.has_writer[w] || !visible(w)) continue;
+      if (!spend(kRegionCost)) return false;
       if (common_elements(region(w), wanted, &shared)) covered += shared;
     }
     return covered == wanted.elements();  // writers are disjoint: prove_family
@@ -195,6 +203,7 @@ class Flow {
       if (i == a_.first[y]) i = a_.end[y];  // itself and what is derived from it
       if (i >= end) break;
       const int32_t z = int32_t(a_.at[i]);
+      if (!spend(1)) return exhausted();
       if (a_.last_read[z] == kNoStep || a_.last_read[z] <= a_.writer_step[y] || assembled(z)) continue;
       if (overlap(y, z))
         return exhausted_or(fail_value(detail_, p_, "values[].alias in_place: overwrites what is read later", y, a_.last_read[z],

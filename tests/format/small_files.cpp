@@ -18,8 +18,8 @@ bool read_memory(void* context, uint64_t offset, void* destination, uint64_t cou
 }
 
 Span<uint8_t> take_memory(Opened* opened, uint64_t bytes) {
-  opened->memory.emplace_back(bytes / 8 + 2);
-  return {reinterpret_cast<uint8_t*>(opened->memory.back().data()), size_t(bytes)};
+  opened->memory.emplace_back(size_t(bytes));
+  return {opened->memory.back().data(), size_t(bytes)};
 }
 
 }  // namespace
@@ -81,9 +81,9 @@ Opened open_bytes(const std::vector<uint8_t>& bytes, const OpenWith& how) {
   MemoryReader reader{&bytes};
   Source source;
   ErrorDetail detail;
-  std::vector<uint64_t> aligned((bytes.size() + 7) / 8 + 2);  // exact ends matter less here: open_source copies the program
+  AlignedBytes aligned(bytes.size());
   if (how.as_memory) {
-    memcpy(aligned.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) memcpy(aligned.data(), bytes.data(), bytes.size());
     (void)source_from_memory(aligned.data(), bytes.size(), &source, &detail);
   } else {
     (void)source_from_reader(bytes.size(), read_memory, &reader, &source, &detail);

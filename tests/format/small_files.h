@@ -1,6 +1,8 @@
 // tests/format/small_files.h - small files in memory, a table of every contract without kernels, and one call that opens.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,19 @@ namespace ingot::test {
 /// Every contract, no kernel.
 const KernelTable& contract_table();
 
+/// Memory of exactly the size asked for, so that a sanitizer sees one byte too many.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(size_t bytes) : bytes_(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t(16)))) {}
+  uint8_t* data() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* bytes) const { ::operator delete(bytes, std::align_val_t(16)); }
+  };
+  std::unique_ptr<uint8_t, Free> bytes_;
+};
+
 /// What opening a file gave; owns the memory that `program` and `bound` lead into.
 struct Opened {
   Status status;
@@ -19,7 +34,7 @@ struct Opened {
   FileView file;
   ProgramDef program;
   BoundProgram bound;
-  std::vector<std::vector<uint64_t>> memory;  // 16-byte aligned by operator new
+  std::vector<AlignedBytes> memory;
 };
 
 struct OpenWith {

@@ -1,5 +1,7 @@
 #include "tools/cast/encode_attributes.h"
 
+#include "tools/graph/graph.h"
+
 namespace ingot::cast {
 namespace {
 
@@ -17,7 +19,7 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
                           fb::PictureLayout(uint8_t(a.input_layout)), &act, a.residual_first);
 }
 
-Table encode(Builder&, const std::monostate&) { return {}; }
+Table encode(Builder&, const std::monostate&) { graph::throw_cast_error(8, "an instruction without an operator cannot be written"); }
 Table encode(Builder& b, const Conv2dAttributes& a) { return table(conv2d(b, a)); }
 Table encode(Builder& b, const ConvTranspose2dAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);

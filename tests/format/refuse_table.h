@@ -1,0 +1,73 @@
+// tests/format/refuse_table.h - files that are sound as FlatBuffers and wrong in meaning, each one change away from a base that
+// opens. tests/golden/refuse/ holds what this table makes (make_refuse regenerates it); the code is in the file's name.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/format/small_files.h"
+
+namespace ingot::test {
+
+using cast::ProgramSpec;
+using Bytes = std::vector<uint8_t>;
+
+/// Larger files are made by the tests only.
+constexpr size_t kMaxCommittedBytes = 8192;
+
+struct RefuseCase {
+  std::string base, name;
+  Code code;
+  std::function<Bytes()> make;
+  std::string file_name() const;  // e27_conv2d_groups_zero.ingot
+};
+struct AcceptedBase {
+  std::string name;
+  std::function<cast::FileSpec()> make;
+};
+
+class RefuseTable {
+ public:
+  /// What follows changes this file. It must open itself.
+  void base(const std::string& name, std::function<cast::FileSpec()> make);
+  /// A changed spec; refused with kMeaningInvalid unless another code is named.
+  void spec(const std::string& name, std::function<void(ProgramSpec&)> change, Code code = Code::kMeaningInvalid);
+  /// Changed attributes of instruction 0 of the main program.
+  template <class A>
+  void attributes(const std::string& name, std::function<void(A&)> change) {
+    spec(name, [change](ProgramSpec& p) { change(std::get<A>(p.subprograms[0].instructions[0].attributes)); });
+  }
+  /// Changed dims of one value; a constant gets bytes that fit.
+  void dims(const std::string& name, size_t value, std::vector<Dim> dims);
+  void dtype(const std::string& name, size_t value, DType dtype);
+  /// Changed bytes of the finished file; hashes are brought up to date afterwards.
+  void bytes(const std::string& name, std::function<void(Bytes&)> change, Code code = Code::kMeaningInvalid);
+  /// The same with hashes left as they are.
+  void stale(const std::string& name, std::function<void(Bytes&)> change, Code code);
+
+  std::vector<RefuseCase> cases;
+  std::vector<AcceptedBase> bases;
+};
+
+/// One instruction: values are its inputs, then its outputs; ports by kind. Flash alignment.
+cast::FileSpec one_instruction(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
+                               std::vector<cast::ValueSpec> outputs);
+
+/// A field of a table in the finished file; it must be there.
+enum class ValueField { kPacking, kKind, kSegment, kSegmentOffset };
+void set_value_field(Bytes* bytes, uint32_t value, ValueField field, uint64_t to);
+void set_dim(Bytes* bytes, uint32_t value, uint32_t dim, int64_t to);
+/// Lets `dims` begin four bytes later, where its entries are not aligned.
+void shift_dims(Bytes* bytes, uint32_t value);
+void set_operator(Bytes* bytes, uint32_t instruction, uint8_t to);
+
+void add_product_cases(RefuseTable* table);   // convolutions, products, pooling, recurrent
+void add_map_cases(RefuseTable* table);       // elementwise, reductions, norms, sorting
+void add_movement_cases(RefuseTable* table);  // gather, slice, pad, resize and the like
+void add_value_cases(RefuseTable* table);     // values, constants, ports, states, dims
+void add_alias_cases(RefuseTable* table);     // views, in place, order of reads and writes
+void add_control_cases(RefuseTable* table);   // subprograms and If
+void add_file_cases(RefuseTable* table);      // header, parts, features, limits
+const RefuseTable& refuse_table();
+
+}  // namespace ingot::test
