@@ -8,6 +8,7 @@
 #include "tools/cast/lower.h"
 #include "tools/cast/metadata.h"
 #include "tools/cast/schedule.h"
+#include "tools/cast/self_check.h"
 #include "tools/cast/views.h"
 
 namespace ingot::cast {
@@ -98,6 +99,7 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   result.file.metadata = make_metadata(model, result.file.program, options, result.report);
   result.file.goldens = options.goldens;
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
+  check_file(result.file, draft, trial_bindings(draft), options.require_kernels);
   tell(options, "cast", 1);
   return result;
 }

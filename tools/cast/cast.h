@@ -20,6 +20,7 @@ struct CastOptions {
   WinogradMode winograd = WinogradMode::kAuto;
   uint64_t winograd_bytes = 0;                      // budget: how much larger Winograd may make the weights
   bool fuse_chains = true;
+  bool require_kernels = true;                      // an instruction that no kernel of this build can run is an error
   std::map<std::string, std::string> io_layout;     // port -> "nchw" or "nhwc"
   std::vector<std::string> input_shapes;            // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                    // "NAME=16" or "NAME=1..64"

@@ -92,13 +92,7 @@ void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction*
   if (attributes.groups != 1) {
     weights = value(node.inputs[1]);
   } else {
-    weights = packed(node.inputs[1], Packing::kPanels16, {taps * outputs, channels}, [=] {
-      std::vector<float> rows(size_t(outputs * taps * channels));  // [O, taps, C] to [taps, O, C]
-      for (int64_t t = 0; t < taps; t++)
-        for (int64_t o = 0; o < outputs; o++)
-          std::copy_n(w.as<float>() + (o * taps + t) * channels, channels, rows.data() + (t * outputs + o) * channels);
-      return bytes_of(pack_panels16(rows, taps * outputs, channels));
-    });
+    weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
   }
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
 }

@@ -1,0 +1,109 @@
+// tests/cast/core_graph.h - models in core form (tools/passes/README.md) in a few lines, with seeded weights.
+#pragma once
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::cast {
+
+using graph::Dims;
+using graph::ValueId;
+using AttributeMap = std::map<std::string, graph::Attribute>;
+
+class CoreGraph {
+ public:
+  graph::Model model;
+  explicit CoreGraph(uint32_t seed = 1) : random_(seed) { model.name = "core"; }
+
+  ValueId input(const std::string& name, Dims dims, DType dtype = DType::kF32) {
+    const ValueId id = value(name, std::move(dims), dtype);
+    model.graph.inputs.push_back(id);
+    return id;
+  }
+  ValueId value(const std::string& name, Dims dims, DType dtype = DType::kF32) {
+    const ValueId id = model.add_value(name, dtype);
+    model.values[size_t(id)].dims = std::move(dims);
+    model.values[size_t(id)].shape_known = true;
+    return id;
+  }
+  void output(ValueId id) { model.graph.outputs.push_back(id); }
+  ValueId weights(std::vector<int64_t> dims, float scale = 0.5f) {
+    int64_t count = 1;
+    for (const int64_t n : dims) count *= n;
+    std::vector<float> numbers(static_cast<size_t>(count));
+    std::uniform_real_distribution<float> draw(-scale, scale);
+    for (float& x : numbers) x = draw(random_);
+    return constant(dims, numbers);
+  }
+  ValueId constant(std::vector<int64_t> dims, const std::vector<float>& numbers) {
+    return added(graph::make_constant(DType::kF32, std::move(dims), numbers.data()));
+  }
+  ValueId indices(std::vector<int64_t> dims, const std::vector<int64_t>& numbers) {
+    return added(graph::make_constant(DType::kI64, std::move(dims), numbers.data()));
+  }
+  /// Adds a node with one result and returns it.
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims, AttributeMap attributes = {}, DType dtype = DType::kF32) {
+    const ValueId y = value(op + std::to_string(model.values.size()), std::move(dims), dtype);
+    add(op, std::move(inputs), {y}, std::move(attributes));
+    return y;
+  }
+  graph::Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, AttributeMap attributes = {}) {
+    graph::Node node;
+    node.op = op;
+    node.name = op + "_" + std::to_string(model.source_nodes.size());
+    node.sources = {uint32_t(model.source_nodes.size())};
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    node.attributes = std::move(attributes);
+    model.source_nodes.push_back({node.name, op, ""});
+    block_->nodes.push_back(std::move(node));
+    return block_->nodes.back();
+  }
+  /// Nodes go to `graph` until end().
+  void begin(graph::Graph* graph) { block_ = graph; }
+  void end() { block_ = &model.graph; }
+
+  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1, const std::string& activation = "relu", ValueId residual = -1,
+               const std::string& method = "direct") {
+    const Dims in = model.values[size_t(x)].dims;
+    const int64_t channels = *in[3].value(), pad = kernel / 2;
+    const auto extent = [&](const graph::Dim& n) { return (n + graph::Dim(2 * pad - kernel)) / graph::Dim(stride) + graph::Dim(1); };
+    const ValueId w = weights({outputs, kernel, kernel, method == "depthwise" ? 1 : channels}), b = weights({outputs});
+    std::vector<ValueId> inputs{x, w, b};
+    if (residual >= 0) inputs.push_back(residual);
+    const Dims out{in[0], extent(in[1]), extent(in[2]), outputs};
+    return node("Conv2d", inputs, out,
+                {{"kernel_h", kernel}, {"kernel_w", kernel}, {"stride_h", stride}, {"stride_w", stride}, {"pad_top", pad}, {"pad_left", pad},
+                 {"pad_bottom", pad}, {"pad_right", pad}, {"groups", method == "depthwise" ? channels : 1}, {"method", method},
+                 {"activation", activation}});
+  }
+  ValueId relu(ValueId x) {
+    return node("Elementwise", {x}, model.values[size_t(x)].dims, {{"steps", std::vector<int64_t>{17, 0, 0, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
+  }
+  ValueId add_to(ValueId x, ValueId other) {
+    return node("Elementwise", {x, other}, model.values[size_t(x)].dims,
+                {{"steps", std::vector<int64_t>{96, 0, 1, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
+  }
+  ValueId slice_channels(ValueId x, int64_t start, int64_t count) {
+    Dims dims = model.values[size_t(x)].dims, starts(dims.size(), graph::Dim(0));
+    starts.back() = start;
+    const std::vector<int64_t> steps(dims.size(), 1);
+    dims.back() = count;
+    return node("Slice", {x}, dims, {{"starts", starts}, {"steps", steps}});
+  }
+  ValueId concat(std::vector<ValueId> parts, int64_t axis) {
+    Dims dims = model.values[size_t(parts[0])].dims;
+    for (size_t i = 1; i < parts.size(); i++) dims[size_t(axis)] = dims[size_t(axis)] + model.values[size_t(parts[i])].dims[size_t(axis)];
+    return node("Concat", std::move(parts), dims, {{"axis", axis}});
+  }
+
+ private:
+  ValueId added(graph::Constant constant) { return model.add_constant("c" + std::to_string(model.values.size()), std::move(constant)); }
+  std::mt19937 random_;
+  graph::Graph* block_ = &model.graph;
+};
+
+}  // namespace ingot::cast

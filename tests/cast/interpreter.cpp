@@ -1,0 +1,271 @@
+// tests/cast/interpreter.cpp - see interpreter.h.
+#include "tests/cast/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "runtime/plan/greedy_planner.h"
+#include "runtime/plan/verify_plan.h"
+
+namespace ingot::cast {
+namespace {
+
+struct Aligned {
+  std::vector<uint64_t> words;
+  uint64_t bytes = 0;
+  explicit Aligned(uint64_t count = 0, uint64_t pattern = 0) : words(count / 8 + 17, pattern), bytes(count) {}
+  uint8_t* data() {
+    auto* start = reinterpret_cast<uint8_t*>(words.data());
+    return start + (64 - reinterpret_cast<uintptr_t>(start) % 64) % 64;
+  }
+  Span<uint8_t> span() { return {data(), size_t(bytes)}; }
+};
+
+Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments, std::string* error) {
+  const KernelEntry* kernel = find_kernel(table, op, arguments);
+  if (!kernel) kernel = find_kernel(*oracle_kernels(), op, arguments);
+  if (!kernel) {
+    *error = std::string("no ") + table.isa + " kernel for " + op_name(op);
+    return Code::kNoKernel;
+  }
+  ScratchNeed need;
+  if (kernel->contract->scratch) need = kernel->contract->scratch(arguments, 1);
+  Aligned scratch(need.per_thread_bytes, 0x7f7f7f7f7f7f7f7f), shared(need.shared_bytes, 0x7f7f7f7f7f7f7f7f);
+  Team team;
+  team.scratch = scratch.data();
+  team.shared = shared.data();
+  return kernel->run(arguments, team);
+}
+
+}  // namespace
+
+Tensors random_inputs(const Draft& draft, const Bindings& bindings, uint32_t seed) {
+  std::mt19937 random(seed);
+  Tensors inputs;
+  for (const PortSpec& port : draft.inputs) {
+    const TensorType type = evaluate_type(draft.at(port.value), bindings);
+    std::vector<uint8_t> bytes(size_t(type.elements()) * size_t(dtype_bytes(type.dtype)));
+    std::uniform_real_distribution<float> draw(-1, 1);
+    for (size_t i = 0; i < size_t(type.elements()); i++) {
+      if (type.dtype == DType::kF32) {
+        const float x = draw(random);
+        std::memcpy(bytes.data() + 4 * i, &x, 4);
+      } else {
+        bytes[i * size_t(dtype_bytes(type.dtype))] = uint8_t(random() % 2);
+      }
+    }
+    inputs[port.name] = std::move(bytes);
+  }
+  return inputs;
+}
+
+namespace {
+
+class DraftRun {
+ public:
+  DraftRun(const Draft& draft, const Bindings& bindings) : draft_(draft), bindings_(bindings), memory_(draft.values.size()) {
+    for (size_t i = 0; i < draft.values.size(); i++) {
+      const DraftValue& value = draft.values[i];
+      const TensorType type = evaluate_type(value, bindings);
+      uint64_t bytes = 0;
+      if (!storage_bytes(type, &bytes)) throw std::runtime_error("size of " + value.name);
+      memory_[i] = Aligned(bytes, ~uint64_t{0});
+      if (value.kind != ValueKind::kConstant) continue;
+      const std::vector<uint8_t> constant = value.bytes.held ? *value.bytes.held : value.bytes.make();
+      if (constant.size() != bytes) throw std::runtime_error("bytes of " + value.name);
+      if (bytes) std::memcpy(memory_[i].data(), constant.data(), bytes);
+    }
+  }
+  void run(uint32_t subprogram) {
+    for (const DraftInstruction& i : draft_.subprograms[subprogram].instructions) {
+      if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
+        run(*memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram : branch->else_subprogram);
+        continue;
+      }
+      const Attributes attributes = evaluate_attributes(i, bindings_);
+      std::vector<TensorView> inputs, outputs;
+      for (const int32_t id : i.inputs) inputs.push_back(view(id));
+      for (const int32_t id : i.outputs) outputs.push_back(view(id));
+      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(), uint16_t(inputs.size()), uint16_t(outputs.size())};
+      std::string error;
+      if (!run_kernel(*oracle_kernels(), i.op(), arguments, &error).ok()) throw std::runtime_error(error + " at " + i.node);
+    }
+  }
+  TensorView view(int32_t id) {
+    TensorView v;
+    if (id < 0) return v;
+    static_cast<TensorType&>(v) = evaluate_type(draft_.at(id), bindings_);
+    v.data = memory_[size_t(id)].data();
+    return v;
+  }
+  Aligned& memory(int32_t id) { return memory_[size_t(id)]; }
+
+ private:
+  const Draft& draft_;
+  const Bindings& bindings_;
+  std::vector<Aligned> memory_;
+};
+
+}  // namespace
+
+Tensors run_draft(const Draft& draft, const Bindings& bindings, const Tensors& inputs) {
+  DraftRun run(draft, bindings);
+  for (const PortSpec& port : draft.inputs) {
+    const std::vector<uint8_t>& bytes = inputs.at(port.name);
+    if (!bytes.empty()) std::memcpy(run.memory(port.value).data(), bytes.data(), bytes.size());
+  }
+  run.run(0);
+  Tensors outputs;
+  for (const PortSpec& port : draft.outputs) {
+    Aligned& memory = run.memory(port.value);
+    outputs[port.name].assign(memory.data(), memory.data() + memory.bytes);
+  }
+  return outputs;
+}
+
+namespace {
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::vector<uint8_t>& file, const KernelTable& table) : bytes_(file.size()) {
+    std::copy(file.begin(), file.end(), bytes_.data());
+    uint64_t n = 0;
+    expect(source_from_memory(bytes_.data(), file.size(), &source_, &detail_));
+    expect(measure_head(source_, &n, &detail_));
+    head_ = Aligned(n);
+    expect(read_head(source_, head_.span(), &view_, &detail_));
+    expect(measure_program(view_, table, &n, &detail_));
+    block_ = Aligned(n);
+    expect(open_program(view_, table, block_.span(), &program, &detail_));
+  }
+  void bind(const Bindings& bindings) {
+    std::vector<int64_t> values;
+    for (const SymbolDef& symbol : program.symbols) values.push_back(bindings.at(symbol.name));
+    memory_ = Aligned(binding_bytes(program));
+    expect(bind_program(program, {values.data(), values.size()}, memory_.span(), &bound, &detail_));
+  }
+  void expect(const Status& status) const {
+    if (!status.ok())
+      throw std::runtime_error(std::string(code_name(status.code())) + " " + detail_.field + " '" + detail_.name + "' need " +
+                               std::to_string(detail_.need) + " have " + std::to_string(detail_.have));
+  }
+  uint8_t* constant(const ValueDef& value) {
+    if (value.inline_data) return const_cast<uint8_t*>(static_cast<const uint8_t*>(value.inline_data));
+    return bytes_.data() + weight_part(view_, value.segment).offset + value.segment_offset;
+  }
+  ProgramDef program;
+  BoundProgram bound;
+
+ private:
+  Aligned bytes_, head_, block_, memory_;
+  Source source_;
+  FileView view_;
+  ErrorDetail detail_;
+};
+
+class FileExecution {
+ public:
+  FileExecution(OpenFile* file, const KernelTable& table) : file_(*file), p_(file->program), table_(table) {}
+
+  uint64_t plan() {
+    const uint32_t count = uint32_t(p_.values.size), steps = uint32_t(p_.steps.size);
+    std::vector<Lifetime> lifetimes(count);
+    find_lifetimes(p_, file_.bound, {}, {lifetimes.data(), lifetimes.size()});
+    offsets_.resize(count);
+    Aligned work(planner_workspace_bytes(count, steps)), proof(verify_plan_workspace_bytes(count));
+    PlanSummary summary;
+    ErrorDetail detail;
+    file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(), {offsets_.data(), count}, &summary, &detail));
+    uint64_t bytes = summary.bytes;
+    if (!p_.plan_offsets.empty()) {
+      std::copy(p_.plan_offsets.begin(), p_.plan_offsets.end(), offsets_.begin());
+      if (p_.plan_bytes > bytes) throw std::runtime_error("the file's plan is larger than the planner's");
+      if (p_.plan_lower_bound != summary.lower_bound) throw std::runtime_error("the file's lower bound is wrong");
+      bytes = p_.plan_bytes;
+    }
+    file_.expect(verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes, p_.alignment, proof.span(), &detail));
+    arena_ = Aligned(bytes, ~uint64_t{0});
+    return bytes;
+  }
+  void run() {
+    for (size_t s = 0; s < p_.steps.size;) {
+      const StepDef& step = p_.steps[s++];
+      const InstructionDef& i = p_.instructions[step.index];
+      if (step.kind == StepKind::kJump) {
+        s = step.target;
+      } else if (step.kind == StepKind::kIf) {
+        if (!*static_cast<uint8_t*>(view(i.inputs[0]).data)) s = step.target;
+      } else {
+        std::vector<TensorView> inputs, outputs;
+        for (uint32_t k = 0; k < i.input_count; k++) inputs.push_back(view(i.inputs[k]));
+        for (uint32_t k = 0; k < i.output_count; k++) outputs.push_back(view(i.outputs[k]));
+        const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(), outputs.data(), i.input_count, i.output_count};
+        std::string error;
+        if (!run_kernel(table_, i.op, arguments, &error).ok()) throw std::runtime_error(error.empty() ? op_name(i.op) : error);
+      }
+    }
+  }
+  TensorView view(int32_t id) {
+    TensorView v;
+    if (id < 0) return v;
+    static_cast<TensorType&>(v) = value_type(p_, file_.bound, id);
+    const ValueDef& root = p_.values[size_t(p_.values[size_t(id)].root)];
+    uint8_t* storage = root.kind == ValueKind::kConstant ? file_.constant(root) : arena_.data() + offsets_[size_t(p_.values[size_t(id)].root)];
+    v.data = storage + file_.bound.root_offset[id];
+    return v;
+  }
+
+ private:
+  OpenFile& file_;
+  const ProgramDef& p_;
+  const KernelTable& table_;
+  std::vector<uint64_t> offsets_;
+  Aligned arena_;
+};
+
+}  // namespace
+
+FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs, const char* isa) {
+  FileRun result;
+  try {
+    const KernelTable& table = *cpu_kernels(isa);
+    OpenFile open(file, *oracle_kernels());
+    open.bind(bindings);
+    FileExecution execution(&open, table);
+    result.arena_bytes = execution.plan();
+    for (const PortDef& port : open.program.inputs) {
+      const std::vector<uint8_t>& bytes = inputs.at(port.name);
+      if (!bytes.empty()) std::memcpy(execution.view(port.value).data, bytes.data(), bytes.size());
+    }
+    execution.run();
+    for (const PortDef& port : open.program.outputs) {
+      const TensorView view = execution.view(port.value);
+      const auto* data = view.as<uint8_t>();
+      result.outputs[port.name].assign(data, data + view.elements() * dtype_bytes(view.dtype));
+    }
+  } catch (const std::exception& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, DType dtype) {
+  if (a.size() != b.size()) return 1e30;
+  if (dtype != DType::kF32) return a == b ? 0 : 1;
+  double worst = 0, top = 1e-30;
+  for (size_t i = 0; i < a.size(); i += 4) {
+    float x, y;
+    std::memcpy(&x, a.data() + i, 4);
+    std::memcpy(&y, b.data() + i, 4);
+    if (std::isnan(x) != std::isnan(y)) return 1e30;
+    if (std::isnan(x)) continue;
+    worst = std::max(worst, double(std::fabs(x - y)));
+    top = std::max(top, double(std::fabs(y)));
+  }
+  return worst / top;
+}
+
+}  // namespace ingot::cast

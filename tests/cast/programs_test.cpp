@@ -1,0 +1,235 @@
+// Whole casts of small core graphs: the file, run from its plan with the scalar kernels, against the lowered draft, run with
+// a buffer a value and the oracle's kernels. Whatever views, in-place results, chains or plans break shows here.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/cast/core_graph.h"
+#include "tests/cast/interpreter.h"
+#include "tools/cast/cast.h"
+#include "tools/cast/lower.h"
+
+namespace ingot::cast {
+namespace {
+
+struct Checked {
+  CastReport report;
+  std::vector<uint8_t> file;
+};
+
+/// Casts, runs and compares under every binding.
+Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings, CastOptions options) {
+  CastOptions plain = options;
+  plain.winograd = WinogradMode::kOff;
+  options.require_kernels = false;  // the interpreter has the oracle's
+  CastReport ignored;
+  const Draft draft = lower(graph.model, plain, &ignored);
+  graph::Model copy = graph.model;
+  const CastResult cast = cast_model(std::move(copy), options);
+  Checked checked{cast.report, write_memory(cast.file)};
+  for (const Bindings& binding : bindings) {
+    const Tensors inputs = random_inputs(draft, binding, 7);
+    const Tensors expected = run_draft(draft, binding, inputs);
+    const FileRun run = run_file(checked.file, binding, inputs, "scalar");
+    REQUIRE(run.error == "");
+    for (const PortSpec& port : draft.outputs) {
+      CAPTURE(port.name);
+      const double limit = draft.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
+      CHECK(difference(run.outputs.at(port.name), expected.at(port.name), draft.at(port.value).dtype) <= limit);
+    }
+  }
+  return checked;
+}
+
+Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{}}, const CastOptions& options = {}) {
+  try {
+    return cast_and_compare(graph, bindings, options);
+  } catch (const graph::CastError& error) {
+    FAIL(error.message);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("cast: convolutions of every method, with residuals in place") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 12, 12, 16});
+  ValueId y = g.conv(x, 16, 3);
+  y = g.conv(g.conv(y, 16, 1), 16, 1, 1, "none", y);
+  y = g.conv(y, 16, 3, 1, "relu", -1, "depthwise");
+  y = g.conv(y, 20, 5, 2, "hard_swish");
+  g.output(y);
+  const Checked checked = check(g);
+  CHECK(checked.report.winograd == 1);
+  CHECK(checked.report.in_place >= 1);
+}
+
+TEST_CASE("cast: C2f runs from one storage") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 6, 6, 8});
+  const ValueId t = g.conv(x, 16, 1, 1, "silu"), a = g.slice_channels(t, 0, 8), b = g.slice_channels(t, 8, 8);
+  const ValueId p = g.conv(g.conv(b, 8, 3), 8, 3, 1, "relu", b);
+  g.output(g.conv(g.concat({a, b, p}, 3), 12, 1));
+  const Checked checked = check(g);
+  CHECK(checked.report.copies.empty());
+  CHECK(checked.report.views >= 3);
+}
+
+TEST_CASE("cast: concats along rows, nested, with an input as a part and outputs along the way") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 4, 6, 4});
+  const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1), d = g.concat({c, x}, 1), e = g.concat({d, d}, 3);
+  g.output(g.relu(e));
+  g.output(c);
+  g.output(a);
+  check(g);
+}
+
+TEST_CASE("cast: outputs that are an input, a constant, the same value twice, or reshaped") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {2, 8});
+  const ValueId y = g.relu(x), r = g.node("Reshape", {y}, {4, 4}), k = g.weights({3});
+  for (const ValueId id : {x, y, r, k}) g.output(id);
+  check(g);
+}
+
+TEST_CASE("cast: chains in bands give what the convolutions give alone") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 40, 40, 8});
+  ValueId y = g.conv(x, 96, 1, 1, "relu6");
+  y = g.conv(y, 96, 3, 2, "relu6", -1, "depthwise");
+  y = g.conv(y, 24, 1, 1, "none");
+  g.output(y);
+  const Checked checked = check(g);
+  CHECK(checked.report.chains == 1);
+  CHECK(checked.report.instructions.size() == 1);
+  CHECK(checked.report.arena_bytes < 200000);
+}
+
+TEST_CASE("cast: an If writes its result in both branches, from values of its owner") {
+  for (const bool constant_branch : {false, true}) {
+    CoreGraph g;
+    const ValueId condition = g.input("condition", {}, DType::kBool), x = g.input("x", {2, 8});
+    const ValueId a = g.relu(x), r = g.value("r", {2, 8});
+    auto then_branch = std::make_shared<graph::Graph>(), else_branch = std::make_shared<graph::Graph>();
+    g.begin(then_branch.get());
+    const ValueId t = g.add_to(a, x);
+    then_branch->outputs = {g.relu(t)};
+    g.begin(else_branch.get());
+    if (!constant_branch) else_branch->outputs = {a};
+    g.end();
+    if (constant_branch) else_branch->outputs = {g.weights({2, 8})};
+    g.add("If", {condition}, {r}, {{"then_branch", then_branch}, {"else_branch", else_branch}});
+    g.output(g.add_to(r, a));
+    check(g);
+  }
+}
+
+TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
+  CoreGraph g;
+  const graph::Dim w = graph::Dim::symbol("w");
+  const ValueId x = g.input("x", {1, 6, w, 4});
+  const ValueId a = g.conv(x, 8, 3), b = g.conv(x, 8, 1);
+  const ValueId c = g.concat({a, b}, 3), d = g.conv(c, 6, 3, 2);
+  const ValueId e = g.node("Reshape", {d}, {graph::Dim(3) * ((w + graph::Dim(-1)) / graph::Dim(2) + graph::Dim(1)), 6});
+  g.output(g.relu(e));
+  check(g, {{{"w", 1}}, {{"w", 7}}, {{"w", 64}}});
+}
+
+TEST_CASE("cast: linear, matmul, softmax, normalize, transpose and gather") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {4, 10});
+  const ValueId n = g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10}, {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
+  const ValueId q = g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33}, {{"activation", std::string("gelu")}});
+  const ValueId t = g.node("Transpose", {q}, {33, 4}, {{"perm", std::vector<int64_t>{1, 0}}});
+  const ValueId s = g.node("MatMul", {q, t}, {4, 4}, {{"alpha", 0.5}});
+  const ValueId p = g.node("Softmax", {s}, {4, 4}, {{"axis", int64_t{1}}});
+  const ValueId one = g.node("Gather", {p, g.indices({}, {2})}, {4}, {{"axis", int64_t{0}}});
+  const ValueId some = g.node("Gather", {p, g.indices({2}, {3, -4})}, {2, 4}, {{"axis", int64_t{0}}});
+  for (const ValueId id : {p, g.relu(one), some}) g.output(id);
+  const Checked checked = check(g);
+  CHECK(std::count_if(checked.report.instructions.begin(), checked.report.instructions.end(),
+                      [](const InstructionReport& i) { return i.op == "gather"; }) == 1);
+}
+
+TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") {
+  for (const char* kind : {"lstm", "gru", "rnn"}) {
+    CAPTURE(kind);
+    const int64_t gates = kind == std::string("lstm") ? 4 : kind == std::string("gru") ? 3 : 1;
+    CoreGraph g;
+    const ValueId x = g.input("x", {5, 2, 6}), h0 = g.input("h0", {2, 2, 9});
+    const ValueId w = g.weights({2, gates * 9, 6}), r = g.weights({2, gates * 9, 9}), b = g.weights({2, 1, gates * 9});
+    const ValueId y = g.value("y", {5, 2, 2, 9}), h = g.value("h", {2, 2, 9});
+    g.add("Recurrent", {x, w, r, b, h0}, {y, h}, {{"kind", std::string(kind)}, {"direction", std::string("bidirectional")}, {"hidden", int64_t{9}}});
+    g.output(y);
+    g.output(h);
+    check(g);
+  }
+}
+
+TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 8, 8, 6});
+  const ValueId t = g.node("ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
+                           {{"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
+  const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10}, {{"kind", std::string("max")}, {"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
+  const ValueId z = g.node("Resize", {p}, {1, 16, 16, 10}, {{"mode", std::string("nearest")}, {"coordinate", std::string("asymmetric")}, {"nearest", std::string("floor")}, {"scales", std::vector<double>{1, 2, 2, 1}}});
+  const ValueId d = g.node("Pad", {z}, {1, 18, 17, 10}, {{"before", Dims{0, 1, 0, 0}}, {"value", 0.25}});
+  const ValueId m = g.node("Reduce", {d}, {1, 1, 1, 10}, {{"kind", std::string("mean")}, {"axes", int64_t{6}}});
+  g.output(m);
+  g.output(g.concat({z, t}, 3));
+  check(g);
+}
+
+TEST_CASE("cast: the same model gives the same bytes") {
+  const auto bytes = [] {
+    CoreGraph g(3);
+    const ValueId x = g.input("x", {1, 12, 12, 16});
+    const ValueId a = g.conv(x, 16, 3), b = g.conv(a, 16, 3);
+    g.output(g.concat({a, b}, 3));
+    CastOptions options;
+    options.require_kernels = false;
+    return write_memory(cast_model(std::move(g.model), options).file);
+  };
+  CHECK(bytes() == bytes());
+}
+
+TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
+  for (uint32_t seed = 1; seed <= 60; seed++) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    CoreGraph g(seed);
+    std::vector<ValueId> values{g.input("x", {1, 4, 4, 4}), g.input("z", {1, 4, 4, 4})};
+    const auto pick = [&] { return values[random() % values.size()]; };
+    for (int i = 0; i < 14; i++) {
+      const ValueId a = pick(), b = pick();
+      const Dims dims = g.model.values[size_t(a)].dims;
+      switch (random() % 6) {
+        case 0: values.push_back(g.relu(a)); break;
+        case 1: values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4)); break;
+        case 2: {
+          const ValueId rows = g.concat({a, b}, 1);
+          const int64_t start = int64_t(random() % 5);
+          values.push_back(g.node("Slice", {rows}, dims, {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          break;
+        }
+        case 3: {
+          const ValueId flat = g.relu(g.node("Reshape", {a}, {1, 64}));
+          values.push_back(g.node("Reshape", {flat}, dims));
+          break;
+        }
+        case 4: values.push_back(g.add_to(a, b)); break;
+        case 5: {
+          const ValueId c = g.slice_channels(a, 0, 2), d = g.slice_channels(random() % 2 ? a : b, 2, 2);
+          values.push_back(g.concat({c, d}, 3));
+          break;
+        }
+      }
+    }
+    for (int i = 0; i < 3; i++) g.output(values[values.size() - 1 - size_t(i)]);
+    check(g);
+  }
+}
+
+}  // namespace ingot::cast
