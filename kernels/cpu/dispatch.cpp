@@ -1,6 +1,8 @@
 // kernels/cpu/dispatch.cpp - chooses a table by what the processor says it has.
+#include <cstdlib>
 #include <cstring>
 
+#include "ingot/cpu.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/isa/tables.h"
 
@@ -17,8 +19,8 @@ bool has_avx2() {
 #if INGOT_HAVE_AVX512
 bool has_avx512() {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && has_avx2();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && has_avx2();
 }
 #endif
 
@@ -67,3 +69,9 @@ const KernelTable* oracle_kernels() { return &cpu::kOracleKernels; }
 Span<const char* const> built_isas() { return Span<const char* const>(kNames); }
 
 }  // namespace ingot
+
+extern "C" const ingot_kernel_table* ingot_cpu_kernels(const char* isa) {
+  // The environment chooses for whoever did not, so that one binary can be tested under every instruction set.
+  if (!isa) isa = std::getenv("INGOT_CPU_ISA");
+  return reinterpret_cast<const ingot_kernel_table*>(ingot::cpu_kernels(isa && *isa ? isa : nullptr));
+}

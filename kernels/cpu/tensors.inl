@@ -1,11 +1,33 @@
-// kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data movement: the list of kernels
-// for one instruction set. The last row is empty.
+// kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data movement: the list of
+// kernels for one instruction set. The last row is empty.
+#include "kernels/cpu/concat/concat.inl"
+#include "kernels/cpu/copy/copy.inl"
+#include "kernels/cpu/elementwise/elementwise.inl"
+#include "kernels/cpu/gather/gather.inl"
+#include "kernels/cpu/gather/scatter.inl"
+#include "kernels/cpu/pad/pad.inl"
+#include "kernels/cpu/slice/slice.inl"
+#include "kernels/cpu/transpose/transpose.inl"
 #include "runtime/op/contract.h"
+#include "runtime/op/control.h"
 
 namespace ingot::cpu {
 namespace {
 
 constexpr KernelEntry kTensorKernels[] = {
+    {OpCode::kElementwise, "elementwise", &kElementwiseContract, nullptr, tensors::elementwise<V>},
+    {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
+    {OpCode::kConcat, "concat", &kConcatContract, nullptr, tensors::concat<V>},
+    {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
+    {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
+    {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
+    {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
+    {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},
+    {OpCode::kGatherElements, "gather_elements", &kGatherElementsContract, nullptr, tensors::gather_elements<V>},
+    {OpCode::kGatherNd, "gather_nd", &kGatherNdContract, nullptr, tensors::gather_nd<V>},
+    {OpCode::kScatterNd, "scatter_nd", &kScatterNdContract, nullptr, tensors::scatter_nd<V>},
+    {OpCode::kScatterElements, "scatter_elements", &kScatterElementsContract, nullptr, tensors::scatter_elements<V>},
+    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs it; the row carries the contract
     {},
 };
 

@@ -28,7 +28,7 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
   uint64_t widest = 0;
   for (int i = 0; i < plan->count; i++) {
     uint64_t bytes = 0;
-    if (t.stages[i].method == ConvMethod::kDirect && !direct_scratch(t.stages[i], stages[i], stages[i].c, &bytes)) return false;
+    if (t.stages[i].method == ConvMethod::kDirect && !direct_scratch(t.stages[i], stages[i], stages[i].c, stage_copies(t.stages[i], i), &bytes)) return false;
     widest = bytes > widest ? bytes : widest;
   }
   plan->bytes += widest;

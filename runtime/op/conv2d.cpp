@@ -68,7 +68,7 @@ bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, Sc
     return true;
   }
   const int64_t channels = e.c / t.groups;
-  if (!direct_scratch(t, e, channels, &bytes)) return false;
+  if (!direct_scratch(t, e, channels, needs_band(t), &bytes)) return false;
   if (t.method == ConvMethod::kGrouped) {  // the panels of one group
     uint64_t panels = uint64_t(round_up(e.o / t.groups, kPanel));
     if (!checked_mul<uint64_t>(panels, uint64_t(t.kernel_h) * t.kernel_w * 4, &panels) ||

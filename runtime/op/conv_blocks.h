@@ -98,10 +98,13 @@ inline int64_t ring_rows(const Conv2dAttributes& t, int64_t rows, int64_t height
   return need < height ? need : height;
 }
 
-/// Scratch of one thread for a direct convolution: segment table, then the band. False on overflow.
-inline bool direct_scratch(const Conv2dAttributes& t, const Extents& e, int64_t channels, uint64_t* bytes) {
+/// The same for stage `stage` of a chain: rows of a ring do not follow each other.
+inline bool stage_copies(const Conv2dAttributes& t, int stage) { return needs_band(t) || (stage > 0 && t.kernel_h > 1); }
+
+/// Scratch of one thread for a direct convolution: segment table, then the band when it copies. False on overflow.
+inline bool direct_scratch(const Conv2dAttributes& t, const Extents& e, int64_t channels, bool copies, uint64_t* bytes) {
   *bytes = segment_bytes(t);
-  if (!needs_band(t)) return true;
+  if (!copies) return true;
   Bands b;
   uint64_t band = 0;
   return bands(t, e, channels, &b) && checked_mul<uint64_t>(uint64_t(b.elements), 4, &band) && band < 1ull << 60 &&

@@ -30,17 +30,27 @@ struct Intervals {
 }  // namespace
 
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules) {
-  const ValueDef& def = program.values[size_t(value)];
-  if (!rules.keep_values || program.values[size_t(def.root)].kind == ValueKind::kState) return def.root;
-  int32_t root = value;
-  while (program.values[size_t(root)].alias == AliasKind::kView) root = program.values[size_t(root)].alias_of;
-  return root;
+  const int32_t root = program.values[size_t(value)].root;
+  const ValueKind kind = program.values[size_t(root)].kind;
+  const bool splits = rules.keep_values ? kind != ValueKind::kState : rules.ports_outside && kind == ValueKind::kInput;
+  if (!splits) return root;
+  // Under keep_values the nearest in-place result upward has the storage; before a caller's input, the farthest.
+  int32_t found = root;
+  for (int32_t v = value; v != root; v = program.values[size_t(v)].alias_of) {
+    if (program.values[size_t(v)].alias != AliasKind::kInPlace) continue;
+    found = v;
+    if (rules.keep_values) break;
+  }
+  return found;
 }
 
-bool lies_outside(const ProgramDef& program, int32_t root, const LifetimeRules& rules) {
+bool is_direct_port(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules, int32_t value) {
+  const int32_t root = storage_root(program, value, rules);
+  if (root == value) return true;
   const ValueKind kind = program.values[size_t(root)].kind;
-  if (kind == ValueKind::kConstant) return true;
-  return rules.ports_outside && (kind == ValueKind::kInput || kind == ValueKind::kOutput);
+  if (program.values[size_t(value)].kind != ValueKind::kOutput) return false;
+  return (kind == ValueKind::kActivation || kind == ValueKind::kOutput) &&
+         bound.root_offset[value] == bound.root_offset[root] && bound.value_bytes[value] == bound.value_bytes[root];
 }
 
 void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules,
@@ -69,11 +79,18 @@ void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const 
     Lifetime& lifetime = by_value[i];
     const bool untouched = lifetime.first_step == UINT32_MAX;
     const bool is_root = storage_root(program, int32_t(i), rules) == int32_t(i);
-    if (untouched || !is_root || lies_outside(program, int32_t(i), rules))
+    if (untouched || !is_root || program.values[i].kind == ValueKind::kConstant)
       lifetime = {};
     else
       lifetime.bytes = bound.value_bytes[i];
   }
+  if (!rules.ports_outside) return;
+  const auto leave_to_caller = [&](const PortDef& port) {
+    if (is_direct_port(program, bound, rules, port.value))
+      by_value[size_t(storage_root(program, port.value, rules))].bytes = 0;
+  };
+  for (const PortDef& port : program.inputs) leave_to_caller(port);
+  for (const PortDef& port : program.outputs) leave_to_caller(port);
 }
 
 uint64_t live_peak(Span<const Lifetime> lifetimes, uint64_t alignment, Span<uint64_t> step_bytes, uint32_t* out_step) {

@@ -19,12 +19,14 @@ struct LifetimeRules {
   bool keep_values = false;    // every value keeps its bytes to the end, and in-place results get bytes of their own
 };
 
-/// The value whose storage `value` lives in. It is ValueDef::root, except that keep_values parts in-place results from
-/// what they would overwrite (but never from a state variable, which they are meant to update).
+/// The value whose storage `value` lives in. It is ValueDef::root, except that an in-place result gets storage of its
+/// own where what it would overwrite must survive: everything but state under keep_values, a caller's input under
+/// ports_outside.
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules);
 
-/// True when the storage of `root` lies outside the activation region: constants, and ports under ports_outside.
-bool lies_outside(const ProgramDef& program, int32_t root, const LifetimeRules& rules);
+/// True when the port's storage is its own from the first to the last byte, so that the caller's memory can stand in
+/// for it. Of several ports with one root only the first may claim it.
+bool is_direct_port(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules, int32_t value);
 
 /// One entry for each value: a root's bytes and interval; zero bytes for aliases, constants, and ports kept outside.
 /// Inputs live from step 0, outputs to the last step, state variables always.

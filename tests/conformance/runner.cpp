@@ -169,7 +169,7 @@ std::string Tensor::guard_fault() const {
     if (memory_[i] != kPattern) return "bytes before the tensor changed";
     if (memory_[kGuard + bytes_ + i] != kPattern) return "bytes behind the tensor changed";
   }
-  if (view_.packing != Packing::kDense || view_.rank == 0) return "";
+  if (view_.packing != Packing::kDense || view_.rank == 0 || view_.elements() == 0) return "";
   const int64_t width = dtype_bytes(view_.dtype);
   for (int64_t r = 0; r + 1 < view_.rows(); r++)
     for (int64_t b = (r * view_.row_stride + view_.row_length()) * width; b < (r + 1) * view_.row_stride * width; b++)
@@ -205,14 +205,14 @@ std::string run_case(const Case& test) {
     const Bound bound(test.attributes, work.inputs, work.outputs);
     Violation violation;
     const bool accepted = contract->check(bound.arguments, &violation);
-    REQUIRE_MESSAGE(accepted, violation.rule << ", operand " << violation.operand << ", expected " << violation.expected
-                                             << ", found " << violation.found);
+    REQUIRE_MESSAGE(accepted, std::string(violation.rule) << ", operand " << violation.operand << ", expected "
+                                                          << violation.expected << ", found " << violation.found);
   }
   CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)->run(with_oracle.arguments, Team{}).ok());
   std::vector<Tensor> reference;
   std::string best;
   for (const KernelTable* table : runnable_tables()) {
-    INFO("isa: ", table->isa);
+    INFO("isa: ", std::string(table->isa));
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
@@ -251,7 +251,7 @@ std::string run_case(const Case& test) {
 void run_failing_case(const Case& test, Code code) {
   INFO("case: ", test.name);
   for (const KernelTable* table : runnable_tables()) {
-    INFO("isa: ", table->isa);
+    INFO("isa: ", std::string(table->isa));
     std::vector<Tensor> outputs = test.outputs;
     const Bound bound(test.attributes, test.inputs, outputs);
     Violation violation;

@@ -2,6 +2,7 @@
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/oracle/oracle.h"
 #include "runtime/op/concat.h"
+#include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/copy.h"
@@ -50,7 +51,8 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kTile, "oracle_tile", &kTileContract, nullptr, oracle::tile},
     {OpCode::kTopK, "oracle_topk", &kTopKContract, nullptr, oracle::topk},
     {OpCode::kCumSum, "oracle_cumsum", &kCumSumContract, nullptr, oracle::cumsum},
-    {},  // the last row is empty and not counted
+    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs it
+    {},                                                   // the last row is empty and not counted
 };
 
 }  // namespace

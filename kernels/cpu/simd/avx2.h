@@ -83,6 +83,23 @@ struct V {
   static INGOT_INLINE M igt(I a, I b) { return as_float(_mm256_cmpgt_epi32(a, b)); }
 
   static INGOT_INLINE void keep(F& a) { asm("" : "+x"(a)); }
+  static INGOT_INLINE void transpose(F (&rows)[8]) {
+    F pair[8], quad[8];
+    INGOT_UNROLL for (int i = 0; i < 8; i += 2) {
+      pair[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+      pair[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    INGOT_UNROLL for (int i = 0; i < 8; i += 4) {
+      quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
+      quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
+      quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+      quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+    }
+    INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      rows[i] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
+      rows[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
+    }
+  }
   static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 };
 

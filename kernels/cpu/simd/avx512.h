@@ -79,6 +79,27 @@ struct V {
   static INGOT_INLINE M igt(I a, I b) { return _mm512_cmpgt_epi32_mask(a, b); }
 
   static INGOT_INLINE void keep(F& a) { asm("" : "+v"(a)); }
+  static INGOT_INLINE void transpose(F (&rows)[16]) {
+    F pair[16], quad[16];
+    INGOT_UNROLL for (int i = 0; i < 16; i += 2) {
+      pair[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+      pair[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    INGOT_UNROLL for (int i = 0; i < 16; i += 4) {
+      quad[i] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0x44);
+      quad[i + 1] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0xee);
+      quad[i + 2] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+      quad[i + 3] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+    }
+    INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      const F a = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0x88), b = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0xdd);
+      const F c = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0x88), d = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0xdd);
+      rows[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+      rows[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
+      rows[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
+      rows[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
+  }
   static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 };
 

@@ -92,6 +92,13 @@ struct V {
   static INGOT_INLINE M igt(I a, I b) { return vcgtq_s32(a, b); }
 
   static INGOT_INLINE void keep(F& a) { asm("" : "+w"(a)); }
+  static INGOT_INLINE void transpose(F (&rows)[4]) {
+    const float32x4x2_t a = vtrnq_f32(rows[0], rows[1]), b = vtrnq_f32(rows[2], rows[3]);
+    rows[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    rows[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    rows[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    rows[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+  }
   static INGOT_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 };
 

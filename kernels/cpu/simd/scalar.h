@@ -9,6 +9,7 @@
 //   round        to nearest, ties to even, like floor, ceil and trunc exact for every float and keeping the sign of zero.
 //   to_int       truncates; to_int_nearest rounds, ties to even. @pre the value fits an int32.
 //   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
+//   transpose    of a square of kLanes vectors.
 //   keep         hides a value from the optimiser, so that it stays in its register.
 #pragma once
 #include <cstdint>
@@ -110,6 +111,7 @@ struct V {
   static INGOT_INLINE M igt(I a, I b) { return a > b; }
 
   static INGOT_INLINE void keep(F&) {}
+  static INGOT_INLINE void transpose(F (&)[1]) {}
   static INGOT_INLINE void prefetch(const void*) {}
 };
 

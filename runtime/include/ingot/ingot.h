@@ -285,6 +285,13 @@ enum { INGOT_PART_PROGRAM = 1, INGOT_PART_METADATA = 2, INGOT_PART_WEIGHTS = 3, 
 INGOT_API ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t index, void* out,
                                       uint64_t capacity, uint64_t* out_bytes, ingot_error* error);
 
+/** Text stored under a key of the metadata: "name", "version", "licence", "producer", "source_file", "source_format",
+    "source_sha256", or an entry of `ingot convert --metadata` or of the source (labels, training facts). Not ended by 0;
+    with capacity 0 only *out_bytes is set (out may be null). INGOT_NOT_FOUND: no metadata, or not in it. Allocates while
+    it runs, with the model's allocator. */
+INGOT_API ingot_code ingot_model_metadata(const ingot_model* model, const char* key, char* out, uint64_t capacity,
+                                          uint64_t* out_bytes, ingot_error* error);
+
 /* -------------------------------------------------------------------------------------------------- embedded golden */
 
 /** Example inputs and outputs that the file carries. Opening allocates with the model's allocator. */

@@ -1,0 +1,189 @@
+// kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of channels in registers.
+// Order  acc = bias; over rows inside the picture, over all columns of the window with zero outside: acc = fma(x, w, acc).
+#pragma once
+#include "kernels/cpu/conv2d/direct.inl"
+
+namespace ingot::cpu {
+namespace {
+
+constexpr int64_t kMaxFastTaps = 5;
+
+struct DepthwiseLine {
+  const float* const* in;  // by ky: column 0 of the input row under that tap
+  int ky_begin, ky_end;
+  int64_t w, pixel_stride, pad;
+  const float* taps;       // of these channels; tap_stride between taps
+  int64_t tap_stride;
+  const Epilogue* epilogue;
+  float* out;
+  int64_t out_w, out_stride;
+  const float* residual;
+  int64_t lanes;           // channels left, may exceed a vector
+};
+
+template <class V, bool whole>
+INGOT_INLINE typename V::F load_lanes(const float* p, int64_t n) {
+  if constexpr (whole) return V::load(p);
+  else return V::load_partial(p, n);
+}
+
+template <class V, int R, bool whole>
+INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R], int64_t x) {
+  const Epilogue& e = *l.epilogue;
+  float* out = l.out + x * l.out_stride;
+  if (!e.in_registers || l.residual) {
+    alignas(64) float tile[R][V::kLanes];
+    INGOT_UNROLL for (int i = 0; i < R; i++) V::store(tile[i], acc[i]);
+    finish_tile<V>(e, tile[0], V::kLanes, R, whole ? V::kLanes : l.lanes, out, l.out_stride,
+                   l.residual ? l.residual + x * e.residual_stride : nullptr);
+    return;
+  }
+  if (e.clamps) {
+    const typename V::F low = V::splat(e.low), high = V::splat(e.high);
+    INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = V::min(high, V::max(low, acc[i]));
+  }
+  INGOT_UNROLL for (int i = 0; i < R; i++) {
+    if constexpr (whole) V::store(out, acc[i]);
+    else V::store_partial(out, acc[i], l.lanes);
+    out += l.out_stride;
+    asm("" : "+r"(out));
+  }
+}
+
+/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read the nearest middle column
+/// of an outer window, which is inside, and are zeroed.
+template <class V, int K, int S, int R, bool whole>
+INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, int64_t x) {
+  using F = typename V::F;
+  constexpr int kPad = K / 2, kColumns = (R - 1) * S + K;
+  const int64_t stride = l.pixel_stride, first = x * S - l.pad;
+  typename V::M left[kPad], right[kPad];
+  int64_t left_move[kPad], right_move[kPad];
+  for (int i = 0; i < kPad; i++) {
+    const bool in_left = first + i >= 0, in_right = first + kColumns - kPad + i < l.w;
+    left[i] = V::gt(V::splat(in_left ? 1.0f : 0.0f), V::zero()), left_move[i] = in_left ? 0 : (kPad - i) * stride;
+    right[i] = V::gt(V::splat(in_right ? 1.0f : 0.0f), V::zero()), right_move[i] = in_right ? 0 : -(i + 1) * stride;
+  }
+  F acc[R];
+  INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = bias;
+  for (int ky = l.ky_begin; ky < l.ky_end; ky++) {
+    F tap[K];
+    INGOT_UNROLL for (int k = 0; k < K; k++) tap[k] = V::load(l.taps + (ky * K + k) * l.tap_stride);
+    const float* q = l.in[ky] + first * stride;
+    INGOT_UNROLL for (int i = 0; i < kColumns; i++) {
+      if (i && i % 4 == 0) {
+        q += 4 * stride;
+        asm("" : "+r"(q));  // one pointer that moves, not one address a column
+      }
+      const float* p = q + (i % 4) * stride;
+      F v;
+      if (i < kPad) {
+        const int edge = i < kPad ? i : 0;
+        v = V::select(left[edge], load_lanes<V, whole>(p + left_move[edge], l.lanes), V::zero());
+      } else if (i >= kColumns - kPad) {
+        const int edge = i >= kColumns - kPad ? i - (kColumns - kPad) : 0;
+        v = V::select(right[edge], load_lanes<V, whole>(p + right_move[edge], l.lanes), V::zero());
+      } else {
+        v = load_lanes<V, whole>(p, l.lanes);
+      }
+      V::keep(v);  // load a line once: several memory operands on a line that misses L1 cost as many times
+      INGOT_UNROLL for (int k = 0; k < K; k++)
+        if (i >= k && (i - k) % S == 0 && (i - k) / S < R) acc[(i - k) / S] = V::fma(v, tap[k], acc[(i - k) / S]);
+    }
+  }
+  depthwise_store<V, R, whole>(l, acc, x);
+}
+
+/// One output row of one vector of channels.
+template <class V, int K, int S, bool whole>
+void depthwise_line(const DepthwiseLine& l, const float* bias) {
+  constexpr int kLong = V::kLanes == 16 ? 14 : 7;
+  const typename V::F b = V::load(bias);
+  int64_t x = 0;
+  for (; x + kLong <= l.out_w; x += kLong) depthwise_pixels<V, K, S, kLong, whole>(l, b, x);
+  if constexpr (kLong > 7)
+    for (; x + 7 <= l.out_w; x += 7) depthwise_pixels<V, K, S, 7, whole>(l, b, x);
+  for (; x + 4 <= l.out_w; x += 4) depthwise_pixels<V, K, S, 4, whole>(l, b, x);
+  for (; x < l.out_w; x++) depthwise_pixels<V, K, S, 1, whole>(l, b, x);
+}
+
+using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
+
+/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others.
+template <class V>
+DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
+  static constexpr DepthwiseKernel kKernels[2][2][2] = {
+      {{depthwise_line<V, 3, 1, false>, depthwise_line<V, 3, 1, true>}, {depthwise_line<V, 3, 2, false>, depthwise_line<V, 3, 2, true>}},
+      {{depthwise_line<V, 5, 1, false>, depthwise_line<V, 5, 1, true>}, {depthwise_line<V, 5, 2, false>, depthwise_line<V, 5, 2, true>}}};
+  const uint32_t k = t.kernel_h, half = k / 2;
+  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_h != t.stride_w || t.stride_h > 2 || t.dilation_h != 1 || t.dilation_w != 1 ||
+      t.pad_left > half || t.pad_right > half)
+    return nullptr;
+  return kKernels[k == 5][t.stride_h == 2][whole];
+}
+
+/// One output row of one vector of channels for any window: four pixels at a time hide the latency of the chain.
+template <class V>
+void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded) {
+  using F = typename V::F;
+  const Conv2dAttributes& t = *j.t;
+  const int64_t lanes = min_of(min_of(j.in.c, j.out.c) - channel, V::kLanes);
+  const F bias = V::load(j.bias ? j.bias + channel : kZeros);
+  for (int64_t x = 0; x < j.out.w; x += 4) {
+    const int64_t n = min_of(4, j.out.w - x);
+    F acc[4] = {bias, bias, bias, bias};
+    for (int64_t ky = 0; ky < t.kernel_h; ky++) {
+      const int64_t iy = y * t.stride_h - t.pad_top + ky * t.dilation_h;
+      if (iy < 0 || iy >= j.in.h) continue;
+      const float* row = j.in.row(iy) + channel;
+      for (int64_t kx = 0; kx < t.kernel_w; kx++) {
+        const F tap = V::load(j.weights + (ky * t.kernel_w + kx) * padded + channel);
+        const int64_t first = x * t.stride_w - t.pad_left + kx * t.dilation_w;
+        for (int64_t i = 0; i < n; i++) {
+          const int64_t ix = first + i * t.stride_w;
+          const F v = ix < 0 || ix >= j.in.w ? V::zero() : V::load_partial(row + ix * j.in.pixel_stride, lanes);
+          acc[i] = V::fma(v, tap, acc[i]);
+        }
+      }
+    }
+    alignas(64) float tile[4][V::kLanes];
+    for (int64_t i = 0; i < n; i++) V::store(tile[i], acc[i]);
+    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes, j.out.row(y) + x * j.out.pixel_stride + channel, j.out.pixel_stride,
+                   j.residual ? j.residual + (y * j.out.w + x) * j.epilogue->residual_stride + channel : nullptr);
+  }
+}
+
+template <class V>
+void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
+  const Conv2dAttributes& t = *j.t;
+  const int64_t padded = round_up(j.out.c, kPanel), channels = min_of(j.in.c, j.out.c);
+  const DepthwiseKernel kernel = depthwise_kernel<V>(t, channel + V::kLanes <= channels);
+  if (!kernel) return depthwise_any<V>(j, y, channel, padded);
+  const float* lines[kMaxFastTaps];
+  const int64_t top = y * t.stride_h - t.pad_top;
+  DepthwiseLine l;
+  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, -top))), l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, j.in.h - top)));
+  for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k) + channel;
+  l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left, l.taps = j.weights + channel, l.tap_stride = padded;
+  l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w, l.out_stride = j.out.pixel_stride;
+  l.residual = j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
+  l.lanes = channels - channel;
+  kernel(l, j.bias ? j.bias + channel : kZeros);
+}
+
+/// Rows x groups of 16 channels. Channels outermost while the input stays in L2, else rows outermost.
+template <class V>
+void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
+  const int64_t first = groups.begin * kPanel, last = min_of(groups.end * kPanel, min_of(j.in.c, j.out.c));
+  const int64_t held = (j.in.ring ? j.in.ring : j.in.h) * j.in.row_stride;
+  if (held <= (768 << 10) / 4) {
+    for (int64_t ch = first; ch < last; ch += V::kLanes)
+      for (int64_t y = rows.begin; y < rows.end; y++) depthwise_row<V>(j, y, ch);
+  } else {
+    for (int64_t y = rows.begin; y < rows.end; y++)
+      for (int64_t ch = first; ch < last; ch += V::kLanes) depthwise_row<V>(j, y, ch);
+  }
+}
+
+}  // namespace
+}  // namespace ingot::cpu

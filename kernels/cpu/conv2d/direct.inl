@@ -1,0 +1,113 @@
+// kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of input rows is copied with zero
+// borders, then every output pixel is a few runs of consecutive floats and tiles know no edges.
+#pragma once
+#include "kernels/cpu/conv2d/picture.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// One picture (or one group of its channels) in, the same of the result out.
+struct ConvJob {
+  const Conv2dAttributes* t = nullptr;
+  conv::Bands bands;
+  Picture in, out;
+  const float* weights = nullptr;   // packed as the method says
+  const float* bias = nullptr;      // vector16 or null
+  const float* residual = nullptr;  // of the picture
+  const Epilogue* epilogue = nullptr;
+  char* scratch = nullptr;          // segment table, then the band
+  bool copies = false;              // a band is needed
+};
+
+/// The runs of one pixel's sum: whole kernel rows where pixels touch each other, else one run a tap.
+inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_t pixel, int64_t row, Segment* segments, int64_t* length) {
+  const bool by_row = t.kernel_w == 1 || (t.dilation_w == 1 && pixel == channels);
+  const int64_t per_row = by_row ? 1 : t.kernel_w;
+  *length = by_row ? t.kernel_w * channels : channels;
+  for (int64_t ky = 0; ky < t.kernel_h; ky++)
+    for (int64_t kx = 0; kx < per_row; kx++)
+      segments[ky * per_row + kx] = {ky * t.dilation_h * row + kx * t.dilation_w * pixel, (ky * per_row + kx) * *length * kPanel};
+  return t.kernel_h * per_row;
+}
+
+/// One band: output rows x columns, all panels of the range.
+template <class V>
+void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
+  const Conv2dAttributes& t = *j.t;
+  Segment* segments = reinterpret_cast<Segment*>(j.scratch);
+  float* band = reinterpret_cast<float*>(j.scratch + conv::segment_bytes(t));
+  const int64_t c = j.in.c, sh = t.stride_h, sw = t.stride_w;
+  int64_t pixel = j.in.pixel_stride, row = j.in.row_stride;
+  if (j.copies) {
+    const int64_t in_cols = (cols.count() - 1) * sw + conv::window_w(t);
+    pixel = c, row = in_cols * c;
+    copy_band(j.in, rows.begin * sh - t.pad_top, (rows.count() - 1) * sh + conv::window_h(t), cols.begin * sw - t.pad_left, in_cols, band);
+  }
+  TileShape shape;
+  shape.segments = segments;
+  shape.segment_count = fill_segments(t, c, pixel, row, segments, &shape.segment_length);
+  shape.pixel_stride = sw * pixel, shape.panel_stride = int64_t(t.kernel_h) * t.kernel_w * c * kPanel;
+  shape.out_stride = j.out.pixel_stride, shape.epilogue = j.epilogue;
+  const auto input_at = [&](int64_t y) -> const float* {
+    return j.copies ? band + (y - rows.begin) * sh * row : j.in.row(y * sh) + cols.begin * shape.pixel_stride;
+  };
+  const int64_t residual_stride = j.epilogue->residual_stride;
+  for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
+    const float* w = j.weights + p * shape.panel_stride;
+    const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
+    const int64_t step = cols.count() * 2 <= most ? 2 : 1;  // narrow pictures: a tile spans two rows
+    for (int64_t y = rows.begin; y < rows.end; y += step) {
+      const float* a = input_at(y);
+      float* out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
+      const float* residual = j.residual ? j.residual + (y * j.out.w + cols.begin) * residual_stride + p * kPanel : nullptr;
+      if (step == 2 && y + 1 < rows.end) {
+        Tiles<V>::tile(count, 2 * cols.count())(shape, a, input_at(y + 1) - a, w, bias_at(j.bias, p), out, j.out.row(y + 1) - j.out.row(y),
+                                                residual, j.out.w * residual_stride, outputs);
+        continue;
+      }
+      for (int64_t i = 0; i < tiles; i++) {
+        const Range x = part(cols.count(), i, tiles);
+        const int64_t h = (x.count() + 1) / 2;
+        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride, h * shape.pixel_stride, w, bias_at(j.bias, p),
+                                         out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
+                                         residual ? residual + x.begin * residual_stride : nullptr, h * residual_stride, outputs);
+      }
+    }
+  });
+}
+
+/// Output rows x columns of one picture in bands.
+template <class V>
+void conv_rows(const ConvJob& j, Range rows, Range cols, Range panels) {
+  if (rows.count() <= 0 || cols.count() <= 0 || panels.count() <= 0) return;
+  const int64_t down = ceil_div(rows.count(), j.bands.rows), across = ceil_div(cols.count(), j.bands.cols);
+  for (int64_t i = 0; i < down; i++)
+    for (int64_t k = 0; k < across; k++) {
+      const Range y = part(rows.count(), i, down), x = part(cols.count(), k, across);
+      conv_band<V>(j, {rows.begin + y.begin, rows.begin + y.end}, {cols.begin + x.begin, cols.begin + x.end}, panels);
+    }
+}
+
+/// Output rows [rows) of a 1x1 convolution with stride 1, whose pictures may be rings: runs of rows that lie together.
+template <class V>
+void pointwise_rows(const ConvJob& j, Range rows, Range panels) {
+  GemmJob g;
+  g.a_stride = j.in.pixel_stride, g.k = j.in.c, g.weights = j.weights, g.bias = j.bias;
+  g.out_stride = j.out.pixel_stride, g.o = j.out.c, g.epilogue = j.epilogue;
+  for (int64_t y = rows.begin; y < rows.end;) {
+    int64_t n = rows.end - y;
+    if (j.in.ring) n = min_of(n, j.in.ring - j.in.slot(y));
+    if (j.out.ring) n = min_of(n, j.out.ring - j.out.slot(y));
+    g.a = j.in.row(y), g.out = j.out.row(y);
+    g.residual = j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride : nullptr;
+    gemm<V>(g, {0, n * j.out.w}, panels);
+    y += n;
+  }
+}
+
+inline bool is_pointwise(const Conv2dAttributes& t) {
+  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 && !conv::needs_band(t);
+}
+
+}  // namespace
+}  // namespace ingot::cpu

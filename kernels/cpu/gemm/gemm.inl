@@ -1,0 +1,77 @@
+// kernels/cpu/gemm/gemm.inl - a matrix of pixels times panels: pointwise convolutions, linear, matmul.
+#pragma once
+#include "kernels/cpu/gemm/tile.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// Pixels are rows of k channels, `a_stride` apart. Output and residual rows likewise. Elements throughout.
+struct GemmJob {
+  const float* a = nullptr;
+  int64_t a_stride = 0, k = 0;
+  const float* weights = nullptr;  // panels16 [.][k][16]
+  const float* bias = nullptr;     // vector16 or null
+  float* out = nullptr;
+  int64_t out_stride = 0, o = 0;
+  const float* residual = nullptr;
+  const Epilogue* epilogue = nullptr;
+};
+
+/// One row: panels stream from memory, several at a time so that their chains hide each other's latency.
+template <class V, int NP>
+INGOT_INLINE int64_t gemv_panels(const GemmJob& g, const TileShape& shape, int64_t row, int64_t p, int64_t end) {
+  for (; p + NP <= end; p += NP) {
+    gemm_tile<V, 1, NP>(shape, g.a + row * g.a_stride, 0, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+                        g.out + row * g.out_stride + p * kPanel, 0,
+                        g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr, 0,
+                        min_of(g.o - p * kPanel, NP * kPanel));
+  }
+  return p;
+}
+template <class V>
+void gemv(const GemmJob& g, const TileShape& shape, int64_t row, Range panels) {
+  constexpr int kWide = TileSize<V::kLanes>::kWide;
+  int64_t p = gemv_panels<V, kWide>(g, shape, row, panels.begin, panels.end);
+  if constexpr (kWide >= 8) p = gemv_panels<V, 4>(g, shape, row, p, panels.end);
+  if constexpr (kWide >= 4) p = gemv_panels<V, 2>(g, shape, row, p, panels.end);
+  gemv_panels<V, 1>(g, shape, row, p, panels.end);
+}
+
+/// Rows [rows) times panels [panels): blocks of rows stay in L2 while the panels stream over them.
+template <class V>
+void gemm(const GemmJob& g, Range rows, Range panels) {
+  if (rows.count() <= 0 || panels.count() <= 0) return;
+  const Segment whole{0, 0};
+  const TileShape shape{&whole, 1, g.k, g.a_stride, g.k * kPanel, g.out_stride, g.epilogue};
+  if (rows.count() == 1) return gemv<V>(g, shape, rows.begin, panels);
+  const int64_t fit = conv::kBandBytes / 4 / max_of(g.k, 1);
+  const int64_t blocks = ceil_div(rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
+  for (int64_t i = 0; i < blocks; i++) {
+    const Range part_rows = part(rows.count(), i, blocks);
+    const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
+    for_panels<V>(panels, g.o, [&](int64_t p, int count, int64_t cols) {
+      const int64_t tiles = ceil_div(n, Tiles<V>::rows(count));
+      for (int64_t t = 0; t < tiles; t++) {
+        const Range r = part(n, t, tiles);
+        const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
+        Tiles<V>::tile(count, r.count())(
+            shape, g.a + row * g.a_stride, h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+            g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
+            g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr, h * g.epilogue->residual_stride, cols);
+      }
+    });
+  }
+}
+
+/// The whole product, divided among the team: by what is smaller to read twice.
+template <class V>
+void gemm_team(const GemmJob& g, int64_t rows, const Team& team) {
+  const int64_t panels = ceil_div(g.o, kPanel);
+  if (rows == 1 || (panels >= 2 * team.size && panels * kPanel > rows)) return gemm<V>(g, {0, rows}, part(panels, team.id, team.size));
+  const int64_t grain = TileSize<V::kLanes>::kRows;
+  const Range tiles = part(ceil_div(rows, grain), team.id, team.size);
+  gemm<V>(g, {min_of(rows, tiles.begin * grain), min_of(rows, tiles.end * grain)}, {0, panels});
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,157 @@
+// runtime/session/create.cpp - makes and unmakes sessions.
+#include <cstring>
+#include <new>
+
+#include "runtime/base/os/memory.h"
+#include "runtime/session/session.h"
+#include "runtime/session/weights.h"
+
+namespace ingot {
+namespace {
+
+/// Memory of a session while it is being made; gives it back unless kept.
+struct Memory {
+  Arena arena;
+  Device device;
+  uint8_t* device_memory = nullptr;
+  uint64_t device_bytes = 0;
+  bool kept = false;
+
+  ~Memory() {
+    if (kept) return;
+    if (device_memory) device.interface->release(device, device_memory, device_bytes);
+    release_arena(&arena);
+  }
+};
+
+Status too_small(ErrorDetail* detail, const char* field, uint64_t need, uint64_t have) {
+  const Status status = fail(detail, Code::kArenaTooSmall, field, need, have);
+  if (detail) detail->hint = "requirements() says how many; `ingot why FILE` says what for";
+  return status;
+}
+
+Status take_memory(const OpenModel& model, const SessionRequest& request, const Preparation& p, Memory* memory,
+                   ErrorDetail* detail) {
+  const Layout& l = p.layout;
+  memory->device = p.device;
+  if (request.arena_source != ArenaSource::kCaller && request.arena_bytes && request.arena_bytes < l.bytes)
+    return too_small(detail, "options.arena_bytes (a limit)", l.bytes, request.arena_bytes);
+  if (!p.device.interface->host_memory) {
+    const Allocator& host = request.allocator.allocate ? request.allocator : model.allocator;
+    INGOT_TRY(allocate_arena(host, l.host_bytes, 64, &memory->arena, detail));
+    INGOT_TRY(p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail));
+    memory->device_bytes = l.bytes;
+    return {};
+  }
+  switch (request.arena_source) {
+    case ArenaSource::kOwn: return reserve_arena(l.bytes, l.alignment, l.writable, &memory->arena, detail);
+    case ArenaSource::kAllocator:
+      return allocate_arena(request.allocator, l.bytes, l.alignment, &memory->arena, detail);
+    case ArenaSource::kCaller: break;
+  }
+  if (request.arena && request.arena_bytes < l.bytes)
+    return too_small(detail, "options.arena_bytes", l.bytes, request.arena_bytes);
+  return lend_arena(request.arena, request.arena_bytes, l.bytes, l.alignment, &memory->arena, detail);
+}
+
+void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
+  const ProgramDef& program = s->model->program;
+  s->program.steps = program.steps;
+  s->program.instructions = program.instructions;
+  s->program.calls = {s->tables.calls, program.instructions.size};
+  s->program.scratch = base + s->layout.scratch;
+  s->program.scratch_stride = p.scratch.per_thread;
+  s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
+  s->control.cancel = &s->cancel;
+}
+
+uint32_t count_unbound(const RunSession& s) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < s.model->program.inputs.size; i++) count += s.tables.inputs[i].view.data == nullptr;
+  for (size_t i = 0; i < s.model->program.outputs.size; i++) count += s.tables.outputs[i].view.data == nullptr;
+  return count;
+}
+
+/// Writes the session into its tables. @pre memory is taken, weights are loaded.
+RunSession* fill_session(const OpenModel& model, const SessionRequest& request, const Preparation& p,
+                         const Memory& memory) {
+  uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
+  uint8_t* tables_at = memory.device_memory ? memory.arena.base : base + p.layout.tables;
+  Carver carver(tables_at);
+  const Tables tables = carve_tables(model, p, &carver);
+  fill_tables(model, p, request.rules, base, tables);
+  RunSession* s = new (tables.session) RunSession;
+  s->model = &model;
+  s->device = p.device;
+  s->arena = memory.arena;
+  s->device_memory = memory.device_memory;
+  s->tables = tables;
+  s->layout = p.layout;
+  s->layout.part_offsets = nullptr;  // the workspace's; not needed any more
+  s->requirements = sum_up(model, p);
+  s->rules = request.rules;
+  s->is_poisoned = request.poison;
+  s->threads = p.threads;
+  s->threads_reason = p.threads_reason;
+  s->executor = request.executor;
+  if (tables.pool)
+    s->pool = new (tables.pool) ThreadPool;
+  else if (!request.executor.parallel)
+    s->pool = request.pool;
+  if (tables.crew) new (tables.crew) Crew;
+  fill_program(s, p, base);
+  s->unbound_ports = count_unbound(*s);
+  return s;
+}
+
+Status start(RunSession* s, const SessionRequest& request, ErrorDetail* detail) {
+  INGOT_TRY(reset_state(s, detail));
+  INGOT_TRY(s->device.interface->resolve(s->device, s->program, detail));
+  if (s->arena.form == ArenaForm::kReserved)
+    INGOT_TRY(apply_wishes(s->arena, s->layout.writable, {request.huge_pages, request.lock_memory, request.prefault},
+                           detail));
+  if (s->tables.pool) INGOT_TRY(s->tables.pool->start(s->threads, detail));
+  return {};
+}
+
+}  // namespace
+
+Status session_requirements(const OpenModel& model, const SessionRequest& request, Requirements* out,
+                            ErrorDetail* detail) {
+  const WorkspaceLock lock(model);
+  Preparation p;
+  INGOT_TRY(prepare(model, request, &p, detail));
+  *out = sum_up(model, p);
+  return {};
+}
+
+Status create_session(const OpenModel& model, const SessionRequest& request, RunSession** out, ErrorDetail* detail) {
+  const WorkspaceLock lock(model);
+  Preparation p;
+  Memory memory;
+  INGOT_TRY(prepare(model, request, &p, detail));
+  INGOT_TRY(take_memory(model, request, p, &memory, detail));
+  if (memory.device_memory) {
+    INGOT_TRY(upload_weights(model, p.layout, memory.device, memory.device_memory, detail));
+  } else {
+    INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
+    const uint64_t from = p.layout.tables;
+    if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
+  }
+  RunSession* session = fill_session(model, request, p, memory);
+  INGOT_TRY(start(session, request, detail));
+  memory.kept = true;
+  *out = session;
+  return {};
+}
+
+void destroy_session(RunSession* session) {
+  if (session->tables.pool) session->tables.pool->stop();
+  Memory memory;  // returns everything, the session's own bytes last
+  memory.arena = session->arena;
+  memory.device = session->device;
+  memory.device_memory = session->device_memory;
+  memory.device_bytes = session->layout.bytes;
+}
+
+}  // namespace ingot

@@ -1,0 +1,108 @@
+// runtime/session/layout.cpp - one cursor over the arena.
+#include "runtime/session/layout.h"
+
+#include "runtime/base/carver.h"
+#include "runtime/base/os/file.h"
+#include "runtime/base/os/memory.h"
+#include "runtime/session/tables.h"
+
+namespace ingot {
+namespace {
+
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+
+/// Offset of `bytes` behind what was placed before.
+uint64_t place(Carver* cursor, uint64_t bytes, uint64_t alignment) {
+  (void)cursor->take<uint8_t>(bytes, alignment);
+  return cursor->used() - bytes;
+}
+
+/// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the file.
+void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor) {
+  for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
+    const PartEntry part = weight_part(model.file, i);
+    uint64_t* at = &model.workspace.part_offsets[i];
+    if (form == WeightsForm::kMapped) {
+      const uint64_t beside = part.offset & (page - 1);
+      *at = place(cursor, beside + part.bytes, page) + beside;
+    } else {
+      *at = place(cursor, part.bytes, 64);
+    }
+  }
+}
+
+}  // namespace
+
+Status lay_out(const OpenModel& model, const SessionRequest& request, const Preparation& p, Layout* out,
+               ErrorDetail* detail) {
+  const bool on_host = p.device.interface->host_memory;
+  const bool reserves = on_host && request.arena_source == ArenaSource::kOwn;
+  if (reserves && !os::kHasPages)
+    return fail(detail, Code::kInvalidArgument, "options.arena_kind: this system cannot reserve memory; lend an arena");
+  if (!on_host && request.arena_source != ArenaSource::kOwn)
+    return fail(detail, Code::kInvalidArgument, "options.arena_kind: this device has memory of its own");
+  const uint64_t page = reserves ? os::page_bytes() : 1;
+  const uint64_t start = reserves ? (request.huge_pages ? kHugePage : page) : 1;
+  Layout l;
+  const uint64_t tensor_alignment = model.program.alignment > 64 ? model.program.alignment : 64;
+  l.alignment = start > tensor_alignment ? start : tensor_alignment;
+  if (!on_host)
+    l.weights = WeightsForm::kCopied;
+  else if (model.source.memory)
+    l.weights = WeightsForm::kInPlace;
+  else
+    l.weights =
+        reserves && model.source.file.is_open() && !model.copy_weights ? WeightsForm::kMapped : WeightsForm::kCopied;
+
+  Carver cursor(nullptr);
+  if (l.weights != WeightsForm::kInPlace) {
+    place_weights(model, l.weights, page, &cursor);
+    l.part_offsets = model.workspace.part_offsets;
+    l.weights_bytes = model.weights_bytes;
+  }
+  l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
+  Carver tables(nullptr);
+  (void)carve_tables(model, p, &tables);
+  if (on_host) {
+    l.tables_bytes = tables.used();
+    l.tables = place(&cursor, l.tables_bytes, 64);
+  } else {
+    l.host_bytes = tables.used();
+  }
+  l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
+  l.scratch = place(&cursor, l.scratch_bytes, 64);
+  l.activations_bytes = p.planned.bytes;
+  l.activations = place(&cursor, l.activations_bytes, tensor_alignment);
+  (void)place(&cursor, 0, page);
+  l.bytes = cursor.used();
+  const bool overflows = p.threads && p.scratch.per_thread > (uint64_t{1} << 62) / uint64_t(p.threads);
+  if (l.bytes > uint64_t{1} << 62 || l.host_bytes > uint64_t{1} << 62 || overflows || l.bytes > SIZE_MAX)
+    return fail(detail, Code::kLimitExceeded, "arena bytes", uint64_t{1} << 62, l.bytes);
+  *out = l;
+  return {};
+}
+
+Requirements sum_up(const OpenModel& model, const Preparation& p) {
+  const Layout& l = p.layout;
+  Requirements r;
+  r.arena_bytes = l.bytes;
+  r.arena_alignment = l.alignment;
+  r.weights_mapped = l.weights == WeightsForm::kMapped ? l.weights_bytes : 0;
+  r.weights_copied = l.weights == WeightsForm::kCopied ? l.weights_bytes : 0;
+  r.weights_in_place = l.weights == WeightsForm::kInPlace ? model.weights_bytes : 0;
+  r.state = p.planned.state_bytes;
+  r.activations = l.activations_bytes - p.planned.state_bytes;
+  r.scratch = l.scratch_bytes;
+  r.tables = l.tables_bytes;
+  r.rounding = l.bytes - l.weights_bytes - l.activations_bytes - l.scratch_bytes - l.tables_bytes;
+  r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
+  if (p.starts_threads) r.outside_bytes += uint64_t(p.threads - 1) * os::thread_outside_bytes();
+  r.activations_lower_bound = p.planned.lower_bound;
+  const ProgramDef& program = model.program;
+  if (p.planned.peak_step < program.steps.size && program.steps[p.planned.peak_step].kind != StepKind::kJump)
+    r.peak_instruction = program.steps[p.planned.peak_step].index;
+  r.threads = p.threads;
+  return r;
+}
+
+}  // namespace ingot

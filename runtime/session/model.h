@@ -1,0 +1,93 @@
+// runtime/session/model.h - a file that was opened, proved and decoded, with the working memory that binding it takes.
+// Owns     its blocks and its source; see ingot.h for what must outlive it.
+// Threads  immutable but for the workspace, which one thread at a time holds (WorkspaceLock): when a session is made or
+//          requirements are asked for, never in run().
+// Errors   those of runtime/format/format.h; kOutOfMemory{need, have}.   Allocates  open: four blocks, largest last but
+// one.
+#pragma once
+#include <atomic>
+
+#include "runtime/format/format.h"
+#include "runtime/memory/allocator.h"
+#include "runtime/plan/lifetime.h"
+
+namespace ingot {
+
+struct CallerReader {
+  void* user = nullptr;
+  int32_t (*read)(void* user, uint64_t offset, void* out, size_t bytes) = nullptr;
+};
+
+/// Where the bytes of a model come from: exactly one of path, memory, reader.
+struct ModelOrigin {
+  const char* path = nullptr;
+  const void* memory = nullptr;
+  uint64_t memory_bytes = 0;
+  CallerReader reader;
+  uint64_t reader_bytes = 0;
+};
+
+struct OpenRequest {
+  const KernelTable* kernels = nullptr;
+  bool check_hashes = false;
+  bool copy_weights = false;
+  Allocator allocator;    // used when block is null
+  void* block = nullptr;  // the caller's memory for the model
+  uint64_t block_bytes = 0;
+};
+
+/// Arrays that binding and planning work in. Sized when the model is opened, so that neither allocates.
+struct Workspace {
+  int64_t* symbol_values = nullptr;
+  uint8_t* binding = nullptr;
+  uint64_t binding_bytes = 0;
+  Lifetime* lifetimes = nullptr;     // by value
+  uint64_t* offsets = nullptr;       // by value
+  uint64_t* part_offsets = nullptr;  // by weight part
+  TensorView* operands = nullptr;    // of one instruction
+  uint8_t* planner = nullptr;
+  uint64_t planner_bytes = 0;
+};
+
+struct OpenModel {
+  Source source;
+  CallerReader reader;
+  FileView file;
+  ProgramDef program;
+  const KernelTable* kernels = nullptr;
+  bool copy_weights = false;
+  bool is_static = false;  // no symbols: bound once, when opened
+  BoundProgram bound;      // of a static program
+  Allocator allocator;
+  uint64_t weights_bytes = 0;
+  uint64_t held_bytes = 0;  // all blocks
+  mutable Workspace workspace;
+  mutable std::atomic<uint32_t> workspace_busy{0};
+
+  struct Block {
+    uint8_t* at = nullptr;
+    uint64_t bytes = 0;
+  };
+  static constexpr int kBlocks = 4;
+  Block blocks[kBlocks];
+  bool blocks_are_lent = false;
+};
+
+Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out, ErrorDetail* detail);
+void close_model(OpenModel* model);
+
+class WorkspaceLock {
+ public:
+  explicit WorkspaceLock(const OpenModel& model);
+  ~WorkspaceLock();
+  WorkspaceLock(const WorkspaceLock&) = delete;
+  WorkspaceLock& operator=(const WorkspaceLock&) = delete;
+
+ private:
+  const OpenModel& model_;
+};
+
+/// Copies a name into an error.
+void name_error(ErrorDetail* detail, const char* name);
+
+}  // namespace ingot

@@ -1,0 +1,139 @@
+// runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
+#include "runtime/session/session.h"
+
+namespace ingot {
+namespace {
+
+constexpr uint64_t kBoundAlignment = 64;
+
+Status refuse(const PortDef& def, ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have) {
+  const Status status = fail(detail, code, field, need, have);
+  name_error(detail, def.name);
+  return status;
+}
+
+/// Type, stride, alignment, size.
+Status check_bound(const PortDef& def, const Port& port, const TensorView& view, uint64_t bytes, ErrorDetail* detail) {
+  if (!view.data) return refuse(def, detail, Code::kInvalidArgument, "tensor.data is null", 0, 0);
+  if (view.dtype != port.view.dtype)
+    return refuse(def, detail, Code::kDtypeMismatch, "tensor.dtype", uint64_t(port.view.dtype), uint64_t(view.dtype));
+  if (view.rank != port.view.rank)
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.rank", port.view.rank, view.rank);
+  for (int i = 0; i < view.rank; i++)
+    if (view.dims[i] != port.view.dims[i])
+      return refuse(def, detail, Code::kShapeMismatch, "tensor.dims", uint64_t(port.view.dims[i]),
+                    uint64_t(view.dims[i]));
+  if (view.row_stride < view.row_length())
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(view.row_length()),
+                  uint64_t(view.row_stride));
+  if (port.is_direct && view.row_stride != port.home_stride && view.rows() > 1)
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(port.home_stride),
+                  uint64_t(view.row_stride));
+  const uint64_t beside = uintptr_t(view.data) & (kBoundAlignment - 1);
+  if (beside) return refuse(def, detail, Code::kMisaligned, "tensor.data", kBoundAlignment, beside);
+  uint64_t need;
+  if (!storage_bytes(view, &need))
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride overflows", 0, 0);
+  if (bytes < need) return refuse(def, detail, Code::kShapeMismatch, "tensor.bytes", need, bytes);
+  return {};
+}
+
+/// Moves the operands in the port's storage to a new start.
+void move_operands(RunSession* s, Port* port, uintptr_t base) {
+  const uintptr_t shift = base - port->base;
+  port->base = base;
+  TensorView* operand = s->tables.operands;
+  for (const InstructionDef& instruction : s->model->program.instructions) {
+    for (uint32_t i = 0; i < instruction.input_count; i++, operand++)
+      if (lies_in(s->model->program, s->rules, *port, instruction.inputs[i]))
+        operand->data = reinterpret_cast<void*>(uintptr_t(operand->data) + shift);
+    for (uint32_t i = 0; i < instruction.output_count; i++, operand++)
+      if (lies_in(s->model->program, s->rules, *port, instruction.outputs[i]))
+        operand->data = reinterpret_cast<void*>(uintptr_t(operand->data) + shift);
+  }
+}
+
+/// Outputs that lie in another port's storage are seen where that is now.
+void follow_owners(RunSession* s) {
+  for (size_t i = 0; i < s->model->program.outputs.size; i++) {
+    Port& port = s->tables.outputs[i];
+    if (!port.owner || port.is_bound || !port.home) continue;
+    port.view.data = reinterpret_cast<void*>(port.owner->base + port.offset_in_root);
+  }
+}
+
+}  // namespace
+
+Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,
+                 ErrorDetail* detail) {
+  const Span<const PortDef> defs = is_input ? s->model->program.inputs : s->model->program.outputs;
+  if (index >= defs.size)
+    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size, index);
+  if (s->is_running) return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
+  Port* port = &(is_input ? s->tables.inputs : s->tables.outputs)[index];
+  const bool had_memory = port->view.data != nullptr;
+  if (view) {
+    INGOT_TRY(check_bound(defs[index], *port, *view, bytes, detail));
+    if (port->is_direct) move_operands(s, port, uintptr_t(view->data) - port->offset_in_root);
+    port->view.data = view->data;
+    port->view.row_stride = view->row_stride;
+    port->is_bound = true;
+  } else {
+    if (!port->home && !port->host_copy)
+      return refuse(defs[index], detail, Code::kWrongState, "bind: the arena has no place for this port", 0, 0);
+    if (port->is_direct) move_operands(s, port, uintptr_t(port->home) - port->offset_in_root);
+    port->view.data = port->host_copy ? port->host_copy : port->home;
+    port->view.row_stride = port->home_stride;
+    port->is_bound = false;
+  }
+  if (!had_memory) s->unbound_ports--;
+  follow_owners(s);
+  return {};
+}
+
+Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDetail* detail) {
+  const ProgramDef& program = s.model->program;
+  if (value < 0 || size_t(value) >= program.values.size)
+    return fail(detail, Code::kNotFound, "value index", program.values.size, uint64_t(uint32_t(value)));
+  for (size_t i = 0; i < program.inputs.size; i++)
+    if (s.tables.inputs[i].value == value) return *out = s.tables.inputs[i].view, Status();
+  for (size_t i = 0; i < program.outputs.size; i++)
+    if (s.tables.outputs[i].value == value) return *out = s.tables.outputs[i].view, Status();
+  const ValueDef& def = program.values[size_t(value)];
+  const ValueKind root_kind = program.values[size_t(def.root)].kind;
+  const bool lasts = root_kind == ValueKind::kConstant || root_kind == ValueKind::kState || s.rules.keep_values;
+  Status status;
+  if (!s.device.interface->host_memory)
+    status = fail(detail, Code::kWrongState, "value: lies in the memory of a device");
+  else if (!lasts)
+    status = fail(detail, Code::kWrongState, "value: may be overwritten; make the session with keep_values");
+  name_error(detail, def.name);
+  if (!status.ok()) return status;
+  const TensorView* operand = s.tables.operands;
+  for (const InstructionDef& instruction : program.instructions) {
+    for (uint32_t i = 0; i < instruction.input_count; i++, operand++)
+      if (instruction.inputs[i] == value) return *out = *operand, Status();
+    for (uint32_t i = 0; i < instruction.output_count; i++, operand++)
+      if (instruction.outputs[i] == value) return *out = *operand, Status();
+  }
+  status = fail(detail, Code::kNotFound, "value: no instruction has it");
+  name_error(detail, def.name);
+  return status;
+}
+
+Touched find_touched(const RunSession& s) {
+  const auto highest = [&](uint64_t from, uint64_t bytes) {
+    const uint8_t* part = s.arena.base + from;
+    while (bytes && part[bytes - 1] == kPoison) bytes--;
+    return bytes;
+  };
+  Touched touched;
+  if (s.device_memory) return touched;
+  touched.tables = highest(s.layout.tables, s.layout.tables_bytes);
+  touched.scratch = highest(s.layout.scratch, s.layout.scratch_bytes);
+  touched.activations = highest(s.layout.activations, s.layout.activations_bytes);
+  touched.arena = s.layout.tables + highest(s.layout.tables, s.layout.bytes - s.layout.tables);
+  return touched;
+}
+
+}  // namespace ingot

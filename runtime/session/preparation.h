@@ -1,0 +1,86 @@
+// runtime/session/preparation.h - everything that is decided before memory is taken. requirements() and creation both
+// call prepare() and nothing else, so they cannot disagree. Owns     nothing: results lie in the model's workspace.
+// Threads  the holder of the WorkspaceLock. Errors   kNotFound kUnboundDimension kDimensionOutOfBounds kPlanInvalid
+// kNoKernel kLimitExceeded kInvalidArgument kNoSuchDevice
+#pragma once
+#include "runtime/device/device.h"
+#include "runtime/device/host/thread_pool.h"
+#include "runtime/session/model.h"
+
+namespace ingot {
+
+struct DimBinding {
+  const char* name = nullptr;
+  int64_t value = 0;
+};
+
+enum class ArenaSource : uint8_t { kOwn, kCaller, kAllocator };
+
+/// What a session is asked to be.
+struct SessionRequest {
+  const char* device = nullptr;
+  Span<const DimBinding> bindings;
+  int threads = 0;
+  LifetimeRules rules;
+  bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
+  ThreadPool* pool = nullptr;
+  Executor executor;
+  ArenaSource arena_source = ArenaSource::kOwn;
+  void* arena = nullptr;
+  uint64_t arena_bytes = 0;  // kCaller: its size; otherwise a limit, 0: none
+  Allocator allocator;
+};
+
+/// A program with its dimensions fixed and its activations placed.
+struct PlannedProgram {
+  BoundProgram bound;
+  Span<const Lifetime> lifetimes;  // by value
+  Span<const uint64_t> offsets;    // by value: in the activation region; kNoOffset where it has no bytes there
+  uint64_t bytes = 0;              // of the activation region, state included
+  uint64_t state_bytes = 0;
+  uint64_t lower_bound = 0;
+  uint32_t peak_step = 0;
+};
+
+struct ScratchTotals {
+  uint64_t per_thread = 0, shared = 0;  // the largest of any instruction, multiples of 64
+};
+
+enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
+
+/// Byte offsets from the start of the arena, in the order in which they lie.
+struct Layout {
+  uint64_t bytes = 0, alignment = 0;
+  WeightsForm weights = WeightsForm::kInPlace;
+  const uint64_t* part_offsets = nullptr;  // by weight part: its first byte; unless kInPlace
+  uint64_t weights_bytes = 0;
+  uint64_t writable = 0;  // what follows is private
+  uint64_t tables = 0, tables_bytes = 0;
+  uint64_t scratch = 0, scratch_bytes = 0;
+  uint64_t activations = 0, activations_bytes = 0;
+  uint64_t host_bytes = 0;  // a device without host memory: tables and copies of ports lie outside
+};
+
+struct Preparation {
+  Device device;
+  int threads = 1;
+  const char* threads_reason = "";
+  bool starts_threads = false;  // of its own
+  PlannedProgram planned;
+  ScratchTotals scratch;
+  Layout layout;
+};
+
+/// Finds lifetimes, takes the file's plan or makes one, and proves it.
+Status plan_program(const OpenModel& model, Span<const DimBinding> bindings, const LifetimeRules& rules,
+                    PlannedProgram* out, ErrorDetail* detail);
+/// Proves that every instruction has a kernel, and sums up scratch.
+Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, ScratchTotals* out,
+                    ErrorDetail* detail);
+/// Operand types of an instruction into `operands`; addresses stay null.
+OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,
+                          TensorView* operands);
+
+Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out, ErrorDetail* detail);
+
+}  // namespace ingot

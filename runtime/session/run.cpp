@@ -1,0 +1,142 @@
+// runtime/session/run.cpp - one run, and what surrounds it.
+#include <cstring>
+
+#include "runtime/session/session.h"
+
+namespace ingot {
+namespace {
+
+/// Row by row, since either side may be strided.
+void copy_rows(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride, const TensorType& type) {
+  const int64_t element = dtype_bytes(type.dtype);
+  const size_t row = size_t(type.row_length() * element);
+  if (row == 0) return;
+  for (int64_t i = 0; i < type.rows(); i++)
+    std::memcpy(to + i * to_stride * element, from + i * from_stride * element, row);
+}
+
+/// Inputs that the program does not read where the caller put them.
+Status bring_inputs(RunSession* s, ErrorDetail* detail) {
+  for (size_t i = 0; i < s->model->program.inputs.size; i++) {
+    Port& port = s->tables.inputs[i];
+    if (port.host_copy) {
+      uint64_t bytes;
+      if (port.is_bound)
+        copy_rows(port.host_copy, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride, port.view);
+      TensorType type = port.view;
+      type.row_stride = port.home_stride;
+      if (!storage_bytes(type, &bytes)) return fail(detail, Code::kInternal, "port bytes");
+      INGOT_TRY(s->device.interface->upload(s->device, port.home, port.host_copy, bytes, detail));
+    } else if (port.is_bound && !port.is_direct) {
+      copy_rows(port.home, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride, port.view);
+    }
+  }
+  return {};
+}
+
+Status fetch_outputs(RunSession* s, ErrorDetail* detail) {
+  for (size_t i = 0; i < s->model->program.outputs.size; i++) {
+    Port& port = s->tables.outputs[i];
+    const uint8_t* from =
+        port.owner ? reinterpret_cast<const uint8_t*>(port.owner->base + port.offset_in_root) : port.home;
+    if (port.host_copy) {
+      uint64_t bytes;
+      TensorType type = port.view;
+      type.row_stride = port.home_stride;
+      if (!storage_bytes(type, &bytes)) return fail(detail, Code::kInternal, "port bytes");
+      INGOT_TRY(s->device.interface->download(s->device, port.host_copy, port.home, bytes, detail));
+      from = port.host_copy;
+    }
+    if (port.is_bound && !port.is_direct)
+      copy_rows(port.view.as<uint8_t>(), port.view.row_stride, from, port.home_stride, port.view);
+  }
+  return {};
+}
+
+struct Lead {
+  RunSession* session;
+  ErrorDetail* detail;
+  Status status;
+};
+
+void lead(void* argument, Crew* crew) {
+  Lead& run = *static_cast<Lead*>(argument);
+  RunSession& s = *run.session;
+  run.status = s.device.interface->run(s.device, s.program, s.control, crew, run.detail);
+}
+
+Status run_on_device(RunSession* s, ErrorDetail* detail) {
+  Lead run{s, detail, {}};
+  if (s->tables.crew && s->executor.parallel) {
+    if (!run_on_executor(s->executor, s->tables.crew, s->threads, lead, &run))
+      return fail(detail, Code::kThreadFailed, "executor: parallel() came back without calling its body");
+    s->waits += s->tables.crew->waits();
+  } else if (s->pool) {
+    const ThreadPool::Tally tally = s->pool->run(s->threads, lead, &run);
+    s->wakes += tally.wakes;
+    s->waits += tally.waits;
+    s->alone_runs += tally.alone;
+  } else {
+    lead(&run, nullptr);
+  }
+  return run.status;
+}
+
+Status name_unbound(RunSession* s, ErrorDetail* detail) {
+  const Status status = fail(detail, Code::kWrongState, "run: a port has no memory; bind it");
+  const ProgramDef& program = s->model->program;
+  for (size_t i = program.outputs.size; i-- > 0;)
+    if (!s->tables.outputs[i].view.data) name_error(detail, program.outputs[i].name);
+  for (size_t i = program.inputs.size; i-- > 0;)
+    if (!s->tables.inputs[i].view.data) name_error(detail, program.inputs[i].name);
+  return status;
+}
+
+bool kills(Code code) { return code == Code::kDeviceLost || code == Code::kDeviceFault || code == Code::kInternal; }
+
+}  // namespace
+
+Status run_session(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
+  if (s->is_dead)
+    return fail(detail, Code::kWrongState, "run: the session is dead since its device failed; make another");
+  if (s->is_running)
+    return fail(detail, Code::kWrongState, "run: the session is running (called from its own callback?)");
+  if (s->unbound_ports) return name_unbound(s, detail);
+  s->is_running = true;
+  s->runs++;
+  s->control.deadline_ns = deadline_ns;
+  Status status = bring_inputs(s, detail);
+  if (status.ok()) status = run_on_device(s, detail);
+  if (status.ok()) status = fetch_outputs(s, detail);
+  s->is_dead = kills(status.code());
+  s->is_running = false;
+  return status;
+}
+
+Status reset_state(RunSession* s, ErrorDetail* detail) {
+  if (s->is_running) return fail(detail, Code::kWrongState, "reset_state: the session is running");
+  static constexpr uint8_t kZeros[256] = {};
+  for (size_t i = 0; i < s->model->program.states.size; i++) {
+    const StateSlot& slot = s->tables.states[i];
+    if (s->device.interface->host_memory) {
+      if (slot.init)
+        std::memcpy(slot.home, slot.init, size_t(slot.bytes));
+      else
+        std::memset(slot.home, 0, size_t(slot.bytes));
+      continue;
+    }
+    uint8_t chunk[sizeof kZeros];
+    for (uint64_t done = 0; done < slot.bytes; done += sizeof chunk) {
+      const uint64_t bytes = slot.bytes - done < sizeof chunk ? slot.bytes - done : sizeof chunk;
+      const uint8_t* from = kZeros;
+      if (slot.init) {
+        INGOT_TRY(s->device.interface->download(s->device, chunk, slot.init + done, bytes, detail));
+        from = chunk;
+      }
+      INGOT_TRY(s->device.interface->upload(s->device, slot.home + done, from, bytes, detail));
+    }
+  }
+  return {};
+}
+
+}  // namespace ingot

@@ -1,0 +1,66 @@
+// runtime/session/session.h - a program ready to run: calls with addresses, in an arena, on a device.
+// Owns     its arena and, unless a pool was handed in, its threads; lies in the arena itself (beside it, for a device).
+// Threads  one at a time, except cancel_session(): any.
+// Errors   create: those of prepare(), kArenaTooSmall kMisaligned kOutOfMemory kMapFailed kThreadFailed kLockFailed
+// kFileRead;
+//          run: kWrongState kCancelled kDeadlineExceeded kBadIndexValue kDeviceLost kDeviceFault.
+// Allocates  create: one arena; threads' stacks. Nothing else does.
+#pragma once
+#include "runtime/memory/arena.h"
+#include "runtime/session/layout.h"
+#include "runtime/session/tables.h"
+
+namespace ingot {
+
+constexpr uint8_t kPoison = 0xa5;
+
+struct RunSession {
+  const OpenModel* model = nullptr;
+  Device device;
+  Arena arena;
+  uint8_t* device_memory = nullptr;  // a device without host memory; `arena` is then the host block
+  Layout layout;
+  Requirements requirements;
+  Tables tables;
+  StepProgram program;
+  LifetimeRules rules;
+  bool is_poisoned = false;
+  bool is_dead = false;
+  bool is_running = false;
+  const char* threads_reason = "";
+  int threads = 1;
+  ThreadPool* pool = nullptr;  // its own or a shared one; null: alone, or the caller's executor
+  Executor executor;
+  uint32_t unbound_ports = 0;  // without memory; run() refuses while there are any
+  std::atomic<uint32_t> cancel{0};
+  RunControl control;
+  uint64_t runs = 0, wakes = 0, waits = 0, alone_runs = 0;
+  void (*profile)() = nullptr;  // the caller's function and argument, cast by the layer that knows its type
+  void* profile_user = nullptr;
+};
+
+/// Nothing is allocated: what create would take.
+Status session_requirements(const OpenModel& model, const SessionRequest& request, Requirements* out,
+                            ErrorDetail* detail);
+Status create_session(const OpenModel& model, const SessionRequest& request, RunSession** out, ErrorDetail* detail);
+void destroy_session(RunSession* session);
+
+Status run_session(RunSession* session, uint64_t deadline_ns, ErrorDetail* detail);
+inline void cancel_session(RunSession* session) { session->cancel.store(1, std::memory_order_relaxed); }
+Status reset_state(RunSession* session, ErrorDetail* detail);
+
+/// Memory of the caller's for a port: `view` has type, row stride (0: dense) and address. Null: back to the arena.
+Status bind_port(RunSession* session, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,
+                 ErrorDetail* detail);
+
+/// Address and type of a value after a run. kNotFound: no instruction and no port has it. kWrongState: its bytes may
+/// have been overwritten since (an intermediate without keep_values).
+Status find_value(const RunSession& session, int32_t value, TensorView* out, ErrorDetail* detail);
+
+/// Bytes from the start of each part to one past the highest that lost the pattern. @pre is_poisoned
+struct Touched {
+  uint64_t arena = 0, activations = 0, scratch = 0, tables = 0;
+};
+Touched find_touched(const RunSession& session);
+
+}  // namespace ingot

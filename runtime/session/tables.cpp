@@ -1,0 +1,197 @@
+// runtime/session/tables.cpp - resolves a program: addresses, kernels, ports.
+#include "runtime/session/tables.h"
+
+#include <cstring>
+#include <new>
+
+#include "runtime/op/pad.h"
+#include "runtime/op/slice.h"
+#include "runtime/session/session.h"
+
+namespace ingot {
+namespace {
+
+constexpr uint64_t kAttributeAlignment = 16;
+
+/// Attributes that bind_program() resolved lie in the workspace, which the next binding overwrites: the session keeps a
+/// copy.
+uint64_t resolved_bytes(const OpenModel& model, const BoundProgram& bound, uint32_t index) {
+  const InstructionDef& instruction = model.program.instructions[index];
+  if (model.is_static || !bound.attributes || bound.attributes[index] == instruction.attributes) return 0;
+  if (instruction.op == OpCode::kSlice) return sizeof(SliceAttributes);
+  if (instruction.op == OpCode::kPad) return sizeof(PadAttributes);
+  return 0;
+}
+
+uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
+
+uint64_t port_bytes(const Preparation& p, Span<const PortDef> ports) {
+  uint64_t total = 0;
+  for (const PortDef& port : ports) total += rounded(p.planned.bound.value_bytes[port.value], 64);
+  return total;
+}
+
+/// Addresses of values for the kernels.
+class Addresses {
+ public:
+  Addresses(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base)
+      : model_(model), p_(p), rules_(rules), base_(base) {}
+
+  int32_t root(int32_t value) const { return storage_root(model_.program, value, rules_); }
+  /// Where the storage lies with the caller: the offset from its start.
+  uint8_t* of(int32_t value) const {
+    const int32_t storage = root(value);
+    const ValueDef& root_def = model_.program.values[size_t(storage)];
+    const uint64_t offset = offset_in_root(value);
+    if (root_def.kind == ValueKind::kConstant)
+      return const_cast<uint8_t*>(constant_address(model_, p_.layout, base_, root_def)) + offset;
+    uint8_t* activations = base_ + p_.layout.activations;
+    const uint64_t at = p_.planned.offsets[size_t(storage)];
+    if (at != kNoOffset && p_.planned.lifetimes[size_t(storage)].bytes) return activations + at + offset;
+    // An empty tensor has no bytes, and needs an address no less.
+    if (p_.planned.bound.value_bytes[size_t(storage)] == 0) return activations;
+    return reinterpret_cast<uint8_t*>(uintptr_t(offset));  // moved to the caller's memory when that is bound
+  }
+  bool has_home(int32_t value) const {
+    const size_t storage = size_t(root(value));
+    return model_.program.values[storage].kind == ValueKind::kConstant || p_.planned.lifetimes[storage].bytes ||
+           p_.planned.bound.value_bytes[storage] == 0;
+  }
+  uint64_t offset_in_root(int32_t value) const {
+    const BoundProgram& bound = p_.planned.bound;
+    return bound.root_offset[size_t(value)] - bound.root_offset[size_t(root(value))];
+  }
+
+ private:
+  const OpenModel& model_;
+  const Preparation& p_;
+  const LifetimeRules& rules_;
+  uint8_t* base_;
+};
+
+void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, const Addresses& addresses,
+               Port* port, uint8_t** host_copies) {
+  const BoundProgram& bound = p.planned.bound;
+  const bool on_host = p.device.interface->host_memory;
+  port->root = addresses.root(port->value);
+  static_cast<TensorType&>(port->view) = value_type(model.program, bound, port->value);
+  port->home_stride = port->view.row_stride;
+  port->offset_in_root = addresses.offset_in_root(port->value);
+  port->base = uintptr_t(addresses.of(port->value)) - port->offset_in_root;
+  if (addresses.has_home(port->value)) port->home = addresses.of(port->value);
+  port->is_direct = on_host && is_direct_port(model.program, bound, rules, port->value);
+  port->view.data = port->home;
+  if (on_host) return;
+  port->host_copy = *host_copies;
+  port->view.data = port->host_copy;
+  *host_copies += rounded(bound.value_bytes[port->value], 64);
+}
+
+/// The port among `others` whose storage `port` lies in.
+const Port* find_owner(const ProgramDef& program, const LifetimeRules& rules, Span<Port> others, const Port& port) {
+  for (const Port& other : others)
+    if (&other != &port && other.is_direct && lies_in(program, rules, other, port.value)) return &other;
+  return nullptr;
+}
+
+void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, const Addresses& addresses,
+                const Tables& t) {
+  const ProgramDef& program = model.program;
+  uint8_t* host_copies = t.host_copies;
+  for (size_t i = 0; i < program.inputs.size; i++) {
+    Port* port = new (&t.inputs[i]) Port;
+    port->value = program.inputs[i].value;
+    port->is_input = true;
+    fill_port(model, p, rules, addresses, port, &host_copies);
+  }
+  for (size_t i = 0; i < program.outputs.size; i++) {
+    Port* port = new (&t.outputs[i]) Port;
+    port->value = program.outputs[i].value;
+    fill_port(model, p, rules, addresses, port, &host_copies);
+    // Of several outputs with one storage the first stands for it; the others are copied from there.
+    port->owner = find_owner(program, rules, {t.outputs, i}, *port);
+    if (!port->owner) port->owner = find_owner(program, rules, {t.inputs, program.inputs.size}, *port);
+    if (port->owner) port->is_direct = false;
+  }
+}
+
+void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& addresses, const Tables& t) {
+  const ProgramDef& program = model.program;
+  TensorView* operands = t.operands;
+  uint8_t* attributes = t.attributes;
+  for (uint32_t i = 0; i < program.instructions.size; i++) {
+    const InstructionDef& instruction = program.instructions[i];
+    Call* call = new (&t.calls[i]) Call;
+    call->arguments = operand_types(program, p.planned.bound, i, operands);
+    for (uint32_t k = 0; k < instruction.input_count; k++)
+      if (instruction.inputs[k] >= 0) operands[k].data = addresses.of(instruction.inputs[k]);
+    for (uint32_t k = 0; k < instruction.output_count; k++)
+      if (instruction.outputs[k] >= 0)
+        operands[instruction.input_count + k].data = addresses.of(instruction.outputs[k]);
+    operands += size_t{instruction.input_count} + instruction.output_count;
+    if (const uint64_t bytes = resolved_bytes(model, p.planned.bound, i)) {
+      std::memcpy(attributes, call->arguments.attributes, size_t(bytes));
+      call->arguments.attributes = attributes;
+      attributes += rounded(bytes, kAttributeAlignment);
+    }
+    if (instruction.op == OpCode::kIf) continue;
+    call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
+    call->run = call->kernel->run;
+  }
+}
+
+}  // namespace
+
+bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value) {
+  if (value < 0 || storage_root(program, value, rules) != port.root) return false;
+  for (int32_t v = value; port.is_input && v != port.root; v = program.values[size_t(v)].alias_of)
+    if (program.values[size_t(v)].alias == AliasKind::kInPlace) return false;
+  return true;
+}
+
+const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,
+                                const ValueDef& value) {
+  if (value.inline_data) return static_cast<const uint8_t*>(value.inline_data);
+  if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
+  return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;
+}
+
+Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver) {
+  const ProgramDef& program = model.program;
+  uint64_t operands = 0, attributes = 0;
+  for (uint32_t i = 0; i < program.instructions.size; i++) {
+    operands += uint64_t{program.instructions[i].input_count} + program.instructions[i].output_count;
+    attributes += rounded(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
+  }
+  Tables t;
+  t.session = carver->take<RunSession>(1);
+  t.calls = carver->take<Call>(program.instructions.size);
+  t.operands = carver->take<TensorView>(operands);
+  t.inputs = carver->take<Port>(program.inputs.size);
+  t.outputs = carver->take<Port>(program.outputs.size);
+  t.states = carver->take<StateSlot>(program.states.size);
+  t.attributes = carver->take<uint8_t>(attributes, kAttributeAlignment);
+  if (p.starts_threads)
+    t.pool = carver->take<ThreadPool>(1);
+  else if (p.threads > 1)
+    t.crew = carver->take<Crew>(1);
+  if (!p.device.interface->host_memory)
+    t.host_copies = carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
+  return t;
+}
+
+void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
+                 const Tables& t) {
+  const Addresses addresses(model, p, rules, base);
+  fill_calls(model, p, addresses, t);
+  fill_ports(model, p, rules, addresses, t);
+  for (size_t i = 0; i < model.program.states.size; i++) {
+    const StateDef& def = model.program.states[i];
+    StateSlot* slot = new (&t.states[i]) StateSlot;
+    slot->home = addresses.of(def.value);
+    slot->bytes = p.planned.bound.value_bytes[def.value];
+    if (def.init >= 0) slot->init = addresses.of(def.init);
+  }
+}
+
+}  // namespace ingot

@@ -1,0 +1,61 @@
+// runtime/session/tables.h - the session's own arrays, cut from the arena: resolved calls, ports, states.
+// Owns     nothing.   Threads  filled once by who creates the session.
+#pragma once
+#include "runtime/base/carver.h"
+#include "runtime/session/preparation.h"
+
+namespace ingot {
+
+struct RunSession;
+
+/// An input or an output.
+struct Port {
+  TensorView view;  // type and stride; data is what the user sees: bound memory, a host copy, the arena, or null
+  int32_t value = -1;
+  int32_t root = -1;        // whose storage it is
+  int64_t home_stride = 0;  // elements between rows where the program keeps it
+  uint8_t* home = nullptr;  // in the arena or on the device; null where the caller must bind
+  uintptr_t base = 0;  // what the operands' addresses count from now; 0 while nothing is bound and there is no home
+  uint8_t* host_copy = nullptr;  // of a device without host memory
+  const Port* owner = nullptr;   // another port whose storage, wherever that is bound, this one lies in
+  uint64_t offset_in_root = 0;   // bytes
+  bool is_input = false;
+  bool is_direct = false;  // bound memory goes to the kernels as it is; else it is copied before or after the run
+  bool is_bound = false;
+};
+
+struct StateSlot {
+  uint8_t* home = nullptr;
+  uint64_t bytes = 0;
+  const uint8_t* init = nullptr;  // where the kernels find it; null: zeros
+};
+
+struct Tables {
+  RunSession* session = nullptr;
+  Call* calls = nullptr;           // by instruction
+  TensorView* operands = nullptr;  // inputs, then outputs, of one instruction behind the other
+  uint8_t* attributes = nullptr;   // resolved ones, that would not outlive the workspace
+  Port* inputs = nullptr;
+  Port* outputs = nullptr;
+  StateSlot* states = nullptr;
+  ThreadPool* pool = nullptr;      // of its own
+  Crew* crew = nullptr;            // for the caller's executor
+  uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
+};
+
+/// One code path measures (the carver has no base) and cuts; it writes nothing.
+Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
+
+/// Fills calls, operands, ports and states. `base` is the arena's; constants in place come from the model's memory.
+void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
+                 const Tables& tables);
+
+/// True when the kernels find `value` in the storage of `port`, bound or not. A bound input is only read: results that
+/// would overwrite it stay in the arena.
+bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value);
+
+/// Where a constant's bytes lie for the kernels.
+const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,
+                                const ValueDef& value);
+
+}  // namespace ingot

@@ -1,0 +1,52 @@
+// runtime/session/weights.cpp - mapping, reading and uploading weight parts.
+#include "runtime/session/weights.h"
+
+#include "runtime/base/os/file.h"
+
+namespace ingot {
+namespace {
+
+Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, const Arena& arena, ErrorDetail* detail) {
+  const uint64_t page = os::page_bytes();
+  const uint64_t beside = part.offset & (page - 1);
+  const uint64_t bytes = (beside + part.bytes + page - 1) & ~(page - 1);
+  if (!part.bytes) return {};
+  return map_weights(arena, at - beside, model.source.file, part.offset - beside, bytes, detail);
+}
+
+}  // namespace
+
+Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena, ErrorDetail* detail) {
+  if (layout.weights == WeightsForm::kInPlace) return {};
+  for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
+    const PartEntry part = weight_part(model.file, i);
+    const uint64_t at = layout.part_offsets[i];
+    if (layout.weights == WeightsForm::kMapped)
+      INGOT_TRY(map_part(model, part, at, arena, detail));
+    else
+      INGOT_TRY(read_source(model.source, part.offset, arena.base + at, part.bytes, detail));
+  }
+  return {};
+}
+
+Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
+                      ErrorDetail* detail) {
+  constexpr uint64_t kChunkBytes = 16 * 1024;
+  uint8_t chunk[kChunkBytes];
+  for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
+    const PartEntry part = weight_part(model.file, i);
+    uint8_t* to = base + layout.part_offsets[i];
+    if (model.source.memory) {
+      INGOT_TRY(device.interface->upload(device, to, model.source.memory + part.offset, part.bytes, detail));
+      continue;
+    }
+    for (uint64_t done = 0; done < part.bytes; done += kChunkBytes) {
+      const uint64_t bytes = part.bytes - done < kChunkBytes ? part.bytes - done : kChunkBytes;
+      INGOT_TRY(read_source(model.source, part.offset + done, chunk, bytes, detail));
+      INGOT_TRY(device.interface->upload(device, to + done, chunk, bytes, detail));
+    }
+  }
+  return {};
+}
+
+}  // namespace ingot

@@ -1,0 +1,13 @@
+// runtime/session/weights.h - brings weights to where a layout wants them.
+#pragma once
+#include "runtime/memory/arena.h"
+#include "runtime/session/preparation.h"
+
+namespace ingot {
+
+/// Maps or reads every part into the arena; nothing for weights in place.
+Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena, ErrorDetail* detail);
+/// The same into the memory of a device, in chunks.
+Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
+
+}  // namespace ingot
