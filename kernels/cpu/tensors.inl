@@ -5,8 +5,13 @@
 #include "kernels/cpu/elementwise/elementwise.inl"
 #include "kernels/cpu/gather/gather.inl"
 #include "kernels/cpu/gather/scatter.inl"
+#include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
+#include "kernels/cpu/reduce/reduce_wide.inl"
+#include "kernels/cpu/resize/resize.inl"
 #include "kernels/cpu/slice/slice.inl"
+#include "kernels/cpu/softmax/softmax.inl"
+#include "kernels/cpu/sort/sort.inl"
 #include "kernels/cpu/transpose/transpose.inl"
 #include "runtime/op/contract.h"
 #include "runtime/op/control.h"
@@ -16,10 +21,17 @@ namespace {
 
 constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kElementwise, "elementwise", &kElementwiseContract, nullptr, tensors::elementwise<V>},
+    {OpCode::kReduce, "reduce", &kReduceContract, nullptr, tensors::reduce<V>},
+    {OpCode::kArgReduce, "arg_reduce", &kArgReduceContract, nullptr, tensors::arg_reduce<V>},
+    {OpCode::kSoftmax, "softmax", &kSoftmaxContract, nullptr, tensors::softmax<V>},
+    {OpCode::kNormalize, "normalize", &kNormalizeContract, nullptr, tensors::normalize<V>},
+    {OpCode::kTopK, "topk", &kTopKContract, nullptr, tensors::topk<V>},
+    {OpCode::kCumSum, "cumsum", &kCumSumContract, nullptr, tensors::cumsum<V>},
     {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
     {OpCode::kConcat, "concat", &kConcatContract, nullptr, tensors::concat<V>},
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
     {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
+    {OpCode::kResize, "resize", &kResizeContract, nullptr, tensors::resize<V>},
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},

@@ -36,6 +36,8 @@ bool check_normalize(const OpArguments& a, Violation* v) {
       break;
     case NormKind::kInstance:
     case NormKind::kGroup:
+      if (x.dtype != DType::kF32)
+        return rules::refuse(v, "instance and group norm take f32", 0, int64_t(DType::kF32), int64_t(x.dtype));
       if (x.rank < 2) return rules::refuse(v, "instance and group norm need N and C", 0, 2, x.rank);
       elements = x.row_length();
       if (t.kind == NormKind::kGroup && (t.groups == 0 || elements % t.groups != 0))
@@ -46,11 +48,17 @@ bool check_normalize(const OpArguments& a, Violation* v) {
   return check_parameter(a, 1, elements, v) && check_parameter(a, 2, elements, v);
 }
 
-/// instance, group: two sums for each channel of one picture.
+/// instance, group: mean and inverse deviation of each channel of a picture. layer, rms of f16 and bf16: a row, scale
+/// and bias as floats.
 ScratchNeed normalize_scratch(const OpArguments& a, int) {
-  const NormKind kind = a.as<NormalizeAttributes>().kind;
-  if (kind == NormKind::kLayer || kind == NormKind::kRms) return {};
-  return {uint64_t(a.inputs[0].row_length()) * 2 * sizeof(float), 0};
+  const TensorType& x = a.inputs[0];
+  const NormalizeAttributes& t = a.as<NormalizeAttributes>();
+  if (t.kind == NormKind::kInstance || t.kind == NormKind::kGroup)
+    return {uint64_t(x.row_length()) * 2 * sizeof(float), 0};
+  if (x.dtype == DType::kF32) return {};
+  uint64_t elements = 1;
+  for (int i = int(t.axis); i < x.rank; i++) elements *= uint64_t(x.dims[i]);
+  return {elements * 3 * sizeof(float), 0};
 }
 
 }  // namespace

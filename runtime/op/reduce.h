@@ -1,7 +1,7 @@
 // runtime/op/reduce.h - reductions over any set of dimensions, and arg-reductions over one.
 // Order  over the last dimension: 16 virtual lanes (element i goes to lane i % 16) then the fixed tree 8, 4, 2, 1; over outer
 //        dimensions: one chain per output in row-major order of the reduced dimensions. Both: lanes inside, rows outside.
-//        mean divides once at the end.
+//        mean divides once at the end. max and min are NaN when any element is. f16 and bf16 sum in f32.
 #pragma once
 #include "runtime/op/contract.h"
 

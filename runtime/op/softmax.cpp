@@ -18,9 +18,16 @@ bool check_softmax(const OpArguments& a, Violation* v) {
   return true;
 }
 
+/// f16 and bf16: one row as floats.
+ScratchNeed softmax_scratch(const OpArguments& a, int) {
+  const TensorType& x = a.inputs[0];
+  if (x.dtype == DType::kF32) return {};
+  return {uint64_t(x.dims[a.as<SoftmaxAttributes>().axis]) * sizeof(float), 0};
+}
+
 }  // namespace
 
-const OpContract kSoftmaxContract = {OpCode::kSoftmax,      1,       1, 1, 1, 1, check_softmax,
-                                     rules::in_place_first, nullptr, 1, 1};
+const OpContract kSoftmaxContract = {OpCode::kSoftmax, 1, 1, 1, 1, 1, check_softmax, rules::in_place_first,
+                                     softmax_scratch,  1, 1};
 
 }  // namespace ingot

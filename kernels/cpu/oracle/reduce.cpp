@@ -32,8 +32,8 @@ double reduce_real(ReduceKind kind, const TensorView& x, uint32_t axes, const in
       default: sum += v; break;
     }
     product *= v;
-    top = top > v ? top : v;
-    bottom = bottom < v ? bottom : v;
+    top = top > v || std::isnan(top) ? top : v;
+    bottom = bottom < v || std::isnan(bottom) ? bottom : v;
     count++;
   });
   switch (kind) {
@@ -45,7 +45,7 @@ double reduce_real(ReduceKind kind, const TensorView& x, uint32_t axes, const in
     case ReduceKind::kLogSum: return std::log(sum);
     case ReduceKind::kLogSumExp: {
       double exponentials = 0;
-      if (std::isinf(top)) return top;
+      if (std::isinf(top)) top = 0;  // the sum says infinity, or NaN
       for_each_reduced(x, axes, kept, [&](int64_t at) { exponentials += std::exp(read(x, at) - top); });
       return top + std::log(exponentials);
     }

@@ -1,0 +1,42 @@
+// kernels/cpu/reduce/lanes.inl - sums (or maxima, ...) in 16 virtual lanes and the fixed tree 8, 4, 2, 1: element i of
+// a row goes to lane i % 16, whatever the instruction set.
+#pragma once
+#include "kernels/cpu/simd/share.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+/// lanes[i % 16] = fn(lanes[i % 16], x[i]) for i ascending.
+template <class V, class Fn>
+INGOT_INLINE void fold_row(float (&lanes)[kPanel], const float* x, int64_t n, Fn fn) {
+  constexpr int kVecs = kPanel / V::kLanes;
+  int64_t i = 0;
+  if (n >= kPanel) {
+    typename V::F acc[kVecs];
+    INGOT_UNROLL for (int k = 0; k < kVecs; k++) acc[k] = V::load(lanes + k * V::kLanes);
+    for (; i + kPanel <= n; i += kPanel)
+      INGOT_UNROLL for (int k = 0; k < kVecs; k++) acc[k] = fn(acc[k], V::load(x + i + k * V::kLanes));
+    INGOT_UNROLL for (int k = 0; k < kVecs; k++) V::store(lanes + k * V::kLanes, acc[k]);
+  }
+  for (int k = 0; i + k * V::kLanes < n; k++) {  // lanes beyond the tail keep their value
+    const int64_t left = n - i - k * V::kLanes;
+    const int64_t count = left < V::kLanes ? left : V::kLanes;
+    float* own = lanes + k * V::kLanes;
+    V::store_partial(own, fn(V::load(own), V::load_partial(x + i + k * V::kLanes, count)), count);
+  }
+}
+
+template <class Fn>
+INGOT_INLINE float fold_tree(float (&lanes)[kPanel], Fn fn) {
+  for (int half = kPanel / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) lanes[i] = fn(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+INGOT_INLINE float sum_tree(float (&lanes)[kPanel]) {
+  return fold_tree(lanes, [](float a, float b) { return a + b; });
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,214 @@
+// kernels/cpu/reduce/reduce_wide.inl - Reduce of every type but f32, and ArgReduce: one element at a time in the same
+// order, f16 and bf16 in float, whole numbers in 64 bits that wrap.
+#pragma once
+#include <math.h>
+
+#include "kernels/cpu/reduce/reduce.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+inline int64_t least_value(DType t) {
+  switch (t) {
+    case DType::kI8: return INT8_MIN;
+    case DType::kI16: return INT16_MIN;
+    case DType::kI32: return INT32_MIN;
+    case DType::kI64: return INT64_MIN;
+    default: return 0;
+  }
+}
+inline int64_t most_value(DType t) {
+  switch (t) {
+    case DType::kI8: return INT8_MAX;
+    case DType::kU8: return UINT8_MAX;
+    case DType::kI16: return INT16_MAX;
+    case DType::kU16: return UINT16_MAX;
+    case DType::kI32: return INT32_MAX;
+    case DType::kU32: return UINT32_MAX;
+    case DType::kU64: return -1;
+    case DType::kBool: return 1;
+    default: return INT64_MAX;
+  }
+}
+
+template <class T>
+struct WideFold {
+  static constexpr bool kReal = T(0.5) != T(0);
+  ReduceKind kind;
+  T start, shift = 0;
+
+  WideFold(ReduceKind k, DType dtype) : kind(k), start(0) {
+    if (k == ReduceKind::kProd) start = 1;
+    if constexpr (kReal) {
+      if (k == ReduceKind::kMax) start = -T(__builtin_inf());
+      if (k == ReduceKind::kMin) start = T(__builtin_inf());
+    } else {
+      if (k == ReduceKind::kMax) start = T(least_value(dtype));
+      if (k == ReduceKind::kMin) start = T(most_value(dtype));
+    }
+  }
+  static T add(T a, T b) {
+    if constexpr (kReal)
+      return a + b;
+    else
+      return T(uint64_t(a) + uint64_t(b));
+  }
+  static T mul(T a, T b) {
+    if constexpr (kReal)
+      return a * b;
+    else
+      return T(uint64_t(a) * uint64_t(b));
+  }
+  T step(T a, T x) const {
+    switch (kind) {
+      case ReduceKind::kMax: return a > x || a != a ? a : x;
+      case ReduceKind::kMin: return a < x || a != a ? a : x;
+      case ReduceKind::kProd: return mul(a, x);
+      case ReduceKind::kL1: return add(a, x < T(0) ? mul(x, T(-1)) : x);
+      case ReduceKind::kL2:
+      case ReduceKind::kSumSquare: return add(a, mul(x, x));
+      case ReduceKind::kLogSumExp:
+        if constexpr (kReal)
+          return a + T(exp(double(x - shift)));
+        else
+          return a;
+      default: return add(a, x);
+    }
+  }
+  T join(T a, T b) const {
+    if (kind == ReduceKind::kMax || kind == ReduceKind::kMin || kind == ReduceKind::kProd) return step(a, b);
+    return add(a, b);
+  }
+  T finish(T sum, int64_t count) const {
+    if constexpr (kReal) {
+      if (kind == ReduceKind::kMean) return sum / T(count);
+      if (kind == ReduceKind::kL2) return T(sqrt(double(sum)));
+      if (kind == ReduceKind::kLogSum || kind == ReduceKind::kLogSumExp) return T(log(double(sum))) + shift;
+    } else {
+      if (kind == ReduceKind::kMean) return count == 0 ? T(0) : T(sum / T(count));
+      if (kind == ReduceKind::kL2) return T(to_whole(sqrt(double(uint64_t(sum)))));
+    }
+    return sum;
+  }
+};
+
+/// One output whose first element is `at`.
+template <class T>
+T fold_wide(const WideFold<T>& fold, const ReducePlan& p, const TensorView& x, int64_t at) {
+  const int64_t bytes = dtype_bytes(x.dtype);
+  const char* base = x.as<const char>() + at * bytes;
+  if (p.positions == 0) return fold.start;
+  if (!p.last_reduced) {
+    T sum = fold.start;
+    for_each_position(p.reduced, [&](int64_t offset) {
+      T element;
+      load_block<T>(x.dtype, base + offset * bytes, 1, &element);
+      sum = fold.step(sum, element);
+    });
+    return sum;
+  }
+  T lanes[kPanel];
+  for (T& lane : lanes) lane = fold.start;
+  for_each_position(p.reduced, [&](int64_t offset) {
+    for (int64_t i = 0; i < p.length; i += kPanel) {
+      T elements[kPanel];
+      const int64_t n = least_of(kPanel, p.length - i);
+      load_block<T>(x.dtype, base + (offset + i) * bytes, n, elements);
+      for (int64_t k = 0; k < n; k++) lanes[k] = fold.step(lanes[k], elements[k]);
+    }
+  });
+  for (int half = kPanel / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) lanes[k] = fold.join(lanes[k], lanes[k + half]);
+  return lanes[0];
+}
+
+template <class T>
+void reduce_wide(const ReducePlan& p, const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const ReduceKind kind = a.as<ReduceAttributes>().kind;
+  const int64_t columns = p.last_reduced ? 1 : p.length, count = p.positions * (p.last_reduced ? p.length : 1);
+  const Part mine = part_of(team, p.outputs * columns, 16, most_of(1, 4096 / most_of(1, count)));
+  for (int64_t i = mine.begin; i < mine.end; i++) {
+    const int64_t at = kept_offset(p.kept, i / columns) + i % columns;
+    WideFold<T> fold(kind, x.dtype);
+    if constexpr (WideFold<T>::kReal) {
+      if (kind == ReduceKind::kLogSumExp) {
+        const T top = fold_wide(WideFold<T>(ReduceKind::kMax, x.dtype), p, x, at);
+        fold.shift = fabs(double(top)) < __builtin_inf() ? top : T(0);
+      }
+    }
+    const T result = fold.finish(fold_wide(fold, p, x, at), count);
+    store_block<T>(y.dtype, &result, 1, y.as<char>() + i * dtype_bytes(y.dtype));
+  }
+}
+
+template <class V>
+Status reduce(const OpArguments& a, const Team& team) {
+  const TensorView& x = a.inputs[0];
+  const ReducePlan p = make_reduce_plan(x, a.as<ReduceAttributes>().axes);
+  if (a.outputs[0].elements() == 0) return {};
+  switch (x.dtype) {
+    case DType::kF32:
+      if (p.positions == 0)
+        reduce_wide<float>(p, a, team);  // nothing to read: the start values
+      else
+        reduce_f32<V>(p, a, team);
+      break;
+    case DType::kF16:
+    case DType::kBF16: reduce_wide<float>(p, a, team); break;
+    case DType::kF64: reduce_wide<double>(p, a, team); break;
+    case DType::kU64: reduce_wide<uint64_t>(p, a, team); break;
+    default: reduce_wide<int64_t>(p, a, team); break;
+  }
+  return {};
+}
+
+template <class T>
+int64_t best_index(const TensorView& x, int64_t at, int64_t n, int64_t stride, const ArgReduceAttributes& t) {
+  const int64_t bytes = dtype_bytes(x.dtype);
+  const char* p = x.as<const char>() + at * bytes;
+  T best, element;
+  load_block<T>(x.dtype, p, 1, &best);
+  int64_t index = 0;
+  for (int64_t i = 1; i < n; i++) {
+    if (dtype_of<T>() == x.dtype)
+      std::memcpy(&element, p + i * stride * bytes, sizeof(T));
+    else
+      load_block<T>(x.dtype, p + i * stride * bytes, 1, &element);
+    const bool better = t.largest ? element > best : element < best;
+    if (better || (t.select_last && element == best)) best = element, index = i;
+  }
+  return index;
+}
+
+template <class V>
+Status arg_reduce(const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const ArgReduceAttributes& t = a.as<ArgReduceAttributes>();
+  if (y.elements() == 0) return {};
+  const int axis = int(t.axis);
+  const int64_t n = x.dims[axis], stride = stride_of(x, axis);
+  Move kept;
+  for (int i = 0; i < x.rank; i++)
+    if (i != axis) kept.push(x.dims[i], stride_of(x, i), 1);
+  const Part mine = part_of(team, y.elements(), 1, most_of(1, 4096 / n));
+  for (int64_t i = mine.begin; i < mine.end; i++) {
+    const int64_t at = kept_offset(kept, i);
+    int64_t index = 0;
+    switch (x.dtype) {
+      case DType::kF32:
+      case DType::kF16:
+      case DType::kBF16: index = best_index<float>(x, at, n, stride, t); break;
+      case DType::kF64: index = best_index<double>(x, at, n, stride, t); break;
+      case DType::kU64: index = best_index<uint64_t>(x, at, n, stride, t); break;
+      default: index = best_index<int64_t>(x, at, n, stride, t); break;
+    }
+    store_block<int64_t>(y.dtype, &index, 1, y.as<char>() + i * dtype_bytes(y.dtype));
+  }
+  return {};
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu

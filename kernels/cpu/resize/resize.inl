@@ -1,0 +1,248 @@
+// kernels/cpu/resize/resize.inl - Resize. Contract, coordinates and order: runtime/op/resize.h.
+// For every dimension a table says which source positions (and weights) each output position reads. Rows of the last
+// dimension are then copied (nearest), or mixed from 2, 4, 8 (linear) or 4, 16, 64 (cubic) source rows, vectorized
+// along the channels.
+#pragma once
+#include "kernels/cpu/copy/move.inl"
+#include "runtime/op/resize.h"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+inline float resize_coordinate(const OpArguments& a, int i, int64_t out) {
+  const ResizeAttributes& t = a.as<ResizeAttributes>();
+  const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]), x = float(out);
+  const float scale = t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent;
+  switch (t.coordinate) {
+    case CoordinateMode::kHalfPixel: return (x + 0.5f) / scale - 0.5f;
+    case CoordinateMode::kAsymmetric: return x / scale;
+    case CoordinateMode::kAlignCorners: return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
+    case CoordinateMode::kPytorchHalfPixel: return out_extent > 1 ? (x + 0.5f) / scale - 0.5f : 0;
+    case CoordinateMode::kHalfPixelSymmetric: {
+      const float adjustment = out_extent / (scale * in_extent), offset = in_extent / 2 * (1 - adjustment);
+      return offset + (x + 0.5f) / scale - 0.5f;
+    }
+  }
+  return x;
+}
+
+/// As int32; the contract bounds scales and extents, but coordinates may still pass the ends: the caller limits.
+inline int32_t floor_of(float x) {
+  if (!(x > -16777216.0f)) return -16777216;
+  if (x > 33554432.0f) return 33554432;
+  const int32_t whole = int32_t(x);
+  return float(whole) > x ? whole - 1 : whole;
+}
+inline int32_t limit_index(int64_t at, int64_t extent) { return int32_t(at < 0 ? 0 : at >= extent ? extent - 1 : at); }
+
+inline int32_t nearest_index(const OpArguments& a, int i, int64_t out) {
+  const int64_t extent = a.inputs[0].dims[i];
+  if (!resize_changes(a, i)) return int32_t(out);
+  const float x = resize_coordinate(a, i, out);
+  const int32_t low = floor_of(x);
+  const float f = x - float(low);
+  switch (a.as<ResizeAttributes>().nearest) {
+    case NearestMode::kRoundPreferFloor: return limit_index(int64_t(low) + (f > 0.5f), extent);
+    case NearestMode::kRoundPreferCeil: return limit_index(int64_t(low) + (f >= 0.5f), extent);
+    case NearestMode::kFloor: return limit_index(low, extent);
+    case NearestMode::kCeil: return limit_index(int64_t(low) + (f > 0), extent);
+  }
+  return low;
+}
+
+struct ResizeTap {
+  int32_t at[4];
+  float weight[4];  // linear: the fraction in weight[0]
+};
+
+inline ResizeTap resize_tap(const OpArguments& a, int i, int64_t out) {
+  const ResizeAttributes& t = a.as<ResizeAttributes>();
+  const int64_t extent = a.inputs[0].dims[i];
+  ResizeTap tap = {};
+  const float x = resize_coordinate(a, i, out);
+  if (t.mode == ResizeMode::kLinear) {
+    const float limited = x < 0 ? 0 : x > float(extent - 1) ? float(extent - 1) : x;
+    const int32_t low = floor_of(limited);
+    tap.at[0] = limit_index(low, extent);
+    tap.at[1] = limit_index(int64_t(low) + 1, extent);
+    tap.weight[0] = limited - float(low);
+    return tap;
+  }
+  const int32_t base = floor_of(x);
+  const float f = x - float(base), c = t.cubic_a;
+  const float near0 = f, near1 = 1 - f, far0 = f + 1, far1 = 2 - f;
+  tap.weight[0] = ((c * far0 - 5 * c) * far0 + 8 * c) * far0 - 4 * c;
+  tap.weight[1] = ((c + 2) * near0 - (c + 3)) * near0 * near0 + 1;
+  tap.weight[2] = ((c + 2) * near1 - (c + 3)) * near1 * near1 + 1;
+  tap.weight[3] = ((c * far1 - 5 * c) * far1 + 8 * c) * far1 - 4 * c;
+  float sum = 0;
+  for (int k = 0; k < 4; k++) {
+    const int64_t at = int64_t(base) - 1 + k;
+    tap.at[k] = limit_index(at, extent);
+    if (t.exclude_outside && (at < 0 || at >= extent)) tap.weight[k] = 0;
+    sum += tap.weight[k];
+  }
+  if (t.exclude_outside)
+    for (float& w : tap.weight) w /= sum;
+  return tap;
+}
+
+template <class V>
+void resize_nearest(const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const int last = x.rank - 1;
+  const int64_t bytes = dtype_bytes(x.dtype), length = y.row_length();
+  int32_t* tables[kMaxRank];
+  int32_t* room = static_cast<int32_t*>(team.scratch);
+  const Part mine = part_of(team, y.rows(), 1, most_of(1, 8192 / (length * bytes)));
+  if (mine.begin >= mine.end) return;
+  bool last_changes = false;
+  for (int i = 0; i < x.rank; i++) {
+    tables[i] = room;
+    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = nearest_index(a, i, k);
+    room += y.dims[i];
+    if (i == last) last_changes = resize_changes(a, i);
+  }
+  for (int64_t r = mine.begin; r < mine.end; r++) {
+    int64_t rest = r, row = 0, step = 1;
+    for (int i = last - 1; i >= 0; i--) {
+      row += tables[i][rest % y.dims[i]] * step;
+      rest /= y.dims[i];
+      step *= x.dims[i];
+    }
+    const char* from = x.as<const char>() + row * x.row_stride * bytes;
+    char* to = y.as<char>() + r * y.row_stride * bytes;
+    if (x.rank == 0 || !last_changes) {
+      std::memcpy(to, from, size_t(length * bytes));
+      continue;
+    }
+    const int32_t* table = tables[last];
+    if (bytes == 4)
+      for (int64_t j = 0; j < length; j++) std::memcpy(to + j * 4, from + int64_t(table[j]) * 4, 4);
+    else
+      for (int64_t j = 0; j < length; j++) std::memcpy(to + j * bytes, from + table[j] * bytes, size_t(bytes));
+  }
+}
+
+/// The source rows that one output row mixes: the changed dimensions but the last, outermost first.
+struct RowMix {
+  int count = 0;
+  const ResizeTap* taps[kMaxResizeDims] = {};
+  int64_t strides[kMaxResizeDims] = {};  // elements
+};
+
+template <class V, bool cubic, class Get>
+INGOT_INLINE typename V::F mix_taps(const ResizeTap& tap, Get get) {
+  if constexpr (cubic) {
+    typename V::F sum = V::zero();
+    for (int k = 0; k < 4; k++) sum = V::fma(get(k), V::splat(tap.weight[k]), sum);
+    return sum;
+  } else {
+    const typename V::F low = get(0);
+    return V::fma(V::sub(get(1), low), V::splat(tap.weight[0]), low);
+  }
+}
+
+/// What `load` gives at offset `at`, mixed over `levels` dimensions from `level` on; the innermost is mixed first.
+template <class V, bool cubic, int levels, class Load>
+INGOT_INLINE typename V::F mix_rows(const RowMix& m, int level, int64_t at, Load load) {
+  if constexpr (levels == 0) {
+    (void)m, (void)level;
+    return load(at);
+  } else {
+    const ResizeTap& tap = *m.taps[level];
+    return mix_taps<V, cubic>(tap, [&](int k) {
+      return mix_rows<V, cubic, levels - 1>(m, level + 1, at + int64_t(tap.at[k]) * m.strides[level], load);
+    });
+  }
+}
+
+/// One output row whose last dimension stays: `length` channels from source offset `at`.
+template <class V, bool cubic, int levels>
+void mix_channels(const RowMix& m, const float* x, int64_t at, float* y, int64_t length) {
+  for (int64_t j = 0; j < length; j += V::kLanes) {
+    const int64_t left = length - j;
+    if (left >= V::kLanes)
+      V::store(y + j, mix_rows<V, cubic, levels>(m, 0, at + j, [&](int64_t i) { return V::load(x + i); }));
+    else
+      V::store_partial(
+          y + j, mix_rows<V, cubic, levels>(m, 0, at + j, [&](int64_t i) { return V::load_partial(x + i, left); }),
+          left);
+  }
+}
+
+/// One output row whose last dimension changes too: element by element, the last dimension mixed first.
+template <class V, bool cubic, int levels>
+void mix_elements(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y, int64_t length) {
+  for (int64_t j = 0; j < length; j++) {
+    const auto load = [&](int64_t i) {
+      return mix_taps<V, cubic>(last[j], [&](int k) { return V::load_partial(x + i + last[j].at[k], 1); });
+    };
+    V::store_partial(y + j, mix_rows<V, cubic, levels>(m, 0, at, load), 1);
+  }
+}
+
+template <class V, bool cubic>
+void mix_row(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y, int64_t length) {
+  if (last) {
+    switch (m.count) {
+      case 0: return mix_elements<V, cubic, 0>(m, last, x, at, y, length);
+      case 1: return mix_elements<V, cubic, 1>(m, last, x, at, y, length);
+      default: return mix_elements<V, cubic, 2>(m, last, x, at, y, length);
+    }
+  }
+  switch (m.count) {
+    case 0: return mix_channels<V, cubic, 0>(m, x, at, y, length);
+    case 1: return mix_channels<V, cubic, 1>(m, x, at, y, length);
+    case 2: return mix_channels<V, cubic, 2>(m, x, at, y, length);
+    default: return mix_channels<V, cubic, 3>(m, x, at, y, length);
+  }
+}
+
+template <class V, bool cubic>
+void resize_mixed(const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const int last = x.rank - 1;
+  const int64_t length = y.row_length();
+  ResizeTap* tables[kMaxRank] = {};
+  ResizeTap* room = static_cast<ResizeTap*>(team.scratch);
+  const Part mine = part_of(team, y.rows(), 1, most_of(1, 2048 / length));
+  if (mine.begin >= mine.end) return;
+  for (int i = 0; i < x.rank; i++) {
+    if (!resize_changes(a, i)) continue;
+    tables[i] = room;
+    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = resize_tap(a, i, k);
+    room += y.dims[i];
+  }
+  for (int64_t r = mine.begin; r < mine.end; r++) {
+    RowMix m;
+    int64_t index[kMaxRank] = {}, rest = r, at = 0;
+    for (int i = last - 1; i >= 0; i--) index[i] = rest % y.dims[i], rest /= y.dims[i];
+    for (int i = 0; i < last; i++) {
+      if (tables[i]) {
+        m.taps[m.count] = tables[i] + index[i];
+        m.strides[m.count++] = stride_of(x, i);
+      } else {
+        at += index[i] * stride_of(x, i);
+      }
+    }
+    mix_row<V, cubic>(m, x.rank ? tables[last] : nullptr, x.as<const float>(), at, y.as<float>() + r * y.row_stride,
+                      length);
+  }
+}
+
+template <class V>
+Status resize(const OpArguments& a, const Team& team) {
+  if (a.outputs[0].elements() == 0) return {};
+  switch (a.as<ResizeAttributes>().mode) {
+    case ResizeMode::kNearest: resize_nearest<V>(a, team); break;
+    case ResizeMode::kLinear: resize_mixed<V, false>(a, team); break;
+    case ResizeMode::kCubic: resize_mixed<V, true>(a, team); break;
+  }
+  return {};
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu
