@@ -32,7 +32,8 @@ void group(Site& site) {
   const auto channels = site.dims(0)[1].value();
   if (!channels) site.refuse("", "its number of channels is symbolic (" + site.dims(0)[1].text() + ")", "bind it with --dim");
   if (groups < 1 || *channels % groups != 0) site.corrupt("num_groups is " + std::to_string(groups) + " for " + std::to_string(*channels) + " channels");
-  if (site.node.integer("per_group", 0) != 0 && *channels != groups) {  // until opset 20 scale and bias are per group
+  // Until opset 20 scale and bias are per group, which some exporters did not heed.
+  if (site.node.integer("per_group", 0) != 0 && *channels != groups && site.dims(1) == Dims{groups}) {
     site.erase({"per_group"});
     for (size_t i = 1; i <= 2; i++) {
       expect_vector(site, i, Dim(groups), "scale or bias");

@@ -123,7 +123,7 @@ void Inference::visit(Node node) {
     return;
   }
   try {
-    if (node.op == "If") return infer_if(std::move(node));
+    if (node.op == "If") return infer_if(node);
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
     Site site(*this, node);
@@ -193,7 +193,7 @@ void Inference::inline_branch(Graph& branch, const std::vector<ValueId>& outputs
   }
 }
 
-void Inference::infer_if(Node node) {
+void Inference::infer_if(Node& node) {
   auto then_branch = node.subgraph("then_branch"), else_branch = node.subgraph("else_branch");
   if (!then_branch || !else_branch || node.inputs.size() != 1) throw_cast_error(2, describe(node) + ": lacks a branch or its condition");
   const auto condition = contents(node.inputs[0]);
@@ -206,8 +206,20 @@ void Inference::infer_if(Node node) {
     throw_cast_error(2, describe(node) + ": its condition is " + std::string(dtype_text(given.dtype)) + " " + text(given.dims) + ", expected one bool");
   }
   const size_t before = unsupported_->size();
-  walk(*then_branch);
-  walk(*else_branch);
+  // A branch that contradicts itself for these shapes is one that the source never takes with them.
+  const auto walk_branch = [&](Graph& branch, const char* name) {
+    std::vector<Node>* const outer = out_;
+    const int depth = depth_;
+    try {
+      walk(branch);
+    } catch (const CastError& error) {
+      out_ = outer;
+      depth_ = depth;
+      throw Refusal{name, "the branch cannot run with these shapes (" + error.message + ")", "bind other shapes, or export a model without this branch"};
+    }
+  };
+  walk_branch(*then_branch, "then_branch");
+  walk_branch(*else_branch, "else_branch");
   if (unsupported_->size() == before) {
     for (size_t i = 0; i < node.outputs.size(); i++) {
       if (node.outputs[i] == kAbsent) continue;

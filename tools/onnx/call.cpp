@@ -26,6 +26,12 @@ Call::Call(Translator& translator, Scope& scope, const Node& node, int64_t opset
     if (output.empty()) output = std::string(name);
   }
   translator.model.source_nodes.push_back({std::string(node.name), std::string(node.op), output});
+  for (const ValueId id : inputs_) {
+    const auto left_out = translator.training_only.find(id);
+    if (left_out != translator.training_only.end()) {
+      refuse("", "reads '" + translator.model.values[size_t(id)].name + "': " + left_out->second, "export in evaluation mode");
+    }
+  }
 }
 
 const Attribute* Call::attribute(Text name, int32_t type) {
@@ -112,6 +118,9 @@ ValueId Call::temporary(const std::string& suffix) {
 }
 void Call::alias(size_t output, ValueId value) {
   if (wants(output)) scope_.names[node_.outputs[output]] = value;
+}
+void Call::leave_out(size_t output_index, const std::string& why) {
+  if (wants(output_index)) translator_.training_only[output(output_index)] = why;
 }
 void Call::make_constant(size_t output, graph::Constant constant) {
   if (!wants(output)) return;

@@ -43,6 +43,8 @@ class Call {
   graph::Node& emit(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
   graph::Node& emit(const std::string& op) { return emit(op, inputs_, outputs()); }
   ValueId temporary(const std::string& suffix);
+  /// That output exists in training (or for training) only.
+  void leave_out(size_t output, const std::string& why);
   void alias(size_t output, ValueId value);  // the output is that value
   void make_constant(size_t output, graph::Constant constant);
 

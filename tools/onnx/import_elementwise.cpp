@@ -124,7 +124,7 @@ void identity(Call& call) {
 void dropout(Call& call) {
   call.expect_inputs(1, 3);
   call.ignore({"ratio", "seed", "is_test"});
-  if (call.wants(1)) return call.refuse("", "its mask is used; inference drops nothing", "export in evaluation mode");
+  call.leave_out(1, "the mask of a Dropout, which drops nothing in inference");
   if (const graph::Constant* training = call.constant(2); training && training->bytes && (*training->bytes)[0] != 0) {
     call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
   }

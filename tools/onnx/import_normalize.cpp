@@ -15,7 +15,7 @@ void batch_normalization(Call& call) {
   }
   graph::Node& made = call.emit("BatchNormalization", call.inputs(), {call.output(0)});
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
-  // Outputs 1 to 4 exist in training only; a reader of one finds an undefined value and is named.
+  for (size_t i = 1; i < call.output_count(); i++) call.leave_out(i, "a training output of BatchNormalization");
 }
 void instance_normalization(Call& call) {
   call.expect_inputs(3, 3);
@@ -31,7 +31,7 @@ void group_normalization(Call& call) {
 }
 void layer_normalization(Call& call) {
   call.expect_inputs(2, 3);
-  if (call.wants(1) || call.wants(2)) return call.refuse("", "its outputs Mean or InvStdDev are used");
+  for (size_t i = 1; i <= 2; i++) call.leave_out(i, "Mean or InvStdDev of LayerNormalization, which inference does not make");
   graph::Node& made = call.emit("LayerNormalization", call.inputs(), {call.output(0)});
   made.attributes["axis"] = call.integer("axis", -1);
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));

@@ -43,6 +43,12 @@ graph::Model Translator::run() {
   scope.graph = &model.graph;
   for (const OpsetImport& import : source_.opsets) scope.opsets[domain_key(import.domain)] = import.version;
   model.graph.name = model.name;
+  const auto opset = scope.opsets.find("");
+  if (opset != scope.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
+    unsupported.push_back({"opset_import", "", "", "", "opset " + std::to_string(opset->second) + ", supported are " + std::to_string(kOldestOpset) +
+                                                           " to " + std::to_string(kNewestOpset), "convert it with onnx.version_converter"});
+    return std::move(model);
+  }
   declare_initializers(source_.graph, scope);
   declare_inputs(source_.graph, scope);
   check_options();
@@ -178,6 +184,7 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
       unsupported.push_back({"output", "", "", std::string(info.name), "is a " + std::string(info.kind) + ", only tensors are supported", ""});
     }
     ValueId id = *value;
+    if (training_only.count(id)) unsupported.push_back({"output", "", "", std::string(info.name), training_only.at(id), "export in evaluation mode"});
     // A name that another value carries (of an Identity or Dropout that went away) must survive as a port.
     const bool own = !taken.count(id) && !model.constant(id) && scope.names.count(info.name);
     if (scope.parent == nullptr && model.values[size_t(id)].name != info.name) {

@@ -43,6 +43,7 @@ class Translator {
 
   graph::Model model;
   std::vector<graph::Unsupported> unsupported;
+  std::map<ValueId, std::string> training_only;  // outputs that inference does not make, and why; reading one is refused
 
   void translate_graph(const Graph& source, Scope& scope);
   std::string source_name() const { return name_; }
