@@ -7,6 +7,7 @@
 #include "kernels/cpu/gather/scatter.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
+#include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/resize.inl"
 #include "kernels/cpu/slice/slice.inl"
@@ -27,6 +28,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kNormalize, "normalize", &kNormalizeContract, nullptr, tensors::normalize<V>},
     {OpCode::kTopK, "topk", &kTopKContract, nullptr, tensors::topk<V>},
     {OpCode::kCumSum, "cumsum", &kCumSumContract, nullptr, tensors::cumsum<V>},
+    {OpCode::kRecurrent, "recurrent", &kRecurrentContract, tensors::recurrent_is_packed, tensors::recurrent<V>},
     {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
     {OpCode::kConcat, "concat", &kConcatContract, nullptr, tensors::concat<V>},
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
