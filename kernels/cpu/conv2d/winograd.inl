@@ -118,13 +118,29 @@ INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, con
     }
     return;
   }
-  alignas(64) float tile[4][4][V::kLanes];
-  for (int64_t i = 0; i < rows; i++) {
+  const bool whole = lanes >= V::kLanes;
+  const auto residual_at = [&](int64_t i, int64_t c) {
+    const float* p = residual + (i * j.e.ow + c) * e.residual_stride;
+    return whole ? V::load(p) : V::load_partial(p, lanes);
+  };
+  alignas(64) float tile[4][4][V::kLanes];  // all sixteen outputs, so that the activation runs over them at once
+  INGOT_UNROLL for (int i = 0; i < 4; i++) {
     output_transform<V>(half[i], r);
-    INGOT_UNROLL for (int c = 0; c < 4; c++) V::store(tile[i][c], V::add(r[c], b));
-    finish_tile<V>(e, tile[i][0], V::kLanes, cols, min_of(lanes, V::kLanes), out + i * j.e.ow * pixel, pixel,
-                   residual ? residual + i * j.e.ow * e.residual_stride : nullptr);
+    INGOT_UNROLL for (int c = 0; c < 4; c++) {
+      F v = V::add(r[c], b);
+      if (residual && e.residual_first && i < rows && c < cols) v = V::add(v, residual_at(i, c));
+      V::store(tile[i][c], v);
+    }
   }
+  activate_rows<V>(e.activation, tile[0][0], 1, 16 * V::kLanes, 0);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t c = 0; c < cols; c++) {
+      float* to = out + (i * j.e.ow + c) * pixel;
+      F v = V::load(tile[i][c]);
+      if (residual && !e.residual_first) v = V::add(v, residual_at(i, c));
+      if (whole) V::store(to, v);
+      else V::store_partial(to, v, lanes);
+    }
 }
 
 template <class V>

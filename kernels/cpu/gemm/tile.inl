@@ -17,7 +17,7 @@ using conv::Segment;
 /// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a single row.
 /// AVX-512 14x32 and 28x16, AVX2 6x16, NEON 6x16 (24 of 32 registers), scalar 1x16.
 template <int kLanes> struct TileSize { static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4; };
-template <> struct TileSize<16> { static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 8; };
+template <> struct TileSize<16> { static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4; };
 template <> struct TileSize<1> { static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1; };
 
 constexpr int kWidest = 8;  // panels
