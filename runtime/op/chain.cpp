@@ -28,7 +28,9 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
   uint64_t widest = 0;
   for (int i = 0; i < plan->count; i++) {
     uint64_t bytes = 0;
-    if (t.stages[i].method == ConvMethod::kDirect && !direct_scratch(t.stages[i], stages[i], stages[i].c, stage_copies(t.stages[i], i), &bytes)) return false;
+    if (t.stages[i].method == ConvMethod::kDirect &&
+        !direct_scratch(t.stages[i], stages[i], stages[i].c, stage_copies(t.stages[i], i), &bytes))
+      return false;
     widest = bytes > widest ? bytes : widest;
   }
   plan->bytes += widest;
@@ -64,8 +66,9 @@ bool check_stages(const OpArguments& a, conv::Extents* stages, Violation* v) {
       return refuse(v, "only the first stage of a chain reads nchw", Violation::kAttribute, 0, int64_t(s.input_layout));
     if (s.residual_first && i + 1 < t.stage_count)
       return refuse(v, "only the last stage of a chain has a residual", Violation::kAttribute, t.stage_count - 1, i);
-    conv::Extents e = i == 0 ? conv::extents(s, a.inputs[0], a.outputs[0])
-                             : conv::Extents{stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
+    conv::Extents e =
+        i == 0 ? conv::extents(s, a.inputs[0], a.outputs[0])
+               : conv::Extents{stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
     const int w = int(1 + 2 * i);
     if (!conv::check_stage(s, a.inputs[w], w, a.optional(w + 1), w + 1, &e, v)) return false;
     stages[i] = e;
@@ -81,10 +84,13 @@ bool check_chain(const OpArguments& a, Violation* v) {
     return refuse(v, "chain.band_rows is 1 to 2^20", Violation::kAttribute, conv::kMaxExtent, t.band_rows);
   const int residual_at = conv::chain_residual(t);
   if (a.input_count < residual_at || a.input_count > residual_at + 1)
-    return refuse(v, "a chain has x, weights and bias of each stage, and a residual at most", Violation::kAttribute, residual_at, a.input_count);
+    return refuse(v, "a chain has x, weights and bias of each stage, and a residual at most", Violation::kAttribute,
+                  residual_at, a.input_count);
   uint32_t weights = 0;
   for (uint32_t i = 0; i < t.stage_count; i++) weights |= 1u << (1 + 2 * i);
-  if (!rules::check_operands(a, kChainContract, {1u | weights, 1u, weights | weights << 1}, v) || !conv::check_f32(a, v)) return false;
+  if (!rules::check_operands(a, kChainContract, {1u | weights, 1u, weights | weights << 1}, v) ||
+      !conv::check_f32(a, v))
+    return false;
   if (a.inputs[0].rank != 4) return refuse(v, "a chain's x is a batch of pictures", 0, 4, a.inputs[0].rank);
   conv::Extents stages[kMaxChainStages];
   if (!check_stages(a, stages, v)) return false;
@@ -97,7 +103,8 @@ bool check_chain(const OpArguments& a, Violation* v) {
   if (const TensorView* residual = a.optional(residual_at))
     if (!rules::check_same_dims(y, *residual, residual_at, v)) return false;
   conv::ChainPlan plan;
-  if (!conv::plan_chain(t, stages, &plan)) return refuse(v, "a chain's scratch is below 2^46 bytes", Violation::kAttribute);
+  if (!conv::plan_chain(t, stages, &plan))
+    return refuse(v, "a chain's scratch is below 2^46 bytes", Violation::kAttribute);
   return true;
 }
 
@@ -117,7 +124,7 @@ ScratchNeed chain_scratch(const OpArguments& a, int) {
 }  // namespace
 
 // Bits 3, 5 .. 17: where the residual stands, by the number of stages. Weights are proved dense.
-const OpContract kChainContract = {OpCode::kChain, 1, 3, 2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place, chain_scratch,
-                                   0x2aaa9u, 0x1u};
+const OpContract kChainContract = {
+    OpCode::kChain, 1, 3, 2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place, chain_scratch, 0x2aaa9u, 0x1u};
 
 }  // namespace ingot

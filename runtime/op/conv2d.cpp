@@ -12,17 +12,20 @@ namespace {
 
 bool check_method(const Conv2dAttributes& t, const Extents& e, Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
-  if (uint8_t(t.method) > uint8_t(ConvMethod::kGrouped)) return refuse(v, "conv2d.method is known", kAttribute, 3, int64_t(t.method));
+  if (uint8_t(t.method) > uint8_t(ConvMethod::kGrouped))
+    return refuse(v, "conv2d.method is known", kAttribute, 3, int64_t(t.method));
   if (uint8_t(t.input_layout) > uint8_t(PictureLayout::kNchw))
     return refuse(v, "conv2d.input_layout is known", kAttribute, 1, int64_t(t.input_layout));
   const bool by_channel = t.method == ConvMethod::kDepthwise, grouped = t.method == ConvMethod::kGrouped;
-  if (!by_channel && !grouped && t.groups != 1) return refuse(v, "direct and winograd convolutions have one group", kAttribute, 1, t.groups);
+  if (!by_channel && !grouped && t.groups != 1)
+    return refuse(v, "direct and winograd convolutions have one group", kAttribute, 1, t.groups);
   if (by_channel && t.groups != e.c) return refuse(v, "depthwise has a group a channel", kAttribute, e.c, t.groups);
-  if (t.groups < 1 || e.c % t.groups != 0) return refuse(v, "conv2d.groups divides the channels", kAttribute, e.c, t.groups);
+  if (t.groups < 1 || e.c % t.groups != 0)
+    return refuse(v, "conv2d.groups divides the channels", kAttribute, e.c, t.groups);
   if (t.input_layout == PictureLayout::kNchw && (by_channel || t.method == ConvMethod::kWinogradF43))
     return refuse(v, "only direct and grouped convolutions read nchw", kAttribute, 0, 1);
-  if (t.method == ConvMethod::kWinogradF43 && (t.kernel_h != 3 || t.kernel_w != 3 || t.stride_h != 1 || t.stride_w != 1 ||
-                                               t.dilation_h != 1 || t.dilation_w != 1))
+  if (t.method == ConvMethod::kWinogradF43 && (t.kernel_h != 3 || t.kernel_w != 3 || t.stride_h != 1 ||
+                                               t.stride_w != 1 || t.dilation_h != 1 || t.dilation_w != 1))
     return refuse(v, "winograd_f43 is 3x3, stride 1, dilation 1", kAttribute);
   return true;
 }
@@ -39,8 +42,8 @@ Packing packing_of(ConvMethod method) {
 
 }  // namespace
 
-bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias, int bias_operand,
-                 Extents* e, Violation* v) {
+bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias,
+                 int bias_operand, Extents* e, Violation* v) {
   if (!check_window(window_of(t), v) || !check_epilogue(t.activation, v) || !check_method(t, *e, v)) return false;
   if (!output_extent(e->h, t.pad_top, t.pad_bottom, t.kernel_h, t.stride_h, t.dilation_h, &e->oh) ||
       !output_extent(e->w, t.pad_left, t.pad_right, t.kernel_w, t.stride_w, t.dilation_w, &e->ow))
@@ -48,7 +51,8 @@ bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, 
   if ((e->h == 0 || e->w == 0) && e->n != 0) return refuse(v, "a picture has pixels", 0, 1, 0);
   if (w.rank != 4) return refuse(v, "conv2d's weights are [O, kernel_h, kernel_w, C / groups]", w_operand, 4, w.rank);
   e->o = w.dims[0];
-  if (t.method == ConvMethod::kDepthwise && e->o != e->c) return refuse(v, "depthwise keeps the channels", w_operand, e->c, e->o);
+  if (t.method == ConvMethod::kDepthwise && e->o != e->c)
+    return refuse(v, "depthwise keeps the channels", w_operand, e->c, e->o);
   if (e->o % t.groups != 0) return refuse(v, "conv2d.groups divides the outputs", w_operand, t.groups, e->o);
   const int64_t dims[4] = {e->o, t.kernel_h, t.kernel_w, e->c / t.groups};
   return check_weights(w, w_operand, packing_of(t.method), dims, 4, v) && check_bias(bias, bias_operand, e->o, v);
@@ -62,7 +66,7 @@ bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, Sc
   if (t.method == ConvMethod::kWinogradF43) {
     WinogradBlocks g;
     if (!winograd_blocks(e, threads, &g)) return false;
-    const uint64_t v = (uint64_t(g.v_elements()) * 4 + 63) / 64 * 64, m = (uint64_t(g.m_elements()) * 4 + 63) / 64 * 64;
+    const uint64_t v = (uint64_t(g.v_elements) * 4 + 63) / 64 * 64, m = (uint64_t(g.m_elements) * 4 + 63) / 64 * 64;
     need->per_thread_bytes = g.shared ? m : v + m;
     need->shared_bytes = g.shared ? v : 0;
     return true;
@@ -93,7 +97,8 @@ bool check_conv2d(const OpArguments& a, Violation* v) {
   const int64_t want[4] = {e.n, e.oh, e.ow, e.o};
   if (y.rank != 4) return rules::refuse(v, "conv2d's y is [N,OH,OW,O]", rules::output(0), 4, y.rank);
   for (int i = 0; i < 4; i++)
-    if (y.dims[i] != want[i]) return rules::refuse(v, "conv2d's y is [N,OH,OW,O]", rules::output(0), want[i], y.dims[i]);
+    if (y.dims[i] != want[i])
+      return rules::refuse(v, "conv2d's y is [N,OH,OW,O]", rules::output(0), want[i], y.dims[i]);
   if (const TensorView* residual = a.optional(3))
     if (!rules::check_same_dims(y, *residual, 3, v)) return false;
   constexpr int kTeams[] = {1, kMaxThreads};
@@ -119,6 +124,7 @@ ScratchNeed conv2d_scratch(const OpArguments& a, int threads) {
 
 }  // namespace
 
-const OpContract kConv2dContract = {OpCode::kConv2d, 1, 2, 4, 1, 1, check_conv2d, conv2d_in_place, conv2d_scratch, 0x9u, 0x1u};
+const OpContract kConv2dContract = {OpCode::kConv2d, 1,    2,   4, 1, 1, check_conv2d, conv2d_in_place,
+                                    conv2d_scratch,  0x9u, 0x1u};
 
 }  // namespace ingot

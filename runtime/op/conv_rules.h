@@ -11,7 +11,8 @@ struct WindowAttributes {
 };
 template <class A>
 WindowAttributes window_of(const A& t) {
-  return {t.kernel_h, t.kernel_w, t.stride_h, t.stride_w, t.dilation_h, t.dilation_w, t.pad_top, t.pad_left, t.pad_bottom, t.pad_right};
+  return {t.kernel_h,   t.kernel_w, t.stride_h, t.stride_w,   t.dilation_h,
+          t.dilation_w, t.pad_top,  t.pad_left, t.pad_bottom, t.pad_right};
 }
 bool check_window(const WindowAttributes& window, Violation* violation);
 
@@ -19,10 +20,13 @@ bool check_window(const WindowAttributes& window, Violation* violation);
 bool check_epilogue(const ActivationSpec& activation, Violation* violation);
 
 /// Extent of the output of one dimension; false where the window is larger than the padded picture.
-bool output_extent(int64_t in, uint32_t before, uint32_t after, uint32_t kernel, uint32_t stride, uint32_t dilation, int64_t* out);
+bool output_extent(int64_t in, uint32_t before, uint32_t after, uint32_t kernel, uint32_t stride, uint32_t dilation,
+                   int64_t* out);
 
-/// Weights of `packing` (or dense), dims as told, sound also with their padding. bias: vector16 or dense [o], may be null.
-bool check_weights(const TensorType& w, int operand, Packing packing, const int64_t* dims, int rank, Violation* violation);
+/// Weights of `packing` (or dense), dims as told, sound also with their padding. bias: vector16 or dense [o], may be
+/// null.
+bool check_weights(const TensorType& w, int operand, Packing packing, const int64_t* dims, int rank,
+                   Violation* violation);
 bool check_bias(const TensorType* bias, int operand, int64_t o, Violation* violation);
 
 /// Every present operand is f32.

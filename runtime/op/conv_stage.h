@@ -5,8 +5,8 @@
 namespace ingot::conv {
 
 /// Proves attributes, weights and bias against the picture's extents (n, h, w, c given), and sets oh, ow and o.
-bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias, int bias_operand,
-                 Extents* extents, Violation* violation);
+bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias,
+                 int bias_operand, Extents* extents, Violation* violation);
 
 /// Scratch of conv2d for a team; false on overflow. Zero where the output is empty.
 bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, ScratchNeed* need);

@@ -15,7 +15,8 @@ bool check_linear(const OpArguments& a, Violation* v) {
   if (w.rank != 2) return refuse(v, "linear's weights are [O, K]", 1, 2, w.rank);
   if (!conv::check_epilogue(a.as<LinearAttributes>().activation, v)) return false;
   const int64_t dims[2] = {w.dims[0], x.dims[x.rank - 1]};
-  if (!conv::check_weights(w, 1, Packing::kPanels16, dims, 2, v) || !conv::check_bias(a.optional(2), 2, w.dims[0], v)) return false;
+  if (!conv::check_weights(w, 1, Packing::kPanels16, dims, 2, v) || !conv::check_bias(a.optional(2), 2, w.dims[0], v))
+    return false;
   if (y.rank != x.rank) return refuse(v, "linear's y is [..., O]", rules::output(0), x.rank, y.rank);
   for (int i = 0; i < y.rank; i++) {
     const int64_t want = i + 1 < x.rank ? x.dims[i] : w.dims[0];

@@ -28,17 +28,21 @@ bool check_matmul(const OpArguments& g, Violation* v) {
   for (int i = 0; i < rank - 2; i++) {
     const int64_t p = batch_dim(a, i), q = batch_dim(b, i), want = p == 1 ? q : p;
     if (q != 1 && q != want) return refuse(v, "matmul's batch dimensions broadcast", 1, want, q);
-    if (batch_dim(y, i) != want) return refuse(v, "matmul's y has the broadcast batch", rules::output(0), want, batch_dim(y, i));
+    if (batch_dim(y, i) != want)
+      return refuse(v, "matmul's y has the broadcast batch", rules::output(0), want, batch_dim(y, i));
   }
   int64_t panels = 0, rows = 0;
-  if (!matmul::scratch_elements(t, e, &panels, &rows)) return refuse(v, "matmul's scratch is below 2^46 bytes", Violation::kAttribute);
+  if (!matmul::scratch_elements(t, e, &panels, &rows))
+    return refuse(v, "matmul's scratch is below 2^46 bytes", Violation::kAttribute);
   return true;
 }
 
 ScratchNeed matmul_scratch(const OpArguments& g, int) {
   const MatMulAttributes& t = g.as<MatMulAttributes>();
   int64_t panels = 0, rows = 0;
-  if (g.outputs[0].elements() == 0 || !matmul::scratch_elements(t, matmul::extents(t, g.inputs[0], g.inputs[1]), &panels, &rows)) return {};
+  if (g.outputs[0].elements() == 0 ||
+      !matmul::scratch_elements(t, matmul::extents(t, g.inputs[0], g.inputs[1]), &panels, &rows))
+    return {};
   return {uint64_t(round_up((panels + rows) * 4, 64)), 0};
 }
 

@@ -4,10 +4,34 @@
 namespace ingot {
 
 const char* op_name(OpCode op) {
-  static constexpr const char* kNames[kOpCodeCount] = {
-      "none", "conv2d", "conv_transpose2d", "chain", "linear", "mat_mul", "pool2d", "elementwise", "reduce", "arg_reduce",
-      "softmax", "normalize", "recurrent", "transpose", "gather", "gather_elements", "gather_nd", "concat", "slice", "pad",
-      "resize", "copy", "tile", "if", "top_k", "cum_sum", "scatter_nd", "scatter_elements"};
+  static constexpr const char* kNames[kOpCodeCount] = {"none",
+                                                       "conv2d",
+                                                       "conv_transpose2d",
+                                                       "chain",
+                                                       "linear",
+                                                       "mat_mul",
+                                                       "pool2d",
+                                                       "elementwise",
+                                                       "reduce",
+                                                       "arg_reduce",
+                                                       "softmax",
+                                                       "normalize",
+                                                       "recurrent",
+                                                       "transpose",
+                                                       "gather",
+                                                       "gather_elements",
+                                                       "gather_nd",
+                                                       "concat",
+                                                       "slice",
+                                                       "pad",
+                                                       "resize",
+                                                       "copy",
+                                                       "tile",
+                                                       "if",
+                                                       "top_k",
+                                                       "cum_sum",
+                                                       "scatter_nd",
+                                                       "scatter_elements"};
   return int(op) < kOpCodeCount ? kNames[int(op)] : "unknown";
 }
 

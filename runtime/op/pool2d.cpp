@@ -12,8 +12,10 @@ bool check_pool2d(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kPool2dContract, {}, v) || !conv::check_f32(a, v)) return false;
   const Pool2dAttributes& t = a.as<Pool2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  if (uint8_t(t.kind) > uint8_t(PoolKind::kLp)) return refuse(v, "pool2d.kind is known", Violation::kAttribute, 3, int64_t(t.kind));
-  if (t.kind == PoolKind::kLp && t.p != 1 && t.p != 2) return refuse(v, "pool2d.p is 1 or 2", Violation::kAttribute, 2, t.p);
+  if (uint8_t(t.kind) > uint8_t(PoolKind::kLp))
+    return refuse(v, "pool2d.kind is known", Violation::kAttribute, 3, int64_t(t.kind));
+  if (t.kind == PoolKind::kLp && t.p != 1 && t.p != 2)
+    return refuse(v, "pool2d.p is 1 or 2", Violation::kAttribute, 2, t.p);
   if (!conv::check_window(conv::window_of(t), v)) return false;
   if (x.rank != 4) return refuse(v, "pool2d's x is a batch of pictures", 0, 4, x.rank);
   if (y.rank != 4) return refuse(v, "pool2d's y is [N,OH,OW,C]", rules::output(0), 4, y.rank);

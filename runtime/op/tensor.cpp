@@ -39,8 +39,8 @@ bool packed_elements(const TensorType& t, uint64_t* out) {
 }  // namespace
 
 const char* dtype_name(DType t) {
-  static constexpr const char* kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8", "u8",
-                                           "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
+  static constexpr const char* kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
+                                           "i16",     "u16", "i32", "u32",  "i64", "u64", "bool"};
   return int(t) < int(sizeof(kNames) / sizeof(kNames[0])) ? kNames[int(t)] : "unknown";
 }
 

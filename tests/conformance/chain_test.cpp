@@ -27,16 +27,65 @@ struct ChainCase {
 
 const std::vector<ChainCase>& chain_cases() {
   static const std::vector<ChainCase> cases = {
-      {"expand, depthwise, project", 1, 9, 11, 5, false, Residual::kAfter,
-       {{20, 1, 1, 0, kRelu6Spec}, {20, 3, 1, 1, kRelu6Spec, true}, {7, 1, 1, 0}}, 1, 2},
-      {"stem, depthwise, project", 1, 17, 19, 3, true, Residual::kNone,
+      {"expand, depthwise, project",
+       1,
+       9,
+       11,
+       5,
+       false,
+       Residual::kAfter,
+       {{20, 1, 1, 0, kRelu6Spec}, {20, 3, 1, 1, kRelu6Spec, true}, {7, 1, 1, 0}},
+       1,
+       2},
+      {"stem, depthwise, project",
+       1,
+       17,
+       19,
+       3,
+       true,
+       Residual::kNone,
        {{8, 3, 2, 1, kReluSpec}, {8, 3, 1, 1, kReluSpec, true}, {24, 1, 1, 0, kHardSwishSpec}}},
-      {"stride 2 at the end", 2, 13, 10, 6, false, Residual::kNone, {{18, 1, 1, 0, kReluSpec}, {18, 5, 2, 2, kSiluSpec, true}}},
-      {"windows in a row", 1, 12, 9, 4, false, Residual::kFirst, {{9, 3, 1, 1, kLeakySpec}, {16, 3, 1, 1, kReluSpec}, {3, 3, 1, 1, kReluSpec}}},
-      {"windows without pads", 1, 14, 12, 4, false, Residual::kNone, {{17, 3, 1, 0, kReluSpec}, {5, 3, 2, 0}, {4, 2, 1, 0, {}, false, false}}},
-      {"depthwise first", 1, 8, 8, 19, false, Residual::kNone, {{19, 3, 1, 1, kReluSpec, true}, {33, 1, 1, 0, kReluSpec}, {33, 3, 1, 1, {}, true}}},
+      {"stride 2 at the end",
+       2,
+       13,
+       10,
+       6,
+       false,
+       Residual::kNone,
+       {{18, 1, 1, 0, kReluSpec}, {18, 5, 2, 2, kSiluSpec, true}}},
+      {"windows in a row",
+       1,
+       12,
+       9,
+       4,
+       false,
+       Residual::kFirst,
+       {{9, 3, 1, 1, kLeakySpec}, {16, 3, 1, 1, kReluSpec}, {3, 3, 1, 1, kReluSpec}}},
+      {"windows without pads",
+       1,
+       14,
+       12,
+       4,
+       false,
+       Residual::kNone,
+       {{17, 3, 1, 0, kReluSpec}, {5, 3, 2, 0}, {4, 2, 1, 0, {}, false, false}}},
+      {"depthwise first",
+       1,
+       8,
+       8,
+       19,
+       false,
+       Residual::kNone,
+       {{19, 3, 1, 1, kReluSpec, true}, {33, 1, 1, 0, kReluSpec}, {33, 3, 1, 1, {}, true}}},
       {"one stage", 1, 6, 6, 4, false, Residual::kAfter, {{10, 3, 1, 1, kReluSpec}}},
-      {"stride beyond the window", 1, 15, 7, 4, false, Residual::kNone, {{8, 1, 1, 0, kReluSpec}, {8, 1, 3, 0}, {8, 3, 1, 1, {}, true}}},
+      {"stride beyond the window",
+       1,
+       15,
+       7,
+       4,
+       false,
+       Residual::kNone,
+       {{8, 1, 1, 0, kReluSpec}, {8, 1, 3, 0}, {8, 3, 1, 1, {}, true}}},
       {"empty batch", 0, 6, 6, 4, false, Residual::kNone, {{10, 3, 1, 1}, {3, 1, 1, 0}}},
   };
   return cases;
@@ -46,24 +95,28 @@ void run(const ChainCase& c, uint32_t band_rows) {
   ChainAttributes t;
   t.stage_count = uint32_t(c.stages.size()), t.band_rows = band_rows;
   Case test{std::string(c.name) + ", band " + std::to_string(band_rows), OpCode::kChain, &t, {}, {}, {5e-6, 1e-5}, {}};
-  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
+  const std::vector<int64_t> dims =
+      c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
   test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1)};
   test.oracle_inputs = test.inputs;
   int64_t h = c.h, w = c.w, channels = c.cin;
   for (size_t i = 0; i < c.stages.size(); i++) {
     const StageCase& s = c.stages[i];
     Conv2dAttributes& a = t.stages[i];
-    a.kernel_h = a.kernel_w = s.k, a.stride_h = a.stride_w = s.stride, a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
-    a.method = s.depthwise ? ConvMethod::kDepthwise : ConvMethod::kDirect, a.groups = s.depthwise ? uint32_t(channels) : 1;
+    a.kernel_h = a.kernel_w = s.k, a.stride_h = a.stride_w = s.stride,
+    a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
+    a.method = s.depthwise ? ConvMethod::kDepthwise : ConvMethod::kDirect,
+    a.groups = s.depthwise ? uint32_t(channels) : 1;
     a.activation = s.act, a.input_layout = i == 0 && c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
     a.residual_first = i + 1 == c.stages.size() && c.residual == Residual::kFirst;
     const int64_t slice = s.depthwise ? 1 : channels;
-    const Weights weights = random_weights(s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16, {s.cout, s.k, s.k, slice}, uint32_t(7 + i),
-                                           s.k * s.k * slice);
+    const Weights weights = random_weights(s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
+                                           {s.cout, s.k, s.k, slice}, uint32_t(7 + i), s.k * s.k * slice);
     const Weights bias = random_weights(Packing::kVector16, {s.cout}, uint32_t(70 + i), 1);
     test.inputs.push_back(weights.packed), test.inputs.push_back(s.bias ? bias.packed : Tensor());
     test.oracle_inputs.push_back(weights.dense), test.oracle_inputs.push_back(s.bias ? bias.dense : Tensor());
-    h = conv_extent<int64_t>(h, 2 * s.pad, s.k, s.stride, 1), w = conv_extent<int64_t>(w, 2 * s.pad, s.k, s.stride, 1), channels = s.cout;
+    h = conv_extent<int64_t>(h, 2 * s.pad, s.k, s.stride, 1), w = conv_extent<int64_t>(w, 2 * s.pad, s.k, s.stride, 1),
+    channels = s.cout;
   }
   if (c.residual != Residual::kNone) {
     test.inputs.push_back(Tensor(DType::kF32, {c.n, h, w, channels}, c.y_padding).random(2));
@@ -90,12 +143,17 @@ TEST_CASE("chain: the contract refuses") {
       {"a chain has 1 to 8 stages", [](ChainAttributes& t, Case&) { t.stage_count = 9; }},
       {"chain.band_rows is 1 to 2^20", [](ChainAttributes& t, Case&) { t.band_rows = 0; }},
       {"chain.band_rows is 1 to 2^20", [](ChainAttributes& t, Case&) { t.band_rows = 0x80000000u; }},
-      {"a chain has x, weights and bias of each stage, and a residual at most", [](ChainAttributes& t, Case&) { t.stage_count = 3; }},
-      {"a chain has x, weights and bias of each stage, and a residual at most", [](ChainAttributes&, Case& c) { c.inputs.resize(4); }},
+      {"a chain has x, weights and bias of each stage, and a residual at most",
+       [](ChainAttributes& t, Case&) { t.stage_count = 3; }},
+      {"a chain has x, weights and bias of each stage, and a residual at most",
+       [](ChainAttributes&, Case& c) { c.inputs.resize(4); }},
       {"a chain's stages are direct or depthwise", [](ChainAttributes& t, Case&) { t.stages[1].method = kWino; }},
-      {"a chain's stages are direct or depthwise", [](ChainAttributes& t, Case&) { t.stages[0].method = ConvMethod(9); }},
-      {"only the first stage of a chain reads nchw", [](ChainAttributes& t, Case&) { t.stages[1].input_layout = PictureLayout::kNchw; }},
-      {"only the last stage of a chain has a residual", [](ChainAttributes& t, Case&) { t.stages[0].residual_first = true; }},
+      {"a chain's stages are direct or depthwise",
+       [](ChainAttributes& t, Case&) { t.stages[0].method = ConvMethod(9); }},
+      {"only the first stage of a chain reads nchw",
+       [](ChainAttributes& t, Case&) { t.stages[1].input_layout = PictureLayout::kNchw; }},
+      {"only the last stage of a chain has a residual",
+       [](ChainAttributes& t, Case&) { t.stages[0].residual_first = true; }},
       {"depthwise has a group a channel", [](ChainAttributes& t, Case&) { t.stages[1].groups = 4; }},
       {"the window fits the padded picture", [](ChainAttributes& t, Case&) { t.stages[1].dilation_h = 100; }},
       {"weights' dims agree with attributes and operands", [](ChainAttributes& t, Case&) { t.stages[0].kernel_h = 3; }},
@@ -110,7 +168,8 @@ TEST_CASE("chain: the contract refuses") {
       {"a chain's scratch is below 2^46 bytes",
        [](ChainAttributes& t, Case& c) {
          t.stages[0].pad_right = t.stages[0].pad_left = 1u << 20, t.stages[1].pad_right = 1u << 20;
-         c.inputs[0].view().dims[2] = int64_t{1} << 45, c.outputs[0].view().dims[2] = (int64_t{1} << 45) + 3 * (1 << 20) - 1;
+         c.inputs[0].view().dims[2] = int64_t{1} << 45,
+         c.outputs[0].view().dims[2] = (int64_t{1} << 45) + 3 * (1 << 20) - 1;
          c.inputs.resize(5);
        }},
   };
@@ -120,7 +179,9 @@ TEST_CASE("chain: the contract refuses") {
     t.stages[1].method = kDw, t.stages[1].groups = 8, t.stages[1].kernel_h = t.stages[1].kernel_w = 3;
     t.stages[1].pad_top = t.stages[1].pad_bottom = t.stages[1].pad_left = t.stages[1].pad_right = 1;
     Case c{w.rule, OpCode::kChain, &t, {}, {}, {}, {}};
-    const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) { return Tensor(DType::kF32, dims, 0, p); };
+    const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) {
+      return Tensor(DType::kF32, dims, 0, p);
+    };
     c.inputs = {shape({1, 6, 6, 4}),
                 shape({8, 1, 1, 4}, Packing::kPanels16),
                 shape({8}, Packing::kVector16),

@@ -34,9 +34,11 @@ void run(const Conv2dCase& c, bool dense_oracle, Tolerance tolerance) {
   const Weights w = random_weights(packing_of(c.method), {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice);
   const Weights b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
   Case test{c.name, OpCode::kConv2d, &t, {}, {}, tolerance, {}};
-  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
+  const std::vector<int64_t> dims =
+      c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
   test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1), w.packed, c.bias ? b.packed : Tensor()};
-  if (c.residual != Residual::kNone) test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
+  if (c.residual != Residual::kNone)
+    test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
   test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding)};
   test.oracle_inputs = test.inputs;
   if (dense_oracle) test.oracle_inputs[1] = w.dense;
@@ -84,14 +86,18 @@ TEST_CASE("conv2d: the contract refuses") {
     const char* rule;
     void (*spoil)(Conv2dAttributes&, Case&);
   };
-  const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) { return Tensor(DType::kF32, dims, 0, p); };
+  const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) {
+    return Tensor(DType::kF32, dims, 0, p);
+  };
   const Wrong wrongs[] = {
       {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.stride_h = 0; }},
       {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.kernel_w = 0; }},
       {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.dilation_w = 0xffffffffu; }},
       {"pads are at most 2^20", [](Conv2dAttributes& t, Case&) { t.pad_left = 0xffffffffu; }},
-      {"an epilogue's activation is known and not prelu", [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation::kPrelu; }},
-      {"an epilogue's activation is known and not prelu", [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation(200); }},
+      {"an epilogue's activation is known and not prelu",
+       [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation::kPrelu; }},
+      {"an epilogue's activation is known and not prelu",
+       [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation(200); }},
       {"conv2d.method is known", [](Conv2dAttributes& t, Case&) { t.method = ConvMethod(4); }},
       {"conv2d.input_layout is known", [](Conv2dAttributes& t, Case&) { t.input_layout = PictureLayout(2); }},
       {"direct and winograd convolutions have one group", [](Conv2dAttributes& t, Case&) { t.groups = 2; }},
@@ -99,14 +105,24 @@ TEST_CASE("conv2d: the contract refuses") {
       {"conv2d.groups divides the channels", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 0; }},
       {"conv2d.groups divides the channels", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 3; }},
       {"conv2d.groups divides the outputs", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 8; }},
-      {"winograd_f43 is 3x3, stride 1, dilation 1", [](Conv2dAttributes& t, Case&) { t.method = kWino, t.stride_w = 2; }},
+      {"winograd_f43 is 3x3, stride 1, dilation 1",
+       [](Conv2dAttributes& t, Case&) { t.method = kWino, t.stride_w = 2; }},
       {"the window fits the padded picture", [](Conv2dAttributes& t, Case&) { t.dilation_h = 9; }},
       {"weights have the packing of their method", [](Conv2dAttributes& t, Case&) { t.method = kWino; }},
       {"weights' dims agree with attributes and operands", [](Conv2dAttributes& t, Case&) { t.kernel_h = 2; }},
       {"conv2d's y is [N,OH,OW,O]", [](Conv2dAttributes& t, Case&) { t.pad_top = 1; }},
-      {"conv2d's y is [N,OH,OW,O]", [](Conv2dAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {1, 6, 6, 21}); }},
-      {"conv2d's y is [N,OH,OW,O]", [](Conv2dAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {1, 6, 60}); }},
-      {"conv2d's x is a batch of pictures", [](Conv2dAttributes&, Case& c) { c.inputs[0] = Tensor(DType::kF32, {8, 8, 16}); }},
+      {"conv2d's y is [N,OH,OW,O]",
+       [](Conv2dAttributes&, Case& c) {
+         c.outputs[0] = Tensor(DType::kF32, {1, 6, 6, 21});
+       }},
+      {"conv2d's y is [N,OH,OW,O]",
+       [](Conv2dAttributes&, Case& c) {
+         c.outputs[0] = Tensor(DType::kF32, {1, 6, 60});
+       }},
+      {"conv2d's x is a batch of pictures",
+       [](Conv2dAttributes&, Case& c) {
+         c.inputs[0] = Tensor(DType::kF32, {8, 8, 16});
+       }},
       {"operand is f32", [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dtype = DType::kI32; }},
       {"operand is f32", [](Conv2dAttributes&, Case& c) { c.inputs[1].view().dtype = DType::kF16; }},
       {"output is f32", [](Conv2dAttributes&, Case& c) { c.outputs[0].view().dtype = DType::kF16; }},
@@ -117,8 +133,11 @@ TEST_CASE("conv2d: the contract refuses") {
       {"operand is dense", [](Conv2dAttributes&, Case& c) { c.inputs[0].view().packing = Packing::kPanels16; }},
       {"a picture has pixels", [](Conv2dAttributes& t, Case& c) { c.inputs[0].view().dims[1] = 0, t.pad_top = 8; }},
       {"conv2d's weights are [O, kernel_h, kernel_w, C / groups]",
-       [](Conv2dAttributes&, Case& c) { c.inputs[1] = Tensor(DType::kF32, {20, 3, 48}); }},
-      {"tensor is at most 2^60 bytes", [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dims[0] = int64_t{1} << 62; }},
+       [](Conv2dAttributes&, Case& c) {
+         c.inputs[1] = Tensor(DType::kF32, {20, 3, 48});
+       }},
+      {"tensor is at most 2^60 bytes",
+       [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dims[0] = int64_t{1} << 62; }},
       {"conv2d's scratch is below 2^46 bytes",
        [](Conv2dAttributes& t, Case& c) {
          t.kernel_h = t.kernel_w = 1, t.pad_right = t.pad_left = 1u << 20, t.pad_top = t.pad_bottom = 1u << 20;
@@ -134,7 +153,8 @@ TEST_CASE("conv2d: the contract refuses") {
     Conv2dAttributes t;
     t.kernel_h = t.kernel_w = 3;
     Case c{w.rule, OpCode::kConv2d, &t, {}, {}, {}, {}};
-    c.inputs = {shape({1, 8, 8, 16}), shape({20, 3, 3, 16}, Packing::kPanels16), shape({20}, Packing::kVector16), shape({1, 6, 6, 20})};
+    c.inputs = {shape({1, 8, 8, 16}), shape({20, 3, 3, 16}, Packing::kPanels16), shape({20}, Packing::kVector16),
+                shape({1, 6, 6, 20})};
     c.outputs = {shape({1, 6, 6, 20})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);

@@ -45,7 +45,8 @@ TEST_CASE("pool2d: windows, pads, tails and every kind") {
     for (int kind = 0; kind < 5; kind++) {
       Pool2dAttributes t = attributes_of(c);
       t.kind = PoolKind(kind < 4 ? kind : 3), t.p = kind == 4 ? 1 : 2;
-      const int64_t oh = (c.h + c.top + c.bottom - c.dh * (c.kh - 1) - 1) / c.sh + 1, ow = (c.w + c.left + c.right - c.dw * (c.kw - 1) - 1) / c.sw + 1;
+      const int64_t oh = (c.h + c.top + c.bottom - c.dh * (c.kh - 1) - 1) / c.sh + 1,
+                    ow = (c.w + c.left + c.right - c.dw * (c.kw - 1) - 1) / c.sw + 1;
       Case test{std::string(c.name) + ", kind " + std::to_string(kind), OpCode::kPool2d, &t, {}, {}, {2e-6, 4e-6}, {}};
       test.inputs = {Tensor(DType::kF32, {c.n, c.h, c.w, c.c}, c.padding).random(1)};
       test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.c}, c.padding)};
@@ -64,14 +65,24 @@ TEST_CASE("pool2d: the contract refuses") {
       {"kernel, stride and dilation are 1 to 2^20", [](Pool2dAttributes& t, Case&) { t.stride_w = 0; }},
       {"pads are at most 2^20", [](Pool2dAttributes& t, Case&) { t.pad_bottom = 1u << 31; }},
       {"the window fits the padded picture", [](Pool2dAttributes& t, Case&) { t.kernel_h = 5; }},
-      {"pool2d's x is a batch of pictures", [](Pool2dAttributes&, Case& c) { c.inputs[0] = Tensor(DType::kF32, {4, 4, 3}); }},
-      {"pool2d's y is [N,OH,OW,C]", [](Pool2dAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {1, 2, 2, 4}); }},
-      {"output is f32", [](Pool2dAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kI32, {1, 2, 2, 3}); }},
+      {"pool2d's x is a batch of pictures",
+       [](Pool2dAttributes&, Case& c) {
+         c.inputs[0] = Tensor(DType::kF32, {4, 4, 3});
+       }},
+      {"pool2d's y is [N,OH,OW,C]",
+       [](Pool2dAttributes&, Case& c) {
+         c.outputs[0] = Tensor(DType::kF32, {1, 2, 2, 4});
+       }},
+      {"output is f32",
+       [](Pool2dAttributes&, Case& c) {
+         c.outputs[0] = Tensor(DType::kI32, {1, 2, 2, 3});
+       }},
   };
   for (const Wrong& w : wrongs) {
     Pool2dAttributes t;
     t.kernel_h = t.kernel_w = t.stride_h = t.stride_w = 2;
-    Case c{w.rule, OpCode::kPool2d, &t, {Tensor(DType::kF32, {1, 4, 4, 3})}, {Tensor(DType::kF32, {1, 2, 2, 3})}, {}, {}};
+    Case c{w.rule, OpCode::kPool2d, &t, {Tensor(DType::kF32, {1, 4, 4, 3})}, {Tensor(DType::kF32, {1, 2, 2, 3})}, {},
+           {}};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
   }

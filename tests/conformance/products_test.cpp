@@ -50,7 +50,8 @@ TEST_CASE("linear: rows, tails, batches and epilogues") {
     LinearAttributes t;
     t.activation = c.act, t.residual_first = c.residual == 2;
     const int64_t k = c.x.back();
-    const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k), b = random_weights(Packing::kVector16, {c.o}, 6, 1);
+    const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
+                  b = random_weights(Packing::kVector16, {c.o}, 6, 1);
     std::vector<int64_t> y = c.x;
     y.back() = c.o;
     Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
@@ -72,21 +73,31 @@ TEST_CASE("linear: the contract refuses") {
   };
   const Wrong wrongs[] = {
       {"linear's x has a last dimension", [](LinearAttributes&, Case& c) { c.inputs[0] = Tensor(DType::kF32, {}); }},
-      {"linear's weights are [O, K]", [](LinearAttributes&, Case& c) { c.inputs[1] = Tensor(DType::kF32, {20, 1, 8}); }},
-      {"weights' dims agree with attributes and operands", [](LinearAttributes&, Case& c) { c.inputs[0].view().dims[1] = 7; }},
-      {"weights have the packing of their method", [](LinearAttributes&, Case& c) { c.inputs[1].view().packing = Packing::kDepthwise16; }},
+      {"linear's weights are [O, K]",
+       [](LinearAttributes&, Case& c) {
+         c.inputs[1] = Tensor(DType::kF32, {20, 1, 8});
+       }},
+      {"weights' dims agree with attributes and operands",
+       [](LinearAttributes&, Case& c) { c.inputs[0].view().dims[1] = 7; }},
+      {"weights have the packing of their method",
+       [](LinearAttributes&, Case& c) { c.inputs[1].view().packing = Packing::kDepthwise16; }},
       {"linear's y is [..., O]", [](LinearAttributes&, Case& c) { c.outputs[0].view().dims[1] = 19; }},
       {"linear's y is [..., O]", [](LinearAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {60}); }},
-      {"an epilogue's activation is known and not prelu", [](LinearAttributes& t, Case&) { t.activation.kind = Activation(15); }},
+      {"an epilogue's activation is known and not prelu",
+       [](LinearAttributes& t, Case&) { t.activation.kind = Activation(15); }},
       {"a bias is [O]", [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF32, {19}); }},
       {"operand is f32", [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF16, {20}); }},
-      {"same dimensions", [](LinearAttributes&, Case& c) { c.inputs.push_back(Tensor(DType::kF32, {4, 20})); }},
+      {"same dimensions",
+       [](LinearAttributes&, Case& c) {
+         c.inputs.push_back(Tensor(DType::kF32, {4, 20}));
+       }},
       {"not too many inputs", [](LinearAttributes&, Case& c) { c.inputs.resize(5, c.inputs[0]); }},
   };
   for (const Wrong& w : wrongs) {
     LinearAttributes t;
     Case c{w.rule, OpCode::kLinear, &t, {}, {}, {}, {}};
-    c.inputs = {Tensor(DType::kF32, {3, 8}), Tensor(DType::kF32, {20, 8}, 0, Packing::kPanels16), Tensor(DType::kF32, {20}, 0, Packing::kVector16)};
+    c.inputs = {Tensor(DType::kF32, {3, 8}), Tensor(DType::kF32, {20, 8}, 0, Packing::kPanels16),
+                Tensor(DType::kF32, {20}, 0, Packing::kVector16)};
     c.outputs = {Tensor(DType::kF32, {3, 20})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
@@ -118,7 +129,8 @@ TEST_CASE("matmul: transpositions, broadcasts, tails") {
     MatMulAttributes t;
     t.trans_a = c.trans_a, t.trans_b = c.trans_b, t.alpha = c.alpha;
     Case test{c.name, OpCode::kMatMul, &t, {}, {Tensor(DType::kF32, c.y, c.padding)}, {5e-6, 5e-5}, {}};
-    test.inputs = {Tensor(DType::kF32, c.a, c.padding).random(1, -1, 1), Tensor(DType::kF32, c.b, c.padding).random(2, -1, 1)};
+    test.inputs = {Tensor(DType::kF32, c.a, c.padding).random(1, -1, 1),
+                   Tensor(DType::kF32, c.b, c.padding).random(2, -1, 1)};
     run_case(test);
   }
 }
@@ -140,7 +152,12 @@ TEST_CASE("matmul: the contract refuses") {
   };
   for (const Wrong& w : wrongs) {
     const MatMulAttributes t;
-    CHECK(refusal({w.rule, OpCode::kMatMul, &t, {Tensor(DType::kF32, w.a), Tensor(DType::kF32, w.b)}, {Tensor(DType::kF32, w.y)}, {}, {}}) ==
-          w.rule);
+    CHECK(refusal({w.rule,
+                   OpCode::kMatMul,
+                   &t,
+                   {Tensor(DType::kF32, w.a), Tensor(DType::kF32, w.b)},
+                   {Tensor(DType::kF32, w.y)},
+                   {},
+                   {}}) == w.rule);
   }
 }

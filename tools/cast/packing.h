@@ -1,4 +1,5 @@
-// tools/cast/packing.h - from dense canonical weights to the packings of schema/ingot.fbs. Lanes past the last output are zero.
+// tools/cast/packing.h - from dense canonical weights to the packings of schema/ingot.fbs. Lanes past the last output
+// are zero.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,8 +21,8 @@ std::vector<float> pack_depthwise16(std::span<const float> dense, int64_t channe
 /// dims [C] -> zero-padded to a multiple of 16.
 std::vector<float> pack_vector16(std::span<const float> dense);
 
-/// Any of them, from the dims of the dense tensor. Throws std::invalid_argument where packing and dims do not fit each other or
-/// `dense` has another number of elements.
+/// Any of them, from the dims of the dense tensor. Throws std::invalid_argument where packing and dims do not fit each
+/// other or `dense` has another number of elements.
 std::vector<float> pack_weights(Packing packing, std::span<const int64_t> dims, std::span<const float> dense);
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// kernels/cpu/bench/bench.cpp - speed of the convolution kernels by layer, one thread: ingot_kernel_bench [ISA] [FILTER].
+// kernels/cpu/bench/bench.cpp - speed of the convolution kernels by layer, one thread: ingot_kernel_bench [ISA]
+// [FILTER].
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +54,8 @@ void report(const char* name, const KernelTable& table, OpCode op, const OpArgum
   Violation v;
   const OpContract* contract = find_contract(table, op);
   if (!contract->check(a, &v)) {
-    std::printf("%-34s refused: %s, expected %lld, found %lld\n", name, v.rule, static_cast<long long>(v.expected), static_cast<long long>(v.found));
+    std::printf("%-34s refused: %s, expected %lld, found %lld\n", name, v.rule, static_cast<long long>(v.expected),
+                static_cast<long long>(v.found));
     return;
   }
   const double seconds = best_seconds(*find_kernel(table, op, a), a);
@@ -62,7 +64,8 @@ void report(const char* name, const KernelTable& table, OpCode op, const OpArgum
 
 Conv2dAttributes attributes_of(const ConvLayer& l, int64_t h) {
   Conv2dAttributes t;
-  t.kernel_h = t.kernel_w = l.k, t.stride_h = t.stride_w = l.stride, t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = l.k / 2;
+  t.kernel_h = t.kernel_w = l.k, t.stride_h = t.stride_w = l.stride,
+  t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = l.k / 2;
   if (h == 1) t.pad_top = t.pad_bottom = t.pad_left = t.pad_right = 0;
   t.method = l.method, t.groups = l.method == kDepthwise ? uint32_t(l.cin) : 1;
   t.activation.kind = l.activation, t.residual_first = true;
@@ -71,7 +74,9 @@ Conv2dAttributes attributes_of(const ConvLayer& l, int64_t h) {
 }
 int64_t extent(int64_t in, const ConvLayer& l) { return (in + 2 * (l.k / 2) - l.k) / l.stride + 1; }
 Operand weights_of(const ConvLayer& l) {
-  const Packing packing = l.method == kDirect ? Packing::kPanels16 : l.method == kWinograd ? Packing::kWinogradF43 : Packing::kDepthwise16;
+  const Packing packing = l.method == kDirect     ? Packing::kPanels16
+                          : l.method == kWinograd ? Packing::kWinogradF43
+                                                  : Packing::kDepthwise16;
   return Operand({l.cout, l.k, l.k, l.method == kDepthwise ? 1 : l.cin}, packing);
 }
 double flops_of(const ConvLayer& l, int64_t oh, int64_t ow) {
@@ -94,7 +99,8 @@ void run_chain(const KernelTable& table, const ChainLayer& c) {
   t.stage_count = 3, t.band_rows = c.band_rows;
   std::vector<Operand> operands;
   operands.reserve(8);
-  operands.emplace_back(c.nchw ? std::vector<int64_t>{1, c.stages[0].cin, c.h, c.w} : std::vector<int64_t>{1, c.h, c.w, c.stages[0].cin});
+  operands.emplace_back(c.nchw ? std::vector<int64_t>{1, c.stages[0].cin, c.h, c.w}
+                               : std::vector<int64_t>{1, c.h, c.w, c.stages[0].cin});
   int64_t h = c.h, w = c.w;
   double flops = 0;
   for (int i = 0; i < 3; i++) {

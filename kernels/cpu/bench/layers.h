@@ -4,8 +4,10 @@
 
 namespace ingot::bench {
 
-constexpr ConvMethod kDirect = ConvMethod::kDirect, kWinograd = ConvMethod::kWinogradF43, kDepthwise = ConvMethod::kDepthwise;
-constexpr Activation kNone = Activation::kNone, kRelu = Activation::kRelu, kRelu6 = Activation::kRelu6, kSilu = Activation::kSilu;
+constexpr ConvMethod kDirect = ConvMethod::kDirect, kWinograd = ConvMethod::kWinogradF43,
+                     kDepthwise = ConvMethod::kDepthwise;
+constexpr Activation kNone = Activation::kNone, kRelu = Activation::kRelu, kRelu6 = Activation::kRelu6,
+                     kSilu = Activation::kSilu;
 
 struct ConvLayer {
   const char* name;
@@ -61,14 +63,29 @@ struct ChainLayer {
 
 /// cin, cout, k, stride, method and activation of a stage; the rest is unused.
 inline constexpr ChainLayer kChains[] = {
-    {"stem, depthwise, project", 224, 224, true, 4,
-     {{"", 0, 0, 3, 32, 3, 2, kDirect, kRelu6, false, false}, {"", 0, 0, 32, 32, 3, 1, kDepthwise, kRelu6, false, false},
+    {"stem, depthwise, project",
+     224,
+     224,
+     true,
+     4,
+     {{"", 0, 0, 3, 32, 3, 2, kDirect, kRelu6, false, false},
+      {"", 0, 0, 32, 32, 3, 1, kDepthwise, kRelu6, false, false},
       {"", 0, 0, 32, 16, 1, 1, kDirect, kNone, false, false}}},
-    {"expand, depthwise/2, project", 112, 112, false, 2,
-     {{"", 0, 0, 16, 96, 1, 1, kDirect, kRelu6, false, false}, {"", 0, 0, 96, 96, 3, 2, kDepthwise, kRelu6, false, false},
+    {"expand, depthwise/2, project",
+     112,
+     112,
+     false,
+     2,
+     {{"", 0, 0, 16, 96, 1, 1, kDirect, kRelu6, false, false},
+      {"", 0, 0, 96, 96, 3, 2, kDepthwise, kRelu6, false, false},
       {"", 0, 0, 96, 24, 1, 1, kDirect, kNone, false, false}}},
-    {"expand, depthwise, project", 56, 56, false, 2,
-     {{"", 0, 0, 24, 144, 1, 1, kDirect, kRelu6, false, false}, {"", 0, 0, 144, 144, 3, 1, kDepthwise, kRelu6, false, false},
+    {"expand, depthwise, project",
+     56,
+     56,
+     false,
+     2,
+     {{"", 0, 0, 24, 144, 1, 1, kDirect, kRelu6, false, false},
+      {"", 0, 0, 144, 144, 3, 1, kDepthwise, kRelu6, false, false},
       {"", 0, 0, 144, 24, 1, 1, kDirect, kNone, false, false}}},
 };
 

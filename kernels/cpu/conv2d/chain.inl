@@ -1,5 +1,5 @@
-// kernels/cpu/conv2d/chain.inl - several convolutions in bands of rows; each thread owns rows of the last one's output and a ring of
-// rows for every intermediate. Rows at the seams between threads are computed by both.
+// kernels/cpu/conv2d/chain.inl - several convolutions in bands of rows; each thread owns rows of the last one's output
+// and a ring of rows for every intermediate. Rows at the seams between threads are computed by both.
 #pragma once
 #include "kernels/cpu/conv2d/conv2d.inl"
 
@@ -31,11 +31,13 @@ struct ChainCall {
       epilogues[i] = make_epilogue(t.stages[i].activation, t.stages[i].residual_first, last ? residual() : nullptr);
       ConvJob& j = jobs[i];
       j.t = &t.stages[i], j.epilogue = &epilogues[i];
-      j.weights = a.inputs[1 + 2 * i].as<float>(), j.bias = a.optional(2 + 2 * i) ? a.inputs[2 + 2 * i].as<float>() : nullptr;
+      j.weights = a.inputs[1 + 2 * i].as<float>(),
+      j.bias = a.optional(2 + 2 * i) ? a.inputs[2 + 2 * i].as<float>() : nullptr;
       j.scratch = static_cast<char*>(team.scratch) + plan.stage_offset;
       j.copies = conv::stage_copies(t.stages[i], i);
       pointwise[i] = is_pointwise(t.stages[i]);
-      if (plan.stage[i].oh > 0 && plan.stage[i].ow > 0) (void)conv::bands(t.stages[i], plan.stage[i], plan.stage[i].c, &j.bands);
+      if (plan.stage[i].oh > 0 && plan.stage[i].ow > 0)
+        (void)conv::bands(t.stages[i], plan.stage[i], plan.stage[i].c, &j.bands);
     }
   }
   const TensorView* residual() const { return a.optional(conv::chain_residual(t)); }
@@ -54,7 +56,8 @@ struct ChainCall {
       }
       j.out.at = reinterpret_cast<float*>(static_cast<char*>(team.scratch) + plan.ring_offset[i]);
       j.out.h = e.oh, j.out.w = e.ow, j.out.c = plan.pixel_stride[i];  // whole panels are stored
-      j.out.pixel_stride = plan.pixel_stride[i], j.out.row_stride = e.ow * plan.pixel_stride[i], j.out.channel_stride = 1;
+      j.out.pixel_stride = plan.pixel_stride[i], j.out.row_stride = e.ow * plan.pixel_stride[i],
+      j.out.channel_stride = 1;
       j.out.ring = plan.ring_rows[i], j.out.origin = need[i + 1].begin;
     }
   }
@@ -74,9 +77,12 @@ template <class V>
 void run_stage(const ChainCall& call, int i, Range rows) {
   const ConvJob& j = call.jobs[i];
   const Range panels{0, ceil_div(call.plan.stage[i].o, kPanel)};
-  if (j.t->method == ConvMethod::kDepthwise) depthwise_rows<V>(j, rows, panels);
-  else if (call.pointwise[i]) pointwise_rows<V>(j, rows, panels);
-  else conv_rows<V>(j, rows, {0, call.plan.stage[i].ow}, panels);
+  if (j.t->method == ConvMethod::kDepthwise)
+    depthwise_rows<V>(j, rows, panels);
+  else if (call.pointwise[i])
+    pointwise_rows<V>(j, rows, panels);
+  else
+    conv_rows<V>(j, rows, {0, call.plan.stage[i].ow}, panels);
 }
 
 template <class V>

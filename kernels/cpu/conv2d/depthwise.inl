@@ -1,5 +1,6 @@
 // kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of channels in registers.
-// Order  acc = bias; over rows inside the picture, over all columns of the window with zero outside: acc = fma(x, w, acc).
+// Order  acc = bias; over rows inside the picture, over all columns of the window with zero outside: acc = fma(x, w,
+// acc).
 #pragma once
 #include "kernels/cpu/conv2d/direct.inl"
 
@@ -12,19 +13,21 @@ struct DepthwiseLine {
   const float* const* in;  // by ky: column 0 of the input row under that tap
   int ky_begin, ky_end;
   int64_t w, pixel_stride, pad;
-  const float* taps;       // of these channels; tap_stride between taps
+  const float* taps;  // of these channels; tap_stride between taps
   int64_t tap_stride;
   const Epilogue* epilogue;
   float* out;
   int64_t out_w, out_stride;
   const float* residual;
-  int64_t lanes;           // channels left, may exceed a vector
+  int64_t lanes;  // channels left, may exceed a vector
 };
 
 template <class V, bool whole>
 INGOT_INLINE typename V::F load_lanes(const float* p, int64_t n) {
-  if constexpr (whole) return V::load(p);
-  else return V::load_partial(p, n);
+  if constexpr (whole)
+    return V::load(p);
+  else
+    return V::load_partial(p, n);
 }
 
 template <class V, int R, bool whole>
@@ -43,15 +46,17 @@ INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R
     INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = V::min(high, V::max(low, acc[i]));
   }
   INGOT_UNROLL for (int i = 0; i < R; i++) {
-    if constexpr (whole) V::store(out, acc[i]);
-    else V::store_partial(out, acc[i], l.lanes);
+    if constexpr (whole)
+      V::store(out, acc[i]);
+    else
+      V::store_partial(out, acc[i], l.lanes);
     out += l.out_stride;
     asm("" : "+r"(out));
   }
 }
 
-/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read the nearest middle column
-/// of an outer window, which is inside, and are zeroed.
+/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read the nearest middle
+/// column of an outer window, which is inside, and are zeroed.
 template <class V, int K, int S, int R, bool whole>
 INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, int64_t x) {
   using F = typename V::F;
@@ -87,8 +92,8 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
         v = load_lanes<V, whole>(p, l.lanes);
       }
       V::keep(v);  // load a line once: several memory operands on a line that misses L1 cost as many times
-      INGOT_UNROLL for (int k = 0; k < K; k++)
-        if (i >= k && (i - k) % S == 0 && (i - k) / S < R) acc[(i - k) / S] = V::fma(v, tap[k], acc[(i - k) / S]);
+      INGOT_UNROLL for (int k = 0; k < K; k++) if (i >= k && (i - k) % S == 0 && (i - k) / S < R) acc[(i - k) / S] =
+          V::fma(v, tap[k], acc[(i - k) / S]);
     }
   }
   depthwise_store<V, R, whole>(l, acc, x);
@@ -113,11 +118,13 @@ using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
 template <class V>
 DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
   static constexpr DepthwiseKernel kKernels[2][2][2] = {
-      {{depthwise_line<V, 3, 1, false>, depthwise_line<V, 3, 1, true>}, {depthwise_line<V, 3, 2, false>, depthwise_line<V, 3, 2, true>}},
-      {{depthwise_line<V, 5, 1, false>, depthwise_line<V, 5, 1, true>}, {depthwise_line<V, 5, 2, false>, depthwise_line<V, 5, 2, true>}}};
+      {{depthwise_line<V, 3, 1, false>, depthwise_line<V, 3, 1, true>},
+       {depthwise_line<V, 3, 2, false>, depthwise_line<V, 3, 2, true>}},
+      {{depthwise_line<V, 5, 1, false>, depthwise_line<V, 5, 1, true>},
+       {depthwise_line<V, 5, 2, false>, depthwise_line<V, 5, 2, true>}}};
   const uint32_t k = t.kernel_h, half = k / 2;
-  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_h != t.stride_w || t.stride_h > 2 || t.dilation_h != 1 || t.dilation_w != 1 ||
-      t.pad_left > half || t.pad_right > half)
+  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_h != t.stride_w || t.stride_h > 2 || t.dilation_h != 1 ||
+      t.dilation_w != 1 || t.pad_left > half || t.pad_right > half)
     return nullptr;
   return kKernels[k == 5][t.stride_h == 2][whole];
 }
@@ -148,7 +155,8 @@ void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded)
     }
     alignas(64) float tile[4][V::kLanes];
     for (int64_t i = 0; i < n; i++) V::store(tile[i], acc[i]);
-    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes, j.out.row(y) + x * j.out.pixel_stride + channel, j.out.pixel_stride,
+    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes, j.out.row(y) + x * j.out.pixel_stride + channel,
+                   j.out.pixel_stride,
                    j.residual ? j.residual + (y * j.out.w + x) * j.epilogue->residual_stride + channel : nullptr);
   }
 }
@@ -162,9 +170,11 @@ void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
   const float* lines[kMaxFastTaps];
   const int64_t top = y * t.stride_h - t.pad_top;
   DepthwiseLine l;
-  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, -top))), l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, j.in.h - top)));
+  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, -top))),
+  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, j.in.h - top)));
   for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k) + channel;
-  l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left, l.taps = j.weights + channel, l.tap_stride = padded;
+  l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left, l.taps = j.weights + channel,
+  l.tap_stride = padded;
   l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w, l.out_stride = j.out.pixel_stride;
   l.residual = j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
   l.lanes = channels - channel;

@@ -1,5 +1,5 @@
-// kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of input rows is copied with zero
-// borders, then every output pixel is a few runs of consecutive floats and tiles know no edges.
+// kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of input rows is copied
+// with zero borders, then every output pixel is a few runs of consecutive floats and tiles know no edges.
 #pragma once
 #include "kernels/cpu/conv2d/picture.inl"
 
@@ -15,18 +15,20 @@ struct ConvJob {
   const float* bias = nullptr;      // vector16 or null
   const float* residual = nullptr;  // of the picture
   const Epilogue* epilogue = nullptr;
-  char* scratch = nullptr;          // segment table, then the band
-  bool copies = false;              // a band is needed
+  char* scratch = nullptr;  // segment table, then the band
+  bool copies = false;      // a band is needed
 };
 
 /// The runs of one pixel's sum: whole kernel rows where pixels touch each other, else one run a tap.
-inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_t pixel, int64_t row, Segment* segments, int64_t* length) {
+inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_t pixel, int64_t row, Segment* segments,
+                             int64_t* length) {
   const bool by_row = t.kernel_w == 1 || (t.dilation_w == 1 && pixel == channels);
   const int64_t per_row = by_row ? 1 : t.kernel_w;
   *length = by_row ? t.kernel_w * channels : channels;
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < per_row; kx++)
-      segments[ky * per_row + kx] = {ky * t.dilation_h * row + kx * t.dilation_w * pixel, (ky * per_row + kx) * *length * kPanel};
+      segments[ky * per_row + kx] = {ky * t.dilation_h * row + kx * t.dilation_w * pixel,
+                                     (ky * per_row + kx) * *length * kPanel};
   return t.kernel_h * per_row;
 }
 
@@ -41,7 +43,8 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   if (j.copies) {
     const int64_t in_cols = (cols.count() - 1) * sw + conv::window_w(t);
     pixel = c, row = in_cols * c;
-    copy_band(j.in, rows.begin * sh - t.pad_top, (rows.count() - 1) * sh + conv::window_h(t), cols.begin * sw - t.pad_left, in_cols, band);
+    copy_band(j.in, rows.begin * sh - t.pad_top, (rows.count() - 1) * sh + conv::window_h(t),
+              cols.begin * sw - t.pad_left, in_cols, band);
   }
   TileShape shape;
   shape.segments = segments;
@@ -59,18 +62,21 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
     for (int64_t y = rows.begin; y < rows.end; y += step) {
       const float* a = input_at(y);
       float* out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
-      const float* residual = j.residual ? j.residual + (y * j.out.w + cols.begin) * residual_stride + p * kPanel : nullptr;
+      const float* residual =
+          j.residual ? j.residual + (y * j.out.w + cols.begin) * residual_stride + p * kPanel : nullptr;
       if (step == 2 && y + 1 < rows.end) {
-        Tiles<V>::tile(count, 2 * cols.count())(shape, a, input_at(y + 1) - a, w, bias_at(j.bias, p), out, j.out.row(y + 1) - j.out.row(y),
-                                                residual, j.out.w * residual_stride, outputs);
+        Tiles<V>::tile(count, 2 * cols.count())(shape, a, input_at(y + 1) - a, w, bias_at(j.bias, p), out,
+                                                j.out.row(y + 1) - j.out.row(y), residual, j.out.w * residual_stride,
+                                                outputs);
         continue;
       }
       for (int64_t i = 0; i < tiles; i++) {
         const Range x = part(cols.count(), i, tiles);
         const int64_t h = (x.count() + 1) / 2;
-        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride, h * shape.pixel_stride, w, bias_at(j.bias, p),
-                                         out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
-                                         residual ? residual + x.begin * residual_stride : nullptr, h * residual_stride, outputs);
+        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride, h * shape.pixel_stride, w,
+                                         bias_at(j.bias, p), out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
+                                         residual ? residual + x.begin * residual_stride : nullptr, h * residual_stride,
+                                         outputs);
       }
     }
   });

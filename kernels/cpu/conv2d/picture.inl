@@ -45,10 +45,11 @@ inline void interleave(const float* from, int64_t plane, int64_t channels, int64
   }
 }
 
-/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the picture, to a dense band with zeros outside: one
-/// kernel row of a pixel is then kw * c consecutive floats.
+/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the picture, to a dense band with zeros
+/// outside: one kernel row of a pixel is then kw * c consecutive floats.
 inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols, float* band) {
-  const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)), end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
+  const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)), end = max_of(begin, min_of(in.w, x0 + cols)),
+                count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
   for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
     if (y < 0 || y >= in.h || count == 0) {
@@ -59,8 +60,10 @@ inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, i
     std::memset(band + (left + count) * c, 0, size_t(right * c) * 4);
     float* to = band + left * c;
     const float* from = in.row(y) + begin * in.pixel_stride;
-    if (in.channel_stride != 1) interleave(from, in.channel_stride, c, count, to);
-    else if (in.pixel_stride == c) std::memcpy(to, from, size_t(count * c) * 4);
+    if (in.channel_stride != 1)
+      interleave(from, in.channel_stride, c, count, to);
+    else if (in.pixel_stride == c)
+      std::memcpy(to, from, size_t(count * c) * 4);
     else
       for (int64_t x = 0; x < count; x++) std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c) * 4);
   }

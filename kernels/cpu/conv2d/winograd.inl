@@ -1,5 +1,6 @@
-// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4 outputs; U comes with the weights.
-// Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero over c. Y: columns, then rows of M by
+// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4 outputs; U comes with
+// the weights. Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero over c. Y:
+// columns, then rows of M by
 //        output_transform, then + bias, then the epilogue. Products of 36 planes are tiles of gemm/tile.inl.
 //
 //   V [36][block][v_row]   tiles of one block, channels padded to 16        M [36][block][32]   two panels of outputs
@@ -47,7 +48,8 @@ struct WinogradJob {
 
 /// One vector of channels of one tile. Pixels outside read zeros.
 template <class V, bool edge, bool whole>
-INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int64_t y, int64_t x, int64_t lanes, float* v) {
+INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int64_t y, int64_t x, int64_t lanes,
+                                      float* v) {
   using F = typename V::F;
   const int64_t pixel = j.x->row_stride, row = j.e.w * pixel;
   F half[6][6], d[6], r[6];
@@ -55,8 +57,10 @@ INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int6
     INGOT_UNROLL for (int i = 0; i < 6; i++) {
       const float* q = p + i * row + c * pixel;
       if (edge && (y + i < 0 || y + i >= j.e.h || x + c < 0 || x + c >= j.e.w)) q = kZeros;
-      if constexpr (whole) d[i] = V::load(q);
-      else d[i] = V::load_partial(q, lanes);
+      if constexpr (whole)
+        d[i] = V::load(q);
+      else
+        d[i] = V::load_partial(q, lanes);
     }
     input_transform<V>(d, r);
     INGOT_UNROLL for (int i = 0; i < 6; i++) half[i][c] = r[i];
@@ -83,15 +87,17 @@ void winograd_input(const WinogradJob& j, int64_t first, int64_t count, Range ch
     const int64_t y = tile / j.g.tiles_w * 4 - j.t->pad_top, x = tile % j.g.tiles_w * 4 - j.t->pad_left;
     const float* p = j.x->as<float>() + ((n * j.e.h + y) * j.e.w + x) * j.x->row_stride;
     const bool edge = y < 0 || x < 0 || y + 6 > j.e.h || x + 6 > j.e.w;
-    if (edge) winograd_input_channels<V, true>(j, p, y, x, channels, v + t * j.g.v_row);
-    else winograd_input_channels<V, false>(j, p, y, x, channels, v + t * j.g.v_row);
+    if (edge)
+      winograd_input_channels<V, true>(j, p, y, x, channels, v + t * j.g.v_row);
+    else
+      winograd_input_channels<V, false>(j, p, y, x, channels, v + t * j.g.v_row);
   }
 }
 
 /// One vector of outputs of one tile: M -> rows x cols pixels.
 template <class V>
-INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, const float* bias, float* out, const float* residual,
-                                       int64_t rows, int64_t cols, int64_t lanes) {
+INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, const float* bias, float* out,
+                                       const float* residual, int64_t rows, int64_t cols, int64_t lanes) {
   using F = typename V::F;
   const Epilogue& e = *j.epilogue;
   const int64_t pixel = j.y->row_stride;
@@ -138,22 +144,27 @@ INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, con
       float* to = out + (i * j.e.ow + c) * pixel;
       F v = V::load(tile[i][c]);
       if (residual && !e.residual_first) v = V::add(v, residual_at(i, c));
-      if (whole) V::store(to, v);
-      else V::store_partial(to, v, lanes);
+      if (whole)
+        V::store(to, v);
+      else
+        V::store_partial(to, v, lanes);
     }
 }
 
 template <class V>
-void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t panel, int64_t outputs, const float* m) {
+void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t panel, int64_t outputs,
+                     const float* m) {
   for (int64_t t = 0; t < count; t++) {
     const int64_t n = (first + t) / j.g.tiles, tile = (first + t) % j.g.tiles;
     const int64_t y = tile / j.g.tiles_w * 4, x = tile % j.g.tiles_w * 4, pixel = (n * j.e.oh + y) * j.e.ow + x;
     const int64_t rows = min_of(4, j.e.oh - y), cols = min_of(4, j.e.ow - x);
     const float* bias = bias_at(j.bias, panel);
     float* out = j.y->as<float>() + pixel * j.y->row_stride + panel * kPanel;
-    const float* residual = j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel : nullptr;
+    const float* residual =
+        j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel : nullptr;
     for (int64_t o = 0; o < outputs; o += V::kLanes)
-      winograd_output_tile<V>(j, m + t * 2 * kPanel + o, bias + o, out + o, residual ? residual + o : nullptr, rows, cols, outputs - o);
+      winograd_output_tile<V>(j, m + t * 2 * kPanel + o, bias + o, out + o, residual ? residual + o : nullptr, rows,
+                              cols, outputs - o);
   }
 }
 
@@ -192,7 +203,7 @@ void winograd_team(const WinogradJob& j, const Team& team) {
     return;
   }
   const Range mine = part(j.g.total, team.id, team.size);
-  float* m = own + round_up(j.g.v_elements(), kPanel);
+  float* m = own + round_up(j.g.v_elements, kPanel);
   const int64_t blocks = mine.count() > 0 ? ceil_div(mine.count(), j.g.block) : 0;
   for (int64_t i = 0; i < blocks; i++) {
     const Range block = part(mine.count(), i, blocks);

@@ -1,5 +1,6 @@
-// kernels/cpu/conv_transpose2d/conv_transpose2d.inl - gathered at the output: pixels of one phase (ox modulo the stride) see the same
-// taps, so they are a tile whose segments are the taps that reach them. Contract: runtime/op/conv_transpose2d.h.
+// kernels/cpu/conv_transpose2d/conv_transpose2d.inl - gathered at the output: pixels of one phase (ox modulo the
+// stride) see the same taps, so they are a tile whose segments are the taps that reach them. Contract:
+// runtime/op/conv_transpose2d.h.
 #pragma once
 #include "kernels/cpu/conv2d/picture.inl"
 #include "kernels/cpu/gemm/pack.inl"
@@ -32,7 +33,8 @@ inline int64_t transpose_segments(const TransposeJob& j, int64_t oy, int64_t pha
     for (int64_t kx = 0; kx < t.kernel_w; kx++) {
       const int64_t x = phase + t.pad_left - kx * t.dilation_w, column = floor_div(x, t.stride_w);
       if (column * t.stride_w != x) continue;
-      j.segments[count++] = {(y / t.stride_h - first) * row + (column + j.band.left) * c, (ky * t.kernel_w + kx) * c * kPanel};
+      j.segments[count++] = {(y / t.stride_h - first) * row + (column + j.band.left) * c,
+                             (ky * t.kernel_w + kx) * c * kPanel};
     }
   }
   return count;
@@ -47,7 +49,8 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
   const int64_t end = floor_div(rows.end - 1 + t.pad_top, t.stride_h) + 1;
   copy_band(j.in, first, end - first, -j.band.left, j.band.in_cols, j.copy);
   TileShape shape;
-  shape.segments = j.segments, shape.segment_length = c, shape.pixel_stride = c, shape.out_stride = sw * pixel, shape.epilogue = j.epilogue;
+  shape.segments = j.segments, shape.segment_length = c, shape.pixel_stride = c, shape.out_stride = sw * pixel,
+  shape.epilogue = j.epilogue;
   shape.panel_stride = int64_t(t.kernel_h) * t.kernel_w * c * kPanel;
   for (int64_t y = rows.begin; y < rows.end; y++)
     for (int64_t phase = 0; phase < min_of(sw, j.out.w); phase++) {
@@ -59,8 +62,9 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
         for (int64_t i = 0; i < tiles; i++) {
           const Range x = part(n, i, tiles);
           const int64_t h = (x.count() + 1) / 2;
-          Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c, j.weights + p * shape.panel_stride, bias_at(j.bias, p),
-                                           out + x.begin * shape.out_stride, h * shape.out_stride, nullptr, 0, outputs);
+          Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c, j.weights + p * shape.panel_stride,
+                                           bias_at(j.bias, p), out + x.begin * shape.out_stride, h * shape.out_stride,
+                                           nullptr, 0, outputs);
         }
       });
     }
@@ -86,7 +90,8 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
   const ConvTranspose2dAttributes& t = a.as<ConvTranspose2dAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   if (y.elements() == 0) return {};
-  const int64_t groups = t.groups, c = x.dims[3] / groups, o = y.dims[3] / groups, k = int64_t(t.kernel_h) * t.kernel_w * c;
+  const int64_t groups = t.groups, c = x.dims[3] / groups, o = y.dims[3] / groups,
+                k = int64_t(t.kernel_h) * t.kernel_w * c;
   const Epilogue epilogue = make_epilogue(t.activation, false, nullptr);
   TransposeJob j;
   j.t = &t, j.epilogue = &epilogue;
@@ -97,9 +102,12 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
   float* packed = reinterpret_cast<float*>(scratch + table + round_up(j.band.elements * 4, 64));
   const int64_t all = y.dims[0] * y.dims[1], count = ceil_div(o, kPanel);
   Range rows{0, all}, mine{0, groups}, panels{0, count};
-  if (all >= 2 * team.size || (groups < team.size && count < team.size)) rows = part(all, team.id, team.size);
-  else if (groups >= team.size) mine = part(groups, team.id, team.size);
-  else panels = part(count, team.id, team.size);
+  if (all >= 2 * team.size || (groups < team.size && count < team.size))
+    rows = part(all, team.id, team.size);
+  else if (groups >= team.size)
+    mine = part(groups, team.id, team.size);
+  else
+    panels = part(count, team.id, team.size);
   if (rows.count() <= 0 || panels.count() <= 0) return {};
   for (int64_t g = mine.begin; g < mine.end; g++) {
     if (groups > 1) pack_rows(a.inputs[1].as<float>() + g * o * k, o, k, k, packed);

@@ -1,6 +1,6 @@
-// kernels/cpu/gemm/epilogue.inl - what happens to a tile while it is stored: activation and residual, in the order given.
-// Kinds that are a clamp (none, relu, relu6, clip) stay in registers; the rest take one pass over the tile in L1, with the switch
-// over the kind outside the loop.
+// kernels/cpu/gemm/epilogue.inl - what happens to a tile while it is stored: activation and residual, in the order
+// given. Kinds that are a clamp (none, relu, relu6, clip) stay in registers; the rest take one pass over the tile in
+// L1, with the switch over the kind outside the loop.
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
 #include "runtime/op/contract.h"
@@ -10,8 +10,8 @@ namespace {
 
 struct Epilogue {
   ActivationSpec activation;
-  bool clamps = false;        // min(high, max(low, x)) is needed
-  bool in_registers = true;   // a clamp or nothing
+  bool clamps = false;       // min(high, max(low, x)) is needed
+  bool in_registers = true;  // a clamp or nothing
   bool residual_first = false;
   float low = 0, high = 0;
   int64_t residual_stride = 0;  // elements between pixels
@@ -34,8 +34,8 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
 }
 
 /// rows x cols floats of a tile in L1 -> the output. residual may be null, and may be the output itself.
-using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
-                            int64_t out_stride, const float* residual);
+using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols,
+                            float* out, int64_t out_stride, const float* residual);
 
 template <class V, Activation kind>
 void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
@@ -51,10 +51,13 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
         x = activate<V, kind>(x, alpha, beta);
       } else {
         const F r = whole ? V::load(residual + j) : V::load_partial(residual + j, n);
-        x = e.residual_first ? activate<V, kind>(V::add(x, r), alpha, beta) : V::add(activate<V, kind>(x, alpha, beta), r);
+        x = e.residual_first ? activate<V, kind>(V::add(x, r), alpha, beta)
+                             : V::add(activate<V, kind>(x, alpha, beta), r);
       }
-      if (whole) V::store(out + j, x);
-      else V::store_partial(out + j, x, n);
+      if (whole)
+        V::store(out + j, x);
+      else
+        V::store_partial(out + j, x, n);
     }
     if (residual) residual += e.residual_stride;
   }
@@ -64,11 +67,14 @@ template <class V>
 void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
                  int64_t out_stride, const float* residual) {
   static constexpr FinishRows kRows[] = {
-      finish_rows<V, Activation::kNone>,     finish_rows<V, Activation::kRelu>,        finish_rows<V, Activation::kRelu6>,
-      finish_rows<V, Activation::kClip>,     finish_rows<V, Activation::kLeakyRelu>,   finish_rows<V, Activation::kSigmoid>,
-      finish_rows<V, Activation::kTanh>,     finish_rows<V, Activation::kSilu>,        finish_rows<V, Activation::kHardSwish>,
-      finish_rows<V, Activation::kHardSigmoid>, finish_rows<V, Activation::kGelu>,     finish_rows<V, Activation::kGeluTanh>,
-      finish_rows<V, Activation::kElu>,      finish_rows<V, Activation::kSoftplus>,    finish_rows<V, Activation::kMish>};
+      finish_rows<V, Activation::kNone>,      finish_rows<V, Activation::kRelu>,
+      finish_rows<V, Activation::kRelu6>,     finish_rows<V, Activation::kClip>,
+      finish_rows<V, Activation::kLeakyRelu>, finish_rows<V, Activation::kSigmoid>,
+      finish_rows<V, Activation::kTanh>,      finish_rows<V, Activation::kSilu>,
+      finish_rows<V, Activation::kHardSwish>, finish_rows<V, Activation::kHardSigmoid>,
+      finish_rows<V, Activation::kGelu>,      finish_rows<V, Activation::kGeluTanh>,
+      finish_rows<V, Activation::kElu>,       finish_rows<V, Activation::kSoftplus>,
+      finish_rows<V, Activation::kMish>};
   kRows[int(e.activation.kind)](e, tile, tile_stride, rows, cols, out, out_stride, residual);
 }
 

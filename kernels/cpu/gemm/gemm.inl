@@ -45,7 +45,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   const TileShape shape{&whole, 1, g.k, g.a_stride, g.k * kPanel, g.out_stride, g.epilogue};
   if (rows.count() == 1) return gemv<V>(g, shape, rows.begin, panels);
   const int64_t fit = conv::kBandBytes / 4 / max_of(g.k, 1);
-  const int64_t blocks = ceil_div(rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
+  const int64_t blocks =
+      ceil_div(rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
   for (int64_t i = 0; i < blocks; i++) {
     const Range part_rows = part(rows.count(), i, blocks);
     const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
@@ -57,7 +58,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
         Tiles<V>::tile(count, r.count())(
             shape, g.a + row * g.a_stride, h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
             g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
-            g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr, h * g.epilogue->residual_stride, cols);
+            g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
+            h * g.epilogue->residual_stride, cols);
       }
     });
   }
@@ -67,7 +69,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
 template <class V>
 void gemm_team(const GemmJob& g, int64_t rows, const Team& team) {
   const int64_t panels = ceil_div(g.o, kPanel);
-  if (rows == 1 || (panels >= 2 * team.size && panels * kPanel > rows)) return gemm<V>(g, {0, rows}, part(panels, team.id, team.size));
+  if (rows == 1 || (panels >= 2 * team.size && panels * kPanel > rows))
+    return gemm<V>(g, {0, rows}, part(panels, team.id, team.size));
   const int64_t grain = TileSize<V::kLanes>::kRows;
   const Range tiles = part(ceil_div(rows, grain), team.id, team.size);
   gemm<V>(g, {min_of(rows, tiles.begin * grain), min_of(rows, tiles.end * grain)}, {0, panels});

@@ -1,4 +1,5 @@
-// kernels/cpu/gemm/pack.inl - panels made at run time, where the operand is no constant or its groups do not fit panels.
+// kernels/cpu/gemm/pack.inl - panels made at run time, where the operand is no constant or its groups do not fit
+// panels.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 

@@ -1,10 +1,12 @@
 // kernels/cpu/gemm/tile.inl - the register tile behind every product: MR pixels by NP panels of 16 outputs.
 //
-//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[segment[s].a + t] * b[segment[s].b + t * 16 + o])
+//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[segment[s].a + t] * b[segment[s].b + t *
+//   16 + o])
 //
-// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two halves, so that a tile may span
-// two picture rows: pixel i of the first half is at a + i * pixel_stride, of the second at a + half + (i - h) * pixel_stride with
-// h = (MR + 1) / 2. Panel p of the tile is at b + p * panel_stride. Only the first `cols` outputs of a row are stored.
+// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two halves, so that a
+// tile may span two picture rows: pixel i of the first half is at a + i * pixel_stride, of the second at a + half + (i
+// - h) * pixel_stride with h = (MR + 1) / 2. Panel p of the tile is at b + p * panel_stride. Only the first `cols`
+// outputs of a row are stored.
 #pragma once
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
@@ -16,9 +18,18 @@ using conv::Segment;
 
 /// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a single row.
 /// AVX-512 14x32 and 28x16, AVX2 6x16, NEON 6x16 (24 of 32 registers), scalar 1x16.
-template <int kLanes> struct TileSize { static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4; };
-template <> struct TileSize<16> { static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4; };
-template <> struct TileSize<1> { static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1; };
+template <int kLanes>
+struct TileSize {
+  static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
+};
+template <>
+struct TileSize<16> {
+  static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4;
+};
+template <>
+struct TileSize<1> {
+  static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1;
+};
 
 constexpr int kWidest = 8;  // panels
 alignas(64) constexpr float kZeros[kWidest * kPanel] = {};
@@ -32,8 +43,8 @@ struct TileShape {
   const Epilogue* epilogue = nullptr;
 };
 
-using Tile = void (*)(const TileShape&, const float* a, int64_t half, const float* b, const float* bias, float* out, int64_t out_half,
-                      const float* residual, int64_t residual_half, int64_t cols);
+using Tile = void (*)(const TileShape&, const float* a, int64_t half, const float* b, const float* bias, float* out,
+                      int64_t out_half, const float* residual, int64_t residual_half, int64_t cols);
 
 /// Row i of a tile in two halves of h rows.
 template <class T>
@@ -46,10 +57,11 @@ template <class V, int MR, int NP>
 INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
                                   typename V::F (&acc)[MR][NP * (kPanel / V::kLanes)]) {
   using F = typename V::F;
-  constexpr int kVecs = kPanel / V::kLanes, kAll = NP * kVecs, kHalf = (MR + 1) / 2, kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
+  constexpr int kVecs = kPanel / V::kLanes, kAll = NP * kVecs, kHalf = (MR + 1) / 2,
+                kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
   const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
-  INGOT_UNROLL for (int i = 0; i < MR; i++)
-    INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] = V::load(bias + j * V::kLanes);
+  INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] =
+      V::load(bias + j * V::kLanes);
   const Segment* const last = x.segments + x.segment_count;
   for (const Segment* s = x.segments; s != last; s++) {
     const float* p0 = a + s->a;  // up to seven pixels behind each pointer, so that strides need few registers
@@ -57,7 +69,8 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
     const float* w = b + s->b;
     for (const float* const end = p0 + length; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
       F column[kAll];
-      INGOT_UNROLL for (int j = 0; j < kAll; j++) column[j] = V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes);
+      INGOT_UNROLL for (int j = 0; j < kAll; j++) column[j] =
+          V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes);
       INGOT_UNROLL for (int j = 0; j < NP; j++) V::prefetch(w + j * panel + kPrefetch);
       INGOT_UNROLL for (int i = 0; i < MR; i++) {
         const int r = i < kHalf ? i : i - kHalf;
@@ -70,8 +83,8 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
 }
 
 template <class V, int MR, int NP>
-void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias, float* out, int64_t out_half,
-               const float* residual, int64_t residual_half, int64_t cols) {
+void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias, float* out,
+               int64_t out_half, const float* residual, int64_t residual_half, int64_t cols) {
   using F = typename V::F;
   constexpr int kAll = NP * (kPanel / V::kLanes), kHalf = (MR + 1) / 2;
   F acc[MR][kAll];
@@ -80,8 +93,8 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
   const bool whole = cols == NP * kPanel;
   if (!e.in_registers || (residual && !whole)) {
     alignas(64) float tile[MR][NP * kPanel];
-    INGOT_UNROLL for (int i = 0; i < MR; i++)
-      INGOT_UNROLL for (int j = 0; j < kAll; j++) V::store(&tile[i][j * V::kLanes], acc[i][j]);
+    INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
+        V::store(&tile[i][j * V::kLanes], acc[i][j]);
     finish_tile<V>(e, tile[0], NP * kPanel, kHalf, cols, out, x.out_stride, residual);
     if (MR > kHalf)
       finish_tile<V>(e, tile[MR > kHalf ? kHalf : 0], NP * kPanel, MR - kHalf, cols, out + out_half, x.out_stride,
@@ -97,13 +110,12 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
   if (residual && e.residual_first) add_residual();
   if (e.clamps) {
     const F low = V::splat(e.low), high = V::splat(e.high);
-    INGOT_UNROLL for (int i = 0; i < MR; i++)
-      INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] = V::min(high, V::max(low, acc[i][j]));
+    INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] =
+        V::min(high, V::max(low, acc[i][j]));
   }
   if (residual && !e.residual_first) add_residual();
   if (whole) {
-    INGOT_UNROLL for (int i = 0; i < MR; i++)
-      INGOT_UNROLL for (int j = 0; j < kAll; j++)
+    INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
         V::store(tile_row(out, kHalf, out_half, x.out_stride, i) + j * V::kLanes, acc[i][j]);
     return;
   }
@@ -112,25 +124,37 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
     if (n <= 0) break;
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       float* to = tile_row(out, kHalf, out_half, x.out_stride, i) + j * V::kLanes;
-      if (n >= V::kLanes) V::store(to, acc[i][j]);
-      else V::store_partial(to, acc[i][j], n);
+      if (n >= V::kLanes)
+        V::store(to, acc[i][j]);
+      else
+        V::store_partial(to, acc[i][j], n);
     }
   }
 }
 
-template <int... I> struct Indices {};
-template <int n, int... I> struct MakeIndices : MakeIndices<n - 1, n - 1, I...> {};
-template <int... I> struct MakeIndices<0, I...> { using Type = Indices<I...>; };
+template <int... I>
+struct Indices {};
+template <int n, int... I>
+struct MakeIndices : MakeIndices<n - 1, n - 1, I...> {};
+template <int... I>
+struct MakeIndices<0, I...> {
+  using Type = Indices<I...>;
+};
 
 /// Tiles of NP panels by rows 1 .. n.
-template <class V, int NP, int n> struct TileColumn {
+template <class V, int NP, int n>
+struct TileColumn {
   Tile rows[n + 1] = {};
-  template <int... I> constexpr void fill(Indices<I...>) { ((rows[I + 1] = gemm_tile<V, I + 1, NP>), ...); }
+  template <int... I>
+  constexpr void fill(Indices<I...>) {
+    ((rows[I + 1] = gemm_tile<V, I + 1, NP>), ...);
+  }
   constexpr TileColumn() { fill(typename MakeIndices<n>::Type()); }
 };
 
 /// Every tile of an instruction set.
-template <class V> struct Tiles {
+template <class V>
+struct Tiles {
   using Size = TileSize<V::kLanes>;
   static constexpr TileColumn<V, 1, Size::kTall> kSingle{};
   static constexpr TileColumn<V, Size::kPanels, Size::kRows> kFull{};
@@ -145,7 +169,9 @@ struct Range {
   int64_t count() const { return end - begin; }
 };
 /// Part `i` of n things in `parts`.
-inline Range part(int64_t n, int64_t i, int64_t parts) { return {n / parts * i + n % parts * i / parts, n / parts * (i + 1) + n % parts * (i + 1) / parts}; }
+inline Range part(int64_t n, int64_t i, int64_t parts) {
+  return {n / parts * i + n % parts * i / parts, n / parts * (i + 1) + n % parts * (i + 1) / parts};
+}
 inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
 

@@ -1,5 +1,5 @@
-// kernels/cpu/matmul/matmul.inl - product of two activations: b is packed into panels in the scratch, a few at a time, then rows of a
-// stream over them; for one or two rows b is read where it lies. Contract: runtime/op/matmul.h.
+// kernels/cpu/matmul/matmul.inl - product of two activations: b is packed into panels in the scratch, a few at a time,
+// then rows of a stream over them; for one or two rows b is read where it lies. Contract: runtime/op/matmul.h.
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/gemm/pack.inl"
@@ -73,8 +73,10 @@ void matmul_part(const MatMulJob& j, Range rows, Range panels) {
   for (int64_t p = panels.begin; p < panels.end; p += block) {
     const Range some{p, min_of(p + block, panels.end)};
     const Range c{some.begin * kPanel, min_of(some.end * kPanel, j.e.n)};
-    if (j.t->trans_b) pack_rows(j.b + c.begin * j.b_stride, c.count(), j.e.k, j.b_stride, j.panels);
-    else pack_columns(j.b + c.begin, c.count(), j.e.k, j.b_stride, j.panels);
+    if (j.t->trans_b)
+      pack_rows(j.b + c.begin * j.b_stride, c.count(), j.e.k, j.b_stride, j.panels);
+    else
+      pack_columns(j.b + c.begin, c.count(), j.e.k, j.b_stride, j.panels);
     g.o = c.count();
     if (!j.t->trans_a) {
       g.a = j.a, g.a_stride = j.a_stride, g.out = j.y + c.begin;
@@ -114,9 +116,12 @@ Status matmul_f32(const OpArguments& g, const Team& team) {
   j.panels = static_cast<float*>(team.scratch), j.packed_rows = j.panels + matmul::panel_block(j.e) * kPanel * j.e.k;
   const int64_t batches = y.elements() / (j.e.m * j.e.n), panels = ceil_div(j.e.n, kPanel);
   Range mine{0, batches}, rows{0, j.e.m}, cut{0, panels};
-  if (batches >= 2 * team.size || batches % team.size == 0) mine = part(batches, team.id, team.size);
-  else if (panels >= team.size) cut = part(panels, team.id, team.size);
-  else rows = part(j.e.m, team.id, team.size);
+  if (batches >= 2 * team.size || batches % team.size == 0)
+    mine = part(batches, team.id, team.size);
+  else if (panels >= team.size)
+    cut = part(panels, team.id, team.size);
+  else
+    rows = part(j.e.m, team.id, team.size);
   for (int64_t i = mine.begin; i < mine.end; i++) {
     j.a = a.as<float>() + batch_matrix(a, y, i) * a.dims[a.rank - 2] * a.row_stride;
     j.b = b.as<float>() + batch_matrix(b, y, i) * b.dims[b.rank - 2] * b.row_stride;

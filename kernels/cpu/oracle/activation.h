@@ -9,7 +9,8 @@ namespace ingot::cpu::oracle {
 inline double activate(const ActivationSpec& a, double x) {
   const double alpha = double(a.alpha), beta = double(a.beta);
   switch (a.kind) {
-    case Activation::kNone: case Activation::kPrelu: return x;
+    case Activation::kNone:
+    case Activation::kPrelu: return x;
     case Activation::kRelu: return x < 0 ? 0 : x;
     case Activation::kRelu6: return x < 0 ? 0 : x > 6 ? 6 : x;
     case Activation::kClip: {

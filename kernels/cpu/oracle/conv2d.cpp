@@ -23,10 +23,12 @@ double direct_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, 
   double sum = 0;
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < t.kernel_w; kx++) {
-      const int64_t y = oy * t.stride_h - t.pad_top + ky * t.dilation_h, x = ox * t.stride_w - t.pad_left + kx * t.dilation_w;
+      const int64_t y = oy * t.stride_h - t.pad_top + ky * t.dilation_h,
+                    x = ox * t.stride_w - t.pad_left + kx * t.dilation_w;
       if (y < 0 || y >= s.e.h || x < 0 || x >= s.e.w) continue;
       for (int64_t c = 0; c < channels; c++)
-        sum += in(n, y, x, first + c) * weight(s.w, o, ky * t.kernel_w + kx, c, int64_t(t.kernel_h) * t.kernel_w, channels);
+        sum += in(n, y, x, first + c) *
+               weight(s.w, o, ky * t.kernel_w + kx, c, int64_t(t.kernel_h) * t.kernel_w, channels);
     }
   return sum;
 }
@@ -54,7 +56,8 @@ double winograd_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o
       for (int j = 0; j < 6; j++) {
         double v = 0;
         for (int k = 0; k < 6; k++) v += bd[i][k] * kB[j][k];
-        const float* u = s.w.as<float>() + ((o / kPanel * kWinogradPlanes + i * 6 + j) * s.e.c + c) * kPanel + o % kPanel;
+        const float* u =
+            s.w.as<float>() + ((o / kPanel * kWinogradPlanes + i * 6 + j) * s.e.c + c) * kPanel + o % kPanel;
         m[i][j] += double(*u) * v;
       }
   }
@@ -66,12 +69,14 @@ double winograd_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o
 
 template <class In>
 double stage_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, const In& in) {
-  const double sum = s.w.packing == Packing::kWinogradF43 ? winograd_sum(s, n, oy, ox, o, in) : direct_sum(s, n, oy, ox, o, in);
+  const double sum =
+      s.w.packing == Packing::kWinogradF43 ? winograd_sum(s, n, oy, ox, o, in) : direct_sum(s, n, oy, ox, o, in);
   return sum + bias_of(s.bias, o);
 }
 
 /// Stage `last` of a chain at one output, computing what it needs of the stages before again and again.
-double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox, int64_t o);
+double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox,
+                   int64_t o);
 
 double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64_t y, int64_t column, int64_t c) {
   const bool nchw = layout == PictureLayout::kNchw;
@@ -79,7 +84,8 @@ double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64
   return double(x.as<float>()[row * x.row_stride + (nchw ? column : c)]);
 }
 
-double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox, int64_t o) {
+double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox,
+                   int64_t o) {
   const Conv2dAttributes& t = a.as<ChainAttributes>().stages[last];
   const Stage s{t, extents[last], a.inputs[1 + 2 * last], a.optional(2 + 2 * last)};
   return stage_sum(s, n, oy, ox, o, [&](int64_t m, int64_t y, int64_t x, int64_t c) {
@@ -96,7 +102,8 @@ void store_outputs(const TensorView& y, const TensorView* residual, const Conv2d
         for (int64_t o = 0; o < y.dims[3]; o++) {
           const int64_t pixel = (n * y.dims[1] + oy) * y.dims[2] + ox;
           const double r = residual ? double(residual->as<float>()[pixel * residual->row_stride + o]) : 0.0;
-          y.as<float>()[pixel * y.row_stride + o] = float(epilogue(last.activation, last.residual_first, sum(n, oy, ox, o), r));
+          y.as<float>()[pixel * y.row_stride + o] =
+              float(epilogue(last.activation, last.residual_first, sum(n, oy, ox, o), r));
         }
 }
 
@@ -106,7 +113,9 @@ Status conv2d(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   const Stage s{t, conv::extents(t, a.inputs[0], a.outputs[0]), a.inputs[1], a.optional(2)};
-  const auto in = [&](int64_t n, int64_t y, int64_t x, int64_t c) { return picture_value(a.inputs[0], t.input_layout, n, y, x, c); };
+  const auto in = [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+    return picture_value(a.inputs[0], t.input_layout, n, y, x, c);
+  };
   store_outputs(a.outputs[0], a.optional(3), t,
                 [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return stage_sum(s, n, oy, ox, o, in); });
   return {};
@@ -118,8 +127,9 @@ Status chain(const OpArguments& a, const Team& team) {
   conv::Extents extents[kMaxChainStages];
   conv::chain_extents(a, extents);
   const int last = int(t.stage_count) - 1;
-  store_outputs(a.outputs[0], a.optional(conv::chain_residual(t)), t.stages[last],
-                [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return chain_value(a, extents, last, n, oy, ox, o); });
+  store_outputs(
+      a.outputs[0], a.optional(conv::chain_residual(t)), t.stages[last],
+      [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return chain_value(a, extents, last, n, oy, ox, o); });
   return {};
 }
 

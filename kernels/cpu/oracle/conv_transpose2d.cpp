@@ -26,7 +26,8 @@ double sum_at(const OpArguments& a, int64_t n, int64_t oy, int64_t ox, int64_t o
       if (iy < 0 || ix < 0) continue;
       const float* p = x.as<float>() + ((n * x.dims[1] + iy) * x.dims[2] + ix) * x.row_stride + first;
       for (int64_t c = 0; c < channels; c++)
-        sum += double(p[c]) * weight(a.inputs[1], o, ky * t.kernel_w + kx, c, int64_t(t.kernel_h) * t.kernel_w, channels);
+        sum +=
+            double(p[c]) * weight(a.inputs[1], o, ky * t.kernel_w + kx, c, int64_t(t.kernel_h) * t.kernel_w, channels);
     }
   return sum;
 }

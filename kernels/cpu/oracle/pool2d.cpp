@@ -14,7 +14,8 @@ double pool_at(const Pool2dAttributes& t, const TensorView& x, int64_t n, int64_
   int64_t inside = 0, padded = 0;  // taps inside the picture, and inside the picture extended by its pads
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < t.kernel_w; kx++) {
-      const int64_t y = oy * t.stride_h - t.pad_top + ky * t.dilation_h, column = ox * t.stride_w - t.pad_left + kx * t.dilation_w;
+      const int64_t y = oy * t.stride_h - t.pad_top + ky * t.dilation_h,
+                    column = ox * t.stride_w - t.pad_left + kx * t.dilation_w;
       if (y < x.dims[1] + t.pad_bottom && column < x.dims[2] + t.pad_right) padded++;
       if (y < 0 || y >= x.dims[1] || column < 0 || column >= x.dims[2]) continue;
       inside++;

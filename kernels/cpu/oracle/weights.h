@@ -13,7 +13,9 @@ inline double weight(const TensorView& w, int64_t o, int64_t tap, int64_t c, int
   switch (w.packing) {
     case Packing::kPanels16: return double(p[(o / kPanel * taps * channels + k) * kPanel + o % kPanel]);
     case Packing::kDepthwise16: return double(p[tap * ((w.dims[0] + kPanel - 1) / kPanel * kPanel) + o]);
-    case Packing::kDense: case Packing::kVector16: case Packing::kWinogradF43: break;
+    case Packing::kDense:
+    case Packing::kVector16:
+    case Packing::kWinogradF43: break;
   }
   return double(p[o * taps * channels + k]);
 }

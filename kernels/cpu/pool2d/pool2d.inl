@@ -22,7 +22,8 @@ inline Range taps_inside(int64_t first, int64_t dilation, int64_t kernel, int64_
 inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, int64_t oy, int64_t ox) {
   PoolWindow p;
   p.top = oy * t.stride_h - t.pad_top, p.left = ox * t.stride_w - t.pad_left;
-  const Range y = taps_inside(p.top, t.dilation_h, t.kernel_h, 0, h), x = taps_inside(p.left, t.dilation_w, t.kernel_w, 0, w);
+  const Range y = taps_inside(p.top, t.dilation_h, t.kernel_h, 0, h),
+              x = taps_inside(p.left, t.dilation_w, t.kernel_w, 0, w);
   p.ky_begin = y.begin, p.ky_end = y.end, p.kx_begin = x.begin, p.kx_end = x.end;
   int64_t taps = y.count() * x.count();
   if (t.kind == PoolKind::kAverageIncludePad)
@@ -34,19 +35,24 @@ inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, i
 
 /// kVecs vectors of channels of one output pixel; the last may be partial.
 template <class V, PoolKind kind, int kVecs, bool whole>
-INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, const PoolWindow& p, int64_t channel, int64_t lanes, float* out) {
+INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, const PoolWindow& p, int64_t channel,
+                               int64_t lanes, float* out) {
   using F = typename V::F;
   F acc[kVecs];
-  INGOT_UNROLL for (int v = 0; v < kVecs; v++) acc[v] = kind == PoolKind::kMax ? V::splat(-__builtin_inff()) : V::zero();
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) acc[v] =
+      kind == PoolKind::kMax ? V::splat(-__builtin_inff()) : V::zero();
   for (int64_t ky = p.ky_begin; ky < p.ky_end; ky++) {
     const float* row = in.at + (p.top + ky * t.dilation_h) * in.row_stride + channel;
     for (int64_t kx = p.kx_begin; kx < p.kx_end; kx++) {
       const float* pixel = row + (p.left + kx * t.dilation_w) * in.pixel_stride;
       INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
         const F x = whole ? V::load(pixel + v * V::kLanes) : V::load_partial(pixel, lanes);
-        if (kind == PoolKind::kMax) acc[v] = V::max(acc[v], x);
-        else if (kind != PoolKind::kLp) acc[v] = V::add(acc[v], x);
-        else acc[v] = t.p == 1 ? V::add(acc[v], V::abs(x)) : V::fma(x, x, acc[v]);
+        if (kind == PoolKind::kMax)
+          acc[v] = V::max(acc[v], x);
+        else if (kind != PoolKind::kLp)
+          acc[v] = V::add(acc[v], x);
+        else
+          acc[v] = t.p == 1 ? V::add(acc[v], V::abs(x)) : V::fma(x, x, acc[v]);
       }
     }
   }
@@ -54,19 +60,23 @@ INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, con
     F y = acc[v];
     if (kind == PoolKind::kAverage || kind == PoolKind::kAverageIncludePad) y = V::div(y, V::splat(p.divisor));
     if (kind == PoolKind::kLp && t.p == 2) y = V::sqrt(y);
-    if (whole) V::store(out + v * V::kLanes, y);
-    else V::store_partial(out, y, lanes);
+    if (whole)
+      V::store(out + v * V::kLanes, y);
+    else
+      V::store_partial(out, y, lanes);
   }
 }
 
 template <class V, PoolKind kind>
-void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range cols, Range channels, float* out, int64_t out_stride) {
+void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range cols, Range channels, float* out,
+              int64_t out_stride) {
   for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
     const PoolWindow p = pool_window(t, in.h, in.w, oy, ox);
     int64_t c = channels.begin;
     for (; c + 4 * V::kLanes <= channels.end; c += 4 * V::kLanes)
       pool_vectors<V, kind, 4, true>(t, in, p, c, V::kLanes, out + c);
-    for (; c + V::kLanes <= channels.end; c += V::kLanes) pool_vectors<V, kind, 1, true>(t, in, p, c, V::kLanes, out + c);
+    for (; c + V::kLanes <= channels.end; c += V::kLanes)
+      pool_vectors<V, kind, 1, true>(t, in, p, c, V::kLanes, out + c);
     if (c < channels.end) pool_vectors<V, kind, 1, false>(t, in, p, c, channels.end - c, out + c);
   }
 }
@@ -74,8 +84,8 @@ void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range co
 template <class V>
 Status pool2d_f32(const OpArguments& a, const Team& team) {
   using Row = void (*)(const Pool2dAttributes&, const Picture&, int64_t, Range, Range, float*, int64_t);
-  static constexpr Row kRows[] = {pool_row<V, PoolKind::kMax>, pool_row<V, PoolKind::kAverage>, pool_row<V, PoolKind::kAverageIncludePad>,
-                                  pool_row<V, PoolKind::kLp>};
+  static constexpr Row kRows[] = {pool_row<V, PoolKind::kMax>, pool_row<V, PoolKind::kAverage>,
+                                  pool_row<V, PoolKind::kAverageIncludePad>, pool_row<V, PoolKind::kLp>};
   const Pool2dAttributes& t = a.as<Pool2dAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   if (y.elements() == 0) return {};
@@ -90,7 +100,8 @@ Status pool2d_f32(const OpArguments& a, const Team& team) {
     channels = {min_of(c, mine.begin * kPanel), min_of(c, mine.end * kPanel)};
   }
   for (int64_t r = rows.begin; r < rows.end; r++)
-    kRows[int(t.kind)](t, picture_of(x, false, r / oh), r % oh, cols, channels, y.as<float>() + (r * ow + cols.begin) * y.row_stride, y.row_stride);
+    kRows[int(t.kind)](t, picture_of(x, false, r / oh), r % oh, cols, channels,
+                       y.as<float>() + (r * ow + cols.begin) * y.row_stride, y.row_stride);
   return {};
 }
 

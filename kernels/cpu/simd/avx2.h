@@ -76,9 +76,18 @@ struct V {
   static INGOT_INLINE I iand(I a, I b) { return _mm256_and_si256(a, b); }
   static INGOT_INLINE I ior(I a, I b) { return _mm256_or_si256(a, b); }
   static INGOT_INLINE I ixor(I a, I b) { return _mm256_xor_si256(a, b); }
-  template <int n> static INGOT_INLINE I ishl(I a) { return _mm256_slli_epi32(a, n); }
-  template <int n> static INGOT_INLINE I ishr(I a) { return _mm256_srli_epi32(a, n); }
-  template <int n> static INGOT_INLINE I isar(I a) { return _mm256_srai_epi32(a, n); }
+  template <int n>
+  static INGOT_INLINE I ishl(I a) {
+    return _mm256_slli_epi32(a, n);
+  }
+  template <int n>
+  static INGOT_INLINE I ishr(I a) {
+    return _mm256_srli_epi32(a, n);
+  }
+  template <int n>
+  static INGOT_INLINE I isar(I a) {
+    return _mm256_srai_epi32(a, n);
+  }
   static INGOT_INLINE M ieq(I a, I b) { return as_float(_mm256_cmpeq_epi32(a, b)); }
   static INGOT_INLINE M igt(I a, I b) { return as_float(_mm256_cmpgt_epi32(a, b)); }
 

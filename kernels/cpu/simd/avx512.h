@@ -72,9 +72,18 @@ struct V {
   static INGOT_INLINE I iand(I a, I b) { return _mm512_and_si512(a, b); }
   static INGOT_INLINE I ior(I a, I b) { return _mm512_or_si512(a, b); }
   static INGOT_INLINE I ixor(I a, I b) { return _mm512_xor_si512(a, b); }
-  template <int n> static INGOT_INLINE I ishl(I a) { return _mm512_slli_epi32(a, n); }
-  template <int n> static INGOT_INLINE I ishr(I a) { return _mm512_srli_epi32(a, n); }
-  template <int n> static INGOT_INLINE I isar(I a) { return _mm512_srai_epi32(a, n); }
+  template <int n>
+  static INGOT_INLINE I ishl(I a) {
+    return _mm512_slli_epi32(a, n);
+  }
+  template <int n>
+  static INGOT_INLINE I ishr(I a) {
+    return _mm512_srli_epi32(a, n);
+  }
+  template <int n>
+  static INGOT_INLINE I isar(I a) {
+    return _mm512_srai_epi32(a, n);
+  }
   static INGOT_INLINE M ieq(I a, I b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static INGOT_INLINE M igt(I a, I b) { return _mm512_cmpgt_epi32_mask(a, b); }
 
@@ -92,8 +101,10 @@ struct V {
       quad[i + 3] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
     }
     INGOT_UNROLL for (int i = 0; i < 4; i++) {
-      const F a = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0x88), b = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0xdd);
-      const F c = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0x88), d = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0xdd);
+      const F a = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0x88),
+              b = _mm512_shuffle_f32x4(quad[i], quad[i + 4], 0xdd);
+      const F c = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0x88),
+              d = _mm512_shuffle_f32x4(quad[i + 8], quad[i + 12], 0xdd);
       rows[i] = _mm512_shuffle_f32x4(a, c, 0x88);
       rows[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
       rows[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);

@@ -83,11 +83,18 @@ struct V {
   static INGOT_INLINE I iand(I a, I b) { return vandq_s32(a, b); }
   static INGOT_INLINE I ior(I a, I b) { return vorrq_s32(a, b); }
   static INGOT_INLINE I ixor(I a, I b) { return veorq_s32(a, b); }
-  template <int n> static INGOT_INLINE I ishl(I a) { return vshlq_n_s32(a, n); }
-  template <int n> static INGOT_INLINE I ishr(I a) {
+  template <int n>
+  static INGOT_INLINE I ishl(I a) {
+    return vshlq_n_s32(a, n);
+  }
+  template <int n>
+  static INGOT_INLINE I ishr(I a) {
     return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a), n));
   }
-  template <int n> static INGOT_INLINE I isar(I a) { return vshrq_n_s32(a, n); }
+  template <int n>
+  static INGOT_INLINE I isar(I a) {
+    return vshrq_n_s32(a, n);
+  }
   static INGOT_INLINE M ieq(I a, I b) { return vceqq_s32(a, b); }
   static INGOT_INLINE M igt(I a, I b) { return vcgtq_s32(a, b); }
 

@@ -1,0 +1,42 @@
+#include "runtime/op/conv_transpose_blocks.h"
+
+namespace ingot::conv {
+
+/// Input rows that `rows` output rows read at most.
+int64_t transpose_in_rows(const ConvTranspose2dAttributes& t, int64_t rows) {
+  return (rows - 1 + int64_t(t.dilation_h) * (int64_t(t.kernel_h) - 1)) / t.stride_h + 2;
+}
+bool transpose_band(const ConvTranspose2dAttributes& t, int64_t w, int64_t oh, int64_t ow, int64_t channels,
+                    TransposeBand* out) {
+  TransposeBand b;
+  const int64_t reach = int64_t(t.dilation_w) * (int64_t(t.kernel_w) - 1) - t.pad_left;
+  b.left = reach > 0 ? ceil_div(reach, t.stride_w) : 0;
+  const int64_t last = (ow - 1 + int64_t(t.pad_left)) / t.stride_w;
+  b.right = last >= w ? last - w + 1 : 0;
+  b.in_cols = b.left + w + b.right;
+  int64_t row = 0;
+  if (!checked_mul(b.in_cols, channels, &row)) return false;
+  const int64_t fit = row > 0 ? kBandBytes / 4 / row : kBandBytes;
+  const int64_t rows = (fit - transpose_in_rows(t, 1)) * int64_t(t.stride_h);
+  b.rows = rows < 1 ? 1 : rows < oh ? rows : oh;
+  b.in_rows = transpose_in_rows(t, b.rows);
+  const bool fits = checked_mul(row, b.in_rows, &b.elements);
+  *out = b;
+  return fits;
+}
+
+bool transpose_scratch(const ConvTranspose2dAttributes& t, int64_t w, int64_t c, int64_t oh, int64_t ow, int64_t o,
+                       uint64_t* bytes) {
+  TransposeBand b;
+  *bytes = (uint64_t(t.kernel_h) * t.kernel_w * sizeof(Segment) + 63) / 64 * 64;
+  if (!transpose_band(t, w, oh, ow, c / t.groups, &b) || b.elements >= int64_t{1} << 44) return false;
+  *bytes += uint64_t(round_up(b.elements * 4, 64));
+  if (t.groups == 1) return true;
+  uint64_t panels = uint64_t(round_up(o / t.groups, kPanel));
+  if (!checked_mul<uint64_t>(panels, uint64_t(t.kernel_h) * t.kernel_w * 4, &panels) ||
+      !checked_mul<uint64_t>(panels, uint64_t(c / t.groups), &panels))
+    return false;
+  return checked_add(*bytes, panels, bytes);
+}
+
+}  // namespace ingot::conv
