@@ -49,18 +49,10 @@ Status map_weights(const Arena& arena, uint64_t at, os::File file, uint64_t file
   return os::map_file(file, file_offset, bytes, arena.base + at, &mapped, detail);
 }
 
-Status apply_wishes(const Arena& arena, uint64_t writable_offset, const ArenaWishes& wishes, ErrorDetail* detail) {
-  uint8_t* writable = arena.base + writable_offset;
-  const uint64_t writable_bytes = arena.bytes - writable_offset;
-  if (wishes.huge_pages) {
-    os::advise_huge_pages(arena.base, writable_offset);
-    os::advise_huge_pages(writable, writable_bytes);
-  }
-  if (wishes.lock) INGOT_TRY(os::lock_pages(arena.base, arena.bytes, detail));
-  if (wishes.prefault) {
-    os::touch_pages(arena.base, writable_offset, false);
-    os::touch_pages(writable, writable_bytes, true);
-  }
+Status apply_wishes(uint8_t* at, uint64_t bytes, bool writable, const ArenaWishes& wishes, ErrorDetail* detail) {
+  if (wishes.huge_pages) os::advise_huge_pages(at, bytes);
+  if (wishes.lock) INGOT_TRY(os::lock_pages(at, bytes, detail));
+  if (wishes.prefault) os::touch_pages(at, bytes, writable);
   return {};
 }
 

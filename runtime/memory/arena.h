@@ -39,7 +39,7 @@ struct ArenaWishes {
   bool lock = false;
   bool prefault = false;
 };
-/// Applied to a reserved arena once its weights are mapped; `writable_offset` parts the two.
-Status apply_wishes(const Arena& arena, uint64_t writable_offset, const ArenaWishes& wishes, ErrorDetail* detail);
+/// Applied to whole pages of a reserved arena that are mapped already.
+Status apply_wishes(uint8_t* at, uint64_t bytes, bool writable, const ArenaWishes& wishes, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -31,17 +31,9 @@ struct Intervals {
 
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules) {
   const int32_t root = program.values[size_t(value)].root;
-  const ValueKind kind = program.values[size_t(root)].kind;
-  const bool splits = rules.keep_values ? kind != ValueKind::kState : rules.ports_outside && kind == ValueKind::kInput;
-  if (!splits) return root;
-  // Under keep_values the nearest in-place result upward has the storage; before a caller's input, the farthest.
-  int32_t found = root;
-  for (int32_t v = value; v != root; v = program.values[size_t(v)].alias_of) {
-    if (program.values[size_t(v)].alias != AliasKind::kInPlace) continue;
-    found = v;
-    if (rules.keep_values) break;
-  }
-  return found;
+  if (!rules.keep_values || program.values[size_t(root)].kind == ValueKind::kState) return root;
+  while (program.values[size_t(value)].alias == AliasKind::kView) value = program.values[size_t(value)].alias_of;
+  return value;
 }
 
 bool is_direct_port(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules, int32_t value) {

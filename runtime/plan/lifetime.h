@@ -19,9 +19,9 @@ struct LifetimeRules {
   bool keep_values = false;    // every value keeps its bytes to the end, and in-place results get bytes of their own
 };
 
-/// The value whose storage `value` lives in. It is ValueDef::root, except that an in-place result gets storage of its
-/// own where what it would overwrite must survive: everything but state under keep_values, a caller's input under
-/// ports_outside.
+/// The value whose storage `value` lives in. It is ValueDef::root, except that keep_values parts in-place results from
+/// what they would overwrite (but never from a state variable, which they are meant to update). Inputs and constants
+/// are never overwritten.
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules);
 
 /// True when the port's storage is its own from the first to the last byte, so that the caller's memory can stand in

@@ -104,12 +104,9 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   return s;
 }
 
-Status start(RunSession* s, const SessionRequest& request, ErrorDetail* detail) {
+Status start(RunSession* s, ErrorDetail* detail) {
   INGOT_TRY(reset_state(s, detail));
   INGOT_TRY(s->device.interface->resolve(s->device, s->program, detail));
-  if (s->arena.form == ArenaForm::kReserved)
-    INGOT_TRY(apply_wishes(s->arena, s->layout.writable, {request.huge_pages, request.lock_memory, request.prefault},
-                           detail));
   if (s->tables.pool) INGOT_TRY(s->tables.pool->start(s->threads, detail));
   return {};
 }
@@ -135,11 +132,14 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
     INGOT_TRY(upload_weights(model, p.layout, memory.device, memory.device_memory, detail));
   } else {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
+    const ArenaWishes wishes = {request.huge_pages, request.lock_memory, request.prefault};
+    if (memory.arena.form == ArenaForm::kReserved)
+      INGOT_TRY(apply_wishes(model, p.layout, memory.arena, wishes, detail));
     const uint64_t from = p.layout.tables;
     if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
   }
   RunSession* session = fill_session(model, request, p, memory);
-  INGOT_TRY(start(session, request, detail));
+  INGOT_TRY(start(session, detail));
   memory.kept = true;
   *out = session;
   return {};

@@ -101,7 +101,6 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
   for (size_t i = 0; i < program.inputs.size; i++) {
     Port* port = new (&t.inputs[i]) Port;
     port->value = program.inputs[i].value;
-    port->is_input = true;
     fill_port(model, p, rules, addresses, port, &host_copies);
   }
   for (size_t i = 0; i < program.outputs.size; i++) {
@@ -143,10 +142,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
 }  // namespace
 
 bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value) {
-  if (value < 0 || storage_root(program, value, rules) != port.root) return false;
-  for (int32_t v = value; port.is_input && v != port.root; v = program.values[size_t(v)].alias_of)
-    if (program.values[size_t(v)].alias == AliasKind::kInPlace) return false;
-  return true;
+  return value >= 0 && storage_root(program, value, rules) == port.root;
 }
 
 const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,

@@ -19,8 +19,7 @@ struct Port {
   uint8_t* host_copy = nullptr;  // of a device without host memory
   const Port* owner = nullptr;   // another port whose storage, wherever that is bound, this one lies in
   uint64_t offset_in_root = 0;   // bytes
-  bool is_input = false;
-  bool is_direct = false;  // bound memory goes to the kernels as it is; else it is copied before or after the run
+  bool is_direct = false;        // bound memory goes to the kernels as it is; else it is copied before or after the run
   bool is_bound = false;
 };
 
@@ -50,8 +49,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
 void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
                  const Tables& tables);
 
-/// True when the kernels find `value` in the storage of `port`, bound or not. A bound input is only read: results that
-/// would overwrite it stay in the arena.
+/// True when the kernels find `value` in the storage of `port`, bound or not.
 bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value);
 
 /// Where a constant's bytes lie for the kernels.

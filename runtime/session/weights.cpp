@@ -6,12 +6,20 @@
 namespace ingot {
 namespace {
 
-Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, const Arena& arena, ErrorDetail* detail) {
+/// The whole pages of the file that hold a part.
+struct Pages {
+  uint64_t file_offset, arena_offset, bytes;
+};
+Pages pages_of(const PartEntry& part, uint64_t arena_offset) {
   const uint64_t page = os::page_bytes();
   const uint64_t beside = part.offset & (page - 1);
-  const uint64_t bytes = (beside + part.bytes + page - 1) & ~(page - 1);
+  return {part.offset - beside, arena_offset - beside, (beside + part.bytes + page - 1) & ~(page - 1)};
+}
+
+Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, const Arena& arena, ErrorDetail* detail) {
   if (!part.bytes) return {};
-  return map_weights(arena, at - beside, model.source.file, part.offset - beside, bytes, detail);
+  const Pages pages = pages_of(part, at);
+  return map_weights(arena, pages.arena_offset, model.source.file, pages.file_offset, pages.bytes, detail);
 }
 
 }  // namespace
@@ -27,6 +35,17 @@ Status load_weights(const OpenModel& model, const Layout& layout, const Arena& a
       INGOT_TRY(read_source(model.source, part.offset, arena.base + at, part.bytes, detail));
   }
   return {};
+}
+
+Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena, const ArenaWishes& wishes,
+                    ErrorDetail* detail) {
+  for (uint32_t i = 0; layout.weights == WeightsForm::kMapped && i < model.file.weight_part_count; i++) {
+    const PartEntry part = weight_part(model.file, i);
+    if (!part.bytes) continue;
+    const Pages pages = pages_of(part, layout.part_offsets[i]);
+    INGOT_TRY(apply_wishes(arena.base + pages.arena_offset, pages.bytes, false, wishes, detail));
+  }
+  return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes, detail);
 }
 
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,

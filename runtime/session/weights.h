@@ -7,7 +7,10 @@ namespace ingot {
 
 /// Maps or reads every part into the arena; nothing for weights in place.
 Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena, ErrorDetail* detail);
-/// The same into the memory of a device, in chunks.
+/// Huge pages, locking and touching for a reserved arena: its mapped parts, then what is private.
+Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena, const ArenaWishes& wishes,
+                    ErrorDetail* detail);
+/// Reads every part into the memory of a device, in chunks.
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
 
 }  // namespace ingot

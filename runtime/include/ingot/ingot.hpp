@@ -37,6 +37,7 @@ class [[nodiscard]] Result {
   bool ok() const { return error_.code == INGOT_OK; }
   explicit operator bool() const { return ok(); }
   T& value() { return value_; }
+  const T& value() const { return value_; }
   T& operator*() { return value_; }
   T* operator->() { return &value_; }
   const Error& error() const { return error_; }
