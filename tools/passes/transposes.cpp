@@ -76,17 +76,17 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
   std::vector<size_t> order(groups->size());
   for (size_t g = 0; g < order.size(); g++) order[g] = g;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place((*groups)[a].i0) < place((*groups)[b].i0); });
-  // Dimensions of 1 in `to` stay with the group before them, those in front with the first group.
+  // Dimensions of 1 at the front of `to` stay at the front, later ones with the group before them.
   Commuted result;
   result.perm.resize(to.size());
-  for (size_t g : order) {
-    size_t from = g == 0 ? 0 : z_at[(*groups)[g].j0];
-    size_t until = g + 1 == groups->size() ? to.size() : z_at[(*groups)[g + 1].j0];
+  auto keep = [&](size_t from, size_t until) {
     for (size_t k = from; k < until; k++) {
       result.perm[k] = int64_t(result.dims.size());
       result.dims.push_back(to[k]);
     }
-  }
+  };
+  keep(0, z_at[(*groups)[0].j0]);
+  for (size_t g : order) keep(z_at[(*groups)[g].j0], g + 1 == groups->size() ? to.size() : z_at[(*groups)[g + 1].j0]);
   return result;
 }
 

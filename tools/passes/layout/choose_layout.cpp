@@ -13,6 +13,8 @@ namespace ingot::passes {
 namespace {
 
 constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
+constexpr int kMostSweeps = 64;
+constexpr double kBetweenPartners = 64;  // more for one that keeps two nodes apart that could become one
 
 class Flipper {
  public:
@@ -44,12 +46,32 @@ class Flipper {
 
   double cost(ValueId id) const {
     Dims dims = full_dims(id);
-    return moves_only_units(dims, back_) ? 0 : kPerTranspose + estimated_elements(dims);
+    if (moves_only_units(dims, back_)) return 0;
+    return kPerTranspose + estimated_elements(dims) + (between_partners(id) ? kBetweenPartners : 0);
+  }
+
+  // Made by something that takes an Elementwise into its store and read by one, or zeros for a window; a Transpose on the way is
+  // looked through.
+  bool between_partners(ValueId id) const {
+    Node* maker = e_.producer(id);
+    if (maker && maker->op == "Transpose") maker = e_.producer(maker->inputs[0]);
+    if (!maker) return false;
+    std::vector<Node*> readers = e_.readers(id);
+    for (size_t i = 0; i < readers.size(); i++)
+      if (readers[i]->op == "Transpose")
+        for (Node* next : e_.readers(readers[i]->outputs[0])) if (next->op != "Transpose") readers.push_back(next);
+    bool stores = maker->op == "Conv2d" || maker->op == "ConvTranspose2d" || maker->op == "Linear" || maker->op == "Elementwise";
+    for (Node* reader : readers) {
+      if (stores && reader->op == "Elementwise") return true;
+      bool loads = reader->op == "Conv2d" || reader->op == "Pool2d" || reader->op == "Linear";
+      if (loads && (maker->op == "Pad" || maker->op == "Elementwise")) return true;
+    }
+    return false;
   }
 
   // Adds what `id` costs when its readers and its producer disagree.
   void add_value(ValueId id) {
-    if (e_.constant(id) || e_.readers(id).empty() || e_.rank(id) > perm_.size()) return;
+    if (e_.constant(id) || (e_.readers(id).empty() && !e_.is_output(id)) || e_.rank(id) > perm_.size()) return;
     double c = cost(id);
     if (c == 0) return;
     std::set<int> readers;
@@ -65,7 +87,6 @@ class Flipper {
       if (takes_part) readers.insert(vertex_[node]);
       else plain_reader = true;
     }
-    if (!flipped_reader && readers.empty()) return;
     bool either_way = false;
     int made = producer_vertex(id, either_way);
     bool some_plain = plain_reader || !readers.empty();  // when nothing is flipped
@@ -169,13 +190,15 @@ std::vector<Integers> permutations(const Editor& e) {
 
 uint32_t cut_until_stable(Editor& e, Remarks& remarks) {
   uint32_t changed = 0;
-  for (bool again = true; again;) {
+  bool again = true;
+  for (int sweep = 0; again && sweep < kMostSweeps; sweep++) {  // every flip lowers the cost, so the limit is never met
     again = false;
     for (const Integers& perm : permutations(e)) {
       uint32_t flips = Flipper(e, perm).run();
       if (!flips) continue;
       again = true;
       changed += flips;
+      merge_equal(e, remarks);  // a value transposed twice must cost once
       simplify(e, remarks);
     }
   }

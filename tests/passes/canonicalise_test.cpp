@@ -1,0 +1,268 @@
+// Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after, and the form is core.
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using passes::Attributes;
+using Integers = std::vector<int64_t>;
+using Text = std::string;
+
+namespace {
+
+Attributes window(Integers kernel, Integers strides, Integers dilations, Integers pads, int64_t group = 1) {
+  return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"group", group}};
+}
+
+void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CAPTURE(g.listing());
+  CHECK(worst <= tolerance);
+  CHECK(passes::why_not_core_form(g.model) == "");
+}
+
+}  // namespace
+
+TEST_CASE("canonicalise: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven pads") {
+  struct Case { const char* name; Dimensions x, w; Attributes a; const char* method; };
+  const Case cases[] = {
+      {"plain", {1, 3, 7, 9}, {5, 3, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}), "direct"},
+      {"uneven pads, stride", {2, 3, 7, 9}, {5, 3, 3, 2}, window({3, 2}, {2, 1}, {1, 1}, {0, 1, 2, 0}), "direct"},
+      {"dilated", {1, 2, 9, 9}, {4, 2, 3, 3}, window({3, 3}, {1, 1}, {2, 3}, {0, 0, 0, 0}), "direct"},
+      {"grouped", {1, 4, 5, 5}, {6, 2, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2), "grouped"},
+      {"depthwise", {1, 4, 5, 6}, {4, 1, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4), "depthwise"},
+      {"depth multiplier", {1, 4, 5, 6}, {8, 1, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4), "grouped"},
+      {"one dimension", {2, 3, 11}, {4, 3, 5}, window({5}, {2}, {1}, {2, 1}), "direct"},
+      {"one dimension, depthwise", {1, 3, 11}, {3, 1, 5}, window({5}, {1}, {1}, {2, 2}, 3), "depthwise"}};
+  for (const Case& c : cases)
+    for (bool biased : {false, true}) {
+      CAPTURE(c.name);
+      GraphBuilder g;
+      std::vector<ValueId> operands = {g.input("x", c.x), g.weights(c.w)};
+      if (biased) operands.push_back(g.weights({c.w[0]}));
+      g.output(g.node("Conv", operands, c.a));
+      check_cast(g);
+      REQUIRE(g.find("Conv2d"));
+      CHECK(g.find("Conv2d")->text("method", "") == c.method);
+      CHECK(g.find("Conv2d")->sources == std::vector<uint32_t>{0});
+    }
+}
+
+TEST_CASE("canonicalise: transposed convolutions, grouped and with output padding") {
+  struct Case { const char* name; Dimensions x, w; Attributes a; Dimensions out; };
+  const Case cases[] = {
+      {"doubling", {1, 3, 4, 5}, {3, 2, 2, 2}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 2, 8, 10}},
+      {"pads", {1, 3, 4, 5}, {3, 2, 3, 3}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {1, 2, 7, 9}},
+      {"output padding", {1, 3, 4, 5}, {3, 2, 3, 3}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {1, 2, 8, 10}},
+      {"grouped", {1, 4, 4, 4}, {4, 3, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2), {1, 6, 4, 4}},
+      {"one dimension", {1, 3, 6}, {3, 2, 4}, window({4}, {2}, {1}, {1, 1}), {1, 2, 12}}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    GraphBuilder g;
+    g.output(g.node("ConvTranspose", {g.input("x", c.x), g.weights(c.w), g.weights({c.out[1]})}, c.a, c.out));
+    check_cast(g);
+  }
+}
+
+TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding counted or not") {
+  struct Case { const char* name; const char* op; Dimensions x; Attributes a; Dimensions out; };
+  Attributes include = window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1});
+  include["count_include_pad"] = int64_t(1);
+  const Case cases[] = {
+      {"max", "MaxPool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
+      {"max, ceil", "MaxPool", {1, 3, 8, 8}, window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4}},
+      {"average", "AveragePool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
+      {"average, ceil", "AveragePool", {1, 3, 8, 8}, window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4}},
+      {"average counting pads", "AveragePool", {1, 3, 8, 9}, include, {}},
+      {"lp", "LpPool", {1, 3, 8, 9}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {}},
+      {"one dimension", "MaxPool", {2, 3, 9}, window({2}, {2}, {1}, {0, 0}), {}}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    GraphBuilder g;
+    g.output(g.node(c.op, {g.input("x", c.x)}, c.a, c.out));
+    check_cast(g);
+    CHECK(g.count("Pool2d") == 1);
+  }
+}
+
+TEST_CASE("canonicalise: products become Linear where one side is a constant matrix") {
+  struct Case { const char* name; Dimensions a, b; bool constant; const char* op; };
+  const Case cases[] = {
+      {"matrix", {4, 6}, {6, 3}, true, "Linear"}, {"leading dims kept", {2, 3, 4, 6}, {6, 3}, true, "Linear"},
+      {"constant with leading ones", {2, 4, 6}, {1, 6, 3}, true, "Linear"}, {"constant vector", {2, 4, 6}, {6}, true, "Linear"},
+      {"row vector", {6}, {6, 3}, true, "Linear"}, {"two activations", {2, 4, 6}, {2, 6, 3}, false, "MatMul"},
+      {"broadcast batch", {2, 1, 4, 6}, {3, 6, 5}, false, "MatMul"}, {"activation vector", {2, 4, 6}, {6}, false, "MatMul"},
+      {"row times activation", {6}, {2, 6, 3}, false, "MatMul"}, {"constant batch", {2, 4, 6}, {2, 6, 3}, true, "MatMul"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    GraphBuilder g;
+    ValueId a = g.input("a", c.a);
+    g.output(g.node("MatMul", {a, c.constant ? g.weights(c.b) : g.input("b", c.b)}));
+    check_cast(g);
+    CHECK(g.count(c.op) == 1);
+  }
+}
+
+TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of addend") {
+  for (bool trans_a : {false, true})
+    for (bool trans_b : {false, true})
+      for (bool constant : {false, true})
+        for (const Dimensions& addend : {Dimensions{}, Dimensions{3}, Dimensions{1, 3}, Dimensions{4, 1}, Dimensions{4, 3}, Dimensions{9}}) {
+          CAPTURE(trans_a);
+          CAPTURE(trans_b);
+          CAPTURE(constant);
+          GraphBuilder g;
+          ValueId a = g.input("a", trans_a ? Dimensions{6, 4} : Dimensions{4, 6});
+          Dimensions b_dims = trans_b ? Dimensions{3, 6} : Dimensions{6, 3};
+          std::vector<ValueId> operands = {a, constant ? g.weights(b_dims) : g.input("b", b_dims)};
+          if (addend != Dimensions{9}) operands.push_back(g.weights(addend));
+          g.output(g.node("Gemm", operands, {{"alpha", 0.5}, {"beta", 2.0}, {"transA", int64_t(trans_a)}, {"transB", int64_t(trans_b)}}));
+          check_cast(g);
+          CHECK(g.count("Linear") == size_t(constant));
+        }
+}
+
+TEST_CASE("canonicalise: norms in every layout of their parameters") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 6, 5, 4});
+  g.output(g.node("BatchNormalization", {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})}, {{"epsilon", 1e-3}}));
+  g.output(g.node("InstanceNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}}));
+  g.output(g.node("GroupNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}, {"num_groups", int64_t(3)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
+  g.output(g.node("RMSNormalization", {x, g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+  check_cast(g);
+  CHECK(g.count("Normalize") == 6);
+}
+
+TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+                         "ReduceLogSumExp"})
+    for (int64_t keep : {0, 1}) {
+      CAPTURE(op);
+      GraphBuilder g;
+      g.output(g.node(op, {g.input("x", {2, 3, 4})}, {{"axes", Integers{0, 2}}, {"keepdims", keep}}));
+      check_cast(g);
+    }
+  for (const char* op : {"ArgMax", "ArgMin"})
+    for (int64_t keep : {0, 1}) {
+      GraphBuilder g;
+      g.output(g.node(op, {g.input("x", {2, 3, 4})}, {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}}, {}, DType::kI64));
+      check_cast(g);
+    }
+}
+
+TEST_CASE("canonicalise: elementwise operators one by one") {
+  for (const char* op : {"Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid",
+                         "Sign", "Sin", "Softplus", "Softsign", "Tanh", "Tan", "Atan"}) {
+    CAPTURE(op);
+    GraphBuilder g;
+    g.output(g.node(op, {g.input("x", {2, 3})}));
+    check_cast(g);
+  }
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod"}) {
+    CAPTURE(op);
+    GraphBuilder g;
+    g.output(g.node(op, {g.input("a", {2, 1, 4}), g.input("b", {3, 1})}));
+    check_cast(g, 1e-4);
+  }
+  for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
+    GraphBuilder g;
+    g.output(g.node(op, {g.input("a", {2, 4}), g.input("b", {4})}, {}, {}, DType::kBool));
+    check_cast(g);
+  }
+}
+
+TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 3}), y = g.input("y", {3});
+  g.output(g.node("LeakyRelu", {x}, {{"alpha", 0.1}}));
+  g.output(g.node("Elu", {x}, {{"alpha", 0.7}}));
+  g.output(g.node("HardSigmoid", {x}, {{"alpha", 0.3}, {"beta", 0.4}}));
+  g.output(g.node("Clip", {x}, {{"min", -0.25}, {"max", 0.5}}));
+  g.output(g.node("Clip", {x}, {{"min", 0.0}}));
+  g.output(g.node("Clip", {x}, {{"max", 0.5}}));
+  g.output(g.node("Swish", {x}, {{"alpha", 1.7}}));
+  g.output(g.node("Gelu", {x}, {{"approximate", Text("none")}}));
+  g.output(g.node("Gelu", {x}, {{"approximate", Text("tanh")}}));
+  g.output(g.node("PRelu", {x, g.weights({3})}));
+  g.output(g.node("PRelu", {x, g.number(0.2)}));
+  ValueId truth = g.node("Greater", {x, y}, {}, {}, DType::kBool);
+  g.output(g.node("Where", {truth, x, y}, {}, {}, DType::kF32));
+  g.output(g.node("Cast", {truth}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
+  g.output(g.node("Cast", {x}, {{"to", int64_t(DType::kBool)}}, {}, DType::kBool));
+  ValueId whole = g.node("Cast", {g.node("Mul", {x, g.number(9)})}, {{"to", int64_t(DType::kI64)}}, {}, DType::kI64);
+  g.output(g.node("Div", {whole, g.indices({1}, {2})}));
+  g.output(g.node("Expand", {y}, {}, {4, 2, 3}));
+  g.output(g.node("Softmax", {x}, {{"axis", int64_t(0)}}));
+  g.output(g.node("LogSoftmax", {x}, {{"axis", int64_t(1)}}));
+  check_cast(g);
+}
+
+TEST_CASE("canonicalise: movement, sorting and gathering") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 6, 5});
+  for (ValueId piece : g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}})) g.output(piece);
+  g.output(g.node("Gather", {x, g.indices({2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
+  g.output(g.node("Gather", {x, g.indices({}, {-2})}, {{"axis", int64_t(2)}}));
+  g.output(g.node("Gather", {x, g.indices({3}, {1, 2, 3})}, {{"axis", int64_t(1)}}));
+  g.output(g.node("Gather", {x, g.indices({3}, {3, 2, 1})}, {{"axis", int64_t(1)}}));
+  g.output(g.node("GatherElements", {x, g.indices({1, 2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
+  for (ValueId piece : g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, {{2, 3, 5}, {2, 3, 5}}))
+    g.output(piece);
+  g.output(g.node("CumSum", {x}, {{"axis", int64_t(1)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(1)}}));
+  g.output(g.node("Tile", {x}, {}, {4, 6, 10}));
+  g.output(g.node("Slice", {x}, {{"starts", graph::Dims{1, 5, 0}}, {"steps", Integers{1, -2, 2}}}, {1, 3, 3}));
+  g.output(g.node("Pad", {x}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}}, {2, 8, 8}));
+  check_cast(g);
+  CHECK(g.count("Gather") == 2);  // the runs going up by one became slices
+}
+
+TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
+  for (const char* op : {"LSTM", "GRU", "RNN"})
+    for (const char* direction : {"forward", "reverse", "bidirectional"})
+      for (int64_t layout : {0, 1})
+        for (int64_t apart : {0, 1}) {
+          CAPTURE(op);
+          CAPTURE(direction);
+          CAPTURE(layout);
+          int64_t d = direction == Text("bidirectional") ? 2 : 1, gates = op == Text("LSTM") ? 4 : op == Text("GRU") ? 3 : 1;
+          if (apart && op != Text("GRU")) continue;
+          GraphBuilder g;
+          Dimensions x = layout ? Dimensions{2, 5, 3} : Dimensions{5, 2, 3}, h = layout ? Dimensions{2, d, 4} : Dimensions{d, 2, 4};
+          std::vector<ValueId> operands = {g.input("x", x), g.weights({d, gates * 4, 3}), g.weights({d, gates * 4, 4}),
+                                           g.weights({d, 2 * gates * 4}), graph::kAbsent, g.input("h", h)};
+          if (gates == 4) operands.push_back(g.input("c", h));
+          Attributes a = {{"direction", Text(direction)}, {"hidden_size", int64_t(4)}, {"layout", layout}, {"linear_before_reset", apart}};
+          Dimensions y = layout ? Dimensions{2, 5, d, 4} : Dimensions{5, d, 2, 4};
+          std::vector<Dimensions> outs = {y, h};
+          if (gates == 4) outs.push_back(h);
+          for (ValueId out : g.nodes(op, operands, a, outs)) g.output(out);
+          check_cast(g);
+          CHECK(g.find("Recurrent")->integer("batch_first", 0) == layout);
+        }
+}
+
+TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and output") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {1, 2, 4, 4});
+  ValueId w = g.node("Neg", {g.input("w", {3, 2, 1, 1})});
+  ValueId a = g.node("Conv", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}));
+  g.output(a);
+  g.output(g.node("Relu", {x}));
+  g.model.graph.nodes.back().op = "Sorcery";
+  try {
+    passes::run_passes(g.model);
+    FAIL("was cast");
+  } catch (const graph::CastError& error) {
+    CHECK(error.exit_code == 4);
+    REQUIRE(error.unsupported.size() == 2);
+    CHECK(error.unsupported[0].op == "Conv");
+    CHECK(error.unsupported[0].attribute == "W");
+    CHECK(error.unsupported[1].op == "Sorcery");
+    CHECK(error.unsupported[1].output != "");
+  }
+}

@@ -1,0 +1,215 @@
+// Where transposes are left, and that permuted regions compute the same.
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+#include "tools/passes/layout/max_flow.h"
+#include "tools/passes/transposes.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using passes::Attributes;
+using Integers = std::vector<int64_t>;
+using Text = std::string;
+
+namespace {
+
+Attributes kernel(int64_t k, int64_t pad) {
+  return {{"kernel_shape", Integers{k, k}}, {"strides", Integers{1, 1}}, {"dilations", Integers{1, 1}},
+          {"pads", Integers{pad, pad, pad, pad}}, {"group", int64_t(1)}};
+}
+
+ValueId conv(GraphBuilder& g, ValueId x, int64_t in, int64_t out, int64_t k = 3) {
+  return g.node("Conv", {x, g.weights({out, in, k, k})}, kernel(k, k / 2));
+}
+
+size_t transposes_after(GraphBuilder& g, const passes::PassOptions& options = {}) {
+  double worst = INFINITY;
+  cast_and_compare(g, worst, options);
+  CAPTURE(g.listing());
+  CHECK(worst <= 1e-5);
+  return g.count("Transpose");
+}
+
+}  // namespace
+
+TEST_CASE("min_cut: finds the cheapest parting and leaves what is free on the source's side") {
+  passes::MinCut cut;
+  int a = cut.add_vertex(), b = cut.add_vertex(), free = cut.add_vertex();
+  cut.add_edge(passes::MinCut::kSource, a, 5);
+  cut.add_edge(a, b, 2);
+  cut.add_edge(b, passes::MinCut::kSink, 7);
+  cut.add_edge(passes::MinCut::kSource, b, 1);
+  CHECK(cut.solve() == doctest::Approx(3));
+  CHECK(!cut.on_sink_side(a));
+  CHECK(cut.on_sink_side(b));
+  CHECK(!cut.on_sink_side(free));
+}
+
+TEST_CASE("reshape_first: a Transpose commutes with a Reshape that keeps or splits or joins runs") {
+  using graph::Dims;
+  struct Case { const char* name; Dims x; Integers perm; Dims to; bool possible; Dims dims; };
+  graph::Dim w = graph::Dim::symbol("W");
+  const Case cases[] = {
+      {"height and width joined", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 6, 20}, true, {1, 20, 6}},
+      {"length split", {2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, true, {2, 4, 5, 6}},
+      {"channels split", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 2, 3, 4, 5}, true, {1, 4, 5, 2, 3}},
+      {"flattened", {2, 4, 5, 6}, {0, 3, 1, 2}, {2, 120}, false, {}},
+      {"symbolic", {1, 4, w, 6}, {0, 3, 1, 2}, {1, 6, w * 4}, true, {1, w * 4, 6}}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    auto found = passes::reshape_first(c.x, c.perm, c.to);
+    CHECK(found.has_value() == c.possible);
+    if (found) CHECK(passes::same(found->dims, c.dims));
+    if (found) CHECK(passes::same(passes::permuted(found->dims, found->perm), c.to));
+  }
+}
+
+TEST_CASE("choose_layout: a chain of convolutions keeps one Transpose at each port") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {1, 3, 8, 8});
+  ValueId y = g.node("Relu", {conv(g, x, 3, 8)});
+  y = g.node("Add", {conv(g, y, 8, 8), y});
+  y = g.node("Mul", {y, g.weights({1, 8, 1, 1})});
+  y = conv(g, g.node("Concat", {y, g.node("Sigmoid", {y})}, {{"axis", int64_t(1)}}), 16, 4);
+  g.output(y);
+  CHECK(transposes_after(g) == 1);  // the input's went into the first convolution
+  CHECK(g.find("Conv2d")->text("input_layout", "nhwc") == "nchw");
+}
+
+TEST_CASE("choose_layout: ports that are asked for channels last have no Transpose at all") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {1, 3, 8, 8});
+  ValueId y = conv(g, x, 3, 8);
+  g.output(y);
+  std::string out = g.model.values[size_t(y)].name;
+  passes::PassOptions options;
+  options.io_layout = {{"x", "nhwc"}, {out, "nhwc"}};
+  passes::run_passes(g.model, options);
+  CHECK(g.count("Transpose") == 0);
+  CHECK(g.model.values[size_t(g.model.graph.inputs[0])].name == "x");
+  CHECK(g.model.values[size_t(g.model.graph.inputs[0])].layout == "NHWC");
+  CHECK(g.model.values[size_t(g.model.graph.inputs[0])].dims[3] == graph::Dim(3));
+  CHECK(g.model.values[size_t(g.model.graph.outputs[0])].dims[3] == graph::Dim(8));
+  CHECK(g.model.values[size_t(g.model.graph.outputs[0])].name == out);
+}
+
+TEST_CASE("choose_layout: goes through every operator that can bear it, axes and pads turned") {
+  GraphBuilder g;
+  ValueId y = conv(g, g.input("x", {2, 3, 8, 8}), 3, 8);
+  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 1, 0, 2}}, {"steps", Integers{1, 1, 2, 1}}}, {2, 6, 4, 6});
+  y = g.node("Pad", {y}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}}, {2, 6, 6, 9});
+  y = g.node("Resize", {y}, {{"mode", Text("linear")}, {"coordinate_transformation_mode", Text("half_pixel")}, {"scales", std::vector<double>{1, 1, 2, 2}}},
+             {2, 6, 12, 18});
+  y = g.node("Softmax", {y}, {{"axis", int64_t(1)}});
+  ValueId mean = g.node("ReduceMean", {y}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
+  y = g.node("Mul", {y, g.node("Sigmoid", {conv(g, mean, 6, 6, 1)})});
+  y = g.node("Concat", {y, g.node("Gather", {y, g.indices({2}, {5, 0})}, {{"axis", int64_t(1)}})}, {{"axis", int64_t(1)}});
+  y = g.node("Add", {y, g.input("row", {18})});
+  y = g.node("Add", {y, g.input("channel", {8, 1, 1})});
+  y = conv(g, y, 8, 4);
+  g.output(y);
+  CHECK(transposes_after(g) == 1);
+}
+
+TEST_CASE("choose_layout: a graph that is better left alone is left alone") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 16, 8, 8});
+  for (int i = 0; i < 3; i++) x = g.node("Softmax", {g.node("Add", {x, g.weights({8, 8})})}, {{"axis", int64_t(3)}});
+  g.output(x);
+  CHECK(transposes_after(g) == 0);
+}
+
+TEST_CASE("choose_layout: picture to sequence and back cost nothing") {
+  GraphBuilder g;
+  ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 8, 24})}, {{"perm", Integers{0, 2, 1}}});
+  y = g.node("MatMul", {g.node("LayerNormalization", {y, g.weights({8}), g.weights({8})}, {{"axis", int64_t(2)}, {"epsilon", 1e-5}}), g.weights({8, 8})});
+  y = g.node("Reshape", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1}}})}, {}, {1, 8, 4, 6});
+  y = conv(g, y, 8, 4);
+  g.output(g.node("Transpose", {y}, {{"perm", Integers{0, 2, 3, 1}}}));
+  CHECK(transposes_after(g) == 0);
+}
+
+TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is one") {
+  GraphBuilder g;
+  ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 2, 4, 4, 6})}, {{"perm", Integers{0, 2, 1, 3, 4}}});
+  y = conv(g, g.node("Reshape", {y}, {}, {1, 8, 4, 6}), 8, 4);
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 1, 2, 2, 4, 6})}, {{"perm", Integers{0, 1, 4, 2, 5, 3}}});
+  y = conv(g, g.node("Reshape", {y}, {}, {1, 1, 8, 12}), 1, 1);
+  g.output(y);
+  CHECK(transposes_after(g) == 2);
+}
+
+TEST_CASE("choose_layout: convolutions along one dimension, with what stands between them") {
+  GraphBuilder g;
+  auto conv1 = [&](ValueId x, int64_t in, int64_t out) {
+    return g.node("Conv", {x, g.weights({out, in, 3}), g.weights({out})},
+                  {{"kernel_shape", Integers{3}}, {"strides", Integers{1}}, {"dilations", Integers{1}}, {"pads", Integers{1, 1}}, {"group", int64_t(1)}});
+  };
+  ValueId y = g.node("Relu", {conv1(g.input("x", {2, 3, 10}), 3, 8)});
+  y = g.node("Relu", {g.node("Add", {conv1(y, 8, 8), y})});
+  g.output(g.node("ReduceMean", {y}, {{"axes", Integers{2}}, {"keepdims", int64_t(0)}}));
+  CHECK(transposes_after(g) == 1);
+  CHECK(g.count("Elementwise") == 0);
+  CHECK(g.count("Conv2d") == 2);
+}
+
+TEST_CASE("absorb_flattening: the weights behind a flattened picture are put in its order") {
+  GraphBuilder g;
+  ValueId y = g.node("Relu", {conv(g, g.input("x", {2, 3, 4, 5}), 3, 6)});
+  y = g.node("Gemm", {g.node("Reshape", {y}, {}, {2, 120}), g.weights({7, 120}), g.weights({7})},
+             {{"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}});
+  g.output(y);
+  CHECK(transposes_after(g) == 0);
+}
+
+TEST_CASE("fold_sequence_order: time-first transposes around a recurrent cell go") {
+  GraphBuilder g;
+  ValueId x = g.node("Transpose", {g.input("x", {2, 5, 3})}, {{"perm", Integers{1, 0, 2}}});
+  std::vector<ValueId> outs = g.nodes("LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
+                                      {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}}, {{5, 1, 2, 4}, {1, 2, 4}});
+  ValueId y = g.node("Reshape", {outs[0]}, {}, {5, 2, 4});
+  g.output(g.node("Transpose", {y}, {{"perm", Integers{1, 0, 2}}}));
+  g.output(outs[1]);
+  CHECK(transposes_after(g) == 0);
+}
+
+TEST_CASE("layout: a grid of random regions computes the same") {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    CAPTURE(seed);
+    uint64_t state = seed * 7919;
+    auto roll = [&](uint64_t n) { return state = state * 6364136223846793005ull + 1442695040888963407ull, (state >> 33) % n; };
+    GraphBuilder g;
+    std::vector<ValueId> pool = {g.input("x", {1, 4, 4, 6}), g.input("z", {1, 4, 4, 6})};
+    for (int i = 0; i < 14; i++) {
+      ValueId a = pool[roll(pool.size())], b = pool[roll(pool.size())], y = a;
+      switch (roll(8)) {
+        case 0: y = conv(g, a, 4, 4); break;
+        case 1: y = g.node("Add", {a, b}); break;
+        case 2: y = g.node("Mul", {a, g.weights({4, 1, 1})}); break;
+        case 3: y = g.node("Softmax", {a}, {{"axis", int64_t(1 + roll(3))}}); break;
+        case 4: y = g.node("Sub", {a, g.node("ReduceMean", {b}, {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})}); break;
+        case 5:
+          y = g.node("Concat", {g.node("Slice", {a}, {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}, {1, 3, 4, 6}),
+                                g.node("Slice", {b}, {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}, {1, 1, 4, 6})},
+                     {{"axis", int64_t(1)}});
+          break;
+        case 6: y = g.node("Reshape", {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})}, {{"perm", Integers{0, 2, 1}}})}, {}, {1, 4, 6, 4});
+                y = g.node("Transpose", {y}, {{"perm", Integers{0, 3, 1, 2}}}); break;
+        case 7: y = g.node("Relu", {a}); break;
+      }
+      pool.push_back(y);
+    }
+    g.output(pool.back());
+    g.output(pool[pool.size() - 2]);
+    if (pool.back() == pool[pool.size() - 2] || g.model.graph.nodes.empty()) continue;
+    double worst = INFINITY;
+    try {
+      cast_and_compare(g, worst);
+    } catch (const graph::CastError& error) {
+      FAIL(error.message);
+    }
+    CHECK(worst <= 1e-4);
+  }
+}
