@@ -71,7 +71,7 @@ TEST_CASE("device: fake equals the CPU, bound ports included, and its memory is 
     write(session->input("flag"), std::vector<uint8_t>{0});
     REQUIRE(session->run().ok());
     answers.push_back(read<float>(session->output("y")));
-    AlignedBytes out(3 * 16 * 4, 64);
+    AlignedBlock out(3 * 16 * 4, 64);
     ingot_tensor tensor = session->output("y");
     tensor.data = out.data();
     REQUIRE(session->bind_output(0, tensor).ok());

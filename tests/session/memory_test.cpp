@@ -94,7 +94,7 @@ TEST_CASE("requirements: exact in every form of the arena; one byte less is refu
           if (kind == INGOT_ARENA_OWN && from_path) CHECK(r.weights_mapped == model.summary().weights_bytes);
           if (kind != INGOT_ARENA_OWN && from_path) CHECK(r.weights_copied == model.summary().weights_bytes);
           if (!from_path) CHECK(r.weights_in_place == model.summary().weights_bytes);
-          AlignedBytes arena(r.arena_bytes, 64);
+          AlignedBlock arena(r.arena_bytes, 64);
           options.arena = kind == INGOT_ARENA_CALLER ? arena.data() : nullptr;
           options.arena_bytes = r.arena_bytes - 1;
           const auto refused = model.session(options);
@@ -136,7 +136,7 @@ TEST_CASE("requirements: a caller's arena that is not aligned is refused, and nu
   options.threads = 1;
   options.arena_kind = INGOT_ARENA_CALLER;
   const uint64_t need = model.requirements(options).value().arena_bytes;
-  AlignedBytes arena(need + 64, 64);
+  AlignedBlock arena(need + 64, 64);
   options.arena_bytes = need;
   CHECK(model.session(options).error().code == INGOT_INVALID_ARGUMENT);
   options.arena = arena.data() + 8;
@@ -188,7 +188,7 @@ TEST_CASE("load: every allocation fails once, is reported as such, and nothing l
 TEST_CASE("model: the caller's block holds it; one byte less is refused") {
   FileBytes bytes(chain_network());
   const ingot_reader reader = bytes.reader();
-  AlignedBytes block(1 << 20, 64);
+  AlignedBlock block(1 << 20, 64);
   ingot_open_options open = open_options(oracle_table());
   open.memory = block.data();
   open.memory_bytes = 1 << 20;

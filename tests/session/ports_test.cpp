@@ -30,7 +30,7 @@ TEST_CASE("ports: bound memory is used in place, inputs keep their contents, and
     CAPTURE(flags);
     auto session = model.session(one_thread(flags));
     REQUIRE_MESSAGE(session.ok(), session.error().text());
-    AlignedBytes in(128, 64), out(128, 64), out2(128, 64);
+    AlignedBlock in(128, 64), out(128, 64), out2(128, 64);
     std::memcpy(in.data(), x.data(), 128);
     if (flags) {
       CHECK(session->input(0).data == nullptr);
@@ -73,7 +73,7 @@ TEST_CASE("ports: an output that lies in an intermediate, and another that lies 
     CAPTURE(flags);
     auto session = model.session(one_thread(flags));
     REQUIRE_MESSAGE(session.ok(), session.error().text());
-    AlignedBytes in(64, 64), y(64, 64), flat(64, 64);
+    AlignedBlock in(64, 64), y(64, 64), flat(64, 64);
     std::memcpy(in.data(), x.data(), 64);
     REQUIRE(session->bind_input(0, with_memory(session->input(0), in.data())).ok());
     if (!flags) {
@@ -101,7 +101,7 @@ TEST_CASE("ports: what does not fit is named with both numbers") {
   Model model = open_bytes_or_fail(bytes);
   auto session = model.session(one_thread());
   REQUIRE(session.ok());
-  AlignedBytes memory(256, 64);
+  AlignedBlock memory(256, 64);
   const ingot_tensor good = with_memory(session->input(0), memory.data());
   struct Case {
     const char* what;

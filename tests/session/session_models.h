@@ -64,13 +64,13 @@ class TemporaryFile {
 };
 
 /// Memory at a multiple of `alignment`.
-class AlignedBytes {
+class AlignedBlock {
  public:
-  AlignedBytes(uint64_t bytes, uint64_t alignment)
+  AlignedBlock(uint64_t bytes, uint64_t alignment)
       : data_(static_cast<uint8_t*>(::operator new(bytes ? bytes : 1, std::align_val_t(alignment)))),
         alignment_(alignment) {}
-  ~AlignedBytes() { ::operator delete(data_, std::align_val_t(alignment_)); }
-  AlignedBytes(const AlignedBytes&) = delete;
+  ~AlignedBlock() { ::operator delete(data_, std::align_val_t(alignment_)); }
+  AlignedBlock(const AlignedBlock&) = delete;
   uint8_t* data() { return data_; }
 
  private:
