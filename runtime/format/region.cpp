@@ -23,6 +23,25 @@ int64_t paired_rows(const Region& a, const Region& b, int64_t row_shift, int64_t
   return length > 0 && rows > 0 ? length * rows : 0;
 }
 
+/// Elements of both when the stride of `fine` divides that of `coarse`: every row of `coarse` that lies inside the periods of
+/// `fine` meets as many elements as the next; at most one row at either end is cut.
+int64_t nested_elements(const Region& fine, const Region& coarse) {
+  const auto in_row = [&](int64_t row) {
+    const int64_t start = coarse.offset + row * coarse.stride;
+    return elements_below(fine, start + coarse.length) - elements_below(fine, start);
+  };
+  const int64_t before = fine.offset - coarse.offset;                                      // rows that start in front of fine
+  const int64_t room = before + fine.rows * fine.stride - coarse.length;                    // from the first row to the last that fits
+  int64_t begin = before > 0 ? (before - 1) / coarse.stride + 1 : 0;
+  if (begin > coarse.rows) begin = coarse.rows;
+  int64_t end = room >= 0 ? room / coarse.stride + 1 : 0;
+  end = larger(begin, smaller(end, coarse.rows));
+  int64_t count = end > begin ? (end - begin) * in_row(begin) : 0;
+  if (begin > 0) count += in_row(begin - 1);
+  if (end < coarse.rows) count += in_row(end);
+  return count;
+}
+
 }  // namespace
 
 Region make_region(const TensorType& type, int64_t offset) {
@@ -45,6 +64,11 @@ bool common_elements(const Region& a, const Region& b, int64_t* count) {
     return true;
   }
   if (a.stride != b.stride) {
+    const bool a_is_fine = b.stride % a.stride == 0;
+    if (a_is_fine || a.stride % b.stride == 0) {
+      *count = a_is_fine ? nested_elements(a, b) : nested_elements(b, a);
+      return true;
+    }
     *count = end - first;
     return false;
   }

@@ -21,7 +21,7 @@ inline bool same_region(const Region& a, const Region& b) {
   return a.offset == b.offset && a.rows == b.rows && a.length == b.length && (a.rows == 1 || a.stride == b.stride);
 }
 
-/// Number of elements in both. Exact when one is an interval or the strides agree; else false is returned and *count is
+/// Number of elements in both. Exact when one is an interval or one stride divides the other; else false is returned and *count is
 /// an upper bound (the overlap of the bounding intervals).
 bool common_elements(const Region& a, const Region& b, int64_t* count);
 /// False only when they certainly share nothing.
