@@ -17,7 +17,7 @@ bool same_count(const Dims& a, const Dims& b) { return graph::product(a) == grap
 
 }  // namespace
 
-ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), typical_(typical_binding(*draft)) { grow(); }
+ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) { grow(); }
 
 void ViewTree::grow() {
   children_.resize(draft_->values.size());
@@ -58,14 +58,14 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
   const std::string who = std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
   if (!allows(writes ? contract->strided_outputs : contract->strided_inputs, use.slot))
     return who + (writes ? " writes dense rows only" : " reads dense rows only");
-  const Arguments arguments(*draft_, instruction, typical_);
+  const Arguments arguments(*draft_, instruction, trials_[0]);
   Violation violation;
   if (!contract->check(arguments.get(), &violation)) return who + ": " + violation.rule;
   if (instruction.op() == OpCode::kIf || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
   // A kernel that is missing for dense rows too is no reason against the view.
   const SymbolicDim stride = draft_->at(value).row_stride;
   draft_->at(value).row_stride = 0;
-  const Arguments dense(*draft_, instruction, typical_);
+  const Arguments dense(*draft_, instruction, trials_[0]);
   draft_->at(value).row_stride = stride;
   return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get()) ? who + " has no kernel for rows with gaps" : "";
 }
@@ -82,6 +82,27 @@ std::string ViewTree::why_refused(int32_t value) {
   for (const int32_t child : children_[size_t(value)])
     if (std::string why = why_refused(child); !why.empty()) return why;
   return "";
+}
+
+void ViewTree::gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const {
+  const TensorType type = evaluate_type(draft_->at(value), bindings);
+  if (!type.is_dense() && type.row_length() > 0) strides->insert(type.row_stride);
+  for (const int32_t child : children_[size_t(value)]) gather_strides(child, bindings, strides);
+}
+
+/// The proof of a file counts which elements of a storage were written, exactly where the strides of its views divide each
+/// other (runtime/format/region.h).
+bool ViewTree::strides_nest(int32_t root) const {
+  for (const Bindings& bindings : trials_) {
+    std::set<int64_t> strides;
+    gather_strides(root, bindings, &strides);
+    int64_t finer = 1;
+    for (const int64_t stride : strides) {  // ascending: each by the one before is each by all before
+      if (stride % finer != 0) return false;
+      finer = stride;
+    }
+  }
+  return true;
 }
 
 std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relation) {
@@ -101,7 +122,9 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   if (why.empty()) why = why_refused(child);
   if (why.empty()) {
     children_[size_t(parent)].push_back(child);
-    return "";
+    if (strides_nest(draft_->root(parent))) return "";
+    children_[size_t(parent)].pop_back();
+    why = "row strides that do not divide each other cannot be proved";
   }
   for (auto it = saved.rbegin(); it != saved.rend(); ++it) draft_->at(it->value) = it->before;
   draft_->at(child) = before;

@@ -36,13 +36,15 @@ class ViewTree {
   struct Saved { int32_t value; DraftValue before; };
   bool place(int32_t value, std::vector<Saved>* saved);
   std::string why_refused(int32_t value);
+  bool strides_nest(int32_t root) const;
+  void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;
   std::string why_use_refused(int32_t value, const Use& use, bool writes);
 
   Draft* draft_;
   Usage usage_;
   std::vector<std::vector<int32_t>> children_;
   std::vector<ViewOf> relations_;
-  Bindings typical_;
+  std::vector<Bindings> trials_;  // the typical one first
 };
 
 }  // namespace ingot::cast
