@@ -9,6 +9,25 @@ namespace {
 namespace tensors {
 
 template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::kF32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::kF64;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::kI64;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::kU64;
+}
+
+template <class T>
 inline int64_t to_whole(T x) {
   return int64_t(x);
 }
@@ -48,6 +67,10 @@ INGOT_INLINE void widen(const void* from, int64_t n, T* to) {
 /// n elements of type `dtype`, consecutive from `from`.
 template <class T>
 void load_block(DType dtype, const void* from, int64_t n, T* to) {
+  if (dtype == dtype_of<T>()) {
+    std::memcpy(to, from, size_t(n) * sizeof(T));
+    return;
+  }
   switch (dtype) {
     case DType::kF32: return widen<T, float>(from, n, to);
     case DType::kF64: return widen<T, double>(from, n, to);
@@ -90,6 +113,10 @@ INGOT_INLINE void narrow_real(const T* from, int64_t n, void* to) {
 
 template <class T>
 void store_block(DType dtype, const T* from, int64_t n, void* to) {
+  if (dtype == dtype_of<T>()) {
+    std::memcpy(to, from, size_t(n) * sizeof(T));
+    return;
+  }
   switch (dtype) {
     case DType::kF32: return narrow_real<float>(from, n, to);
     case DType::kF64: return narrow_real<double>(from, n, to);
@@ -114,25 +141,6 @@ void store_block(DType dtype, const T* from, int64_t n, void* to) {
       return;
     case DType::kInvalid: return;
   }
-}
-
-template <class T>
-constexpr DType dtype_of();
-template <>
-constexpr DType dtype_of<float>() {
-  return DType::kF32;
-}
-template <>
-constexpr DType dtype_of<double>() {
-  return DType::kF64;
-}
-template <>
-constexpr DType dtype_of<int64_t>() {
-  return DType::kI64;
-}
-template <>
-constexpr DType dtype_of<uint64_t>() {
-  return DType::kU64;
 }
 
 }  // namespace tensors

@@ -49,27 +49,53 @@ template <class V>
 void softmax_columns(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n, int64_t count, bool log) {
   using F = typename V::F;
   using Fn = Math<V>;
+  const bool whole = count == V::kLanes;
+  const auto load = [&](const float* p) __attribute__((always_inline)) {
+    return whole ? V::load(p) : V::load_partial(p, count);
+  };
+  const auto store = [&](float* p, F v) __attribute__((always_inline)) {
+    whole ? V::store(p, v) : V::store_partial(p, v, count);
+  };
   F top = V::splat(-__builtin_inff());
-  for (int64_t i = 0; i < n; i++) top = V::max(top, V::load_partial(x + i * x_stride, count));
+  for (int64_t i = 0; i < n; i++) top = V::max(top, load(x + i * x_stride));
   F lanes[kPanel];
   for (F& lane : lanes) lane = V::zero();
   for (int64_t i = 0; i < n; i++) {
-    const F e = Fn::exp_flush(V::sub(V::load_partial(x + i * x_stride, count), top));
-    if (!log) V::store_partial(y + i * y_stride, e, count);
+    const F e = Fn::exp_flush(V::sub(load(x + i * x_stride), top));
+    if (!log) store(y + i * y_stride, e);
     lanes[i % kPanel] = V::add(lanes[i % kPanel], e);
   }
   for (int half = kPanel / 2; half > 0; half /= 2)
     for (int i = 0; i < half; i++) lanes[i] = V::add(lanes[i], lanes[i + half]);
   if (log) {
     const F logarithm = Fn::log(lanes[0]);
-    for (int64_t i = 0; i < n; i++)
-      V::store_partial(y + i * y_stride, V::sub(V::sub(V::load_partial(x + i * x_stride, count), top), logarithm),
-                       count);
+    for (int64_t i = 0; i < n; i++) store(y + i * y_stride, V::sub(V::sub(load(x + i * x_stride), top), logarithm));
     return;
   }
   const F scale = V::div(V::splat(1.0f), lanes[0]);
-  for (int64_t i = 0; i < n; i++)
-    V::store_partial(y + i * y_stride, V::mul(V::load_partial(y + i * y_stride, count), scale), count);
+  for (int64_t i = 0; i < n; i++) store(y + i * y_stride, V::mul(load(y + i * y_stride), scale));
+}
+
+/// kLanes short rows at once: turned so that each is a column, and back. The same sums as softmax_row's.
+constexpr int64_t kShortSoftmax = 64;
+template <class V>
+void softmax_short_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n, bool log) {
+  alignas(64) float columns[kShortSoftmax * V::kLanes];
+  columns[0] = 0;  // n is not 0, which the compiler cannot see
+  typename V::F square[V::kLanes];
+  for (int64_t j = 0; j < n; j += V::kLanes) {
+    const int64_t count = least_of(V::kLanes, n - j);
+    for (int r = 0; r < V::kLanes; r++) square[r] = V::load_partial(x + r * x_stride + j, count);
+    V::transpose(square);
+    for (int64_t i = 0; i < count; i++) V::store(columns + (j + i) * V::kLanes, square[i]);
+  }
+  softmax_columns<V>(columns, V::kLanes, columns, V::kLanes, n, V::kLanes, log);
+  for (int64_t j = 0; j < n; j += V::kLanes) {
+    const int64_t count = least_of(V::kLanes, n - j);
+    for (int64_t i = 0; i < V::kLanes; i++) square[i] = i < count ? V::load(columns + (j + i) * V::kLanes) : V::zero();
+    V::transpose(square);
+    for (int r = 0; r < V::kLanes; r++) V::store_partial(y + r * y_stride + j, square[r], count);
+  }
 }
 
 /// f16 and bf16: a row through floats in the scratch; strides in elements.
@@ -91,7 +117,13 @@ Status softmax(const OpArguments& a, const Team& team) {
   float* room = static_cast<float*>(team.scratch);
   if (axis == x.rank - 1) {
     const Part mine = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
-    for (int64_t r = mine.begin; r < mine.end; r++) {
+    int64_t r = mine.begin;
+    if constexpr (V::kLanes > 1) {
+      for (; x.dtype == DType::kF32 && n <= kShortSoftmax && r + V::kLanes <= mine.end; r += V::kLanes)
+        softmax_short_rows<V>(x.as<const float>() + r * x.row_stride, x.row_stride, y.as<float>() + r * y.row_stride,
+                              y.row_stride, n, t.log);
+    }
+    for (; r < mine.end; r++) {
       if (x.dtype == DType::kF32)
         softmax_row<V>(x.as<const float>() + r * x.row_stride, y.as<float>() + r * y.row_stride, n, t.log);
       else
