@@ -10,7 +10,8 @@ using namespace ingot::api;
 extern "C" ingot_code ingot_model_metadata(const ingot_model* model, const char* key, char* out, uint64_t capacity,
                                            uint64_t* out_bytes, ingot_error* error) {
   if (out_bytes) *out_bytes = 0;
-  if (!model || !key || !out_bytes || (!out && capacity)) return refuse_argument("model, key, out or out_bytes is null", error);
+  if (!model || !key || !out_bytes || (!out && capacity))
+    return refuse_argument("model, key, out or out_bytes is null", error);
   const OpenModel& m = *unwrap(model);
   if (m.file.metadata_part < 0) return refuse_argument("metadata: the file carries none", error, INGOT_NOT_FOUND);
   const PartEntry part = file_part(m.file, uint32_t(m.file.metadata_part));
@@ -29,8 +30,10 @@ extern "C" ingot_code ingot_model_metadata(const ingot_model* model, const char*
   if (status.ok()) status = find_metadata({bytes, size_t(part.bytes)}, key, &text, &length, &detail);
   if (status.ok()) {
     *out_bytes = length;
-    if (capacity && capacity < length) status = fail(&detail, Code::kInvalidArgument, "capacity", length, capacity);
-    else if (capacity) std::memcpy(out, text, length);
+    if (capacity && capacity < length)
+      status = fail(&detail, Code::kInvalidArgument, "capacity", length, capacity);
+    else if (capacity)
+      std::memcpy(out, text, length);
   }
   if (block) m.allocator.release(m.allocator.user, block, part.bytes);
   return report(status, detail, error);

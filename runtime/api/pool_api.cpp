@@ -6,6 +6,8 @@
 using namespace ingot;
 using namespace ingot::api;
 
+static_assert(INGOT_MAX_THREADS == kMaxTeam || !os::kHasThreads, "ingot.h says how many a team may have");
+
 struct ingot_pool {
   ThreadPool threads;
 };

@@ -43,7 +43,7 @@ extern "C" {
 #define INGOT_VERSION_MINOR 1
 #define INGOT_VERSION_PATCH 0
 #define INGOT_MAX_RANK 8
-#define INGOT_MAX_THREADS 62 /* in one team */
+#define INGOT_MAX_THREADS 57 /* in one team */
 
 /** Version of the library at run time, "0.1.0". */
 INGOT_API const char* ingot_version(void);
