@@ -12,14 +12,14 @@ constexpr size_t kMaxText = 16384;  // a nested expression prints its parts, so 
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " + " +
-                                                         std::to_string(b));
+  if (__builtin_add_overflow(a, b, &sum))
+    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " + " + std::to_string(b));
   return sum;
 }
 int64_t checked_mul(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " * " +
-                                                            std::to_string(b));
+  if (__builtin_mul_overflow(a, b, &result))
+    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " * " + std::to_string(b));
   return result;
 }
 int64_t floor_quotient(int64_t a, int64_t b) {  // b > 0
@@ -48,7 +48,8 @@ bool leads(const DimTerm& a, const DimTerm& b) { return compare_factors(a.factor
 bool is_plain_name(const std::string& name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
   for (const char c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    const bool letter =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
     if (!letter) return false;
   }
   return true;
@@ -77,8 +78,10 @@ std::string sum_text(const Dim::Node& node) {
     const bool negative = term.coefficient < 0;
     // -INT64_MIN has no positive twin; print it with its sign.
     const int64_t magnitude = negative && term.coefficient != INT64_MIN ? -term.coefficient : term.coefficient;
-    if (!out.empty()) out += negative ? " - " : " + ";
-    else if (negative) out += "-";
+    if (!out.empty())
+      out += negative ? " - " : " + ";
+    else if (negative)
+      out += "-";
     out += product_text(term, magnitude);
   }
   if (out.empty()) return std::to_string(node.constant);
@@ -89,8 +92,8 @@ std::string sum_text(const Dim::Node& node) {
 std::string grouped(const Dim& d) {
   const Dim::Node& node = d.node();
   const bool atom = node.terms.empty() ? node.constant >= 0
-                                       : node.terms.size() == 1 && node.constant == 0 && node.terms[0].coefficient == 1 &&
-                                             node.terms[0].factors.size() == 1 &&
+                                       : node.terms.size() == 1 && node.constant == 0 &&
+                                             node.terms[0].coefficient == 1 && node.terms[0].factors.size() == 1 &&
                                              node.terms[0].factors[0]->kind != DimAtom::Kind::kFloorDiv;
   return atom ? node.text : "(" + node.text + ")";
 }
@@ -124,7 +127,8 @@ struct DimBuilder {
     }
     merged.erase(std::remove_if(merged.begin(), merged.end(), [](const DimTerm& t) { return t.coefficient == 0; }),
                  merged.end());
-    if (merged.size() > kMaxTerms) throw DimError("a dimension is a sum of more than " + std::to_string(kMaxTerms) + " terms");
+    if (merged.size() > kMaxTerms)
+      throw DimError("a dimension is a sum of more than " + std::to_string(kMaxTerms) + " terms");
     auto node = std::make_shared<Dim::Node>();
     node->constant = constant;
     node->terms = std::move(merged);
@@ -210,8 +214,8 @@ Dim operator*(const Dim& a, const Dim& b) {
 
 namespace {
 
-/// The one division atom with coefficient 1 and a constant divisor in a sum, when there is exactly one: sums of such divisions
-/// nest into one, floor((floor(A/a) + B)/c) = floor((A + a*B)/(a*c)).
+/// The one division atom with coefficient 1 and a constant divisor in a sum, when there is exactly one: sums of such
+/// divisions nest into one, floor((floor(A/a) + B)/c) = floor((A + a*B)/(a*c)).
 const DimAtom* sole_division(const std::vector<DimTerm>& terms) {
   const DimAtom* found = nullptr;
   for (const DimTerm& term : terms) {
@@ -270,8 +274,10 @@ std::optional<DimTerm> divide_term(const DimTerm& term, const DimTerm& lead) {
   out.coefficient = term.coefficient / lead.coefficient;
   size_t j = 0;
   for (const DimAtomPtr& factor : term.factors) {
-    if (j < lead.factors.size() && lead.factors[j]->key == factor->key) j++;
-    else out.factors.push_back(factor);
+    if (j < lead.factors.size() && lead.factors[j]->key == factor->key)
+      j++;
+    else
+      out.factors.push_back(factor);
   }
   if (j != lead.factors.size()) return std::nullopt;
   return out;

@@ -19,21 +19,21 @@ struct DimError : std::runtime_error {
 };
 
 /// Value type with structural equality: two dims that print the same are the same. Linear parts are kept as a sum of
-/// coefficient x term, a term being a symbol or an irreducible floor_div / product / min / max. ceil_div(a, b) is kept as
-/// floor_div(a + b - 1, b).
-/// Division by a constant that divides every coefficient is exact: (2*W)/2 is W; floor((W*8+4)/8) is W.
+/// coefficient x term, a term being a symbol or an irreducible floor_div / product / min / max. ceil_div(a, b) is kept
+/// as floor_div(a + b - 1, b). Division by a constant that divides every coefficient is exact: (2*W)/2 is W;
+/// floor((W*8+4)/8) is W.
 class Dim {
  public:
   struct Node;
   Dim() : Dim(0) {}
-  Dim(int64_t n);                               // NOLINT: numbers are dims
-  static Dim symbol(const std::string& name);   // at least 1 unless bounded otherwise
+  Dim(int64_t n);                              // NOLINT: numbers are dims
+  static Dim symbol(const std::string& name);  // at least 1 unless bounded otherwise
   /// The same symbol with bounds, both included; high 0: none. Bounds serve proofs and are no part of equality.
   static Dim symbol(const std::string& name, int64_t low, int64_t high);
-  static Dim of(DimAtomPtr atom);               // that atom and nothing else
+  static Dim of(DimAtomPtr atom);  // that atom and nothing else
   bool is_static() const;
-  std::optional<int64_t> value() const;         // when static
-  std::string text() const;                     // "batch", "W//2 + 1"
+  std::optional<int64_t> value() const;  // when static
+  std::string text() const;              // "batch", "W//2 + 1"
   int64_t evaluate(const std::map<std::string, int64_t>& bindings) const;
   /// Replaces symbols by dims.
   Dim substitute(const std::map<std::string, Dim>& by) const;
@@ -43,7 +43,7 @@ class Dim {
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
-  friend Dim operator/(const Dim& a, const Dim& b);   // floor division, b > 0
+  friend Dim operator/(const Dim& a, const Dim& b);  // floor division, b > 0
   friend Dim ceil_div(const Dim& a, const Dim& b);
   friend Dim min(const Dim& a, const Dim& b);
   friend Dim max(const Dim& a, const Dim& b);
@@ -61,10 +61,10 @@ using Dims = std::vector<Dim>;
 struct DimAtom {
   enum class Kind : uint8_t { kSymbol, kFloorDiv, kMin, kMax };
   Kind kind = Kind::kSymbol;
-  std::string name;          // of a symbol
+  std::string name;  // of a symbol
   Dim a, b;
-  int64_t low = 1, high = 0; // of a symbol; high 0: unbounded
-  std::string key;           // its text, the order of the normal form
+  int64_t low = 1, high = 0;  // of a symbol; high 0: unbounded
+  std::string key;            // its text, the order of the normal form
 };
 
 /// coefficient x product of factors (at least one, sorted by key).

@@ -28,7 +28,8 @@ Wide add(Wide a, Wide b) {
   return clamp(a + b);
 }
 Range multiply(Range a, Range b) {
-  const Wide corners[] = {multiply(a.low, b.low), multiply(a.low, b.high), multiply(a.high, b.low), multiply(a.high, b.high)};
+  const Wide corners[] = {multiply(a.low, b.low), multiply(a.low, b.high), multiply(a.high, b.low),
+                          multiply(a.high, b.high)};
   return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
 }
 Wide floor_quotient(Wide a, Wide b) {
@@ -59,8 +60,8 @@ Range range_of(const Dim& d) {
   return sum;
 }
 
-/// d >= 0? Linear atoms are replaced by what bounds them from the unfavourable side: floor(A/c) lies in [(A-c+1)/c, A/c], min(A,B)
-/// is at most either, max at least either; d is scaled by c so that all stays integer.
+/// d >= 0? Linear atoms are replaced by what bounds them from the unfavourable side: floor(A/c) lies in [(A-c+1)/c,
+/// A/c], min(A,B) is at most either, max at least either; d is scaled by c so that all stays integer.
 bool proven_nonnegative(const Dim& d, int depth) {
   if (range_of(d).low >= 0) return true;
   if (depth <= 0 || range_of(d).high < 0) return false;
@@ -74,7 +75,8 @@ bool proven_nonnegative(const Dim& d, int depth) {
       const Dim edge = positive ? atom.a - c + Dim(1) : atom.a;
       return proven_nonnegative(others + Dim(term.coefficient) * edge, depth - 1);
     }
-    const bool usable = (atom.kind == DimAtom::Kind::kMin && !positive) || (atom.kind == DimAtom::Kind::kMax && positive);
+    const bool usable =
+        (atom.kind == DimAtom::Kind::kMin && !positive) || (atom.kind == DimAtom::Kind::kMax && positive);
     if (!usable) continue;
     const Dim others = d - Dim(term.coefficient) * Dim::of(term.factors[0]);
     return proven_nonnegative(others + Dim(term.coefficient) * atom.a, depth - 1) ||

@@ -7,7 +7,8 @@
 
 namespace ingot::graph {
 
-/// The output of a node in normal form with one output; nothing when its operator is not folded. Inputs may be null where absent.
+/// The output of a node in normal form with one output; nothing when its operator is not folded. Inputs may be null
+/// where absent.
 std::optional<Constant> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
                                         const std::vector<int64_t>& dims);
 /// Its two halves.

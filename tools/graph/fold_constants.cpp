@@ -102,9 +102,12 @@ void merge_constants(Model& model) {
     if (!constant) continue;
     const uint64_t hash = hash_of(*constant);
     const auto [first, last] = seen.equal_range(hash);
-    const auto same = std::find_if(first, last, [&](const auto& entry) { return equal(*model.constant(entry.second), *constant); });
-    if (same == last) seen.emplace(hash, id);
-    else by[id] = same->second;
+    const auto same =
+        std::find_if(first, last, [&](const auto& entry) { return equal(*model.constant(entry.second), *constant); });
+    if (same == last)
+      seen.emplace(hash, id);
+    else
+      by[id] = same->second;
   }
   replace_everywhere(model.graph, by);
 }
@@ -113,7 +116,8 @@ size_t sweep(Graph& graph, std::unordered_set<ValueId>& live) {
   size_t removed = 0;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
-    const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return live.count(id) != 0; });
+    const bool wanted =
+        std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return live.count(id) != 0; });
     if (!wanted) {
       node.dead = true;
       removed++;

@@ -36,7 +36,9 @@ const std::map<std::string, Real1>& real_unary() {
       {"Relu", [](double x) { return x > 0 ? x : 0; }},
       {"Round", [](double x) { return std::nearbyint(x); }},
       {"Sigmoid", sigmoid},
-      {"Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }},
+      {"Sign", [](double x) { return x > 0   ? 1.0
+                                     : x < 0 ? -1.0
+                                             : 0.0; }},
       {"Sin", [](double x) { return std::sin(x); }},
       {"Sinh", [](double x) { return std::sinh(x); }},
       {"Softplus", [](double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }},
@@ -189,13 +191,20 @@ std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, 
   if (x.dtype == DType::kU64) return std::nullopt;
   Ints out = read_integers(x);
   for (int64_t& v : out) {
-    if (node.op == "Not") v = v == 0;
-    else if (node.op == "Neg") v = wrapping(0 - uint64_t(v));
-    else if (node.op == "Abs") v = v < 0 ? wrapping(0 - uint64_t(v)) : v;
-    else if (node.op == "Sign") v = v > 0 ? 1 : v < 0 ? -1 : 0;
-    else if (node.op == "Relu") v = v > 0 ? v : 0;
-    else if (node.op == "BitwiseNot") v = ~v;
-    else return std::nullopt;
+    if (node.op == "Not")
+      v = v == 0;
+    else if (node.op == "Neg")
+      v = wrapping(0 - uint64_t(v));
+    else if (node.op == "Abs")
+      v = v < 0 ? wrapping(0 - uint64_t(v)) : v;
+    else if (node.op == "Sign")
+      v = v > 0 ? 1 : v < 0 ? -1 : 0;
+    else if (node.op == "Relu")
+      v = v > 0 ? v : 0;
+    else if (node.op == "BitwiseNot")
+      v = ~v;
+    else
+      return std::nullopt;
   }
   return make_integer(dtype, dims, out);
 }
@@ -206,9 +215,12 @@ std::optional<Constant> cast(const Constant& x, DType dtype, const Ints& dims) {
     const std::vector<double> numbers = read_numbers(x);
     Ints out;
     for (const double v : numbers) {
-      if (dtype == DType::kBool) out.push_back(v != 0);
-      else if (!(std::abs(v) < 9.2e18)) return std::nullopt;  // what an overflow gives is the machine's business
-      else out.push_back(int64_t(v));
+      if (dtype == DType::kBool)
+        out.push_back(v != 0);
+      else if (!(std::abs(v) < 9.2e18))
+        return std::nullopt;  // what an overflow gives is the machine's business
+      else
+        out.push_back(int64_t(v));
     }
     return make_integer(dtype, dims, out);
   }
@@ -217,7 +229,8 @@ std::optional<Constant> cast(const Constant& x, DType dtype, const Ints& dims) {
 
 }  // namespace
 
-std::optional<Constant> fold_elementwise(const Node& node, const std::vector<const Constant*>& inputs, DType dtype, const Ints& dims) {
+std::optional<Constant> fold_elementwise(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+                                         const Ints& dims) {
   if (!inputs[0]) return std::nullopt;
   if (node.op == "Where" && inputs.size() == 3) return where(inputs, dtype, dims);
   if (node.op == "Cast") return cast(*inputs[0], dtype, dims);

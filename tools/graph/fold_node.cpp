@@ -1,4 +1,5 @@
-// tools/graph/fold_node.cpp - one node on constants: movement on bytes, arithmetic in double or 64-bit integers, rounded once.
+// tools/graph/fold_node.cpp - one node on constants: movement on bytes, arithmetic in double or 64-bit integers,
+// rounded once.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +11,8 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int64_t kMaxFolded = int64_t(1) << 26;     // elements; weights of large models stay below
-constexpr int64_t kMaxGrowth = int64_t(1) << 20;     // elements beyond what went in: Expand and Tile can make many of one
+constexpr int64_t kMaxFolded = int64_t(1) << 26;  // elements; weights of large models stay below
+constexpr int64_t kMaxGrowth = int64_t(1) << 20;  // elements beyond what went in: Expand and Tile can make many of one
 
 using Ints = std::vector<int64_t>;
 
@@ -33,7 +34,8 @@ void store(Model& model, ValueId id, Constant constant) {
   model.values[size_t(id)].constant = std::make_shared<const Constant>(std::move(constant));
 }
 
-std::optional<Constant> moved(const Node& node, const Ints& sources, const std::vector<const Constant*>& inputs, DType dtype, Ints dims) {
+std::optional<Constant> moved(const Node& node, const Ints& sources, const std::vector<const Constant*>& inputs,
+                              DType dtype, Ints dims) {
   const size_t width = size_t(dtype_bytes(dtype));
   std::vector<const Constant*> data;
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -92,8 +94,9 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
 }
 
 bool is_movement(const std::string& op) {
-  static const char* const kOps[] = {"Identity", "Reshape", "Transpose", "Expand", "Tile", "Concat", "Split", "Slice", "Pad",
-                                     "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"};
+  static const char* const kOps[] = {"Identity",       "Reshape",  "Transpose",       "Expand",   "Tile",
+                                     "Concat",         "Split",    "Slice",           "Pad",      "Gather",
+                                     "GatherElements", "GatherND", "ScatterElements", "ScatterND"};
   return std::any_of(std::begin(kOps), std::end(kOps), [&](const char* known) { return op == known; });
 }
 

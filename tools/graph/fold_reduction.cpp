@@ -48,9 +48,12 @@ std::optional<Constant> reduce(const Node& node, const Constant& x, DType dtype,
     for (size_t i = 0; i < values.size(); i++) {
       int64_t& y = out[size_t(to[i])];
       const int64_t v = values[i];
-      if (kind == "Sum") y = int64_t(uint64_t(y) + uint64_t(v));
-      else if (kind == "Prod") y = int64_t(uint64_t(y) * uint64_t(v));
-      else y = kind == "Max" ? std::max(y, v) : std::min(y, v);
+      if (kind == "Sum")
+        y = int64_t(uint64_t(y) + uint64_t(v));
+      else if (kind == "Prod")
+        y = int64_t(uint64_t(y) * uint64_t(v));
+      else
+        y = kind == "Max" ? std::max(y, v) : std::min(y, v);
     }
     return make_integer(dtype, dims, out);
   }
@@ -59,12 +62,18 @@ std::optional<Constant> reduce(const Node& node, const Constant& x, DType dtype,
   for (size_t i = 0; i < values.size(); i++) {
     double& y = out[size_t(to[i])];
     const double v = values[i];
-    if (kind == "Sum" || kind == "Mean") y += v;
-    else if (kind == "Prod") y *= v;
-    else if (kind == "Max") y = v > y || std::isnan(v) ? v : y;
-    else if (kind == "Min") y = v < y || std::isnan(v) ? v : y;
-    else if (kind == "L1") y += std::abs(v);
-    else y += v * v;  // L2, SumSquare
+    if (kind == "Sum" || kind == "Mean")
+      y += v;
+    else if (kind == "Prod")
+      y *= v;
+    else if (kind == "Max")
+      y = v > y || std::isnan(v) ? v : y;
+    else if (kind == "Min")
+      y = v < y || std::isnan(v) ? v : y;
+    else if (kind == "L1")
+      y += std::abs(v);
+    else
+      y += v * v;  // L2, SumSquare
   }
   for (double& y : out) {
     if (kind == "Mean") y /= per_output;
@@ -88,8 +97,10 @@ std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype
       const size_t at = size_t(start + (reverse ? extent - 1 - k : k) * stride);
       const double v = real ? numbers[at] : 0;
       const uint64_t w = real ? 0 : uint64_t(integers[at]);
-      if (real) numbers[at] = exclusive ? sum : sum + v;
-      else integers[at] = int64_t(exclusive ? whole : whole + w);
+      if (real)
+        numbers[at] = exclusive ? sum : sum + v;
+      else
+        integers[at] = int64_t(exclusive ? whole : whole + w);
       sum += v;
       whole += w;
     }
@@ -100,7 +111,8 @@ std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype
 std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtype, const Ints& dims) {
   if (!is_floating(dtype) || a.dims.size() < 2 || b.dims.size() != 2) return std::nullopt;
   const int64_t k = b.dims[0], n = b.dims[1], rows = count_of(dims) / std::max<int64_t>(n, 1);
-  if (n == 0 || a.elements() != rows * k || rows * n * std::max<int64_t>(k, 1) > (int64_t(1) << 28)) return std::nullopt;
+  if (n == 0 || a.elements() != rows * k || rows * n * std::max<int64_t>(k, 1) > (int64_t(1) << 28))
+    return std::nullopt;
   const std::vector<double> x = read_numbers(a), y = read_numbers(b);
   std::vector<double> out(static_cast<size_t>(rows * n));
   for (int64_t i = 0; i < rows; i++) {
@@ -114,14 +126,18 @@ std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtyp
 
 }  // namespace
 
-std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs, DType dtype, const Ints& dims) {
-  if (node.op.compare(0, 6, "Reduce") == 0 && inputs.size() == 1 && inputs[0]) return reduce(node, *inputs[0], dtype, dims);
+std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+                                       const Ints& dims) {
+  if (node.op.compare(0, 6, "Reduce") == 0 && inputs.size() == 1 && inputs[0])
+    return reduce(node, *inputs[0], dtype, dims);
   if (node.op == "CumSum" && inputs[0]) return cum_sum(node, *inputs[0], dtype, dims);
-  if (node.op == "MatMul" && inputs.size() == 2 && inputs[0] && inputs[1]) return mat_mul(*inputs[0], *inputs[1], dtype, dims);
+  if (node.op == "MatMul" && inputs.size() == 2 && inputs[0] && inputs[1])
+    return mat_mul(*inputs[0], *inputs[1], dtype, dims);
   return std::nullopt;
 }
 
-std::optional<Constant> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs, DType dtype, const Ints& dims) {
+std::optional<Constant> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+                                        const Ints& dims) {
   if (!inputs[0]) return std::nullopt;
   if (auto reduced = fold_reduction(node, inputs, dtype, dims)) return reduced;
   return fold_elementwise(node, inputs, dtype, dims);

@@ -8,14 +8,15 @@ namespace {
 void unary(Site& site) { site.set(0, site.dtype(0), site.dims(0)); }
 void unary_to_bool(Site& site) { site.set(0, DType::kBool, site.dims(0)); }
 void logical_not(Site& site) {
-  if (site.dtype(0) != DType::kBool) site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", expected bool");
+  if (site.dtype(0) != DType::kBool)
+    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", expected bool");
   unary(site);
 }
 
 void expect_same_dtype(Site& site, size_t a, size_t b) {
   if (site.dtype(a) == site.dtype(b)) return;
-  site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(a)) + " ('" + site.value(a).name + "') and " + dtype_text(site.dtype(b)) +
-               " ('" + site.value(b).name + "'), expected one type");
+  site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(a)) + " ('" + site.value(a).name + "') and " +
+               dtype_text(site.dtype(b)) + " ('" + site.value(b).name + "'), expected one type");
 }
 void binary(Site& site) {
   expect_same_dtype(site, 0, 1);
@@ -26,7 +27,8 @@ void compare(Site& site) {
   site.set(0, DType::kBool, broadcast(site, site.dims(0), site.dims(1)));
 }
 void logical(Site& site) {
-  if (site.dtype(0) != DType::kBool) site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", expected bool");
+  if (site.dtype(0) != DType::kBool)
+    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", expected bool");
   compare(site);
 }
 void power(Site& site) {
@@ -54,8 +56,10 @@ void clip(Site& site) {
   for (size_t i = 0; i < 2; i++) {
     if (!site.has(i + 1)) continue;
     const Constant* limit = site.model().constant(site.in(i + 1));
-    if (limit && limit->elements() == 1) site.node.attributes[kKeys[i]] = read_number(*limit, 0);
-    else computed = true;
+    if (limit && limit->elements() == 1)
+      site.node.attributes[kKeys[i]] = read_number(*limit, 0);
+    else
+      computed = true;
   }
   if (!computed) {
     site.drop_inputs_from(1);
@@ -69,7 +73,8 @@ void clip(Site& site) {
 }
 
 void where(Site& site) {
-  if (site.dtype(0) != DType::kBool) site.corrupt(std::string("its condition is ") + dtype_text(site.dtype(0)) + ", expected bool");
+  if (site.dtype(0) != DType::kBool)
+    site.corrupt(std::string("its condition is ") + dtype_text(site.dtype(0)) + ", expected bool");
   expect_same_dtype(site, 1, 2);
   site.set(0, site.dtype(1), broadcast(site, site.dims(0), broadcast(site, site.dims(1), site.dims(2))));
 }
@@ -91,16 +96,27 @@ void mean(Site& site) {
 }  // namespace
 
 void add_elementwise_rules(InferTable& table) {
-  for (const char* op : {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu", "Cos", "Cosh", "Elu",
-                         "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal",
-                         "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish",
-                         "Tan", "Tanh", "ThresholdedRelu"}) {
+  for (const char* op : {"Abs",       "Acos",       "Acosh",
+                         "Asin",      "Asinh",      "Atan",
+                         "Atanh",     "BitwiseNot", "Ceil",
+                         "Celu",      "Cos",        "Cosh",
+                         "Elu",       "Erf",        "Exp",
+                         "Floor",     "Gelu",       "HardSigmoid",
+                         "HardSwish", "LeakyRelu",  "Log",
+                         "Mish",      "Neg",        "Reciprocal",
+                         "Relu",      "Round",      "Selu",
+                         "Shrink",    "Sigmoid",    "Sign",
+                         "Sin",       "Sinh",       "Softplus",
+                         "Softsign",  "Sqrt",       "Swish",
+                         "Tan",       "Tanh",       "ThresholdedRelu"}) {
     table[op] = unary;
   }
   table["IsNaN"] = unary_to_bool;
   table["IsInf"] = unary_to_bool;
   table["Not"] = logical_not;
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"}) table[op] = binary;
+  for (const char* op :
+       {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
+    table[op] = binary;
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) table[op] = compare;
   for (const char* op : {"And", "Or", "Xor"}) table[op] = logical;
   table["Pow"] = power;

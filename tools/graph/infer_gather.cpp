@@ -21,7 +21,9 @@ void gather(Site& site) {
   // One index that is a symbolic dim (the last frame, say) is a slice; the index never exists at run time.
   if (contents && contents->size() == 1 && (*contents)[0].dim() && !(*contents)[0].number()) {
     const Dim index = *(*contents)[0].dim();
-    const ValueId part = site.make("Slice", {site.in(0)}, {{"starts", Dims{index}}, {"ends", Dims{index + 1}}, {"axes", std::vector<int64_t>{axis}}});
+    const ValueId part =
+        site.make("Slice", {site.in(0)},
+                  {{"starts", Dims{index}}, {"ends", Dims{index + 1}}, {"axes", std::vector<int64_t>{axis}}});
     return site.finish_shaped("Reshape", part, out);
   }
   site.node.attributes["axis"] = axis;
@@ -29,7 +31,8 @@ void gather(Site& site) {
 }
 void gather_elements(Site& site) {
   expect_indices(site, 1);
-  if (site.rank(0) != site.rank(1)) site.corrupt("its data " + text(site.dims(0)) + " and indices " + text(site.dims(1)) + " differ in rank");
+  if (site.rank(0) != site.rank(1))
+    site.corrupt("its data " + text(site.dims(0)) + " and indices " + text(site.dims(1)) + " differ in rank");
   site.node.attributes["axis"] = site.axis(site.node.integer("axis", 0), site.rank(0));
   site.set(0, site.dtype(0), site.dims(1));
 }
@@ -40,7 +43,8 @@ void gather_nd(Site& site) {
   const auto depth = indices.empty() ? std::nullopt : indices.back().value();
   if (!depth) site.refuse("", "its indices " + text(indices) + " have no fixed last dimension");
   if (batch < 0 || batch >= int64_t(indices.size()) || batch + *depth > int64_t(data.size()) || *depth < 1) {
-    site.corrupt("its indices " + text(indices) + " do not fit data " + text(data) + " with " + std::to_string(batch) + " batch dimensions");
+    site.corrupt("its indices " + text(indices) + " do not fit data " + text(data) + " with " + std::to_string(batch) +
+                 " batch dimensions");
   }
   Dims out(indices.begin(), indices.end() - 1);
   out.insert(out.end(), data.begin() + batch + *depth, data.end());
@@ -49,7 +53,8 @@ void gather_nd(Site& site) {
 void scatter_elements(Site& site) {
   expect_indices(site, 1);
   if (site.dtype(0) != site.dtype(2)) site.corrupt("its data and updates have different types");
-  if (site.rank(0) != site.rank(1) || site.rank(0) != site.rank(2)) site.corrupt("its data, indices and updates differ in rank");
+  if (site.rank(0) != site.rank(1) || site.rank(0) != site.rank(2))
+    site.corrupt("its data, indices and updates differ in rank");
   site.node.attributes["axis"] = site.axis(site.node.integer("axis", 0), site.rank(0));
   site.set(0, site.dtype(0), site.dims(0));
 }
@@ -67,8 +72,10 @@ void top_k(Site& site) {
   if (k.size() != 1) site.corrupt("k has " + std::to_string(k.size()) + " elements, expected 1");
   Dims out = site.dims(0);
   if (!proven_at_least(out[size_t(axis)], k[0])) {
-    if (proven_at_least(k[0], out[size_t(axis)] + 1)) site.corrupt("k is " + k[0].text() + " of a dimension of " + out[size_t(axis)].text());
-    site.note("TopK takes k = " + k[0].text() + " of a symbolic dimension " + out[size_t(axis)].text() + ", which must be at least that");
+    if (proven_at_least(k[0], out[size_t(axis)] + 1))
+      site.corrupt("k is " + k[0].text() + " of a dimension of " + out[size_t(axis)].text());
+    site.note("TopK takes k = " + k[0].text() + " of a symbolic dimension " + out[size_t(axis)].text() +
+              ", which must be at least that");
   }
   out[size_t(axis)] = k[0];
   site.drop_inputs_from(1);

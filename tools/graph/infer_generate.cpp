@@ -1,4 +1,5 @@
-// tools/graph/infer_generate.cpp - tensors made from shapes: Shape, Size, ConstantOfShape, Range, EyeLike, OneHot, Trilu.
+// tools/graph/infer_generate.cpp - tensors made from shapes: Shape, Size, ConstantOfShape, Range, EyeLike, OneHot,
+// Trilu.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +48,8 @@ ValueId counted(Site& site, DType dtype, const Dim& count, double start, double 
     return site.constant(make_floating(dtype, {*n}, values));
   }
   const ValueId ones = site.expand(site.scalar(dtype, 1), {count});
-  ValueId steps = site.make("CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+  ValueId steps =
+      site.make("CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
   if (delta != 1) steps = site.make("Mul", {steps, site.scalar(dtype, delta)});
   return start == 0 ? steps : site.make("Add", {steps, site.scalar(dtype, start)});
 }
@@ -56,7 +58,8 @@ void range(Site& site) {
   for (size_t i = 0; i < 3; i++) {
     const auto contents = site.run().contents(site.in(i));
     if (!contents || contents->size() != 1 || !(*contents)[0].known()) {
-      site.refuse("", "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data");
+      site.refuse("",
+                  "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data");
     }
     given[i] = (*contents)[0];
   }
@@ -70,7 +73,8 @@ void range(Site& site) {
     count = Dim(n > 0 ? int64_t(n) : 0);
   } else {
     const auto stop = given[1].dim(), from = given[0].dim(), step = given[2].dim();
-    if (!stop || !from || !step || *step->value() < 1) site.refuse("", "a range over fractions of a symbolic dimension is not supported");
+    if (!stop || !from || !step || *step->value() < 1)
+      site.refuse("", "a range over fractions of a symbolic dimension is not supported");
     count = max(Dim(0), ceil_div(*stop - *from, *step));
   }
   site.same(0, counted(site, site.dtype(0), count, *start, *delta));
@@ -90,7 +94,8 @@ void trilu(Site& site) {
   const DType dtype = site.dtype(0);
   const ValueId index = diagonal_index(site, in[in.size() - 2], in.back());
   const bool upper = site.node.integer("upper", 1) != 0;
-  const ValueId keep = site.make(upper ? "GreaterOrEqual" : "LessOrEqual", {index, site.scalar(DType::kI64, double(k))});
+  const ValueId keep =
+      site.make(upper ? "GreaterOrEqual" : "LessOrEqual", {index, site.scalar(DType::kI64, double(k))});
   if (dtype == DType::kBool) return site.finish("And", {site.in(0), keep});
   site.finish("Where", {keep, site.in(0), site.scalar(dtype, 0)});
 }
@@ -111,7 +116,8 @@ void one_hot(Site& site) {
   const Dims in = site.dims(0);
   const ValueId index = site.make("Cast", {site.in(0)}, {{"to", int64_t(DType::kI64)}});
   const ValueId negative = site.make("Less", {index, site.scalar(DType::kI64, 0)});
-  const ValueId wrapped = site.make("Where", {negative, site.make("Add", {index, site.scalar(DType::kI64, double((*depth)[0]))}), index});
+  const ValueId wrapped =
+      site.make("Where", {negative, site.make("Add", {index, site.scalar(DType::kI64, double((*depth)[0]))}), index});
   Dims wide = in, column(size_t(rank) + 1, Dim(1));
   wide.insert(wide.begin() + axis, Dim(1));
   column[size_t(axis)] = Dim((*depth)[0]);

@@ -9,12 +9,14 @@ namespace {
 
 void expect_inner(Site& site, const Dim& a, const Dim& b) {
   if (a.is_static() && b.is_static() && a != b) {
-    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) + " disagree: " + a.text() + " columns, " + b.text() + " rows");
+    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) + " disagree: " + a.text() +
+                 " columns, " + b.text() + " rows");
   }
 }
 void expect_types(Site& site) {
   if (site.dtype(0) != site.dtype(1)) {
-    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " + dtype_text(site.dtype(1)) + ", expected one type");
+    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " + dtype_text(site.dtype(1)) +
+                 ", expected one type");
   }
 }
 
@@ -40,11 +42,13 @@ void mat_mul(Site& site) {
 
 void gemm(Site& site) {
   expect_types(site);
-  if (site.rank(0) != 2 || site.rank(1) != 2) site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) + ", expected matrices");
+  if (site.rank(0) != 2 || site.rank(1) != 2)
+    site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) + ", expected matrices");
   const bool ta = site.node.integer("transA", 0) != 0, tb = site.node.integer("transB", 0) != 0;
   expect_inner(site, site.dims(0)[ta ? 0 : 1], site.dims(1)[tb ? 1 : 0]);
   const Dims out = {site.dims(0)[ta ? 1 : 0], site.dims(1)[tb ? 0 : 1]};
-  if (site.has(2) && broadcast(site, out, site.dims(2)) != out) site.corrupt("its C " + text(site.dims(2)) + " does not broadcast to " + text(out));
+  if (site.has(2) && broadcast(site, out, site.dims(2)) != out)
+    site.corrupt("its C " + text(site.dims(2)) + " does not broadcast to " + text(out));
   site.set(0, site.dtype(0), out);
 }
 
@@ -60,8 +64,10 @@ Labels reduced(Site& site, Labels operand, const std::string& keep) {
   std::vector<int64_t> axes;
   std::string rest;
   for (size_t i = 0; i < operand.text.size(); i++) {
-    if (contains(keep, operand.text[i])) rest += operand.text[i];
-    else axes.push_back(int64_t(i));
+    if (contains(keep, operand.text[i]))
+      rest += operand.text[i];
+    else
+      axes.push_back(int64_t(i));
   }
   if (axes.empty()) return operand;
   return {rest, site.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
@@ -100,12 +106,16 @@ Equation parse(Site& site) {
     std::set<char> seen;
     for (const char c : term) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      if (!letter || !seen.insert(c).second) site.refuse("equation", "'" + source + "': only distinct letters per operand are supported");
+      if (!letter || !seen.insert(c).second)
+        site.refuse("equation", "'" + source + "': only distinct letters per operand are supported");
     }
   }
-  if (equation.terms.size() != site.node.inputs.size()) site.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
+  if (equation.terms.size() != site.node.inputs.size())
+    site.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
   for (size_t i = 0; i < equation.terms.size(); i++) {
-    if (int64_t(equation.terms[i].size()) != site.rank(i)) site.corrupt("its operand " + std::to_string(i) + " has rank " + std::to_string(site.rank(i)) + ", its equation says '" + equation.terms[i] + "'");
+    if (int64_t(equation.terms[i].size()) != site.rank(i))
+      site.corrupt("its operand " + std::to_string(i) + " has rank " + std::to_string(site.rank(i)) +
+                   ", its equation says '" + equation.terms[i] + "'");
   }
   return equation;
 }
@@ -132,7 +142,9 @@ void einsum(Site& site) {
       const Dim& d = site.run().value(x.value).dims[i];
       const auto [found, added] = extent.emplace(x.text[i], d);
       if (added || found->second == d) continue;
-      if (found->second.is_static() && d.is_static()) site.refuse("equation", std::string("label '") + x.text[i] + "' has extents " + d.text() + " and " + found->second.text());
+      if (found->second.is_static() && d.is_static())
+        site.refuse("equation",
+                    std::string("label '") + x.text[i] + "' has extents " + d.text() + " and " + found->second.text());
       if (d.is_static()) found->second = d;
     }
   };
@@ -150,8 +162,10 @@ void einsum(Site& site) {
     dims.push_back(n);
     return dims;
   };
-  const ValueId left = site.reshape(ordered(site, a, batch + rows + inner), shape_of(batch, size_of(rows), size_of(inner)));
-  const ValueId right = site.reshape(ordered(site, b, batch + inner + columns), shape_of(batch, size_of(inner), size_of(columns)));
+  const ValueId left =
+      site.reshape(ordered(site, a, batch + rows + inner), shape_of(batch, size_of(rows), size_of(inner)));
+  const ValueId right =
+      site.reshape(ordered(site, b, batch + inner + columns), shape_of(batch, size_of(inner), size_of(columns)));
   const ValueId product = site.make("MatMul", {left, right});
   const std::string made = batch + rows + columns;
   Dims dims;

@@ -8,7 +8,8 @@ namespace {
 
 void expect_vector(Site& site, size_t input, const Dim& length, const char* name) {
   if (site.rank(input) == 1 && (site.dims(input)[0] == length || !length.is_static())) return;
-  site.corrupt(std::string("its ") + name + " has shape " + text(site.dims(input)) + ", expected [" + length.text() + "]");
+  site.corrupt(std::string("its ") + name + " has shape " + text(site.dims(input)) + ", expected [" + length.text() +
+               "]");
 }
 void expect_channels(Site& site) {
   if (site.rank(0) < 2) site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 2 dimensions");
@@ -30,8 +31,10 @@ void group(Site& site) {
   expect_channels(site);
   const int64_t groups = site.node.integer("num_groups", 0);
   const auto channels = site.dims(0)[1].value();
-  if (!channels) site.refuse("", "its number of channels is symbolic (" + site.dims(0)[1].text() + ")", "bind it with --dim");
-  if (groups < 1 || *channels % groups != 0) site.corrupt("num_groups is " + std::to_string(groups) + " for " + std::to_string(*channels) + " channels");
+  if (!channels)
+    site.refuse("", "its number of channels is symbolic (" + site.dims(0)[1].text() + ")", "bind it with --dim");
+  if (groups < 1 || *channels % groups != 0)
+    site.corrupt("num_groups is " + std::to_string(groups) + " for " + std::to_string(*channels) + " channels");
   // Until opset 20 scale and bias are per group, which some exporters did not heed.
   if (site.node.integer("per_group", 0) != 0 && *channels != groups && site.dims(1) == Dims{groups}) {
     site.erase({"per_group"});
@@ -68,7 +71,9 @@ void lp(Site& site) {
 /// (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as ONNX defines the function.
 void mean_variance(Site& site) {
   const std::vector<int64_t> axes = site.axes(site.node.integers("axes"), site.rank(0));
-  const auto mean_of = [&](ValueId x) { return site.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}}); };
+  const auto mean_of = [&](ValueId x) {
+    return site.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+  };
   const ValueId x = site.in(0), mean = mean_of(x);
   const ValueId variance = site.make("Sub", {mean_of(site.make("Mul", {x, x})), site.make("Mul", {mean, mean})});
   const ValueId deviation = site.make("Add", {site.make("Sqrt", {variance}), site.scalar(site.dtype(0), 1e-9)});
@@ -82,12 +87,15 @@ void local_response(Site& site) {
   if (size < 1) site.corrupt("size is " + std::to_string(size) + ", expected at least 1");
   const Dims dims = site.dims(0);
   const ValueId x = site.in(0);
-  const ValueId squares = site.reshape(site.make("Mul", {x, x}), {dims[0], 1, dims[1], product(Dims(dims.begin() + 2, dims.end()))});
+  const ValueId squares =
+      site.reshape(site.make("Mul", {x, x}), {dims[0], 1, dims[1], product(Dims(dims.begin() + 2, dims.end()))});
   const int64_t before = (size - 1) / 2;
-  const ValueId mean = site.make("AveragePool", {squares}, {{"kernel_shape", std::vector<int64_t>{size, 1}},
-                                                            {"pads", std::vector<int64_t>{before, 0, size - 1 - before, 0}},
-                                                            {"count_include_pad", int64_t(1)}});
-  const ValueId scaled = site.make("Mul", {site.reshape(mean, dims), site.scalar(site.dtype(0), site.node.number("alpha", 1e-4))});
+  const ValueId mean = site.make("AveragePool", {squares},
+                                 {{"kernel_shape", std::vector<int64_t>{size, 1}},
+                                  {"pads", std::vector<int64_t>{before, 0, size - 1 - before, 0}},
+                                  {"count_include_pad", int64_t(1)}});
+  const ValueId scaled =
+      site.make("Mul", {site.reshape(mean, dims), site.scalar(site.dtype(0), site.node.number("alpha", 1e-4))});
   const ValueId shifted = site.make("Add", {scaled, site.scalar(site.dtype(0), site.node.number("bias", 1))});
   const ValueId power = site.make("Pow", {shifted, site.scalar(site.dtype(0), site.node.number("beta", 0.75))});
   site.finish("Div", {x, power});

@@ -18,14 +18,17 @@ void recurrent(Site& site) {
   const std::string op = site.node.op;
   const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
   const int64_t directions = site.node.text("direction", "forward") == "bidirectional" ? 2 : 1;
-  if (site.rank(0) != 3 || site.rank(2) != 3) site.corrupt("its X has shape " + text(site.dims(0)) + ", its R " + text(site.dims(2)) + ", expected 3 dimensions");
+  if (site.rank(0) != 3 || site.rank(2) != 3)
+    site.corrupt("its X has shape " + text(site.dims(0)) + ", its R " + text(site.dims(2)) + ", expected 3 dimensions");
   const auto hidden = site.dims(2)[2].value();
   if (!hidden) site.refuse("hidden_size", "its R has a symbolic shape " + text(site.dims(2)));
   const int64_t given = site.node.integer("hidden_size", 0);
-  if (given != 0 && given != *hidden) site.corrupt("hidden_size is " + std::to_string(given) + ", its R has shape " + text(site.dims(2)));
+  if (given != 0 && given != *hidden)
+    site.corrupt("hidden_size is " + std::to_string(given) + ", its R has shape " + text(site.dims(2)));
   site.node.attributes["hidden_size"] = *hidden;
   const bool batch_first = site.node.integer("layout", 0) != 0;
-  const Dim steps = site.dims(0)[batch_first ? 1 : 0], batch = site.dims(0)[batch_first ? 0 : 1], width = site.dims(0)[2];
+  const Dim steps = site.dims(0)[batch_first ? 1 : 0], batch = site.dims(0)[batch_first ? 0 : 1],
+            width = site.dims(0)[2];
   const Dim h(*hidden);
   expect_dims(site, 1, {directions, h * gates, width}, "W");
   expect_dims(site, 2, {directions, h * gates, h}, "R");

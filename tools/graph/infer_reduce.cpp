@@ -12,8 +12,10 @@ Dims without(const Dims& dims, const std::vector<int64_t>& axes, bool keep) {
   for (size_t i = 0; i < dims.size(); i++) {
     const bool gone = next < axes.size() && axes[next] == int64_t(i);
     if (gone) next++;
-    if (!gone) out.push_back(dims[i]);
-    else if (keep) out.push_back(1);
+    if (!gone)
+      out.push_back(dims[i]);
+    else if (keep)
+      out.push_back(1);
   }
   return out;
 }
@@ -23,7 +25,8 @@ void reduce(Site& site) {
   if (axes.empty()) {
     if (site.node.integer("noop_with_empty_axes", 0) != 0) {
       const std::string& op = site.node.op;
-      if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd") return site.same(0, site.in(0));
+      if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd")
+        return site.same(0, site.in(0));
       site.refuse("noop_with_empty_axes", "1 without axes is not supported for " + op);
     }
     axes.resize(size_t(site.rank(0)));
@@ -61,7 +64,8 @@ void softmax(Site& site) {
     }
     if (count > 1 || axis == rank) {
       const Dims dims = site.dims(0);
-      const Dim rows = product(Dims(dims.begin(), dims.begin() + axis)), columns = product(Dims(dims.begin() + axis, dims.end()));
+      const Dim rows = product(Dims(dims.begin(), dims.begin() + axis)),
+                columns = product(Dims(dims.begin() + axis, dims.end()));
       const ValueId flat = site.reshape(site.in(0), {rows, columns});
       const ValueId result = site.make(site.node.op, {flat}, {{"axis", int64_t(1)}});
       return site.same(0, site.reshape(result, dims));
@@ -78,8 +82,8 @@ void hard_max(Site& site) { site.refuse("", "the operator is not supported", "us
 }  // namespace
 
 void add_reduce_rules(InferTable& table) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-                         "ReduceLogSum", "ReduceLogSumExp"}) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
     table[op] = reduce;
   }
   table["ArgMax"] = arg_reduce;

@@ -1,4 +1,5 @@
-// tools/graph/infer_reshape.cpp - same elements, other dims: Reshape and its special cases, Transpose, Expand, Tile, depth and space.
+// tools/graph/infer_reshape.cpp - same elements, other dims: Reshape and its special cases, Transpose, Expand, Tile,
+// depth and space.
 #include <algorithm>
 
 #include "tools/graph/inference.h"
@@ -21,7 +22,8 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
 }
 
 void reshape(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0])) return;  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0]))
+    return;  // in normal form
   const std::vector<std::optional<Dim>> wanted = wanted_dims(site);
   const bool allow_zero = site.node.integer("allowzero", 0) != 0;
   const Dims in = site.dims(0);
@@ -35,7 +37,9 @@ void reshape(Site& site) {
     }
     if (rest) open = int(i);
     if (!rest && *wanted[i] == Dim(0) && !allow_zero) {
-      if (i >= in.size()) site.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " + std::to_string(in.size()) + " dimensions");
+      if (i >= in.size())
+        site.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " + std::to_string(in.size()) +
+                     " dimensions");
       out.push_back(in[i]);
     } else {
       out.push_back(rest ? Dim(1) : *wanted[i]);
@@ -48,10 +52,12 @@ void reshape(Site& site) {
     if (known == Dim(0)) site.corrupt("shape " + text(out) + " with an open dimension holds no element");
     out[size_t(open)] = left / known;
     if (total.is_static() && out[size_t(open)] * known != total) {
-      site.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " + known.text() + " does not divide");
+      site.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " + known.text() +
+                   " does not divide");
     }
   } else if (total.is_static() && product(out).is_static() && total != product(out)) {
-    site.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " + text(out) + " has " + product(out).text());
+    site.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " + text(out) + " has " +
+                 product(out).text());
   }
   site.drop_inputs_from(1);
   site.erase({"shape", "allowzero"});
@@ -61,9 +67,11 @@ void reshape(Site& site) {
 
 void flatten(Site& site) {
   const int64_t rank = site.rank(0), given = site.node.integer("axis", 1);
-  if (given < -rank || given > rank) site.corrupt("axis " + std::to_string(given) + " is out of range for rank " + std::to_string(rank));
+  if (given < -rank || given > rank)
+    site.corrupt("axis " + std::to_string(given) + " is out of range for rank " + std::to_string(rank));
   const auto at = site.dims(0).begin() + (given < 0 ? given + rank : given);
-  site.finish_shaped("Reshape", site.in(0), {product(Dims(site.dims(0).begin(), at)), product(Dims(at, site.dims(0).end()))});
+  site.finish_shaped("Reshape", site.in(0),
+                     {product(Dims(site.dims(0).begin(), at)), product(Dims(at, site.dims(0).end()))});
 }
 void squeeze(Site& site) {
   const Dims in = site.dims(0);
@@ -73,13 +81,18 @@ void squeeze(Site& site) {
   } else {
     for (size_t i = 0; i < in.size(); i++) {
       if (in[i] == Dim(1)) axes.push_back(int64_t(i));
+      if (!in[i].is_static())
+        site.note("Squeeze without axes keeps dimension " + in[i].text() + ", also where it is bound to 1 later");
     }
   }
   Dims out;
   for (size_t i = 0; i < in.size(); i++) {
-    if (!std::binary_search(axes.begin(), axes.end(), int64_t(i))) out.push_back(in[i]);
-    else if (in[i].is_static() && in[i] != Dim(1)) site.corrupt("dimension " + std::to_string(i) + " of " + text(in) + " is not 1");
-    else if (in[i] != Dim(1)) site.note("Squeeze takes dimension " + in[i].text() + " for 1; bindings that make it anything else are refused");
+    if (!std::binary_search(axes.begin(), axes.end(), int64_t(i)))
+      out.push_back(in[i]);
+    else if (in[i].is_static() && in[i] != Dim(1))
+      site.corrupt("dimension " + std::to_string(i) + " of " + text(in) + " is not 1");
+    else if (in[i] != Dim(1))
+      site.note("Squeeze takes dimension " + in[i].text() + " for 1; bindings that make it anything else are refused");
   }
   site.finish_shaped("Reshape", site.in(0), out);
 }
@@ -91,8 +104,10 @@ void unsqueeze(Site& site) {
   Dims out;
   size_t next = 0;
   for (size_t i = 0; i < in.size() + axes.size(); i++) {
-    if (std::binary_search(axes.begin(), axes.end(), int64_t(i))) out.push_back(1);
-    else out.push_back(in[next++]);
+    if (std::binary_search(axes.begin(), axes.end(), int64_t(i)))
+      out.push_back(1);
+    else
+      out.push_back(in[next++]);
   }
   site.finish_shaped("Reshape", site.in(0), out);
 }
@@ -104,8 +119,10 @@ void transpose(Site& site) {
     perm.resize(rank);
     for (size_t i = 0; i < rank; i++) perm[i] = int64_t(rank - 1 - i);
   }
-  if (perm.size() != rank) site.corrupt("perm has " + std::to_string(perm.size()) + " entries for " + text(site.dims(0)));
-  if (site.axes(perm, int64_t(rank)).size() != rank || std::any_of(perm.begin(), perm.end(), [](int64_t p) { return p < 0; })) {
+  if (perm.size() != rank)
+    site.corrupt("perm has " + std::to_string(perm.size()) + " entries for " + text(site.dims(0)));
+  if (site.axes(perm, int64_t(rank)).size() != rank ||
+      std::any_of(perm.begin(), perm.end(), [](int64_t p) { return p < 0; })) {
     site.corrupt("perm is no permutation");
   }
   if (std::is_sorted(perm.begin(), perm.end())) return site.same(0, site.in(0));
@@ -127,7 +144,8 @@ void tile(Site& site) {
   if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0])) return;
   const Dims repeats = site.need_dims("repeats", 1);
   Dims out = site.dims(0);
-  if (repeats.size() != out.size()) site.corrupt("repeats has " + std::to_string(repeats.size()) + " entries for " + text(out));
+  if (repeats.size() != out.size())
+    site.corrupt("repeats has " + std::to_string(repeats.size()) + " entries for " + text(out));
   for (size_t i = 0; i < out.size(); i++) out[i] = out[i] * repeats[i];
   site.drop_inputs_from(1);
   if (out == site.dims(0)) return site.same(0, site.in(0));
@@ -135,7 +153,8 @@ void tile(Site& site) {
 }
 
 Dim exact(Site& site, const Dim& d, int64_t by) {
-  if (d.is_static() && *d.value() % by != 0) site.corrupt("blocksize " + std::to_string(by) + " does not divide " + text(site.dims(0)));
+  if (d.is_static() && *d.value() % by != 0)
+    site.corrupt("blocksize " + std::to_string(by) + " does not divide " + text(site.dims(0)));
   return d / Dim(by);
 }
 void expect_picture(Site& site) {
@@ -150,7 +169,8 @@ void depth_to_space(Site& site) {
   const bool columns_first = site.node.text("mode", "DCR") == "CRD";
   const ValueId split = columns_first ? site.reshape(site.in(0), {in[0], channels, b, b, in[2], in[3]})
                                       : site.reshape(site.in(0), {in[0], b, b, channels, in[2], in[3]});
-  const std::vector<int64_t> perm = columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
+  const std::vector<int64_t> perm =
+      columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
   const ValueId moved = site.make("Transpose", {split}, {{"perm", perm}});
   site.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
 }

@@ -10,8 +10,10 @@ namespace {
 
 void check_modes(Site& site) {
   const std::string mode = site.node.text("coordinate_transformation_mode", "half_pixel");
-  if (mode != "half_pixel" && mode != "half_pixel_symmetric" && mode != "pytorch_half_pixel" && mode != "align_corners" && mode != "asymmetric") {
-    site.refuse("coordinate_transformation_mode", "'" + mode + "' is not supported", "export with half_pixel, asymmetric or align_corners");
+  if (mode != "half_pixel" && mode != "half_pixel_symmetric" && mode != "pytorch_half_pixel" &&
+      mode != "align_corners" && mode != "asymmetric") {
+    site.refuse("coordinate_transformation_mode", "'" + mode + "' is not supported",
+                "export with half_pixel, asymmetric or align_corners");
   }
   const std::string nearest = site.node.text("nearest_mode", "round_prefer_floor");
   if (nearest != "round_prefer_floor" && nearest != "round_prefer_ceil" && nearest != "floor" && nearest != "ceil") {
@@ -26,7 +28,8 @@ std::vector<int64_t> target_axes(Site& site, size_t count) {
     for (int64_t i = 0; i < site.rank(0); i++) axes.push_back(i);
   }
   site.axes(axes, site.rank(0));
-  if (axes.size() != count) site.corrupt("gives " + std::to_string(count) + " scales or sizes, expected " + std::to_string(axes.size()));
+  if (axes.size() != count)
+    site.corrupt("gives " + std::to_string(count) + " scales or sizes, expected " + std::to_string(axes.size()));
   for (int64_t& a : axes) a = site.axis(a, site.rank(0));
   return axes;
 }
@@ -38,7 +41,9 @@ Contents scales_of(Site& site) {
     return out;
   }
   const auto contents = site.run().contents(site.in(2));
-  if (!contents) site.refuse("scales", "its value ('" + site.value(2).name + "') is known only at run time", "export with fixed sizes");
+  if (!contents)
+    site.refuse("scales", "its value ('" + site.value(2).name + "') is known only at run time",
+                "export with fixed sizes");
   return *contents;
 }
 
@@ -49,13 +54,16 @@ void apply_scales(Site& site, Dims& out, std::vector<double>& scales) {
     const size_t axis = size_t(axes[i]);
     const Dim in = site.dims(0)[axis];
     const auto number = given[i].number();
-    if (number && !(*number > 0 && *number < 1e9)) site.corrupt("scale " + std::to_string(*number) + " is out of range");
+    if (number && !(*number > 0 && *number < 1e9))
+      site.corrupt("scale " + std::to_string(*number) + " is out of range");
     if (number && in.is_static()) {
       out[axis] = Dim(int64_t(std::floor(float(*in.value()) * float(*number))));
     } else if (given[i].kind == Scalar::Kind::kRatio) {
       out[axis] = (in * given[i].numerator) / given[i].denominator;
     } else {
-      site.refuse("scales", "scale " + (number ? std::to_string(*number) : std::string("known only at run time")) + " of dimension " + in.text(),
+      site.refuse("scales",
+                  "scale " + (number ? std::to_string(*number) : std::string("known only at run time")) +
+                      " of dimension " + in.text(),
                   "bind the dimension with --dim");
     }
     scales[axis] = number.value_or(0);  // a symbolic scale is output / input
@@ -73,11 +81,13 @@ void apply_sizes(Site& site, Dims& out, std::vector<double>& scales) {
     }
     return;
   }
-  if (policy != "not_larger" && policy != "not_smaller") site.refuse("keep_aspect_ratio_policy", "'" + policy + "' is not known");
+  if (policy != "not_larger" && policy != "not_smaller")
+    site.refuse("keep_aspect_ratio_policy", "'" + policy + "' is not known");
   double scale = policy == "not_larger" ? 1e30 : 0;
   for (size_t i = 0; i < axes.size(); i++) {
     const auto in = site.dims(0)[size_t(axes[i])].value(), size = sizes[i].value();
-    if (!in || !size || *in < 1) site.refuse("keep_aspect_ratio_policy", "'" + policy + "' needs fixed dimensions", "bind them with --dim");
+    if (!in || !size || *in < 1)
+      site.refuse("keep_aspect_ratio_policy", "'" + policy + "' needs fixed dimensions", "bind them with --dim");
     const double one = double(*size) / double(*in);
     scale = policy == "not_larger" ? std::min(scale, one) : std::max(scale, one);
   }

@@ -1,4 +1,5 @@
-// tools/graph/infer_shapes.h - dtype and symbolic dims of every value, and the normal form of every operator (README.md).
+// tools/graph/infer_shapes.h - dtype and symbolic dims of every value, and the normal form of every operator
+// (README.md).
 #pragma once
 #include <vector>
 
@@ -6,16 +7,18 @@
 
 namespace ingot::graph {
 
-/// Walks the nodes in order, subgraphs included: infers their outputs, turns shape-like inputs into attributes and dims, rewrites
-/// operators that are others in disguise, replaces what is constant by constants and an If whose condition is constant by its branch.
-/// Shape arithmetic is followed symbolically, so a Reshape by computed numbers has dims like [B, W//8, 6625].
+/// Walks the nodes in order, subgraphs included: infers their outputs, turns shape-like inputs into attributes and
+/// dims, rewrites operators that are others in disguise, replaces what is constant by constants and an If whose
+/// condition is constant by its branch. Shape arithmetic is followed symbolically, so a Reshape by computed numbers has
+/// dims like [B, W//8, 6625].
 /// @throws CastError 2 when the graph contradicts itself (a dtype, a shape, an axis out of range).
 /// What cannot be inferred because it depends on data, and unknown operators, are added to `unsupported`, all of them.
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported);
 /// The same; @throws CastError 4 when anything is unsupported.
 void infer_shapes(Model& model);
 
-/// Shape nodes that still feed computation would need dims as data at run time: they become reductions of expanded ones.
+/// Shape nodes that still feed computation would need dims as data at run time: they become reductions of expanded
+/// ones.
 void lower_runtime_shapes(Model& model);
 
 }  // namespace ingot::graph

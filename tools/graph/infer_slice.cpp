@@ -22,8 +22,12 @@ struct Cut {
 Cut cut(Site& site, const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   const auto low = start.value(), high = end.value();
   if (step > 0) {
-    Dim first = low && *low >= kBeyond ? extent : low && *low <= -kBeyond ? Dim(0) : from_front(site, "starts", start, extent);
-    Dim last = high && *high >= kBeyond ? extent : high && *high <= -kBeyond ? Dim(0) : from_front(site, "ends", end, extent);
+    Dim first = low && *low >= kBeyond    ? extent
+                : low && *low <= -kBeyond ? Dim(0)
+                                          : from_front(site, "starts", start, extent);
+    Dim last = high && *high >= kBeyond    ? extent
+               : high && *high <= -kBeyond ? Dim(0)
+                                           : from_front(site, "ends", end, extent);
     first = min(max(first, Dim(0)), extent);
     last = min(max(last, Dim(0)), extent);
     return {first, ceil_div(max(last - first, Dim(0)), Dim(step))};
@@ -31,13 +35,16 @@ Cut cut(Site& site, const Dim& start, const Dim& end, int64_t step, const Dim& e
   const Dim final = extent - Dim(1);
   Dim first = low && *low >= kBeyond ? final : from_front(site, "starts", start, extent);
   first = max(min(first, final), Dim(0));
-  Dim last = high && *high <= -kBeyond ? Dim(-1) : high && *high >= kBeyond ? final : from_front(site, "ends", end, extent);
+  Dim last = high && *high <= -kBeyond  ? Dim(-1)
+             : high && *high >= kBeyond ? final
+                                        : from_front(site, "ends", end, extent);
   last = max(min(last, final), Dim(-1));
   return {first, ceil_div(max(first - last, Dim(0)), Dim(-step))};
 }
 
 void slice(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.run().known(site.node.outputs[0])) return;  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.run().known(site.node.outputs[0]))
+    return;  // in normal form
   const Dims in = site.dims(0);
   const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
   std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
@@ -45,7 +52,8 @@ void slice(Site& site) {
   if (axes.empty()) {
     for (size_t i = 0; i < starts.size(); i++) axes.push_back(int64_t(i));
   }
-  if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size() || axes.size() > in.size()) {
+  if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size() ||
+      axes.size() > in.size()) {
     site.corrupt("starts, ends, axes and steps have different lengths");
   }
   site.axes(axes, site.rank(0));  // in range, distinct
@@ -53,7 +61,8 @@ void slice(Site& site) {
   std::vector<int64_t> all_steps(in.size(), 1);
   for (size_t i = 0; i < axes.size(); i++) {
     const size_t axis = size_t(site.axis(axes[i], site.rank(0)));
-    if (steps[i] == 0 || steps[i] < -kBeyond || steps[i] > kBeyond) site.corrupt("step " + std::to_string(steps[i]) + " is out of range");
+    if (steps[i] == 0 || steps[i] < -kBeyond || steps[i] > kBeyond)
+      site.corrupt("step " + std::to_string(steps[i]) + " is out of range");
     const Cut made = cut(site, starts[i], ends[i], steps[i], in[axis]);
     first[axis] = made.start;
     out[axis] = made.count;
@@ -74,7 +83,9 @@ void split(Site& site) {
   const Dim extent = in[size_t(axis)];
   const size_t parts = site.node.outputs.size();
   site.node.attributes["axis"] = axis;
-  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") && site.run().known(site.node.outputs[0])) return;
+  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") &&
+      site.run().known(site.node.outputs[0]))
+    return;
   Dims sizes;
   if (const auto given = site.find_dims("split", 1); given && (site.node.has("split") || site.has(1))) {
     sizes = *given;
@@ -83,15 +94,19 @@ void split(Site& site) {
   } else {
     const Dim count(site.node.integer("num_outputs", int64_t(parts)));
     if (*count.value() < 1) site.corrupt("num_outputs is " + count.text());
-    if (*count.value() != int64_t(parts)) site.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) + " outputs");
+    if (*count.value() != int64_t(parts))
+      site.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) + " outputs");
     const Dim each = ceil_div(extent, count);  // the last one is smaller when it does not divide
     for (size_t i = 0; i + 1 < parts; i++) sizes.push_back(each);
     sizes.push_back(extent - each * Dim(int64_t(parts) - 1));
   }
-  if (sizes.size() != parts) site.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " + std::to_string(parts) + " outputs");
+  if (sizes.size() != parts)
+    site.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " + std::to_string(parts) +
+                 " outputs");
   Dim sum;
   for (const Dim& d : sizes) sum = sum + d;
-  if (sum.is_static() && extent.is_static() && sum != extent) site.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
+  if (sum.is_static() && extent.is_static() && sum != extent)
+    site.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
   site.drop_inputs_from(1);
   site.erase({"split", "num_outputs"});
   if (parts == 1) return site.same(0, site.in(0));
@@ -107,13 +122,15 @@ void concat(Site& site) {
   Dims out = site.dims(0);
   for (size_t i = 1; i < site.node.inputs.size(); i++) {
     const Dims& part = site.dims(i);
-    if (site.dtype(i) != site.dtype(0)) site.corrupt(std::string("joins ") + dtype_text(site.dtype(0)) + " and " + dtype_text(site.dtype(i)));
+    if (site.dtype(i) != site.dtype(0))
+      site.corrupt(std::string("joins ") + dtype_text(site.dtype(0)) + " and " + dtype_text(site.dtype(i)));
     if (part.size() != out.size()) site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part));
     for (size_t d = 0; d < out.size(); d++) {
       if (int64_t(d) == axis) {
         out[d] = out[d] + part[d];
       } else if (out[d] != part[d]) {
-        if (out[d].is_static() && part[d].is_static()) site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part) + " along " + std::to_string(axis));
+        if (out[d].is_static() && part[d].is_static())
+          site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part) + " along " + std::to_string(axis));
         if (part[d].is_static()) out[d] = part[d];
       }
     }
@@ -138,7 +155,8 @@ void pad(Site& site) {
   if (axes.empty()) {
     for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i));
   }
-  if (pads.size() != axes.size() * 2) site.corrupt("pads has " + std::to_string(pads.size()) + " entries, expected " + std::to_string(axes.size() * 2));
+  if (pads.size() != axes.size() * 2)
+    site.corrupt("pads has " + std::to_string(pads.size()) + " entries, expected " + std::to_string(axes.size() * 2));
   site.axes(axes, int64_t(rank));
   const double value = pad_value(site);
   Dims before(rank, Dim(0)), out = in, starts(rank, Dim(0)), kept = in;
@@ -146,7 +164,8 @@ void pad(Site& site) {
     const size_t axis = size_t(site.axis(axes[i], int64_t(rank)));
     const Dim ends[2] = {pads[i], pads[i + axes.size()]};
     for (const Dim& end : ends) {
-      if (!proven_at_least(end, 0) && !proven_at_least(Dim(0), end)) site.refuse("pads", "the sign of " + end.text() + " is not known", "give bounds: --dim NAME=LOW..HIGH");
+      if (!proven_at_least(end, 0) && !proven_at_least(Dim(0), end))
+        site.refuse("pads", "the sign of " + end.text() + " is not known", "give bounds: --dim NAME=LOW..HIGH");
     }
     const Dim cut_before = max(Dim(0), Dim(-1) * ends[0]), cut_after = max(Dim(0), Dim(-1) * ends[1]);
     starts[axis] = cut_before;
@@ -155,7 +174,8 @@ void pad(Site& site) {
     out[axis] = in[axis] + ends[0] + ends[1];
     const std::string mode = site.node.text("mode", "constant");
     const Dim largest = max(before[axis], max(Dim(0), ends[1]));
-    if ((mode == "reflect" || mode == "wrap") && proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
+    if ((mode == "reflect" || mode == "wrap") &&
+        proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
       site.corrupt(mode + " pads of " + largest.text() + " are too large for a dimension of " + kept[axis].text());
     }
   }

@@ -15,7 +15,8 @@ std::vector<int64_t> per_axis(Site& site, const char* key, size_t rank, size_t p
   std::vector<int64_t> values = site.node.integers(key);
   if (values.empty()) values.assign(rank * per, otherwise);
   if (values.size() != rank * per) {
-    site.corrupt(std::string(key) + " has " + std::to_string(values.size()) + " entries, expected " + std::to_string(rank * per));
+    site.corrupt(std::string(key) + " has " + std::to_string(values.size()) + " entries, expected " +
+                 std::to_string(rank * per));
   }
   return values;
 }
@@ -27,24 +28,29 @@ Window read_window(Site& site, const Dims* weight) {
   w.rank = size_t(site.rank(0) - 2);
   w.kernel = site.node.integers("kernel_shape");
   if (weight) {
-    if (weight->size() != w.rank + 2) site.corrupt("its weight has shape " + text(*weight) + ", its input " + text(site.dims(0)));
+    if (weight->size() != w.rank + 2)
+      site.corrupt("its weight has shape " + text(*weight) + ", its input " + text(site.dims(0)));
     std::vector<int64_t> from_weight;
     for (size_t i = 0; i < w.rank; i++) {
       const auto k = (*weight)[i + 2].value();
       if (!k) site.refuse("", "its weight has a symbolic shape");
       from_weight.push_back(*k);
     }
-    if (!w.kernel.empty() && w.kernel != from_weight) site.corrupt("kernel_shape differs from its weight " + text(*weight));
+    if (!w.kernel.empty() && w.kernel != from_weight)
+      site.corrupt("kernel_shape differs from its weight " + text(*weight));
     w.kernel = from_weight;
   }
-  if (w.kernel.size() != w.rank) site.corrupt("kernel_shape has " + std::to_string(w.kernel.size()) + " entries, expected " + std::to_string(w.rank));
+  if (w.kernel.size() != w.rank)
+    site.corrupt("kernel_shape has " + std::to_string(w.kernel.size()) + " entries, expected " +
+                 std::to_string(w.rank));
   w.strides = per_axis(site, "strides", w.rank, 1, 1);
   w.dilations = per_axis(site, "dilations", w.rank, 1, 1);
   w.auto_pad = site.node.text("auto_pad", "NOTSET");
   w.pads = w.auto_pad == "NOTSET" ? per_axis(site, "pads", w.rank, 2, 0) : std::vector<int64_t>(w.rank * 2, 0);
   constexpr int64_t kLimit = int64_t(1) << 31;
   for (size_t i = 0; i < w.rank; i++) {
-    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] > kLimit || w.strides[i] > kLimit || w.dilations[i] > kLimit) {
+    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] > kLimit || w.strides[i] > kLimit ||
+        w.dilations[i] > kLimit) {
       site.corrupt("kernel, stride and dilation must be at least 1");
     }
   }
@@ -67,8 +73,10 @@ void resolve_pads(Site& site, Window& w) {
     const Dim& in = site.dims(0)[i + 2];
     const Dim total = max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in);
     if (!total.is_static()) {
-      site.refuse("auto_pad", w.auto_pad + " with stride " + std::to_string(w.strides[i]) + " needs the extent of a symbolic dimension (" +
-                                  in.text() + ")", "bind it with --dim or --input-shape");
+      site.refuse("auto_pad",
+                  w.auto_pad + " with stride " + std::to_string(w.strides[i]) +
+                      " needs the extent of a symbolic dimension (" + in.text() + ")",
+                  "bind it with --dim or --input-shape");
     }
     split_same(w.auto_pad, *total.value(), &w.pads[i], &w.pads[i + w.rank]);
   }
@@ -78,7 +86,8 @@ Dim output_extent(Site& site, const Window& w, size_t i, bool ceil_mode) {
   const Dim padded = site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank];
   const Dim room = padded - w.extent(i);
   if (proven_at_least(Dim(-1), room)) {
-    site.corrupt("its window of " + std::to_string(w.extent(i)) + " is larger than its padded input of " + padded.text());
+    site.corrupt("its window of " + std::to_string(w.extent(i)) + " is larger than its padded input of " +
+                 padded.text());
   }
   if (!ceil_mode) return room / w.strides[i] + 1;
   // The last window must start inside the input or the pad before it.
@@ -95,10 +104,12 @@ void write_window(Site& site, const Window& w) {
 
 void expect_bias(Site& site, const Dim& channels) {
   if (!site.has(2)) return;
-  if (site.rank(2) != 1 || site.dims(2)[0] != channels) site.corrupt("its bias has shape " + text(site.dims(2)) + ", expected [" + channels.text() + "]");
+  if (site.rank(2) != 1 || site.dims(2)[0] != channels)
+    site.corrupt("its bias has shape " + text(site.dims(2)) + ", expected [" + channels.text() + "]");
 }
 int64_t channels_of(Site& site, const Dim& d) {
-  if (!d.is_static()) site.refuse("", "its number of channels is symbolic (" + d.text() + ")", "bind it with --dim or --input-shape");
+  if (!d.is_static())
+    site.refuse("", "its number of channels is symbolic (" + d.text() + ")", "bind it with --dim or --input-shape");
   return *d.value();
 }
 int64_t group_of(Site& site) {
@@ -109,15 +120,17 @@ int64_t group_of(Site& site) {
 }
 
 void conv(Site& site) {
-  if (site.dtype(0) != site.dtype(1)) site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " + dtype_text(site.dtype(1)));
+  if (site.dtype(0) != site.dtype(1))
+    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " +
+                 dtype_text(site.dtype(1)));
   const Dims weight = site.dims(1);
   Window w = read_window(site, &weight);
   resolve_pads(site, w);
   const int64_t group = group_of(site), in = channels_of(site, site.dims(0)[1]);
   const int64_t per_group = channels_of(site, weight[1]), out = channels_of(site, weight[0]);
   if (in % group != 0 || in / group != per_group || out % group != 0) {
-    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) + " groups, its weight " + text(weight) +
-                 " takes " + std::to_string(per_group) + " per group");
+    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) +
+                 " groups, its weight " + text(weight) + " takes " + std::to_string(per_group) + " per group");
   }
   expect_bias(site, weight[0]);
   Dims dims = {site.dims(0)[0], weight[0]};
@@ -127,32 +140,40 @@ void conv(Site& site) {
 }
 
 void conv_transpose(Site& site) {
-  if (site.dtype(0) != site.dtype(1)) site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " + dtype_text(site.dtype(1)));
+  if (site.dtype(0) != site.dtype(1))
+    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " +
+                 dtype_text(site.dtype(1)));
   const Dims weight = site.dims(1);
   Window w = read_window(site, &weight);
   const int64_t group = group_of(site), in = channels_of(site, site.dims(0)[1]);
   if (channels_of(site, weight[0]) != in || in % group != 0) {
-    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) + " groups, its weight is " + text(weight));
+    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) +
+                 " groups, its weight is " + text(weight));
   }
   const std::vector<int64_t> extra = per_axis(site, "output_padding", w.rank, 1, 0);
   std::vector<int64_t> shape = site.node.integers("output_shape");
-  if (shape.size() == w.rank + 2) shape.erase(shape.begin(), shape.begin() + 2);  // some exporters count batch and channels
+  if (shape.size() == w.rank + 2)
+    shape.erase(shape.begin(), shape.begin() + 2);  // some exporters count batch and channels
   const Dim channels = weight[1] * group;
   expect_bias(site, channels);
   Dims dims = {site.dims(0)[0], channels};
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
   for (size_t i = 0; i < w.rank; i++) {
-    if (extra[i] < 0 || (extra[i] >= w.strides[i] && extra[i] >= w.dilations[i])) site.corrupt("output_padding must be smaller than stride or dilation");
+    if (extra[i] < 0 || (extra[i] >= w.strides[i] && extra[i] >= w.dilations[i]))
+      site.corrupt("output_padding must be smaller than stride or dilation");
     const Dim full = (site.dims(0)[i + 2] - 1) * w.strides[i] + extra[i] + w.extent(i);
     if (shape.empty() && !same) {
       dims.push_back(full - w.pads[i] - w.pads[i + w.rank]);
       continue;
     }
-    if (!shape.empty() && shape.size() != w.rank) site.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " + std::to_string(w.rank));
+    if (!shape.empty() && shape.size() != w.rank)
+      site.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " + std::to_string(w.rank));
     const Dim wanted = shape.empty() ? site.dims(0)[i + 2] * w.strides[i] : Dim(shape[i]);
     const Dim total = full - wanted;
-    if (!total.is_static()) site.refuse("output_shape", "needs the extent of a symbolic dimension", "bind it with --dim or --input-shape");
-    if (*total.value() < 0) site.refuse("output_shape", wanted.text() + " is larger than what the input gives, " + full.text());
+    if (!total.is_static())
+      site.refuse("output_shape", "needs the extent of a symbolic dimension", "bind it with --dim or --input-shape");
+    if (*total.value() < 0)
+      site.refuse("output_shape", wanted.text() + " is larger than what the input gives, " + full.text());
     // ONNX puts the odd one at the end for SAME_UPPER alone.
     const int64_t half = *total.value() / 2;
     w.pads[i] = w.auto_pad == "SAME_UPPER" ? half : *total.value() - half;
@@ -170,7 +191,8 @@ void pool(Site& site) {
   const bool ceil_mode = site.node.integer("ceil_mode", 0) != 0;
   Dims dims = {site.dims(0)[0], site.dims(0)[1]};
   for (size_t i = 0; i < w.rank; i++) {
-    if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i)) site.corrupt("its pads are as large as its window");
+    if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i))
+      site.corrupt("its pads are as large as its window");
     dims.push_back(output_extent(site, w, i, ceil_mode));
   }
   write_window(site, w);

@@ -66,7 +66,8 @@ void Inference::walk(Graph& graph) {
     for (ValueId& id : graph.outputs) {
       const ValueId by = resolve(id);
       if (by == id) continue;
-      const bool plain = !model.constant(by) && std::find(graph.inputs.begin(), graph.inputs.end(), by) == graph.inputs.end() &&
+      const bool plain = !model.constant(by) &&
+                         std::find(graph.inputs.begin(), graph.inputs.end(), by) == graph.inputs.end() &&
                          std::find(ports.begin(), ports.end(), by) == ports.end() &&
                          std::count_if(ports.begin(), ports.end(), [&](ValueId p) { return resolve(p) == by; }) == 1;
       if (plain) {
@@ -116,7 +117,10 @@ void Inference::visit(Node node) {
   for (ValueId& id : node.inputs) id = resolve(id);
   while (!node.inputs.empty() && node.inputs.back() == kAbsent) node.inputs.pop_back();
   if (++depth_ > kMaxRewriteDepth) throw_cast_error(8, describe(node) + ": rewriting does not end");
-  struct Leave { int& depth; ~Leave() { depth--; } } leave{depth_};
+  struct Leave {
+    int& depth;
+    ~Leave() { depth--; }
+  } leave{depth_};
   // Something before it was refused: its outputs stay unknown and are not reported again.
   if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return known(id); })) {
     out_->push_back(std::move(node));
@@ -153,8 +157,10 @@ void Inference::commit(Node node) {
     for (const Dim& d : output.dims) dims.push_back(d.value().value_or(-1));
     std::optional<Constant> constant;
     if (found != contents_.end()) constant = constant_of(found->second, output.dtype, dims);
-    if (constant) output.constant = std::make_shared<const Constant>(std::move(*constant));
-    else all_constant = false;
+    if (constant)
+      output.constant = std::make_shared<const Constant>(std::move(*constant));
+    else
+      all_constant = false;
   }
   if (!all_constant) out_->push_back(std::move(node));
 }
@@ -195,7 +201,8 @@ void Inference::inline_branch(Graph& branch, const std::vector<ValueId>& outputs
 
 void Inference::infer_if(Node& node) {
   auto then_branch = node.subgraph("then_branch"), else_branch = node.subgraph("else_branch");
-  if (!then_branch || !else_branch || node.inputs.size() != 1) throw_cast_error(2, describe(node) + ": lacks a branch or its condition");
+  if (!then_branch || !else_branch || node.inputs.size() != 1)
+    throw_cast_error(2, describe(node) + ": lacks a branch or its condition");
   const auto condition = contents(node.inputs[0]);
   if (condition && condition->size() == 1 && (*condition)[0].number()) {
     return inline_branch(*(*condition)[0].number() != 0 ? *then_branch : *else_branch, node.outputs);
@@ -203,7 +210,8 @@ void Inference::infer_if(Node& node) {
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();
   if (given.dtype != DType::kBool || !elements || *elements != 1) {
-    throw_cast_error(2, describe(node) + ": its condition is " + std::string(dtype_text(given.dtype)) + " " + text(given.dims) + ", expected one bool");
+    throw_cast_error(2, describe(node) + ": its condition is " + std::string(dtype_text(given.dtype)) + " " +
+                            text(given.dims) + ", expected one bool");
   }
   const size_t before = unsupported_->size();
   // A branch that contradicts itself for these shapes is one that the source never takes with them.
@@ -215,7 +223,8 @@ void Inference::infer_if(Node& node) {
     } catch (const CastError& error) {
       out_ = outer;
       depth_ = depth;
-      throw Refusal{name, "the branch cannot run with these shapes (" + error.message + ")", "bind other shapes, or export a model without this branch"};
+      throw Refusal{name, "the branch cannot run with these shapes (" + error.message + ")",
+                    "bind other shapes, or export a model without this branch"};
     }
   };
   walk_branch(*then_branch, "then_branch");
@@ -227,12 +236,14 @@ void Inference::infer_if(Node& node) {
       const Value& b = value(else_branch->outputs[i]);
       if (!known(then_branch->outputs[i]) || !known(else_branch->outputs[i])) continue;
       if (a.dtype != b.dtype) {
-        throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " + dtype_text(a.dtype) + " in one branch and " +
-                                dtype_text(b.dtype) + " in the other");
+        throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " + dtype_text(a.dtype) +
+                                " in one branch and " + dtype_text(b.dtype) + " in the other");
       }
       if (a.dims != b.dims) {
-        throw Refusal{"", "output " + std::to_string(i) + " has shape " + text(a.dims) + " in one branch and " + text(b.dims) +
-                              " in the other: it depends on data", "bind the dimensions, or export a model without this branch"};
+        throw Refusal{"",
+                      "output " + std::to_string(i) + " has shape " + text(a.dims) + " in one branch and " +
+                          text(b.dims) + " in the other: it depends on data",
+                      "bind the dimensions, or export a model without this branch"};
       }
       Value& output = model.values[size_t(node.outputs[i])];
       const Dims dims = a.dims;
@@ -251,8 +262,8 @@ void infer_shapes(Model& model) {
   infer_shapes(model, &unsupported);
   if (unsupported.empty()) return;
   const Unsupported& first = unsupported.front();
-  const std::string message = std::to_string(unsupported.size()) + " nodes are not supported, the first: " + first.op + " '" + first.node +
-                              "': " + first.why;
+  const std::string message = std::to_string(unsupported.size()) + " nodes are not supported, the first: " + first.op +
+                              " '" + first.node + "': " + first.why;
   throw CastError{4, message, std::move(unsupported)};
 }
 

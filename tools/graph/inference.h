@@ -1,4 +1,5 @@
-// tools/graph/inference.h - the walk of shape inference and what an operator's function sees of it. Inside tools/graph only.
+// tools/graph/inference.h - the walk of shape inference and what an operator's function sees of it. Inside tools/graph
+// only.
 #pragma once
 #include <map>
 #include <optional>
@@ -69,8 +70,8 @@ class Site {
   std::optional<Dims> find_dims(const std::string& key, size_t input) const;
   Dims need_dims(const std::string& key, size_t input) const;  // refuses when they are known only at run time
   std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input) const;  // refuses symbols
-  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;                 // >= 0, or corrupt
-  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;                 // sorted, distinct
+  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;                // >= 0, or corrupt
+  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;                // sorted, distinct
 
   void set(size_t output, DType dtype, Dims dims);
   void drop_inputs_from(size_t first);
@@ -85,7 +86,7 @@ class Site {
   ValueId constant(Constant constant);
   void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
   void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
-  void same(size_t output, ValueId value);  // output is that value
+  void same(size_t output, ValueId value);                             // output is that value
   bool finished() const { return finished_; }
 
   [[noreturn]] void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "") const;

@@ -60,7 +60,9 @@ Sources transpose(const Node& node, const Ints& in, const Ints& out) {
 }
 Sources repeat(const Ints& in, const Ints& out) {  // Expand and Tile: from the last dimension
   const size_t lead = out.size() - in.size();
-  return mapped(in, out, [&](size_t axis, const Ints& index) { return in[axis] == 0 ? int64_t(kFill) : index[axis + lead] % in[axis]; });
+  return mapped(in, out, [&](size_t axis, const Ints& index) {
+    return in[axis] == 0 ? int64_t(kFill) : index[axis + lead] % in[axis];
+  });
 }
 Sources concat(const Node& node, const std::vector<Ints>& in, const Ints& out) {
   const size_t axis = size_t(node.integer("axis", 0));
@@ -151,7 +153,9 @@ Sources gather_elements(const Node& node, const Ints& in, const Ints& out, const
   for_each_index(out, [&](const Ints& index, int64_t position) {
     int64_t at = 0;
     for (size_t d = 0; d < in.size(); d++) {
-      const auto i = d == axis ? wrapped(indices[size_t(position)], in[d]) : index[d] < in[d] ? std::optional<int64_t>(index[d]) : std::nullopt;
+      const auto i = d == axis          ? wrapped(indices[size_t(position)], in[d])
+                     : index[d] < in[d] ? std::optional<int64_t>(index[d])
+                                        : std::nullopt;
       good = good && i.has_value();
       at += i.value_or(0) * strides[d];
     }
@@ -184,7 +188,8 @@ Sources scatter_nd(const Node& node, const Ints& in, const Ints& index_dims, con
   const size_t depth = size_t(index_dims.back());
   if (depth < 1 || depth > in.size()) return std::nullopt;
   const Ints strides = strides_of(in);
-  const int64_t slab = count_of(Ints(in.begin() + int64_t(depth), in.end())), tuples = count_of(index_dims) / int64_t(depth);
+  const int64_t slab = count_of(Ints(in.begin() + int64_t(depth), in.end())),
+                tuples = count_of(index_dims) / int64_t(depth);
   Ints sources = iota(count_of(in));
   const int64_t updates = count_of(in);  // position of the first update
   for (int64_t t = 0; t < tuples; t++) {
@@ -219,14 +224,16 @@ Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dim
 }  // namespace
 
 bool takes_indices(const Node& node) {
-  return node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND" || node.op == "ScatterElements" || node.op == "ScatterND";
+  return node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND" || node.op == "ScatterElements" ||
+         node.op == "ScatterND";
 }
 
-Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims, const Ints& out, const Ints& indices,
-                         const std::vector<Ints>& all_outputs) {
+Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims, const Ints& out,
+                         const Ints& indices, const std::vector<Ints>& all_outputs) {
   const Ints& in = dims[0];
   const std::string& op = node.op;
-  if (op == "Identity" || op == "Reshape") return count_of(in) == count_of(out) ? Sources(iota(count_of(out))) : std::nullopt;
+  if (op == "Identity" || op == "Reshape")
+    return count_of(in) == count_of(out) ? Sources(iota(count_of(out))) : std::nullopt;
   if (op == "Transpose") return transpose(node, in, out);
   if (op == "Expand" || op == "Tile") return repeat(in, out);
   if (op == "Concat") return concat(node, dims, out);
@@ -242,7 +249,8 @@ Sources movement_sources(const Node& node, size_t output, const std::vector<Ints
   if (op == "ScatterND") {
     const int64_t depth = dims[1].back();
     if (depth < 1 || depth > int64_t(in.size())) return std::nullopt;
-    if (count_of(dims[2]) != count_of(dims[1]) / depth * count_of(Ints(in.begin() + depth, in.end()))) return std::nullopt;
+    if (count_of(dims[2]) != count_of(dims[1]) / depth * count_of(Ints(in.begin() + depth, in.end())))
+      return std::nullopt;
     return scatter_nd(node, in, dims[1], indices);
   }
   return dims[2] == dims[1] ? scatter_elements(node, in, dims[1], indices) : std::nullopt;

@@ -6,11 +6,10 @@
 
 namespace ingot::graph {
 
-std::string describe(const Node& node) {
-  return node.op + (node.name.empty() ? "" : " '" + node.name + "'");
-}
+std::string describe(const Node& node) { return node.op + (node.name.empty() ? "" : " '" + node.name + "'"); }
 const char* dtype_text(DType dtype) {
-  static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
+  static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
+                                       "i16",     "u16", "i32", "u32",  "i64", "u64", "bool"};
   return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
 }
 
@@ -22,7 +21,9 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
     return Dims(numbers.begin(), numbers.end());
   }
   if (!has(input)) return std::nullopt;
-  if (rank(input) > 1) corrupt("input " + std::to_string(input) + " (" + key + ") has rank " + std::to_string(rank(input)) + ", expected 1");
+  if (rank(input) > 1)
+    corrupt("input " + std::to_string(input) + " (" + key + ") has rank " + std::to_string(rank(input)) +
+            ", expected 1");
   const auto contents = run_.contents(in(input));
   if (!contents) return std::nullopt;
   Dims out;
@@ -35,8 +36,11 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
 }
 Dims Site::need_dims(const std::string& key, size_t input) const {
   if (const auto found = find_dims(key, input)) return *found;
-  refuse(key, "its value ('" + (has(input) ? value(input).name : std::string()) + "') is known only at run time: the shape of '" +
-                  (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) + "' depends on data",
+  refuse(key,
+         "its value ('" + (has(input) ? value(input).name : std::string()) +
+             "') is known only at run time: the shape of '" +
+             (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) +
+             "' depends on data",
          "export with fixed shapes");
 }
 std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) const {
@@ -63,10 +67,12 @@ std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const
 
 void Site::set(size_t output, DType dtype, Dims dims) {
   if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
-  if (dims.size() > size_t(kMaxRank)) refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " +
-                                                     std::to_string(kMaxRank) + " are supported");
+  if (dims.size() > size_t(kMaxRank))
+    refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) +
+                   " are supported");
   for (const Dim& d : dims) {
-    if (d.is_static() ? *d.value() < 0 : upper_bound(d).value_or(0) < 0) corrupt("its output has shape " + text(dims) + " with a negative dimension");
+    if (d.is_static() ? *d.value() < 0 : upper_bound(d).value_or(0) < 0)
+      corrupt("its output has shape " + text(dims) + " with a negative dimension");
   }
   product(dims);  // an element count that overflows is no model
   Value& value = run_.model.values[size_t(node.outputs[output])];
@@ -102,7 +108,9 @@ ValueId Site::expand(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
   return make("Expand", {data}, {{"shape", std::move(dims)}});
 }
-ValueId Site::constant(Constant constant) { return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()), std::move(constant)); }
+ValueId Site::constant(Constant constant) {
+  return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()), std::move(constant));
+}
 ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
 void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
   Node made;
@@ -139,8 +147,10 @@ Dims broadcast(Site& site, const Dims& a, const Dims& b) {
     const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
     const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
     Dim& result = out[out.size() - 1 - i];
-    if (x == y || y == one) result = x;
-    else if (x == one) result = y;
+    if (x == y || y == one)
+      result = x;
+    else if (x == one)
+      result = y;
     else if (x.is_static() && y.is_static()) {
       site.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
     } else if (x.is_static() || y.is_static()) {

@@ -25,7 +25,8 @@ Scalar of_bool(std::optional<bool> truth) { return truth ? Scalar::of(Dim(*truth
 Scalar add(const Scalar& a, const Scalar& b, int64_t sign) {
   const auto x = a.number(), y = b.number();
   if (a.kind == Scalar::Kind::kRatio && b.kind == Scalar::Kind::kRatio) {
-    return Scalar::ratio(a.numerator * b.denominator + Dim(sign) * b.numerator * a.denominator, a.denominator * b.denominator);
+    return Scalar::ratio(a.numerator * b.denominator + Dim(sign) * b.numerator * a.denominator,
+                         a.denominator * b.denominator);
   }
   return x && y ? Scalar::of(*x + double(sign) * *y) : Scalar();
 }
@@ -68,7 +69,8 @@ Scalar extreme(const Scalar& a, const Scalar& b, bool largest) {
   return {};
 }
 Scalar rounded(const Scalar& a, const std::string& op) {
-  if (const auto x = a.number()) return Scalar::of(op == "Floor" ? std::floor(*x) : op == "Ceil" ? std::ceil(*x) : std::nearbyint(*x));
+  if (const auto x = a.number())
+    return Scalar::of(op == "Floor" ? std::floor(*x) : op == "Ceil" ? std::ceil(*x) : std::nearbyint(*x));
   if (a.kind != Scalar::Kind::kRatio) return {};
   if (a.dim()) return a;
   if (op == "Floor") return Scalar::of(a.numerator / a.denominator);
@@ -217,8 +219,10 @@ std::optional<Contents> contents_of(const Constant& constant) {
   if (count > kMaxContents) return std::nullopt;
   Contents out;
   for (int64_t i = 0; i < count; i++) {
-    if (is_floating(constant.dtype)) out.push_back(Scalar::of(read_number(constant, i)));
-    else out.push_back(Scalar::of(Dim(read_integer(constant, i))));
+    if (is_floating(constant.dtype))
+      out.push_back(Scalar::of(read_number(constant, i)));
+    else
+      out.push_back(Scalar::of(Dim(read_integer(constant, i))));
   }
   return out;
 }

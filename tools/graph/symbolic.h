@@ -1,4 +1,5 @@
-// tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims, plain numbers, or nothing known.
+// tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims, plain numbers, or
+// nothing known.
 #pragma once
 #include <optional>
 #include <vector>
@@ -18,8 +19,8 @@ struct Scalar {
   static Scalar of(double number);
   static Scalar ratio(const Dim& numerator, const Dim& denominator);
   bool known() const { return kind != Kind::kUnknown; }
-  std::optional<Dim> dim() const;          // when a whole number of dims
-  std::optional<double> number() const;    // when no symbol is in it
+  std::optional<Dim> dim() const;        // when a whole number of dims
+  std::optional<double> number() const;  // when no symbol is in it
 };
 using Contents = std::vector<Scalar>;
 

@@ -83,15 +83,21 @@ Contents symbolic_elementwise(const Model& model, const Node& node, const std::v
 /// Over everything: products and sums of shapes.
 Contents symbolic_reduction(const Model& model, const Node& node, const std::vector<Contents>& inputs) {
   Node step;
-  if (node.op == "ReduceProd") step.op = "Mul";
-  else if (node.op == "ReduceSum") step.op = "Add";
-  else if (node.op == "ReduceMax") step.op = "Max";
-  else if (node.op == "ReduceMin") step.op = "Min";
-  else return {};
+  if (node.op == "ReduceProd")
+    step.op = "Mul";
+  else if (node.op == "ReduceSum")
+    step.op = "Add";
+  else if (node.op == "ReduceMax")
+    step.op = "Max";
+  else if (node.op == "ReduceMin")
+    step.op = "Min";
+  else
+    return {};
   const Value& data = value_of(model, node.inputs[0]);
   if (node.inputs.size() != 1 || node.integers("axes").size() != data.dims.size() || inputs[0].empty()) return {};
   Scalar total = inputs[0][0];
-  for (size_t i = 1; i < inputs[0].size(); i++) total = apply_symbolic(step, !is_floating(data.dtype), {total, inputs[0][i]});
+  for (size_t i = 1; i < inputs[0].size(); i++)
+    total = apply_symbolic(step, !is_floating(data.dtype), {total, inputs[0][i]});
   return {total};
 }
 

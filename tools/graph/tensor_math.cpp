@@ -46,7 +46,8 @@ float half_to_float(uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const uint32_t mantissa = bits & 1023u;
   if (exponent == 31) return bits_to_float(sign | 0x7f800000u | (mantissa << 13));
-  const double magnitude = exponent == 0 ? std::ldexp(double(mantissa), -24) : std::ldexp(double(mantissa + 1024), exponent - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(double(mantissa), -24) : std::ldexp(double(mantissa + 1024), exponent - 25);
   return float(sign ? -magnitude : magnitude);
 }
 uint16_t float_to_half(double value) {
@@ -116,7 +117,8 @@ Constant make_floating(DType dtype, std::vector<int64_t> dims, const std::vector
   if (dtype == DType::kF32) return converted<float>(dtype, std::move(dims), values);
   if (dtype == DType::kF64) return converted<double>(dtype, std::move(dims), values);
   std::vector<uint16_t> bits(values.size());
-  for (size_t i = 0; i < values.size(); i++) bits[i] = dtype == DType::kF16 ? float_to_half(values[i]) : float_to_bfloat(values[i]);
+  for (size_t i = 0; i < values.size(); i++)
+    bits[i] = dtype == DType::kF16 ? float_to_half(values[i]) : float_to_bfloat(values[i]);
   return make_constant(dtype, std::move(dims), bits.data());
 }
 Constant make_integer(DType dtype, std::vector<int64_t> dims, const std::vector<int64_t>& values) {

@@ -5,8 +5,9 @@ namespace ingot::onnx {
 namespace {
 
 const char* type_name(int32_t type) {
-  static const char* const kNames[] = {"nothing", "FLOAT",   "INT",    "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS",
-                                       "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO"};
+  static const char* const kNames[] = {"nothing",        "FLOAT",     "INT",     "STRING",  "TENSOR", "GRAPH",
+                                       "FLOATS",         "INTS",      "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR",
+                                       "SPARSE_TENSORS", "TYPE_PROTO"};
   return type >= 0 && type < int32_t(std::size(kNames)) ? kNames[type] : "an unknown type";
 }
 
@@ -29,7 +30,8 @@ Call::Call(Translator& translator, Scope& scope, const Node& node, int64_t opset
   for (const ValueId id : inputs_) {
     const auto left_out = translator.training_only.find(id);
     if (left_out != translator.training_only.end()) {
-      refuse("", "reads '" + translator.model.values[size_t(id)].name + "': " + left_out->second, "export in evaluation mode");
+      refuse("", "reads '" + translator.model.values[size_t(id)].name + "': " + left_out->second,
+             "export in evaluation mode");
     }
   }
 }
@@ -46,8 +48,8 @@ const Attribute* Call::attribute(Text name, int32_t type) {
     // An empty list is written without a type by some exporters.
     if (attribute->type == kAttributeUndefined) return nullptr;
     if (attribute->type != type) {
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " + type_name(attribute->type) + ", expected " +
-                          type_name(type));
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " + type_name(attribute->type) +
+                          ", expected " + type_name(type));
     }
     return attribute;
   }
@@ -143,14 +145,16 @@ void Call::note(const std::string& sentence) {
 void Call::refuse_unknown_attributes() {
   for (const Attribute& attribute : node_.attributes) {
     if (known_.count(attribute.name)) continue;
-    refuse(std::string(attribute.name), "the attribute is not known for this operator in opset " + std::to_string(opset_));
+    refuse(std::string(attribute.name),
+           "the attribute is not known for this operator in opset " + std::to_string(opset_));
   }
 }
 void Call::expect_inputs(size_t lowest, size_t highest) {
   bool good = inputs_.size() >= lowest && inputs_.size() <= highest;
   for (size_t i = 0; good && i < lowest; i++) good = inputs_[i] != kAbsent;
   if (good) return;
-  const std::string range = lowest == highest ? std::to_string(lowest) : std::to_string(lowest) + " to " + std::to_string(highest);
+  const std::string range =
+      lowest == highest ? std::to_string(lowest) : std::to_string(lowest) + " to " + std::to_string(highest);
   translator_.corrupt(describe(node_) + ": has " + std::to_string(inputs_.size()) + " inputs, expected " + range +
                       (inputs_.size() >= lowest ? ", none of the first missing" : ""));
 }

@@ -65,9 +65,9 @@ void add_dim(ImportOptions& options, const std::string& argument) {
   const auto [name, text] = split_argument(argument, kForm);
   graph::SymbolBounds bounds;
   const size_t dots = text.find("..");
-  const bool good = dots == std::string::npos
-                        ? parse_integer(text, &bounds.low) && parse_integer(text, &bounds.high)
-                        : parse_integer(Text(text).substr(0, dots), &bounds.low) && parse_integer(Text(text).substr(dots + 2), &bounds.high);
+  const bool good = dots == std::string::npos ? parse_integer(text, &bounds.low) && parse_integer(text, &bounds.high)
+                                              : parse_integer(Text(text).substr(0, dots), &bounds.low) &&
+                                                    parse_integer(Text(text).substr(dots + 2), &bounds.high);
   if (!good || bounds.low < 1 || bounds.high < bounds.low) throw_cast_error(1, "'" + argument + "': expected " + kForm);
   options.dims[name] = bounds;
 }
@@ -75,7 +75,8 @@ void add_dim(ImportOptions& options, const std::string& argument) {
 void Translator::bind(const std::string& symbol, const Dim& to, const std::string& where) {
   const auto [found, added] = bound_.emplace(symbol, to);
   if (!added && found->second != to) {
-    throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() + " and to " + to.text());
+    throw_cast_error(
+        5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() + " and to " + to.text());
   }
 }
 
@@ -88,12 +89,13 @@ Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
   const bool anonymous = declared.symbol.empty() || declared.symbol == "?";  // "?" twice is not the same twice
   if (fixed) {
     if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
-      throw_cast_error(5, where + ": the model declares " + std::to_string(declared.value) + ", --input-shape says " + wanted->text() +
-                              "; export the model with a dynamic dimension there");
+      throw_cast_error(5, where + ": the model declares " + std::to_string(declared.value) + ", --input-shape says " +
+                              wanted->text() + "; export the model with a dynamic dimension there");
     }
     return Dim(declared.value);
   }
-  const std::string symbol = anonymous ? std::string(info.name) + "_dim" + std::to_string(axis) : std::string(declared.symbol);
+  const std::string symbol =
+      anonymous ? std::string(info.name) + "_dim" + std::to_string(axis) : std::string(declared.symbol);
   declared_symbols_.insert(symbol);
   if (wanted && wanted->is_static()) bind(symbol, *wanted, where);
   std::string name = symbol;
@@ -119,17 +121,18 @@ graph::Dims Translator::input_dims(const ValueInfo& info) {
   ValueInfo declared = info;
   if (!info.has_shape) {
     if (given == options_.input_shapes.end()) {
-      throw_cast_error(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " + name + "=1x3x224x224");
+      throw_cast_error(5,
+                       name_ + ": input '" + name + "' has no shape; give one: --input-shape " + name + "=1x3x224x224");
     }
     declared.dims.assign(given->second.size(), Dimension());
   }
   if (declared.dims.size() > size_t(kMaxRank)) {
-    throw_cast_error(4, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) + " dimensions, at most " +
-                            std::to_string(kMaxRank) + " are supported");
+    throw_cast_error(4, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
+                            " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
   }
   if (given != options_.input_shapes.end() && given->second.size() != declared.dims.size()) {
-    throw_cast_error(5, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) + " dimensions, --input-shape gives " +
-                            std::to_string(given->second.size()));
+    throw_cast_error(5, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
+                            " dimensions, --input-shape gives " + std::to_string(given->second.size()));
   }
   graph::Dims dims;
   for (size_t axis = 0; axis < declared.dims.size(); axis++) dims.push_back(input_dim(declared, axis));
@@ -142,18 +145,21 @@ void Translator::declare_inputs(const Graph& source, Scope& scope) {
     if (name.empty()) corrupt("an input has no name");
     const std::optional<ValueId> known = scope.find(info.name);
     if (known) {  // an initialiser that old files list as an input too
-      if (!model.constant(*known) && model.values[size_t(*known)].shape_known) corrupt("input '" + name + "' is listed twice");
+      if (!model.constant(*known) && model.values[size_t(*known)].shape_known)
+        corrupt("input '" + name + "' is listed twice");
       continue;
     }
     const ValueId id = model.add_value(name, dtype_of(info.element_type));
     scope.names[info.name] = id;
     model.graph.inputs.push_back(id);
     if (!info.kind.empty() && !info.is_tensor) {
-      unsupported.push_back({"input", "", "", name, "is a " + std::string(info.kind) + ", only tensors are supported", ""});
+      unsupported.push_back(
+          {"input", "", "", name, "is a " + std::string(info.kind) + ", only tensors are supported", ""});
       continue;
     }
     if (model.values[size_t(id)].dtype == DType::kInvalid) {
-      unsupported.push_back({"input", "", "", name, "element type " + element_type_name(info.element_type) + " is not supported", ""});
+      unsupported.push_back(
+          {"input", "", "", name, "element type " + element_type_name(info.element_type) + " is not supported", ""});
       continue;
     }
     graph::Dims dims = input_dims(info);
@@ -175,7 +181,8 @@ void Translator::check_options() {
       found = found || model.values[size_t(id)].name == name;
       known += (known.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
     }
-    if (!found) throw_cast_error(5, name_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + known);
+    if (!found)
+      throw_cast_error(5, name_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + known);
   }
   for (const auto& [name, bounds] : options_.dims) {
     if (declared_symbols_.count(name)) continue;
@@ -188,8 +195,39 @@ void Translator::check_options() {
 
 namespace {
 
+/// What the file declares of its outputs against what its nodes make: another type is an error, another shape is said
+/// aloud.
+void compare_outputs(graph::Model& model, const Graph& source, const std::string& name) {
+  for (size_t i = 0; i < source.outputs.size(); i++) {
+    const ValueInfo& declared = source.outputs[i];
+    const graph::Value& made = model.values[size_t(model.graph.outputs[i])];
+    const DType dtype = dtype_of(declared.element_type);
+    if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
+      throw_cast_error(2, name + ": output '" + made.name + "' is declared as " +
+                              element_type_name(declared.element_type) + ", its nodes make type number " +
+                              std::to_string(int(made.dtype)) + " (schema/ingot.fbs)");
+    }
+    if (!declared.has_shape) continue;
+    bool differs = declared.dims.size() != made.dims.size();
+    for (size_t d = 0; !differs && d < made.dims.size(); d++) {
+      differs = declared.dims[d].has_value && declared.dims[d].value > 0 && made.dims[d].is_static() &&
+                declared.dims[d].value != *made.dims[d].value();
+    }
+    if (!differs) continue;
+    std::string shape;
+    for (const Dimension& d : declared.dims) {
+      shape += (shape.empty() ? "" : ", ") + (d.has_value        ? std::to_string(d.value)
+                                              : d.symbol.empty() ? "?"
+                                                                 : std::string(d.symbol));
+    }
+    model.notes.push_back("output '" + made.name + "' is declared as [" + shape + "], its nodes make " +
+                          text(made.dims));
+  }
+}
+
 /// From what was translated to the normal form; everything unsupported so far and from here on is reported at once.
-void infer(graph::Model& model, const std::string& name, std::vector<graph::Unsupported>* unsupported) {
+void infer(graph::Model& model, const Graph& source, const std::string& name,
+           std::vector<graph::Unsupported>* unsupported) {
   try {
     graph::infer_shapes(model, unsupported);
     if (unsupported->empty()) {
@@ -203,20 +241,23 @@ void infer(graph::Model& model, const std::string& name, std::vector<graph::Unsu
   }
   for (const ValueId id : model.graph.outputs) {
     const graph::Value& output = model.values[size_t(id)];
-    if (unsupported->empty() && !output.shape_known) unsupported->push_back({"output", "", "", output.name, "nothing makes it in inference form", ""});
+    if (unsupported->empty() && !output.shape_known)
+      unsupported->push_back({"output", "", "", output.name, "nothing makes it in inference form", ""});
   }
   if (!unsupported->empty()) throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+  compare_outputs(model, source, name);
 }
 
 }  // namespace
 
-graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, const std::string& folder, const ImportOptions& options) {
+graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, const std::string& folder,
+                               const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty()) throw_cast_error(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
   Translator translator(source, name, folder, options);
   graph::Model model = translator.run();
   std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
-  infer(model, name, &unsupported);
+  infer(model, source.graph, name, &unsupported);
   return model;
 }
 

@@ -18,8 +18,8 @@ std::shared_ptr<graph::Graph> branch(Call& call, const char* name) {
   inner.depth = call.scope().depth;
   call.translator().translate_graph(*attribute->graph, inner);
   if (made->outputs.size() != call.output_count()) {
-    call.translator().corrupt(describe(call.node()) + ": " + name + " has " + std::to_string(made->outputs.size()) + " outputs, the node has " +
-                              std::to_string(call.output_count()));
+    call.translator().corrupt(describe(call.node()) + ": " + name + " has " + std::to_string(made->outputs.size()) +
+                              " outputs, the node has " + std::to_string(call.output_count()));
   }
   return made;
 }

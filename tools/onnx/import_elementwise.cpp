@@ -19,7 +19,10 @@ void pass_binary(Call& call) {
 /// Unary operators with numbers: their attributes and what they default to.
 struct Numbered {
   const char* op;
-  struct { const char* name; double otherwise; } numbers[2];
+  struct {
+    const char* name;
+    double otherwise;
+  } numbers[2];
 };
 const Numbered kNumbered[] = {
     {"LeakyRelu", {{"alpha", 0.01}, {nullptr, 0}}},
@@ -58,7 +61,8 @@ void clip(Call& call) {
 void gelu(Call& call) {
   call.expect_inputs(1, 1);
   const std::string approximate = call.text("approximate", "none");
-  if (approximate != "none" && approximate != "tanh") return call.refuse("approximate", "'" + approximate + "', known are none and tanh");
+  if (approximate != "none" && approximate != "tanh")
+    return call.refuse("approximate", "'" + approximate + "', known are none and tanh");
   call.emit("Gelu").attributes["approximate"] = approximate;
 }
 void is_inf(Call& call) {
@@ -74,7 +78,8 @@ void mod(Call& call) {
 void bit_shift(Call& call) {
   call.expect_inputs(2, 2);
   const std::string direction = call.text("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") return call.refuse("direction", "'" + direction + "', known are LEFT and RIGHT");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return call.refuse("direction", "'" + direction + "', known are LEFT and RIGHT");
   call.emit("BitShift").attributes["direction"] = direction;
 }
 void where(Call& call) {
@@ -108,7 +113,8 @@ void cast(Call& call) {
   call.ignore({"saturate", "round_mode"});  // of float8 alone
   const int64_t to = call.integer("to", 0);
   const DType dtype = dtype_of(int32_t(to));
-  if (dtype == DType::kInvalid) return call.refuse("to", "element type " + element_type_name(int32_t(to)) + " is not supported");
+  if (dtype == DType::kInvalid)
+    return call.refuse("to", "element type " + element_type_name(int32_t(to)) + " is not supported");
   call.emit("Cast").attributes["to"] = int64_t(dtype);
 }
 void cast_like(Call& call) {
@@ -134,13 +140,14 @@ void dropout(Call& call) {
 }  // namespace
 
 void add_elementwise(TranslateTable& table) {
-  for (const char* op : {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Cos", "Cosh", "Erf", "Exp",
-                         "Floor", "HardSwish", "IsNaN", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
-                         "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh"}) {
+  for (const char* op : {"Abs",  "Acos", "Acosh", "Asin",     "Asinh",      "Atan",  "Atanh",     "BitwiseNot",
+                         "Ceil", "Cos",  "Cosh",  "Erf",      "Exp",        "Floor", "HardSwish", "IsNaN",
+                         "Log",  "Mish", "Neg",   "Not",      "Reciprocal", "Relu",  "Round",     "Sigmoid",
+                         "Sign", "Sin",  "Sinh",  "Softplus", "Softsign",   "Sqrt",  "Tan",       "Tanh"}) {
     table[op] = pass_unary;
   }
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal",
-                         "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "PRelu"}) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
+                         "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "PRelu"}) {
     table[op] = pass_binary;
   }
   for (const Numbered& row : kNumbered) table[row.op] = numbered;

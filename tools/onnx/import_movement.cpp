@@ -106,7 +106,9 @@ void depth_space(Call& call) {
   const std::string mode = to_space && call.opset() >= 11 ? call.text("mode", "DCR") : "DCR";
   if (mode != "DCR" && mode != "CRD") return call.refuse("mode", "'" + mode + "' is not known");
   const int64_t block = call.integer("blocksize", 0);
-  if (block < 1) call.translator().corrupt(describe(call.node()) + ": blocksize is " + std::to_string(block) + ", expected at least 1");
+  if (block < 1)
+    call.translator().corrupt(describe(call.node()) + ": blocksize is " + std::to_string(block) +
+                              ", expected at least 1");
   graph::Node& made = call.emit(std::string(call.node().op));
   made.attributes["blocksize"] = block;
   made.attributes["mode"] = mode;
@@ -116,7 +118,8 @@ void depth_space(Call& call) {
 void resize(Call& call) {
   const bool old = call.node().op == "Upsample" || call.opset() < 11;
   const std::string mode = call.text("mode", "nearest");
-  if (mode != "nearest" && mode != "linear" && mode != "cubic" && mode != "bilinear") return call.refuse("mode", "'" + mode + "' is not known");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic" && mode != "bilinear")
+    return call.refuse("mode", "'" + mode + "' is not known");
   std::vector<ValueId> inputs = call.inputs();
   std::optional<std::vector<double>> scales;
   if (old) {

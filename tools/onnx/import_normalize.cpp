@@ -9,9 +9,12 @@ void batch_normalization(Call& call) {
   call.ignore({"momentum"});
   if (call.opset() < 9 && call.integer("spatial", 1) != 1) return call.refuse("spatial", "0 is not supported");
   if (call.opset() >= 14 && call.integer("training_mode", 0) != 0) {
-    call.note("BatchNormalization was saved in training mode; cast in inference form with its running mean and variance");
+    call.note(
+        "BatchNormalization was saved in training mode; cast in inference form with its running mean and variance");
   } else if (call.opset() < 14 && call.output_count() > 1) {
-    call.note("BatchNormalization was saved with training outputs; cast in inference form with its running mean and variance");
+    call.note(
+        "BatchNormalization was saved with training outputs; cast in inference form with its running mean and "
+        "variance");
   }
   graph::Node& made = call.emit("BatchNormalization", call.inputs(), {call.output(0)});
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
@@ -27,11 +30,13 @@ void group_normalization(Call& call) {
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
   made.attributes["num_groups"] = call.integer("num_groups", 0);
   made.attributes["per_group"] = int64_t(call.opset() < 21);  // scale and bias per group, not per channel
-  if (call.opset() >= 21 && call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
+  if (call.opset() >= 21 && call.integer("stash_type", 1) != 1)
+    call.refuse("stash_type", "only 1 (float) is supported");
 }
 void layer_normalization(Call& call) {
   call.expect_inputs(2, 3);
-  for (size_t i = 1; i <= 2; i++) call.leave_out(i, "Mean or InvStdDev of LayerNormalization, which inference does not make");
+  for (size_t i = 1; i <= 2; i++)
+    call.leave_out(i, "Mean or InvStdDev of LayerNormalization, which inference does not make");
   graph::Node& made = call.emit("LayerNormalization", call.inputs(), {call.output(0)});
   made.attributes["axis"] = call.integer("axis", -1);
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));

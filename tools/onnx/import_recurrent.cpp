@@ -8,9 +8,12 @@ struct Activation {
   const char* name;
   double alpha, beta;
 };
-const Activation kActivations[] = {{"Relu", 0, 0},       {"Tanh", 0, 0},          {"Sigmoid", 0, 0},         {"Affine", 1, 0},
-                                   {"LeakyRelu", 0.01, 0}, {"ThresholdedRelu", 1, 0}, {"ScaledTanh", 1, 1},    {"HardSigmoid", 0.2, 0.5},
-                                   {"Elu", 1, 0},         {"Softsign", 0, 0},      {"Softplus", 0, 0}};
+const Activation kActivations[] = {{"Relu", 0, 0},         {"Tanh", 0, 0},
+                                   {"Sigmoid", 0, 0},      {"Affine", 1, 0},
+                                   {"LeakyRelu", 0.01, 0}, {"ThresholdedRelu", 1, 0},
+                                   {"ScaledTanh", 1, 1},   {"HardSigmoid", 0.2, 0.5},
+                                   {"Elu", 1, 0},          {"Softsign", 0, 0},
+                                   {"Softplus", 0, 0}};
 
 std::string lower(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
@@ -44,7 +47,8 @@ bool activations(Call& call, graph::Node& made, std::vector<std::string> default
     name = found->name;
     const bool takes_beta = found->beta != 0 || lower(name) == "affine";
     const bool takes_alpha = found->alpha != 0;
-    all_alphas.push_back(takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++] : double(float(found->alpha)));
+    all_alphas.push_back(takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++]
+                                                                   : double(float(found->alpha)));
     all_betas.push_back(takes_beta && next_beta < betas.size() ? betas[next_beta++] : double(float(found->beta)));
   }
   made.attributes["activations"] = names;

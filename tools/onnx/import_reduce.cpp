@@ -34,8 +34,8 @@ void softmax(Call& call) {
 }  // namespace
 
 void add_reduce(TranslateTable& table) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-                         "ReduceLogSum", "ReduceLogSumExp"}) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
     table[op] = reduce;
   }
   table["ArgMax"] = arg_reduce;

@@ -1,5 +1,5 @@
-// tools/onnx/import_shape.cpp - shapes as data, and operators that change only the shape. What became an input in a later opset is an
-// attribute of the same name here when the file has it as one; shape inference takes either.
+// tools/onnx/import_shape.cpp - shapes as data, and operators that change only the shape. What became an input in a
+// later opset is an attribute of the same name here when the file has it as one; shape inference takes either.
 #include "tools/onnx/call.h"
 
 namespace ingot::onnx {
@@ -27,7 +27,8 @@ void constant(Call& call) {
     return call.make_constant(0, graph::make_constant(DType::kI64, {}, &value->i));
   }
   if (const Attribute* value = call.attribute("value_floats", kAttributeFloats)) {
-    return call.make_constant(0, graph::make_constant(DType::kF32, {int64_t(value->floats.size())}, value->floats.data()));
+    return call.make_constant(0,
+                              graph::make_constant(DType::kF32, {int64_t(value->floats.size())}, value->floats.data()));
   }
   if (const Attribute* value = call.attribute("value_ints", kAttributeInts)) {
     return call.make_constant(0, graph::make_constant(DType::kI64, {int64_t(value->ints.size())}, value->ints.data()));
@@ -50,7 +51,8 @@ void constant_of_shape(Call& call) {
     } catch (const TensorRefused& refused) {
       return call.refuse("value", refused.why);
     }
-    if (value.elements() != 1) call.translator().corrupt(describe(call.node()) + ": its value has more than one element");
+    if (value.elements() != 1)
+      call.translator().corrupt(describe(call.node()) + ": its value has more than one element");
     value.dims.clear();
   } else {
     value = graph::make_constant(DType::kF32, {}, &zero);

@@ -42,8 +42,9 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
       }
       const auto [found, added] = edges.maker.emplace(name, i);
       if (!added) {
-        graph::throw_cast_error(2, where + ": '" + std::string(name) + "' is made twice, by " + describe(nodes[found->second]) +
-                                       " and by " + describe(nodes[i]) + "; names must be made once");
+        graph::throw_cast_error(2, where + ": '" + std::string(name) + "' is made twice, by " +
+                                       describe(nodes[found->second]) + " and by " + describe(nodes[i]) +
+                                       "; names must be made once");
       }
     }
   }
@@ -102,7 +103,8 @@ std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope
         std::string cycle;
         size_t from = path.size();
         while (from > 0 && path[from - 1].first != need) from--;
-        for (size_t i = from ? from - 1 : 0; i < path.size() && i < from + 4; i++) cycle += describe(nodes[path[i].first]) + " <- ";
+        for (size_t i = from ? from - 1 : 0; i < path.size() && i < from + 4; i++)
+          cycle += describe(nodes[path[i].first]) + " <- ";
         graph::throw_cast_error(2, where + ": the graph has a cycle: " + cycle + describe(nodes[need]) +
                                        "; a node must not need its own result");
       }

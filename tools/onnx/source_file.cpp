@@ -43,7 +43,8 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
   if (file.fd < 0) throw_cast_error(7, path + ": cannot be opened: " + std::strerror(errno));
   struct stat status = {};
   if (::fstat(file.fd, &status) != 0) throw_cast_error(7, path + ": cannot be read: " + std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) throw_cast_error(7, path + ": is a directory, expected a model file; name the .onnx file inside it");
+  if (S_ISDIR(status.st_mode))
+    throw_cast_error(7, path + ": is a directory, expected a model file; name the .onnx file inside it");
   if (!S_ISREG(status.st_mode)) throw_cast_error(7, path + ": is no regular file, expected a model file");
   std::shared_ptr<SourceFile> out(new SourceFile());
   out->size_ = size_t(status.st_size);
@@ -93,12 +94,14 @@ std::string why_no_model(std::string_view bytes) {
   return "";
 }
 
-std::string_view ExternalData::read(const std::string& owner, const std::string& location, int64_t offset, int64_t length) {
+std::string_view ExternalData::read(const std::string& owner, const std::string& location, int64_t offset,
+                                    int64_t length) {
   namespace fs = std::filesystem;
   const std::string where = "external data of '" + owner + "': location '" + location + "'";
   const fs::path relative(location);
   if (location.empty() || location.find('\0') != std::string::npos) throw_cast_error(2, where + ": is no file name");
-  if (relative.is_absolute()) throw_cast_error(3, where + ": is absolute, expected a path inside the folder of the model");
+  if (relative.is_absolute())
+    throw_cast_error(3, where + ": is absolute, expected a path inside the folder of the model");
   for (const fs::path& part : relative) {
     if (part == "..") throw_cast_error(3, where + ": leaves the folder of the model by '..'");
   }
@@ -114,19 +117,21 @@ std::string_view ExternalData::read(const std::string& owner, const std::string&
       throw_cast_error(3, where + ": a link leads out of the folder of the model; replace the link by the file");
     }
     file = SourceFile::open(target.string());
-    if (const std::string problem = why_no_model(file->bytes()); file->bytes().size() < 1024 && !problem.empty() &&
-                                                                 problem.find("LFS") != std::string::npos) {
+    if (const std::string problem = why_no_model(file->bytes());
+        file->bytes().size() < 1024 && !problem.empty() && problem.find("LFS") != std::string::npos) {
       throw_cast_error(2, where + ": " + problem);
     }
   }
   const uint64_t size = file->bytes().size();
   const std::string range = "bytes [" + std::to_string(offset) + ", +" + std::to_string(length) + ")";
   if (offset < 0 || uint64_t(offset) > size) {
-    throw_cast_error(2, where + ": " + range + " start past the end of the file (" + std::to_string(size) + " B); truncated?");
+    throw_cast_error(
+        2, where + ": " + range + " start past the end of the file (" + std::to_string(size) + " B); truncated?");
   }
   if (length < 0) length = int64_t(size - uint64_t(offset));
   if (uint64_t(length) > size - uint64_t(offset)) {
-    throw_cast_error(2, where + ": " + range + " pass the end of the file (" + std::to_string(size) + " B); truncated?");
+    throw_cast_error(2,
+                     where + ": " + range + " pass the end of the file (" + std::to_string(size) + " B); truncated?");
   }
   return file->bytes().substr(size_t(offset), size_t(length));
 }

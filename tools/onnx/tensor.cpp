@@ -1,4 +1,5 @@
-// tools/onnx/tensor.cpp - raw bytes, typed fields, external files; sizes checked against the shape before anything is allocated.
+// tools/onnx/tensor.cpp - raw bytes, typed fields, external files; sizes checked against the shape before anything is
+// allocated.
 #include "tools/onnx/tensor.h"
 
 #include <charconv>
@@ -16,7 +17,8 @@ constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;  // of a sparse tensor, who
 int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& name) {
   int64_t n = 1;
   if (dims.size() > size_t(kMaxRank)) {
-    throw TensorRefused{"has " + std::to_string(dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) + " are supported"};
+    throw TensorRefused{"has " + std::to_string(dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) +
+                        " are supported"};
   }
   for (const int64_t d : dims) {
     if (d < 0) throw_cast_error(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
@@ -28,12 +30,13 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
 }
 
 [[noreturn]] void wrong_count(const std::string& name, const char* field, size_t found, int64_t expected) {
-  throw_cast_error(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) + " elements, its shape says " +
-                          std::to_string(expected) + "; truncated?");
+  throw_cast_error(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) +
+                          " elements, its shape says " + std::to_string(expected) + "; truncated?");
 }
 
 template <class Out, class In>
-std::vector<uint8_t> narrowed(const std::vector<In>& from, int64_t elements, const std::string& name, const char* field) {
+std::vector<uint8_t> narrowed(const std::vector<In>& from, int64_t elements, const std::string& name,
+                              const char* field) {
   if (int64_t(from.size()) != elements) wrong_count(name, field, from.size(), elements);
   std::vector<uint8_t> bytes(from.size() * sizeof(Out));
   for (size_t i = 0; i < from.size(); i++) {
@@ -67,7 +70,8 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw_cast_error(2, "tensor '" + name + "': external data has " + key + " '" + std::string(text.substr(0, 40)) + "', expected a number");
+    throw_cast_error(2, "tensor '" + name + "': external data has " + key + " '" + std::string(text.substr(0, 40)) +
+                            "', expected a number");
   }
   return value;
 }
@@ -82,8 +86,8 @@ Text external_bytes(const Tensor& t, const std::string& name, int64_t size, Exte
   }
   if (!external) throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
   if (length >= 0 && length != size) {
-    throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) + " B long, its shape says " +
-                            std::to_string(size) + " B");
+    throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) +
+                            " B long, its shape says " + std::to_string(size) + " B");
   }
   return external->read(name, location, offset, size);
 }
@@ -110,17 +114,19 @@ DType dtype_of(int32_t element_type) {
 }
 
 std::string element_type_name(int32_t element_type) {
-  static const char* const kNames[] = {"UNDEFINED", "FLOAT",     "UINT8",        "INT8",       "UINT16",         "INT16", "INT32",
-                                       "INT64",     "STRING",    "BOOL",         "FLOAT16",    "DOUBLE",         "UINT32", "UINT64",
-                                       "COMPLEX64", "COMPLEX128", "BFLOAT16",    "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
-                                       "FLOAT8E5M2FNUZ", "UINT4", "INT4",        "FLOAT4E2M1", "FLOAT8E8M0",     "UINT2", "INT2"};
+  static const char* const kNames[] = {
+      "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+      "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+      "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+      "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
   if (element_type < 0 || element_type >= int32_t(std::size(kNames))) return "type " + std::to_string(element_type);
   return kNames[element_type];
 }
 
 Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* external) {
   const DType dtype = dtype_of(t.data_type);
-  if (dtype == DType::kInvalid) throw TensorRefused{"element type " + element_type_name(t.data_type) + " is not supported"};
+  if (dtype == DType::kInvalid)
+    throw TensorRefused{"element type " + element_type_name(t.data_type) + " is not supported"};
   if (t.has_segment) throw TensorRefused{"is stored in segments, which is not supported"};
   Constant out;
   out.dtype = dtype;
@@ -131,8 +137,8 @@ Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* ext
   if (t.external || t.has_raw) {
     const Text raw = t.external ? external_bytes(t, name, size, external) : t.raw;
     if (int64_t(raw.size()) != size) {
-      throw_cast_error(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) + " B long, its shape says " +
-                              std::to_string(size) + " B; truncated?");
+      throw_cast_error(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
+                              " B long, its shape says " + std::to_string(size) + " B; truncated?");
     }
     bytes.assign(raw.begin(), raw.end());
   } else {
@@ -156,8 +162,10 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
   }
   const int64_t count = values.elements(), rank = int64_t(sparse.dims.size());
   const bool linear = indices.dims.size() == 1;
-  if (indices.dtype != DType::kI64 || (!linear && indices.dims.size() != 2) || indices.elements() != count * (linear ? 1 : rank)) {
-    throw_cast_error(2, "sparse tensor '" + name + "': its indices do not match its " + std::to_string(count) + " values");
+  if (indices.dtype != DType::kI64 || (!linear && indices.dims.size() != 2) ||
+      indices.elements() != count * (linear ? 1 : rank)) {
+    throw_cast_error(2,
+                     "sparse tensor '" + name + "': its indices do not match its " + std::to_string(count) + " values");
   }
   std::vector<uint8_t> bytes(size_t(elements * width));
   const int64_t* index = indices.as<int64_t>();
@@ -167,7 +175,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
       const int64_t limit = linear ? elements : sparse.dims[size_t(k)];
       const int64_t position = *index++;
       if (position < 0 || position >= limit) {
-        throw_cast_error(2, "sparse tensor '" + name + "': index " + std::to_string(position) + " is outside of " + std::to_string(limit));
+        throw_cast_error(2, "sparse tensor '" + name + "': index " + std::to_string(position) + " is outside of " +
+                                std::to_string(limit));
       }
       at = linear ? position : at * limit + position;
     }

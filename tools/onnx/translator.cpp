@@ -8,7 +8,7 @@
 namespace ingot::onnx {
 namespace {
 
-constexpr size_t kMaxNodes = 1u << 20;      // after inlining: calls of calls can make many of few
+constexpr size_t kMaxNodes = 1u << 20;  // after inlining: calls of calls can make many of few
 constexpr int kMaxCallDepth = 32;
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
 
@@ -23,7 +23,8 @@ std::string first_output(const Node& node) {
 }
 graph::Unsupported unsupported_node(const Node& node, std::string why, std::string hint) {
   graph::Unsupported out;
-  out.op = is_default_domain(node.domain) ? std::string(node.op) : std::string(node.domain) + "." + std::string(node.op);
+  out.op =
+      is_default_domain(node.domain) ? std::string(node.op) : std::string(node.domain) + "." + std::string(node.op);
   out.node = std::string(node.name);
   out.output = first_output(node);
   out.why = std::move(why);
@@ -45,8 +46,10 @@ graph::Model Translator::run() {
   model.graph.name = model.name;
   const auto opset = scope.opsets.find("");
   if (opset != scope.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
-    unsupported.push_back({"opset_import", "", "", "", "opset " + std::to_string(opset->second) + ", supported are " + std::to_string(kOldestOpset) +
-                                                           " to " + std::to_string(kNewestOpset), "convert it with onnx.version_converter"});
+    unsupported.push_back({"opset_import", "", "", "",
+                           "opset " + std::to_string(opset->second) + ", supported are " +
+                               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset),
+                           "convert it with onnx.version_converter"});
     return std::move(model);
   }
   declare_initializers(source_.graph, scope);
@@ -91,7 +94,8 @@ void Translator::translate_nodes(const std::vector<Node>& nodes, Scope& scope) {
 
 const Function* Translator::find_function(const Node& node) const {
   for (const Function& function : source_.functions) {
-    if (function.name == node.op && domain_key(function.domain) == domain_key(node.domain) && function.overload == node.overload) {
+    if (function.name == node.op && domain_key(function.domain) == domain_key(node.domain) &&
+        function.overload == node.overload) {
       return &function;
     }
   }
@@ -99,10 +103,12 @@ const Function* Translator::find_function(const Node& node) const {
 }
 
 void Translator::translate_node(const Node& node, Scope& scope) {
-  if (++node_count_ > kMaxNodes) corrupt("more than " + std::to_string(kMaxNodes) + " nodes when its functions are inlined");
+  if (++node_count_ > kMaxNodes)
+    corrupt("more than " + std::to_string(kMaxNodes) + " nodes when its functions are inlined");
   const auto poison_outputs = [&] {
     for (const Text name : node.outputs) {
-      if (!name.empty() && !scope.names.count(name)) scope.names[name] = model.add_value(scope.prefix + std::string(name));
+      if (!name.empty() && !scope.names.count(name))
+        scope.names[name] = model.add_value(scope.prefix + std::string(name));
     }
   };
   if (const Function* function = find_function(node)) {
@@ -111,14 +117,16 @@ void Translator::translate_node(const Node& node, Scope& scope) {
   }
   const auto opset = scope.opsets.find(domain_key(node.domain));
   if (!is_default_domain(node.domain)) {
-    unsupported.push_back(unsupported_node(node, "operators of domain '" + std::string(node.domain) + "' are not supported",
+    unsupported.push_back(unsupported_node(node,
+                                           "operators of domain '" + std::string(node.domain) + "' are not supported",
                                            "export with standard ONNX operators (no runtime-specific optimisation)"));
     return poison_outputs();
   }
   if (opset == scope.opsets.end()) corrupt(describe(node) + ": the model imports no opset for the default domain");
   if (opset->second < kOldestOpset || opset->second > kNewestOpset) {
-    unsupported.push_back(unsupported_node(node, "opset " + std::to_string(opset->second) + ", supported are " +
-                                                     std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset),
+    unsupported.push_back(unsupported_node(node,
+                                           "opset " + std::to_string(opset->second) + ", supported are " +
+                                               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset),
                                            "convert it with onnx.version_converter"));
     return poison_outputs();
   }
@@ -135,7 +143,8 @@ void Translator::translate_node(const Node& node, Scope& scope) {
 
 void Translator::inline_function(const Function& function, const Node& node, Scope& scope) {
   if (scope.depth >= kMaxCallDepth) {
-    corrupt("function '" + std::string(function.name) + "' calls itself or nests deeper than " + std::to_string(kMaxCallDepth));
+    corrupt("function '" + std::string(function.name) + "' calls itself or nests deeper than " +
+            std::to_string(kMaxCallDepth));
   }
   Scope inner;
   inner.graph = scope.graph;
@@ -167,8 +176,9 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
     if (node.outputs[i].empty()) continue;
     if (i >= function.outputs.size()) corrupt(describe(node) + ": takes more outputs than its function has");
     const std::optional<ValueId> value = inner.find(function.outputs[i]);
-    if (!value || *value < 0) corrupt("function '" + std::string(function.name) + "' does not make its output '" +
-                                      std::string(function.outputs[i]) + "'");
+    if (!value || *value < 0)
+      corrupt("function '" + std::string(function.name) + "' does not make its output '" +
+              std::string(function.outputs[i]) + "'");
     scope.names[node.outputs[i]] = *value;
   }
 }
@@ -178,19 +188,23 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
   std::set<Text> names;
   for (const ValueInfo& info : source.outputs) {
     const std::optional<ValueId> value = scope.find(info.name);
-    if (!value) corrupt("output '" + std::string(info.name) + "' of graph '" + std::string(source.name) + "' is made by no node");
+    if (!value)
+      corrupt("output '" + std::string(info.name) + "' of graph '" + std::string(source.name) + "' is made by no node");
     if (!names.insert(info.name).second) corrupt("output '" + std::string(info.name) + "' is listed twice");
     if (!info.kind.empty() && !info.is_tensor) {
-      unsupported.push_back({"output", "", "", std::string(info.name), "is a " + std::string(info.kind) + ", only tensors are supported", ""});
+      unsupported.push_back({"output", "", "", std::string(info.name),
+                             "is a " + std::string(info.kind) + ", only tensors are supported", ""});
     }
     ValueId id = *value;
-    if (training_only.count(id)) unsupported.push_back({"output", "", "", std::string(info.name), training_only.at(id), "export in evaluation mode"});
+    if (training_only.count(id))
+      unsupported.push_back(
+          {"output", "", "", std::string(info.name), training_only.at(id), "export in evaluation mode"});
     // A name that another value carries (of an Identity or Dropout that went away) must survive as a port.
     const bool own = !taken.count(id) && !model.constant(id) && scope.names.count(info.name);
     if (scope.parent == nullptr && model.values[size_t(id)].name != info.name) {
-      const bool renamed = own && std::none_of(source.outputs.begin(), source.outputs.end(), [&](const ValueInfo& other) {
-        return other.name == model.values[size_t(id)].name;
-      });
+      const bool renamed =
+          own && std::none_of(source.outputs.begin(), source.outputs.end(),
+                              [&](const ValueInfo& other) { return other.name == model.values[size_t(id)].name; });
       if (renamed) model.values[size_t(id)].name = std::string(info.name);
     }
     if (scope.parent == nullptr && (!own || model.values[size_t(id)].name != info.name)) {

@@ -1,4 +1,5 @@
-// tools/onnx/translator.h - walks the source graph in order and hands each node to the function of its operator. Inside tools/onnx only.
+// tools/onnx/translator.h - walks the source graph in order and hands each node to the function of its operator. Inside
+// tools/onnx only.
 #pragma once
 #include <map>
 #include <optional>
@@ -18,13 +19,13 @@ using graph::ValueId;
 
 /// Names visible to the nodes of one graph or function body.
 struct Scope {
-  Scope* parent = nullptr;                      // names of an If's owner are visible in its branches
-  graph::Graph* graph = nullptr;                // where nodes go
+  Scope* parent = nullptr;        // names of an If's owner are visible in its branches
+  graph::Graph* graph = nullptr;  // where nodes go
   std::map<Text, int64_t> opsets;
   std::unordered_map<Text, ValueId> names;
   const std::map<Text, const Attribute*>* arguments = nullptr;  // of the function being inlined
-  std::string prefix;                           // of names inside an inlined function
-  int depth = 0;                                // of function calls
+  std::string prefix;                                           // of names inside an inlined function
+  int depth = 0;                                                // of function calls
 
   std::optional<ValueId> find(Text name) const {
     for (const Scope* s = this; s; s = s->parent) {
@@ -43,7 +44,8 @@ class Translator {
 
   graph::Model model;
   std::vector<graph::Unsupported> unsupported;
-  std::map<ValueId, std::string> training_only;  // outputs that inference does not make, and why; reading one is refused
+  std::map<ValueId, std::string>
+      training_only;  // outputs that inference does not make, and why; reading one is refused
 
   void translate_graph(const Graph& source, Scope& scope);
   std::string source_name() const { return name_; }
@@ -67,7 +69,7 @@ class Translator {
   std::string name_;
   ExternalData external_;
   const ImportOptions& options_;
-  std::map<std::string, graph::Dim> bound_;   // symbols that became numbers or other dims
+  std::map<std::string, graph::Dim> bound_;  // symbols that became numbers or other dims
   std::set<std::string> declared_symbols_;
   size_t node_count_ = 0;
 };

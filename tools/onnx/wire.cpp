@@ -9,13 +9,15 @@
 namespace ingot::onnx {
 namespace {
 
-constexpr int kMaxDepth = 32;              // graphs inside attributes of nodes of graphs
-constexpr size_t kMaxMessages = 4u << 20;  // nodes, attributes, tensors, values: the structs are larger than their bytes
+constexpr int kMaxDepth = 32;  // graphs inside attributes of nodes of graphs
+constexpr size_t kMaxMessages =
+    4u << 20;  // nodes, attributes, tensors, values: the structs are larger than their bytes
 
 struct Parser {
   size_t messages = 0;
   void count() {
-    if (++messages > kMaxMessages) throw WireError{"more than " + std::to_string(kMaxMessages) + " nodes, attributes and values"};
+    if (++messages > kMaxMessages)
+      throw WireError{"more than " + std::to_string(kMaxMessages) + " nodes, attributes and values"};
   }
 
   Entry entry(Text bytes) {
@@ -52,12 +54,18 @@ struct Parser {
       switch (in.tag()) {
         case 1: in.integers(&out.dims, "TensorProto.dims"); break;
         case 2: out.data_type = int32_t(in.integer("TensorProto.data_type")); break;
-        case 3: out.has_segment = true; in.skip(); break;
+        case 3:
+          out.has_segment = true;
+          in.skip();
+          break;
         case 4: in.fixed(&out.floats, "TensorProto.float_data"); break;
         case 5: in.integers(&out.int32s, "TensorProto.int32_data"); break;
         case 7: in.integers(&out.int64s, "TensorProto.int64_data"); break;
         case 8: out.name = in.bytes("TensorProto.name"); break;
-        case 9: out.raw = in.bytes("TensorProto.raw_data"); out.has_raw = true; break;
+        case 9:
+          out.raw = in.bytes("TensorProto.raw_data");
+          out.has_raw = true;
+          break;
         case 10: in.fixed(&out.doubles, "TensorProto.double_data"); break;
         case 11: in.integers(&out.uint64s, "TensorProto.uint64_data"); break;
         case 13: out.external_data.push_back(entry(in.bytes("TensorProto.external_data"))); break;
@@ -87,7 +95,10 @@ struct Parser {
     WireReader in(bytes);
     while (in.next()) {
       switch (in.tag()) {
-        case 1: d.value = in.integer("Dimension.dim_value"); d.has_value = true; break;
+        case 1:
+          d.value = in.integer("Dimension.dim_value");
+          d.has_value = true;
+          break;
         case 2: d.symbol = in.bytes("Dimension.dim_param"); break;
         default: in.skip();
       }
@@ -104,8 +115,10 @@ struct Parser {
           out->has_shape = true;
           WireReader shape(in.bytes("TypeProto.Tensor.shape"));
           while (shape.next()) {
-            if (shape.tag() == 1) dimension(shape.bytes("TensorShapeProto.dim"), out);
-            else shape.skip();
+            if (shape.tag() == 1)
+              dimension(shape.bytes("TensorShapeProto.dim"), out);
+            else
+              shape.skip();
           }
           break;
         }
@@ -125,11 +138,26 @@ struct Parser {
         WireReader type(in.bytes("ValueInfoProto.type"));
         while (type.next()) {
           switch (type.tag()) {
-            case 1: out.kind = "tensor"; tensor_type(type.bytes("TypeProto.tensor_type"), &out); break;
-            case 4: out.kind = "sequence"; type.skip(); break;
-            case 5: out.kind = "map"; type.skip(); break;
-            case 8: out.kind = "sparse tensor"; type.skip(); break;
-            case 9: out.kind = "optional"; type.skip(); break;
+            case 1:
+              out.kind = "tensor";
+              tensor_type(type.bytes("TypeProto.tensor_type"), &out);
+              break;
+            case 4:
+              out.kind = "sequence";
+              type.skip();
+              break;
+            case 5:
+              out.kind = "map";
+              type.skip();
+              break;
+            case 8:
+              out.kind = "sparse tensor";
+              type.skip();
+              break;
+            case 9:
+              out.kind = "optional";
+              type.skip();
+              break;
             default: type.skip();
           }
         }
@@ -154,17 +182,45 @@ Attribute Parser::attribute(Text bytes, int depth) {
   while (in.next()) {
     switch (in.tag()) {
       case 1: out.name = in.bytes("AttributeProto.name"); break;
-      case 2: out.f = in.number("AttributeProto.f"); seen = kAttributeFloat; break;
-      case 3: out.i = in.integer("AttributeProto.i"); seen = kAttributeInt; break;
-      case 4: out.s = in.bytes("AttributeProto.s"); seen = kAttributeString; break;
-      case 5: out.tensor = std::make_shared<Tensor>(tensor(in.bytes("AttributeProto.t"))); seen = kAttributeTensor; break;
-      case 6: out.graph = std::make_shared<Graph>(graph(in.bytes("AttributeProto.g"), depth + 1)); seen = kAttributeGraph; break;
-      case 7: in.fixed(&out.floats, "AttributeProto.floats"); seen = kAttributeFloats; break;
-      case 8: in.integers(&out.ints, "AttributeProto.ints"); seen = kAttributeInts; break;
-      case 9: count(); out.strings.push_back(in.bytes("AttributeProto.strings")); seen = kAttributeStrings; break;
+      case 2:
+        out.f = in.number("AttributeProto.f");
+        seen = kAttributeFloat;
+        break;
+      case 3:
+        out.i = in.integer("AttributeProto.i");
+        seen = kAttributeInt;
+        break;
+      case 4:
+        out.s = in.bytes("AttributeProto.s");
+        seen = kAttributeString;
+        break;
+      case 5:
+        out.tensor = std::make_shared<Tensor>(tensor(in.bytes("AttributeProto.t")));
+        seen = kAttributeTensor;
+        break;
+      case 6:
+        out.graph = std::make_shared<Graph>(graph(in.bytes("AttributeProto.g"), depth + 1));
+        seen = kAttributeGraph;
+        break;
+      case 7:
+        in.fixed(&out.floats, "AttributeProto.floats");
+        seen = kAttributeFloats;
+        break;
+      case 8:
+        in.integers(&out.ints, "AttributeProto.ints");
+        seen = kAttributeInts;
+        break;
+      case 9:
+        count();
+        out.strings.push_back(in.bytes("AttributeProto.strings"));
+        seen = kAttributeStrings;
+        break;
       case 20: out.type = int32_t(in.integer("AttributeProto.type")); break;
       case 21: out.reference = in.bytes("AttributeProto.ref_attr_name"); break;
-      case 22: out.sparse = std::make_shared<SparseTensor>(sparse(in.bytes("AttributeProto.sparse_tensor"))); seen = kAttributeSparse; break;
+      case 22:
+        out.sparse = std::make_shared<SparseTensor>(sparse(in.bytes("AttributeProto.sparse_tensor")));
+        seen = kAttributeSparse;
+        break;
       default: in.skip();
     }
   }
@@ -178,8 +234,14 @@ Node Parser::node(Text bytes, int depth) {
   WireReader in(bytes);
   while (in.next()) {
     switch (in.tag()) {
-      case 1: count(); out.inputs.push_back(in.bytes("NodeProto.input")); break;
-      case 2: count(); out.outputs.push_back(in.bytes("NodeProto.output")); break;
+      case 1:
+        count();
+        out.inputs.push_back(in.bytes("NodeProto.input"));
+        break;
+      case 2:
+        count();
+        out.outputs.push_back(in.bytes("NodeProto.output"));
+        break;
       case 3: out.name = in.bytes("NodeProto.name"); break;
       case 4: out.op = in.bytes("NodeProto.op_type"); break;
       case 5: out.attributes.push_back(attribute(in.bytes("NodeProto.attribute"), depth)); break;
@@ -219,9 +281,18 @@ Function Parser::function(Text bytes) {
   while (in.next()) {
     switch (in.tag()) {
       case 1: out.name = in.bytes("FunctionProto.name"); break;
-      case 4: count(); out.inputs.push_back(in.bytes("FunctionProto.input")); break;
-      case 5: count(); out.outputs.push_back(in.bytes("FunctionProto.output")); break;
-      case 6: count(); out.attributes.push_back(in.bytes("FunctionProto.attribute")); break;
+      case 4:
+        count();
+        out.inputs.push_back(in.bytes("FunctionProto.input"));
+        break;
+      case 5:
+        count();
+        out.outputs.push_back(in.bytes("FunctionProto.output"));
+        break;
+      case 6:
+        count();
+        out.attributes.push_back(in.bytes("FunctionProto.attribute"));
+        break;
       case 7: out.nodes.push_back(node(in.bytes("FunctionProto.node"), 0)); break;
       case 9: out.opsets.push_back(opset(in.bytes("FunctionProto.opset_import"))); break;
       case 10: out.domain = in.bytes("FunctionProto.domain"); break;
@@ -244,7 +315,10 @@ Model Parser::model(Text bytes) {
       case 4: out.domain = in.bytes("ModelProto.domain"); break;
       case 5: out.model_version = in.integer("ModelProto.model_version"); break;
       case 6: out.doc = in.bytes("ModelProto.doc_string"); break;
-      case 7: out.graph = graph(in.bytes("ModelProto.graph"), 0); out.has_graph = true; break;
+      case 7:
+        out.graph = graph(in.bytes("ModelProto.graph"), 0);
+        out.has_graph = true;
+        break;
       case 8: out.opsets.push_back(opset(in.bytes("ModelProto.opset_import"))); break;
       case 14: out.metadata.push_back(entry(in.bytes("ModelProto.metadata_props"))); break;
       case 25: out.functions.push_back(function(in.bytes("ModelProto.functions"))); break;

@@ -1,4 +1,5 @@
-// tools/onnx/wire.h - an .onnx file as plain structs, nothing interpreted. Strings and raw data point into the source bytes.
+// tools/onnx/wire.h - an .onnx file as plain structs, nothing interpreted. Strings and raw data point into the source
+// bytes.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,11 +13,28 @@ using Text = std::string_view;
 
 /// Numbers of TensorProto.DataType.
 enum ElementType : int32_t {
-  kUndefined = 0, kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9,
-  kFloat16 = 10, kDouble = 11, kUint32 = 12, kUint64 = 13, kComplex64 = 14, kComplex128 = 15, kBfloat16 = 16,
+  kUndefined = 0,
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBfloat16 = 16,
 };
 
-struct Entry { Text key, value; };
+struct Entry {
+  Text key, value;
+};
 
 struct Tensor {
   Text name;
@@ -52,9 +70,20 @@ struct ValueInfo {
 struct Graph;
 /// Numbers of AttributeProto.AttributeType.
 enum AttributeType : int32_t {
-  kAttributeUndefined = 0, kAttributeFloat = 1, kAttributeInt = 2, kAttributeString = 3, kAttributeTensor = 4, kAttributeGraph = 5,
-  kAttributeFloats = 6, kAttributeInts = 7, kAttributeStrings = 8, kAttributeTensors = 9, kAttributeGraphs = 10,
-  kAttributeSparse = 11, kAttributeSparses = 12, kAttributeTypeProto = 13,
+  kAttributeUndefined = 0,
+  kAttributeFloat = 1,
+  kAttributeInt = 2,
+  kAttributeString = 3,
+  kAttributeTensor = 4,
+  kAttributeGraph = 5,
+  kAttributeFloats = 6,
+  kAttributeInts = 7,
+  kAttributeStrings = 8,
+  kAttributeTensors = 9,
+  kAttributeGraphs = 10,
+  kAttributeSparse = 11,
+  kAttributeSparses = 12,
+  kAttributeTypeProto = 13,
 };
 struct Attribute {
   Text name, reference;  // reference: takes its value from the caller's attribute of that name (in functions)
@@ -81,7 +110,10 @@ struct Graph {
   std::vector<SparseTensor> sparse_initializers;
   std::vector<ValueInfo> inputs, outputs, value_infos;
 };
-struct OpsetImport { Text domain; int64_t version = 0; };
+struct OpsetImport {
+  Text domain;
+  int64_t version = 0;
+};
 struct Function {
   Text name, domain, overload;
   std::vector<Text> inputs, outputs, attributes;
@@ -100,7 +132,8 @@ struct Model {
 };
 
 /// Reads the protobuf. `source` names the file in messages.
-/// @throws graph::CastError 2 when the bytes are no ONNX model; memory is at most a fixed multiple of the size of `bytes`.
+/// @throws graph::CastError 2 when the bytes are no ONNX model; memory is at most a fixed multiple of the size of
+/// `bytes`.
 Model parse_model(Text bytes, const std::string& source);
 
 }  // namespace ingot::onnx

@@ -48,8 +48,10 @@ class WireReader {
   void fixed(std::vector<T>* out, const char* field) {
     constexpr auto kSingle = sizeof(T) == 4 ? protozero::pbf_wire_type::fixed32 : protozero::pbf_wire_type::fixed64;
     if (reader_.wire_type() == kSingle) {
-      if constexpr (sizeof(T) == 4) out->push_back(reader_.get_float());
-      else out->push_back(reader_.get_double());
+      if constexpr (sizeof(T) == 4)
+        out->push_back(reader_.get_float());
+      else
+        out->push_back(reader_.get_double());
       return;
     }
     const Text packed = bytes(field);

@@ -1,0 +1,143 @@
+// tests/graph/fold_test.cpp - nodes on constants, and what becomes of a model around them.
+#include <doctest/doctest.h>
+
+#include "tools/graph/fold_constants.h"
+#include "tools/graph/infer_shapes.h"
+#include "tools/graph/tensor_math.h"
+
+using namespace ingot;
+using namespace ingot::graph;
+using Ints = std::vector<int64_t>;
+
+namespace {
+
+struct Made {
+  Model model;
+  ValueId constant(Ints dims, std::vector<float> values) {
+    return model.add_constant("c" + std::to_string(model.values.size()),
+                              make_constant(DType::kF32, std::move(dims), values.data()));
+  }
+  ValueId constant(Ints dims, Ints values) {
+    return model.add_constant("c" + std::to_string(model.values.size()),
+                              make_constant(DType::kI64, std::move(dims), values.data()));
+  }
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+    Node made;
+    made.op = op;
+    made.inputs = std::move(inputs);
+    made.attributes = std::move(attributes);
+    made.outputs = {model.add_value(op)};
+    model.graph.nodes.push_back(made);
+    return made.outputs[0];
+  }
+  /// The constant that a value became, by way of its port's copy.
+  Constant result(ValueId id) {
+    model.graph.outputs = {id};
+    infer_shapes(model);
+    fold_constants(model);
+    REQUIRE(model.graph.nodes.size() == 1);
+    REQUIRE(model.graph.nodes[0].op == "Identity");
+    return *model.constant(model.graph.nodes[0].inputs[0]);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fold: movement of bytes") {
+  struct Case {
+    const char* name;
+    const char* op;
+    std::map<std::string, Attribute> attributes;
+    Ints dims;
+    std::vector<double> values;
+  };
+  const Case cases[] = {
+      {"transpose", "Transpose", {{"perm", Ints{1, 0}}}, {3, 2}, {0, 3, 1, 4, 2, 5}},
+      {"reshape", "Reshape", {{"shape", Ints{3, -1}}}, {3, 2}, {0, 1, 2, 3, 4, 5}},
+      {"slice backwards",
+       "Slice",
+       {{"starts", Ints{-1}}, {"ends", Ints{INT64_MIN}}, {"axes", Ints{1}}, {"steps", Ints{-2}}},
+       {2, 2},
+       {2, 0, 5, 3}},
+      {"pad, a border of 9",
+       "Pad",
+       {{"mode", std::string("constant")}, {"pads", Ints{0, 1, 0, 0}}, {"value", 9.0}},
+       {2, 4},
+       {9, 0, 1, 2, 9, 3, 4, 5}},
+      {"pad by reflection",
+       "Pad",
+       {{"mode", std::string("reflect")}, {"pads", Ints{0, 2, 0, 1}}},
+       {2, 6},
+       {2, 1, 0, 1, 2, 1, 5, 4, 3, 4, 5, 4}},
+      {"pad that cuts", "Pad", {{"mode", std::string("constant")}, {"pads", Ints{0, -1, 0, 0}}}, {2, 2}, {1, 2, 4, 5}},
+      {"tile", "Tile", {{"repeats", Ints{1, 2}}}, {2, 6}, {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
+      {"cumulative sum", "CumSum", {{"axis", int64_t(1)}}, {2, 3}, {0, 1, 3, 3, 7, 12}},
+      {"mean", "ReduceMean", {{"axes", Ints{1}}, {"keepdims", int64_t(0)}}, {2}, {1, 4}},
+      {"largest", "ReduceMax", {{"axes", Ints{0}}, {"keepdims", int64_t(1)}}, {1, 3}, {3, 4, 5}},
+      {"lower triangle", "Trilu", {{"upper", int64_t(0)}}, {2, 3}, {0, 0, 0, 3, 4, 0}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Made made;
+    const ValueId x = made.constant({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5});
+    const Constant y = made.result(made.node(c.op, {x}, c.attributes));
+    CHECK(y.dims == c.dims);
+    CHECK(read_numbers(y) == c.values);
+  }
+}
+
+TEST_CASE("fold: indices count from the end, and those out of range are left to the kernel") {
+  Made made;
+  const ValueId x = made.constant({3}, std::vector<float>{5, 6, 7});
+  const Constant y = made.result(made.node("Gather", {x, made.constant({2}, Ints{-1, 0})}, {{"axis", int64_t(0)}}));
+  CHECK(read_numbers(y) == std::vector<double>{7, 5});
+  Made bad;
+  const ValueId out = bad.node("Gather", {bad.constant({3}, std::vector<float>{5, 6, 7}), bad.constant({1}, Ints{3})},
+                               {{"axis", int64_t(0)}});
+  bad.model.graph.outputs = {out};
+  infer_shapes(bad.model);
+  fold_constants(bad.model);
+  REQUIRE(bad.model.graph.nodes.size() == 1);
+  CHECK(bad.model.graph.nodes[0].op == "Gather");
+}
+
+TEST_CASE("fold: integers wrap and truncate, division by zero is left alone") {
+  Made made;
+  const ValueId a = made.constant({2}, Ints{-7, INT64_MAX}), b = made.constant({2}, Ints{2, 1});
+  CHECK(read_integers(made.result(made.node("Div", {a, b}))) == Ints{-3, INT64_MAX});
+  Made wraps;
+  CHECK(read_integers(wraps.result(wraps.node(
+            "Add", {wraps.constant({1}, Ints{INT64_MAX}), wraps.constant({1}, Ints{1})}))) == Ints{INT64_MIN});
+  Made zero;
+  const ValueId out = zero.node("Div", {zero.constant({1}, Ints{1}), zero.constant({1}, Ints{0})});
+  zero.model.graph.outputs = {out};
+  infer_shapes(zero.model);
+  fold_constants(zero.model);
+  CHECK(zero.model.graph.nodes.size() == 1);
+  CHECK(zero.model.graph.nodes[0].op == "Div");
+}
+
+TEST_CASE("fold: equal constants become one, dead nodes go, a large Expand stays") {
+  Made made;
+  Model& model = made.model;
+  const ValueId x = model.add_value("x", DType::kF32);
+  model.values[size_t(x)].dims = {2};
+  model.values[size_t(x)].shape_known = true;
+  model.graph.inputs = {x};
+  const ValueId a = made.constant({2}, std::vector<float>{1, 2}), b = made.constant({2}, std::vector<float>{1, 2});
+  const ValueId sum = made.node("Add", {x, a}), result = made.node("Mul", {sum, b});
+  made.node("Exp", {x});
+  model.graph.outputs = {result};
+  infer_shapes(model);
+  CHECK(fold_constants(model) == 1);
+  CHECK(model.graph.nodes.size() == 2);
+  CHECK(model.graph.nodes[0].inputs[1] == model.graph.nodes[1].inputs[1]);
+
+  Made large;
+  const ValueId wide =
+      large.node("Expand", {large.constant({}, std::vector<float>{1})}, {{"shape", Ints{1 << 14, 1 << 14}}});
+  large.model.graph.outputs = {wide};
+  infer_shapes(large.model);
+  fold_constants(large.model);
+  CHECK(large.model.graph.nodes[0].op == "Expand");
+}

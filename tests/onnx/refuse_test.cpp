@@ -1,0 +1,222 @@
+// tests/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one line each, with the exit code
+// of its class.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/onnx/import_helpers.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<float>;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder of its own, gone at the end.
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "ingot_onnx_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path / name, std::ios::binary) << bytes;
+    return (path / name).string();
+  }
+};
+
+graph::CastError file_error(const std::string& path) {
+  try {
+    onnx::import_onnx(path);
+  } catch (const graph::CastError& error) {
+    return error;
+  }
+  return {0, "nothing was thrown", {}};
+}
+void check_line(const graph::CastError& error, int exit_code, const char* says) {
+  CAPTURE(error.message);
+  CHECK(error.exit_code == exit_code);
+  CHECK(error.message.find(says) != std::string::npos);
+  CHECK(error.message.find('\n') == std::string::npos);
+}
+
+OnnxGraph relu() {
+  OnnxGraph g;
+  return g.input("x", {1, 3}).output("y").node("Relu", {"x"}, {"y"});
+}
+
+}  // namespace
+
+TEST_CASE("refuse: files that are no models") {
+  const Folder folder;
+  const std::string good = relu().bytes();
+  check_line(file_error((folder.path / "missing.onnx").string()), 7, "No such file");
+  check_line(file_error(folder.path.string()), 7, "is a directory");
+  check_line(file_error(folder.write("empty.onnx", "")), 2, "empty");
+  check_line(
+      file_error(folder.write("lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")), 2,
+      "git lfs pull");
+  check_line(file_error(folder.write("page.onnx", "\n<!DOCTYPE html><html><body>404</body></html>")), 2, "web page");
+  check_line(file_error(folder.write("zip.onnx", std::string("PK\x03\x04", 4) + good)), 2, "zip");
+  check_line(file_error(folder.write("noise.onnx", "abcdefgh, this is no protobuf")), 2, "no valid ONNX model");
+  check_line(file_error(folder.write("nograph.onnx", Proto().varint(1, 8).bytes)), 2, "no graph");
+  CHECK_NOTHROW(onnx::import_onnx(folder.write("good.onnx", good)));
+}
+
+TEST_CASE("refuse: every truncation and every flipped byte of a small model is an error or a model, never a crash") {
+  OnnxGraph g;
+  g.input("x", {"N", 2, 8, 8}).output("y").initializer("w", {3, 2, 3, 3}, Floats(54, 0.5f)).shape_input("s", {0, -1});
+  g.node("Conv", {"x", "w"}, {"c"}, {attribute("pads", Ints{1, 1, 1, 1})}).node("Reshape", {"c", "s"}, {"y"});
+  const std::string good = g.bytes();
+  size_t refused = 0;
+  for (size_t length = 0; length < good.size(); length++)
+    refused += import_error(good.substr(0, length)).exit_code != 0;
+  CHECK(refused + 24 >= good.size());  // a cut between the last fields may leave a model
+  for (size_t at = 0; at < good.size(); at++) {
+    for (const int flip : {1, 2, 0x80, 0xff}) {
+      std::string bad = good;
+      bad[at] = char(bad[at] ^ flip);
+      const int code = import_error(bad).exit_code;
+      CHECK((code == 0 || code == 2 || code == 4 || code == 5 || code == 3));
+    }
+  }
+}
+
+TEST_CASE("refuse: external data outside of the model's folder") {
+  const Folder folder, outside;
+  outside.write("secret.bin", "12345678");
+  folder.write("weights.bin", "12345678abcd");
+  fs::create_symlink(outside.path / "secret.bin", folder.path / "link.bin");
+  fs::create_directory_symlink(outside.path, folder.path / "link");
+  const auto model = [&](const std::string& location, const char* offset, const char* length) {
+    Proto t = Proto().packed_varints(1, {2}).varint(2, 1).text(8, "w").varint(14, 1).message(
+        13, Proto().text(1, "location").text(2, location));
+    if (offset) t.message(13, Proto().text(1, "offset").text(2, offset));
+    if (length) t.message(13, Proto().text(1, "length").text(2, length));
+    OnnxGraph g;
+    g.proto.message(5, t);
+    return g.input("x", {2}).output("y").node("Add", {"x", "w"}, {"y"}).bytes();
+  };
+  const auto error = [&](const std::string& location, const char* offset = nullptr, const char* length = nullptr) {
+    return import_error(model(location, offset, length), {}, folder.path.string());
+  };
+  CHECK(error("weights.bin", "4", "8").exit_code == 0);
+  CHECK(error("weights.bin").exit_code == 0);
+  check_line(error((outside.path / "secret.bin").string()), 3, "absolute");
+  check_line(error("../" + outside.path.filename().string() + "/secret.bin"), 3, "..");
+  check_line(error("sub/../../secret.bin"), 3, "..");
+  check_line(error("link.bin"), 3, "link");
+  check_line(error("link/secret.bin"), 3, "link");
+  check_line(error("missing.bin"), 7, "missing.bin");
+  check_line(error("."), 7, "directory");
+  check_line(error(""), 2, "no file name");
+  check_line(error("weights.bin", "8"), 2, "pass the end");
+  check_line(error("weights.bin", "99999999999999"), 2, "past the end");
+  check_line(error("weights.bin", "-4"), 2, "past the end");
+  check_line(error("weights.bin", "4x"), 2, "expected a number");
+  check_line(error("weights.bin", "0", "4"), 2, "its shape says");
+}
+
+TEST_CASE("refuse: graphs that contradict themselves name the place") {
+  struct Case {
+    const char* name;
+    OnnxGraph graph;
+    int exit_code;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"cycle", OnnxGraph().output("a").node("Relu", {"b"}, {"a"}).node("Relu", {"a"}, {"b"}), 2, "cycle"},
+      {"own output", OnnxGraph().output("a").node("Relu", {"a"}, {"a"}), 2, "cycle"},
+      {"undefined input", OnnxGraph().input("x", {1}).output("y").node("Add", {"x", "nowhere"}, {"y"}), 2,
+       "reads 'nowhere'"},
+      {"made twice", relu().node("Exp", {"x"}, {"y"}), 2, "made twice"},
+      {"makes an input", relu().node("Exp", {"y"}, {"x"}), 2, "names must be made once"},
+      {"output that nothing makes", relu().output("z"), 2, "'z'"},
+      {"no output", OnnxGraph().input("x", {1}).node("Relu", {"x"}, {"y"}), 2, "no outputs"},
+      {"too few inputs", OnnxGraph().input("x", {1}).output("y").node("Add", {"x"}, {"y"}), 2, "expected 2"},
+      {"shapes that do not broadcast",
+       OnnxGraph().input("a", {2, 3}).input("b", {4}).output("y").node("Add", {"a", "b"}, {"y"}), 2, "broadcast"},
+      {"types that do not mix",
+       OnnxGraph().input("a", {2}).input("b", {2}, 7).output("y").node("Add", {"a", "b"}, {"y"}), 2, "one type"},
+      {"elements that do not fit",
+       OnnxGraph().input("x", {2, 3}).output("y").shape_input("s", {4, 2}).node("Reshape", {"x", "s"}, {"y"}), 2,
+       "elements"},
+      {"axis out of range",
+       OnnxGraph().input("x", {2, 3}).output("y").node("Softmax", {"x"}, {"y"}, {attribute("axis", int64_t(2))}), 2,
+       "axis 2"},
+      {"a window larger than its input",
+       OnnxGraph()
+           .input("x", {1, 1, 2, 2})
+           .output("y")
+           .node("MaxPool", {"x"}, {"y"}, {attribute("kernel_shape", Ints{3, 3})}),
+       2, "window of 3"},
+      {"attribute of the wrong type",
+       OnnxGraph().input("x", {2}).output("y").node("Softmax", {"x"}, {"y"}, {attribute("axis", 1.0f)}), 2,
+       "expected INT"},
+      {"matrices that do not meet",
+       OnnxGraph().input("a", {2, 3}).input("b", {4, 5}).output("y").node("MatMul", {"a", "b"}, {"y"}), 2, "disagree"},
+      {"input without a shape", OnnxGraph(), 2, "no outputs"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    check_line(import_error(c.graph.bytes()), c.exit_code, c.says);
+  }
+}
+
+TEST_CASE("refuse: everything unsupported is listed, not only the first") {
+  OnnxGraph g;
+  g.input("x", {1, 3}).output("y").node("NonZero", {"x"}, {"a"}).node("FancyOp", {"x"}, {"b"}, {}, "com.example");
+  g.node("Relu", {"x"}, {"c"}, {attribute("speed", int64_t(9))})
+      .node("Resize", {"x", "", "x"}, {"d"}, {attribute("antialias", int64_t(1))});
+  g.node("Concat", {"a", "b"}, {"e"}, {attribute("axis", int64_t(0))}).node("Exp", {"c"}, {"y"});
+  const graph::CastError error = import_error(g.bytes(18));
+  CHECK(error.exit_code == 4);
+  REQUIRE(error.unsupported.size() >= 4);
+  CHECK(error.unsupported[0].op == "NonZero");
+  CHECK(error.unsupported[0].node == "n0");
+  CHECK(error.unsupported[0].output == "a");
+  CHECK(error.unsupported[1].op == "com.example.FancyOp");
+  CHECK(error.unsupported[2].attribute == "speed");
+  CHECK(error.unsupported[3].attribute == "antialias");
+  CHECK(error.message.find("NonZero") != std::string::npos);
+}
+
+TEST_CASE("refuse: opsets outside of 7 to 23, and functions that call themselves") {
+  check_line(import_error(relu().bytes(6)), 4, "opset 6");
+  check_line(import_error(relu().bytes(24)), 4, "opset 24");
+  Proto body = Proto().text(1, "F").text(4, "a").text(5, "b").text(10, "own");
+  body.message(7, Proto().text(1, "a").text(2, "b").text(4, "F").text(7, "own"));
+  OnnxGraph g;
+  g.input("x", {2}).output("y").node("F", {"x"}, {"y"}, {}, "own");
+  check_line(import_error(g.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes), 2,
+             "calls itself");
+}
+
+TEST_CASE("refuse: graphs nested without end, expressions that grow without end") {
+  Proto inner = OnnxGraph().node("Relu", {"x"}, {"z"}).output("z").proto;
+  for (int i = 0; i < 60; i++) {
+    OnnxGraph outer;
+    outer.node("If", {"c"}, {"z"}, {graph_attribute("then_branch", inner), graph_attribute("else_branch", Proto())})
+        .output("z");
+    inner = outer.proto;
+  }
+  check_line(import_error(Proto().varint(1, 8).message(7, inner).bytes), 2, "nested deeper");
+  OnnxGraph grows;
+  grows.input("x", {"A", "B"}).output("y");
+  std::string at = "x";
+  for (int i = 0; i < 40; i++) {
+    const std::string next = "t" + std::to_string(i);
+    grows.node("Concat", {at, at}, {next + "c"}, {attribute("axis", int64_t(0))})
+        .node("Flatten", {next + "c"}, {next + "f"}, {attribute("axis", int64_t(2))});
+    grows.node("Concat", {next + "f", next + "f"}, {next}, {attribute("axis", int64_t(1))});
+    at = next;
+  }
+  grows.node("Relu", {at}, {"y"});
+  CHECK(import_error(grows.bytes()).exit_code != 0);
+}

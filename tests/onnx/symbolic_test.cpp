@@ -1,0 +1,160 @@
+// tests/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound or bounded by options.
+#include "tests/onnx/import_helpers.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Ints = std::vector<int64_t>;
+
+namespace {
+
+/// x -> Shape -> dims by index.
+OnnxGraph with_dims() {
+  OnnxGraph g;
+  g.input("x", {"N", 8, "H", "W"}).output("y").node("Shape", {"x"}, {"s"});
+  for (int i = 0; i < 4; i++) {
+    const std::string n = std::to_string(i);
+    g.shape_input("at" + n, {i}).node("Gather", {"s", "at" + n}, {"d" + n});
+  }
+  return g.shape_input("two", {2}).shape_input("minus", {-1});
+}
+
+}  // namespace
+
+TEST_CASE("symbolic: a shape computed by the model becomes dims") {
+  OnnxGraph g = with_dims();
+  g.node("Mul", {"d2", "d3"}, {"area"})
+      .node("Concat", {"d0", "d1", "area"}, {"shape"}, {attribute("axis", int64_t(0))});
+  g.node("Reshape", {"x", "shape"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(output_type(model) == "f32[N, 8, H*W]");
+  CHECK(operators(model.graph) == "Reshape");  // the arithmetic is gone
+  CHECK(model.graph.nodes[0].inputs.size() == 1);
+}
+
+TEST_CASE("symbolic: half of a width by way of floats") {
+  OnnxGraph g = with_dims();
+  g.initializer("half", {1}, std::vector<float>{0.5f});
+  for (const char* d : {"2", "3"}) {
+    const std::string n(d);
+    g.node("Cast", {"d" + n}, {"f" + n}, {attribute("to", int64_t(1))}).node("Mul", {"f" + n, "half"}, {"h" + n});
+    g.node("Floor", {"h" + n}, {"g" + n}).node("Cast", {"g" + n}, {"i" + n}, {attribute("to", int64_t(7))});
+  }
+  g.node("Concat", {"d0", "d1", "i2", "i3"}, {"sizes"}, {attribute("axis", int64_t(0))});
+  g.node("Resize", {"x", "", "", "sizes"}, {"y"}, {attribute("mode", std::string("nearest"))});
+  const graph::Model model = import(g);
+  CHECK(output_type(model) == "f32[N, 8, H//2, W//2]");
+  CHECK(operators(model.graph) == "Resize");
+}
+
+TEST_CASE("symbolic: -1 is what the other dims leave") {
+  OnnxGraph g = with_dims();
+  g.shape_input("eight", {8}).node("Concat", {"d0", "minus", "eight"}, {"shape"}, {attribute("axis", int64_t(0))});
+  g.node("Reshape", {"x", "shape"}, {"y"});
+  CHECK(output_type(import(g)) == "f32[N, H*W, 8]");
+}
+
+TEST_CASE("symbolic: slices, pads and joins along a symbolic dim") {
+  OnnxGraph g;
+  g.input("x", {1, "T"}).output("y").shape_input("one", {1}).shape_input("end", {INT64_MAX}).shape_input("axis", {1});
+  g.node("Slice", {"x", "one", "end", "axis"}, {"tail"}).shape_input("last", {-1}).shape_input("zero", {0});
+  g.node("Slice", {"x", "zero", "last", "axis"}, {"head"}).node("Sub", {"tail", "head"}, {"delta"});
+  g.node("Concat", {"delta", "x"}, {"both"}, {attribute("axis", int64_t(1))})
+      .shape_input("pads", {0, 2, 0, 2})
+      .node("Pad", {"both", "pads"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(output_type(model) == "f32[1, 2*T + 3]");
+}
+
+TEST_CASE("symbolic: convolutions and pools of a symbolic width") {
+  OnnxGraph g;
+  g.input("x", {1, 1, 32, "W"}).output("y").initializer("w", {4, 1, 3, 3}, std::vector<float>(36, 1.0f));
+  g.node("Conv", {"x", "w"}, {"c"}, {attribute("strides", Ints{2, 2}), attribute("pads", Ints{1, 1, 1, 1})});
+  g.node("MaxPool", {"c"}, {"y"}, {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2})});
+  CHECK(output_type(import(g)) == "f32[1, 4, 8, (W + 1)//4]");
+}
+
+TEST_CASE("symbolic: a dim that feeds computation is a sum of ones") {
+  OnnxGraph g = with_dims();
+  g.node("Cast", {"d3"}, {"width"}, {attribute("to", int64_t(1))}).node("Div", {"x", "width"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(output_type(model) == "f32[N, 8, H, W]");
+  const std::string made = operators(model.graph);
+  CHECK(made.find("Shape") == std::string::npos);
+  CHECK(made.find("Expand ReduceSum") != std::string::npos);
+}
+
+TEST_CASE("symbolic: what depends on data is named") {
+  OnnxGraph g;
+  g.input("x", {4}).input("n", {1}, 7).output("y").node("Expand", {"x", "n"}, {"y"});
+  const graph::CastError error = import_error(g.bytes());
+  CHECK(error.exit_code == 4);
+  REQUIRE(error.unsupported.size() == 1);
+  CHECK(error.unsupported[0].op == "Expand");
+  CHECK(error.unsupported[0].output == "y");
+  CHECK(error.unsupported[0].why.find("depends on data") != std::string::npos);
+}
+
+TEST_CASE("options: dims are bound, bounded, renamed") {
+  OnnxGraph g;
+  g.input("x", {"N", 3, "H", "W"}).output("y").node("Relu", {"x"}, {"y"});
+  onnx::ImportOptions options;
+  onnx::add_dim(options, "N=2");
+  onnx::add_dim(options, "W=16..64");
+  graph::Model model = import(g, 13, options);
+  CHECK(output_type(model) == "f32[2, 3, H, W]");
+  CHECK(model.symbols.count("N") == 0);
+  CHECK(model.symbols.at("W").low == 16);
+  CHECK(model.symbols.at("W").high == 64);
+  CHECK(model.symbols.at("H").high == 0);
+  options = {};
+  onnx::add_input_shape(options, "x=1x3x48xwidth");
+  model = import(g, 13, options);
+  CHECK(output_type(model) == "f32[1, 3, 48, width]");
+  CHECK(model.symbols.size() == 1);
+}
+
+TEST_CASE("options: one symbol in two inputs is bound in both, '?' is not one symbol") {
+  OnnxGraph g;
+  g.input("a", {"N", "?"})
+      .input("b", {"N", "?"})
+      .output("y")
+      .node("Concat", {"a", "b"}, {"y"}, {attribute("axis", int64_t(1))});
+  onnx::ImportOptions options;
+  onnx::add_input_shape(options, "a=4x5");
+  CHECK(output_type(import(g, 13, options)) == "f32[4, b_dim1 + 5]");
+}
+
+TEST_CASE("options: those that fit nothing say what there is") {
+  OnnxGraph g;
+  g.input("x", {"N", 3}).output("y").node("Relu", {"x"}, {"y"});
+  struct Case {
+    const char* name;
+    const char* shape;
+    const char* dim;
+    const char* says;
+  };
+  const Case cases[] = {{"no such input", "z=1x3", nullptr, "'x'"},
+                        {"wrong rank", "x=1x3x4", nullptr, "2 dimensions"},
+                        {"against a declared number", "x=1x4", nullptr, "declares 3"},
+                        {"no such symbol", nullptr, "M=4", "'N'"},
+                        {"bound twice", "x=2x3", "N=3", "bound"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    onnx::ImportOptions options;
+    if (c.shape) onnx::add_input_shape(options, c.shape);
+    if (c.dim) onnx::add_dim(options, c.dim);
+    const graph::CastError error = import_error(g.bytes(), options);
+    CHECK(error.exit_code == 5);
+    CHECK(error.message.find(c.says) != std::string::npos);
+  }
+  for (const char* bad : {"x", "x=", "=1x2", "x=1xx2", "x=-1x2"}) {
+    onnx::ImportOptions options;
+    CAPTURE(bad);
+    CHECK_THROWS_AS(onnx::add_input_shape(options, bad), graph::CastError);
+  }
+  for (const char* bad : {"N", "N=0", "N=4..2", "N=a", "N=1..", "N=-3"}) {
+    onnx::ImportOptions options;
+    CAPTURE(bad);
+    CHECK_THROWS_AS(onnx::add_dim(options, bad), graph::CastError);
+  }
+}
