@@ -19,6 +19,10 @@ if(INGOT_SANITIZE)
   target_compile_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE})
 endif()
+if(INGOT_FUZZ)
+  target_compile_options(ingot_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -g)
+  target_link_options(ingot_flags INTERFACE -fsanitize=address,undefined)
+endif()
 
 # What ships in a device: C++17 without exceptions, RTTI or guarded statics.
 add_library(ingot_device_flags INTERFACE)

@@ -102,3 +102,22 @@ TEST_CASE("refuse: a meaning failure names a place inside the program") {
     CHECK(opened.detail.field[0] != 0);
   }
 }
+
+TEST_CASE("accept: files of every released version still open") {
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(INGOT_SOURCE_DIR) / "tests/golden/accept")) {
+    if (entry.path().extension() != ".ingot") continue;
+    CAPTURE(entry.path().string());
+    Source source;
+    ErrorDetail detail;
+    REQUIRE(source_from_path(entry.path().c_str(), &source, &detail).ok());
+    OpenWith how;
+    how.hashes = true;
+    const Opened opened = open_source(source, how);
+    close_source(&source);
+    CAPTURE(opened.detail.field);
+    CHECK(opened.status.ok());
+    count++;
+  }
+  CHECK(count >= 30);
+}

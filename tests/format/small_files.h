@@ -1,4 +1,4 @@
-// tests/format/small_files.h - small files in memory, a table of every contract without kernels, and one call that opens.
+// tests/format/small_files.h - small files in memory, and one call that opens.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "runtime/format/format.h"
+#include "tests/format/contracts.h"
 #include "tools/cast/file_writer.h"
 
 namespace ingot::test {
-
-/// Every contract, no kernel.
-const KernelTable& contract_table();
 
 /// Memory of exactly the size asked for, so that a sanitizer sees one byte too many.
 class AlignedBytes {
