@@ -27,7 +27,13 @@ Array f32(std::vector<float> v) { return make<float>(DType::kF32, {int64_t(v.siz
 
 TEST_CASE("compare: fp32 is judged against the largest output and the reference's spread") {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
-  struct Case { const char* name; Array expected, actual; double spread; bool winograd, passed; double error; };
+  struct Case {
+    const char* name;
+    Array expected, actual;
+    double spread;
+    bool winograd, passed;
+    double error;
+  };
   const Case cases[] = {
       {"equal", f32({1, 2}), f32({1, 2}), 0, true, true, 0},
       {"within 1e-4 of the largest", f32({0, 10}), f32({0.0009f, 10}), 0, true, true, 0.0009f},

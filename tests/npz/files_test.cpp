@@ -83,7 +83,13 @@ TEST_CASE("OutputFile: a folder, a missing folder and a full device are exit 7 a
   CHECK(exit_of([&] { OutputFile file(scratch.folder.string()); }, &message) == 7);
   CHECK(exit_of([&] { OutputFile file(scratch / "no/such/folder/out"); }, &message) == 7);
   CHECK(message.find("create the folder") != std::string::npos);
-  CHECK(exit_of([&] { OutputFile file("/dev/full"); file.write("x", 1); file.commit(); }, &message) == 7);
+  CHECK(exit_of(
+            [&] {
+              OutputFile file("/dev/full");
+              file.write("x", 1);
+              file.commit();
+            },
+            &message) == 7);
   CHECK(message.find("make room") != std::string::npos);
   CHECK(scratch.count() == 0);
 }
@@ -96,7 +102,11 @@ TEST_CASE("OutputFile: a file size limit is an ordinary error") {
     const rlimit limit = {1000, 1000};
     setrlimit(RLIMIT_FSIZE, &limit);
     const std::string bytes(5000, 'x');
-    _exit(exit_of([&] { OutputFile file(scratch / "out"); file.write(bytes.data(), bytes.size()); file.commit(); }));
+    _exit(exit_of([&] {
+      OutputFile file(scratch / "out");
+      file.write(bytes.data(), bytes.size());
+      file.commit();
+    }));
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -127,7 +137,12 @@ TEST_CASE("install_interrupt_cleanup: an interrupt removes what was being writte
 
 TEST_CASE("file_kind: content decides, and common mistakes have their own line") {
   const Scratch scratch;
-  struct Refused { const char* name; std::string bytes; int exit; const char* says; };
+  struct Refused {
+    const char* name;
+    std::string bytes;
+    int exit;
+    const char* says;
+  };
   const Refused refused[] = {
       {"empty.onnx", "", 2, "is empty"},
       {"lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n", 2, "1234 bytes"},
@@ -148,7 +163,10 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
   CHECK(message.find("is a folder") != std::string::npos);
 
   using namespace std::string_literals;
-  struct Known { std::string bytes; FileKind kind; };
+  struct Known {
+    std::string bytes;
+    FileKind kind;
+  };
   const Known known[] = {
       {"\x89INGOT\r\n"s, FileKind::kIngot},
       {"\x08\x07\x12\x07pytorch\x3a\xff\xff\x03"s, FileKind::kOnnx},
@@ -173,8 +191,16 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
 
 TEST_CASE("nearest: small slips are found, strangers are not") {
   const std::vector<std::string> names = {"input", "state", "sr", "--threads"};
-  struct Case { const char* word; const char* found; };
-  for (const Case& c : {Case{"inptu", "input"}, {"Input", "input"}, {"stat", "state"}, {"--thread", "--threads"}, {"zebra", ""}, {"", ""}}) {
+  struct Case {
+    const char* word;
+    const char* found;
+  };
+  for (const Case& c : {Case{"inptu", "input"},
+                        {"Input", "input"},
+                        {"stat", "state"},
+                        {"--thread", "--threads"},
+                        {"zebra", ""},
+                        {"", ""}}) {
     CAPTURE(c.word);
     CHECK(nearest(c.word, names) == c.found);
   }

@@ -40,7 +40,7 @@ int exit_of_reading(const std::string& path, const NpzLimits& limits = {}) {
     return 0;
   } catch (const Failure& failure) {
     CAPTURE(failure.message());
-    CHECK(failure.message().find(path) == 0);               // where
+    CHECK(failure.message().find(path) == 0);                  // where
     CHECK(failure.message().find('\n') == std::string::npos);  // one line
     return int(failure.exit());
   }
@@ -69,8 +69,8 @@ TEST_CASE("read_npz: every element type, byte order and storage order of numpy g
     const auto arrays = read_npz((kData / file).string());
     CHECK(arrays.size() == 42);
     const char* kinds[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"};
-    const DType dtypes[] = {DType::kF16, DType::kF32, DType::kF64, DType::kI8, DType::kI16, DType::kI32,
-                            DType::kI64, DType::kU8, DType::kU16, DType::kU32, DType::kU64};
+    const DType dtypes[] = {DType::kF16, DType::kF32, DType::kF64, DType::kI8,  DType::kI16, DType::kI32,
+                            DType::kI64, DType::kU8,  DType::kU16, DType::kU32, DType::kU64};
     for (int k = 0; k < 11; k++) {
       for (const std::string prefix : {"", "big_", "fortran_"}) {
         CAPTURE(prefix + kinds[k]);
@@ -137,8 +137,10 @@ TEST_CASE("read_npz: no truncation and no flipped byte crashes, and a flipped pa
     int accepted = 0;
     for (int round = 0; round < 400; round++) {
       std::string bytes = sound;
-      if (round % 4 == 0) bytes.resize(random() % bytes.size());
-      else bytes[random() % bytes.size()] ^= char(1 + random() % 255);
+      if (round % 4 == 0)
+        bytes.resize(random() % bytes.size());
+      else
+        bytes[random() % bytes.size()] ^= char(1 + random() % 255);
       spill(path, bytes);
       accepted += exit_of_reading(path) == 0;
     }
@@ -173,7 +175,8 @@ TEST_CASE("write_npz: more members than 16 bits can count need the 64-bit record
   if (!has_npz_reader()) return;
   const Scratch scratch;
   std::vector<Array> arrays;
-  for (int i = 0; i < 65600; i++) arrays.push_back(make<uint8_t>("m" + std::to_string(i), DType::kU8, {1}, {uint8_t(i)}));
+  for (int i = 0; i < 65600; i++)
+    arrays.push_back(make<uint8_t>("m" + std::to_string(i), DType::kU8, {1}, {uint8_t(i)}));
   write_npz(scratch / "many.npz", arrays);
   NpzLimits limits;
   limits.members = 70000;

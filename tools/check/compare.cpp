@@ -12,9 +12,12 @@ double half_to_double(uint16_t h) {
   const int exponent = h >> 10 & 31;
   const double fraction = h & 1023;
   double value;
-  if (exponent == 31) value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (exponent == 0) value = std::ldexp(fraction, -24);
-  else value = std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 31)
+    value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  else if (exponent == 0)
+    value = std::ldexp(fraction, -24);
+  else
+    value = std::ldexp(fraction + 1024, exponent - 25);
   return h & 0x8000 ? -value : value;
 }
 
@@ -55,7 +58,8 @@ double element_as_double(const host::Array& array, int64_t i) {
     case DType::kF16: return half_to_double(array.as<uint16_t>()[i]);
     case DType::kBF16: return bf16_to_double(array.as<uint16_t>()[i]);
     case DType::kI8: return array.as<int8_t>()[i];
-    case DType::kU8: case DType::kBool: return array.as<uint8_t>()[i];
+    case DType::kU8:
+    case DType::kBool: return array.as<uint8_t>()[i];
     case DType::kI16: return array.as<int16_t>()[i];
     case DType::kU16: return array.as<uint16_t>()[i];
     case DType::kI32: return array.as<int32_t>()[i];
@@ -67,7 +71,8 @@ double element_as_double(const host::Array& array, int64_t i) {
   return 0;
 }
 
-Comparison compare(const std::string& name, const host::Array& expected, const host::Array& actual, const CompareOptions& options) {
+Comparison compare(const std::string& name, const host::Array& expected, const host::Array& actual,
+                   const CompareOptions& options) {
   Comparison c;
   c.name = name;
   if (!comparable(expected.dtype, actual.dtype) || expected.dims != actual.dims) {
@@ -108,10 +113,11 @@ std::string summary(const Comparison& c, const std::vector<int64_t>& dims) {
     rest /= dims[axis];
   }
   char text[256];
-  snprintf(text, sizeof text, ": largest error %.3g of %.3g (allowed %.3g) at [%s], expected %.7g, found %.7g", c.largest_error,
-           c.largest_expected, c.allowed, where.c_str(), c.worst_expected, c.worst_actual);
+  snprintf(text, sizeof text, ": largest error %.3g of %.3g (allowed %.3g) at [%s], expected %.7g, found %.7g",
+           c.largest_error, c.largest_expected, c.allowed, where.c_str(), c.worst_expected, c.worst_actual);
   std::string out = c.name + text;
-  if (!c.passed) out += "; " + std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ too much";
+  if (!c.passed)
+    out += "; " + std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ too much";
   return out;
 }
 

@@ -9,26 +9,27 @@
 namespace ingot::check {
 
 struct CompareOptions {
-  double spread = 0;                     // the reference's own, meta.opt_spread
-  bool winograd = true;                  // the file may hold Winograd weights
-  std::optional<double> rtol, atol;      // given by the user: they replace the table's numbers
+  double spread = 0;                 // the reference's own, meta.opt_spread
+  bool winograd = true;              // the file may hold Winograd weights
+  std::optional<double> rtol, atol;  // given by the user: they replace the table's numbers
 };
 
 struct Comparison {
   std::string name;
   bool passed = false;
-  std::string problem;         // shape or type mismatch, "" when comparable
+  std::string problem;  // shape or type mismatch, "" when comparable
   int64_t elements = 0;
-  double largest_error = 0;    // |actual - expected|; infinity where one is NaN or infinite and the other is not
-  double largest_expected = 0; // max |expected| over finite elements
+  double largest_error = 0;     // |actual - expected|; infinity where one is NaN or infinite and the other is not
+  double largest_expected = 0;  // max |expected| over finite elements
   double allowed = 0;
-  int64_t worst_index = -1;    // row-major, of the expected array
+  int64_t worst_index = -1;  // row-major, of the expected array
   double worst_expected = 0, worst_actual = 0;
-  int64_t differing = 0;       // elements beyond what is allowed
+  int64_t differing = 0;  // elements beyond what is allowed
 };
 
 /// NaN equals NaN, an infinity equals itself. Types must agree, except that f64 may stand for f32 and bool for u8.
-Comparison compare(const std::string& name, const host::Array& expected, const host::Array& actual, const CompareOptions& options);
+Comparison compare(const std::string& name, const host::Array& expected, const host::Array& actual,
+                   const CompareOptions& options);
 
 /// "output: largest error 1.2e-06 of 0.98 (allowed 9.8e-05) at [0,3]".
 std::string summary(const Comparison& c, const std::vector<int64_t>& dims);

@@ -1,4 +1,5 @@
-// tools/check/tolerance.h - the tolerance table, in the one place that has it (design 9). Tests and `ingot check` use this.
+// tools/check/tolerance.h - the tolerance table, in the one place that has it (design 9). Tests and `ingot check` use
+// this.
 #pragma once
 #include "runtime/op/tensor.h"
 
@@ -11,7 +12,8 @@ struct Tolerance {
   double spreads = 0;
 };
 
-// fp32: the reference disagrees with itself by its spread; twice that is noise. Winograd's transforms cost one decimal bit.
+// fp32: the reference disagrees with itself by its spread; twice that is noise. Winograd's transforms cost one decimal
+// bit.
 constexpr Tolerance kF32 = {1e-4, 0, 2};
 constexpr Tolerance kF32WithoutWinograd = {5e-5, 0, 2};
 constexpr Tolerance kF16 = {1e-2, 0, 2};
@@ -21,7 +23,8 @@ constexpr Tolerance kExact = {0, 0, 0};
 /// By the type that the output has in the file.
 constexpr Tolerance tolerance_of(DType dtype, bool winograd) {
   switch (dtype) {
-    case DType::kF32: case DType::kF64: return winograd ? kF32 : kF32WithoutWinograd;
+    case DType::kF32:
+    case DType::kF64: return winograd ? kF32 : kF32WithoutWinograd;
     case DType::kF16: return kF16;
     case DType::kBF16: return kBF16;
     default: return kExact;

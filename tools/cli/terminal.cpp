@@ -45,9 +45,12 @@ std::string short_bytes(uint64_t bytes) {
 
 std::string short_time(double ms) {
   char text[32];
-  if (ms >= 1000) snprintf(text, sizeof text, "%.2f s", ms / 1000);
-  else if (ms >= 1) snprintf(text, sizeof text, "%.3f ms", ms);
-  else snprintf(text, sizeof text, "%.1f us", ms * 1000);
+  if (ms >= 1000)
+    snprintf(text, sizeof text, "%.2f s", ms / 1000);
+  else if (ms >= 1)
+    snprintf(text, sizeof text, "%.3f ms", ms);
+  else
+    snprintf(text, sizeof text, "%.1f us", ms * 1000);
   return text;
 }
 

@@ -23,13 +23,15 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
     if (errno == ENOENT) fail(Exit::kUnavailable, path + ": no such file; check the name");
     fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
   }
-  if (S_ISDIR(found.st_mode)) fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
+  if (S_ISDIR(found.st_mode))
+    fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
   std::vector<uint8_t> bytes(kPrefixBytes);
   size_t got = 0;
   ssize_t piece = 0;
-  while (got < bytes.size() && (piece = read(descriptor, bytes.data() + got, bytes.size() - got)) > 0) got += size_t(piece);
+  while (got < bytes.size() && (piece = read(descriptor, bytes.data() + got, bytes.size() - got)) > 0)
+    got += size_t(piece);
   const int error = errno;
   close(descriptor);
   if (piece < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(error));
@@ -47,7 +49,8 @@ bool is_markup(const std::vector<uint8_t>& bytes) {
   if (starts(bytes, "\xef\xbb\xbf")) at = 3;
   while (at < bytes.size() && strchr(" \t\r\n", bytes[at]) && bytes[at]) at++;
   std::string word;
-  for (; at < bytes.size() && word.size() < 15; at++) word += char(bytes[at] >= 'A' && bytes[at] <= 'Z' ? bytes[at] + 32 : bytes[at]);
+  for (; at < bytes.size() && word.size() < 15; at++)
+    word += char(bytes[at] >= 'A' && bytes[at] <= 'Z' ? bytes[at] + 32 : bytes[at]);
   for (const char* opening : {"<!doctype html", "<html", "<head", "<body", "<?xml", "<!--"}) {
     if (word.rfind(opening, 0) == 0) return true;
   }
@@ -56,7 +59,8 @@ bool is_markup(const std::vector<uint8_t>& bytes) {
 
 bool is_text(const std::vector<uint8_t>& bytes) {
   const size_t count = std::min<size_t>(bytes.size(), 512);
-  return std::all_of(bytes.begin(), bytes.begin() + count, [](uint8_t b) { return b >= 32 || b == '\n' || b == '\r' || b == '\t'; });
+  return std::all_of(bytes.begin(), bytes.begin() + count,
+                     [](uint8_t b) { return b >= 32 || b == '\n' || b == '\r' || b == '\t'; });
 }
 
 std::string pointer_size(const std::vector<uint8_t>& bytes) {
@@ -91,9 +95,13 @@ constexpr Signature kSignatures[] = {
     {"\x89HDF", 4, 0, "an HDF5 file (Keras); export it to ONNX"},
     {"\x1f\x8b", 2, 0, "a gzip archive; unpack it first"},
     {"ustar", 5, 257, "a tar archive; unpack it first"},
-    {"\xfd" "7zXZ", 5, 0, "an xz archive; unpack it first"},
+    {"\xfd"
+     "7zXZ",
+     5, 0, "an xz archive; unpack it first"},
     {"\x28\xb5\x2f\xfd", 4, 0, "a zstd archive; unpack it first"},
-    {"\x7f" "ELF", 4, 0, "a program"},
+    {"\x7f"
+     "ELF",
+     4, 0, "a program"},
     {"7767517", 7, 0, "an ncnn parameter file; export the source model to ONNX"},
     {"{", 1, 0, "JSON text"},
 };
@@ -101,7 +109,8 @@ constexpr Signature kSignatures[] = {
 }  // namespace
 
 bool looks_like_onnx(const uint8_t* bytes, size_t count) {
-  // Walks the top-level fields of ModelProto: 1 ir_version, 5 model_version are varints; 2 3 4 6 7 8 14 20 25 26 have lengths.
+  // Walks the top-level fields of ModelProto: 1 ir_version, 5 model_version are varints; 2 3 4 6 7 8 14 20 25 26 have
+  // lengths.
   size_t at = 0;
   int fields = 0;
   while (at < count) {
@@ -109,8 +118,8 @@ bool looks_like_onnx(const uint8_t* bytes, size_t count) {
     if (!read_varint(bytes, count, &at, &tag)) return fields > 0 && at >= count;
     const uint64_t field = tag >> 3, wire = tag & 7;
     const bool varint = field == 1 || field == 5;
-    const bool length = field == 2 || field == 3 || field == 4 || (field >= 6 && field <= 8) || field == 14 || field == 20 ||
-                        field == 25 || field == 26;
+    const bool length = field == 2 || field == 3 || field == 4 || (field >= 6 && field <= 8) || field == 14 ||
+                        field == 20 || field == 25 || field == 26;
     if (!(varint && wire == 0) && !(length && wire == 2)) return false;
     if (!read_varint(bytes, count, &at, &value)) return fields > 0;
     fields++;
@@ -124,13 +133,16 @@ bool looks_like_onnx(const uint8_t* bytes, size_t count) {
 
 FileKind file_kind(const std::string& path) {
   const std::vector<uint8_t> bytes = read_prefix(path);
-  if (bytes.empty()) fail(Exit::kCorrupt, path + ": is empty (0 bytes), expected a model; was the download interrupted?");
+  if (bytes.empty())
+    fail(Exit::kCorrupt, path + ": is empty (0 bytes), expected a model; was the download interrupted?");
   if (starts(bytes, reinterpret_cast<const char*>(kMagic), sizeof kMagic)) return FileKind::kIngot;
   if (starts(bytes, "version https://git-lfs.github.com/spec/")) {
-    fail(Exit::kCorrupt, path + ": is a git-LFS pointer" + pointer_size(bytes) + ", not the model itself; fetch it: git lfs pull");
+    fail(Exit::kCorrupt,
+         path + ": is a git-LFS pointer" + pointer_size(bytes) + ", not the model itself; fetch it: git lfs pull");
   }
   if (is_markup(bytes)) {
-    fail(Exit::kCorrupt, path + ": is an HTML or XML page, not a model (an error page saved under its name?); download it again");
+    fail(Exit::kCorrupt,
+         path + ": is an HTML or XML page, not a model (an error page saved under its name?); download it again");
   }
   if (starts(bytes, "TFL3", 4, 4)) return FileKind::kTflite;
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;

@@ -8,8 +8,8 @@ namespace ingot::host {
 
 enum class FileKind { kIngot, kOnnx, kTflite, kNumpyArray, kZip, kPickle, kSafetensors, kGguf, kOther };
 
-/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its own for each: missing
-/// file, directory, no permission, empty file, git-LFS pointer, HTML page.
+/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its own for each:
+/// missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
 /// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer, HTML page).
 FileKind file_kind(const std::string& path);
 

@@ -67,9 +67,12 @@ bool write_whole(int descriptor, const void* bytes, size_t count, int64_t offset
 
 const char* advice(int error) {
   switch (error) {
-    case ENOSPC: case EDQUOT: return "; make room or write elsewhere";
+    case ENOSPC:
+    case EDQUOT: return "; make room or write elsewhere";
     case EFBIG: return "; the file size limit (ulimit -f) is too low";
-    case EACCES: case EPERM: case EROFS: return "; choose a place that you may write to";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "; choose a place that you may write to";
     case ENOENT: return "; create the folder first";
     case EISDIR: return "; give the name of a file";
     default: return "";
@@ -178,9 +181,13 @@ void OutputFile::commit() {
   }
 }
 
-TemporaryPath::TemporaryPath(const std::string& suffix) {
+TemporaryPath::TemporaryPath(const std::string& suffix, const std::string& beside) {
   const char* folder = getenv("TMPDIR");
-  path_ = std::string(folder && *folder ? folder : "/tmp") + "/ingot-" + random_word() + suffix;
+  const std::filesystem::path place(beside);
+  if (beside.empty())
+    path_ = std::string(folder && *folder ? folder : "/tmp") + "/ingot-" + random_word() + suffix;
+  else
+    path_ = (place.parent_path() / ("." + place.filename().string() + "." + random_word() + suffix)).string();
   slot_ = remember(path_);
 }
 

@@ -1,6 +1,7 @@
 // tools/files/output_file.h - files that appear whole or not at all.
 // Errors   Failure kUnavailable with the path and the reason of the system.
-// Signals  remove_temporary_files() is async-signal-safe; install_interrupt_cleanup() calls it on SIGINT, SIGTERM, SIGHUP.
+// Signals  remove_temporary_files() is async-signal-safe; install_interrupt_cleanup() calls it on SIGINT, SIGTERM,
+// SIGHUP.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +33,11 @@ class OutputFile {
   uint64_t size_ = 0;
 };
 
-/// A name in the directory for temporary files ($TMPDIR or /tmp), removed when this dies or the program is interrupted.
+/// A name in the directory for temporary files ($TMPDIR or /tmp), or hidden beside `beside`, removed when this dies or
+/// the program is interrupted.
 class TemporaryPath {
  public:
-  explicit TemporaryPath(const std::string& suffix);
+  explicit TemporaryPath(const std::string& suffix, const std::string& beside = "");
   ~TemporaryPath();
   TemporaryPath(const TemporaryPath&) = delete;
   TemporaryPath& operator=(const TemporaryPath&) = delete;

@@ -63,7 +63,8 @@ class Literal {
     return out;
   }
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) at_++;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      at_++;
   }
   char peek() {
     skip_space();
@@ -138,18 +139,26 @@ Element element_of(const std::string& descr, const std::string& where) {
   uint64_t size = 0;
   if (at == descr.size() || descr.size() - at > 9) size = ~uint64_t{0};
   for (size_t i = at; i < descr.size() && size != ~uint64_t{0}; i++) {
-    if (descr[i] < '0' || descr[i] > '9') size = ~uint64_t{0};
-    else size = size * 10 + uint64_t(descr[i] - '0');
+    if (descr[i] < '0' || descr[i] > '9')
+      size = ~uint64_t{0};
+    else
+      size = size * 10 + uint64_t(descr[i] - '0');
   }
   if (kind == 'O') {
     fail(Exit::kUnsafe, where + ": holds pickled Python objects, which can run code; save it as a plain array");
   }
-  if (size == ~uint64_t{0}) fail(Exit::kCorrupt, where + ": array header: element type cannot be read; the file is damaged");
-  struct Known { char kind; uint64_t size; DType dtype; };
-  static constexpr Known kKnown[] = {
-      {'f', 2, DType::kF16}, {'f', 4, DType::kF32}, {'f', 8, DType::kF64}, {'i', 1, DType::kI8},  {'i', 2, DType::kI16},
-      {'i', 4, DType::kI32}, {'i', 8, DType::kI64}, {'u', 1, DType::kU8},  {'u', 2, DType::kU16}, {'u', 4, DType::kU32},
-      {'u', 8, DType::kU64}, {'b', 1, DType::kBool}, {'V', 2, DType::kBF16}};
+  if (size == ~uint64_t{0})
+    fail(Exit::kCorrupt, where + ": array header: element type cannot be read; the file is damaged");
+  struct Known {
+    char kind;
+    uint64_t size;
+    DType dtype;
+  };
+  static constexpr Known kKnown[] = {{'f', 2, DType::kF16}, {'f', 4, DType::kF32}, {'f', 8, DType::kF64},
+                                     {'i', 1, DType::kI8},  {'i', 2, DType::kI16}, {'i', 4, DType::kI32},
+                                     {'i', 8, DType::kI64}, {'u', 1, DType::kU8},  {'u', 2, DType::kU16},
+                                     {'u', 4, DType::kU32}, {'u', 8, DType::kU64}, {'b', 1, DType::kBool},
+                                     {'V', 2, DType::kBF16}};
   for (const Known& known : kKnown) {
     if (known.kind == kind && known.size == size) {
       element.dtype = known.dtype;
@@ -172,7 +181,8 @@ void read_whole(const ByteSource& source, void* out, size_t count, const std::st
   auto* next = static_cast<uint8_t*>(out);
   while (count > 0) {
     const size_t got = source(next, count);
-    if (got == 0) fail(Exit::kCorrupt, where + ": ends " + std::to_string(count) + " bytes early; the file is truncated");
+    if (got == 0)
+      fail(Exit::kCorrupt, where + ": ends " + std::to_string(count) + " bytes early; the file is truncated");
     next += got;
     count -= got;
   }
@@ -281,8 +291,8 @@ std::string describe(const Array& array) {
 }
 
 const char* array_dtype_name(DType dtype) {
-  static constexpr const char* kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8", "u8",
-                                           "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
+  static constexpr const char* kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
+                                           "i16",     "u16", "i32", "u32",  "i64", "u64", "bool"};
   return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
 }
 
@@ -318,7 +328,8 @@ Array read_npy(const ByteSource& source, const std::string& where, uint64_t limi
     done += piece;
   }
   uint8_t extra;
-  if (source(&extra, 1) != 0) fail(Exit::kCorrupt, where + ": bytes behind the end of the array; the shape does not fit");
+  if (source(&extra, 1) != 0)
+    fail(Exit::kCorrupt, where + ": bytes behind the end of the array; the shape does not fit");
   if (element.swap) swap_elements(&array.bytes, element.text ? 4 : size_t(element.bytes));
   if (header.fortran && array.dims.size() > 1) array.bytes = to_c_order(array.bytes, array.dims, size_t(element.bytes));
   if (array.dtype == DType::kBool) {
@@ -335,9 +346,10 @@ std::string npy_header(const Array& array) {
   if (array.is_text) fail(Exit::kInternal, "npy: text is read only");
   std::string shape = "(";
   for (const int64_t d : array.dims) shape += std::to_string(d) + ", ";
-  if (array.dims.size() == 1) shape.pop_back();                            // (3,)
-  if (array.dims.size() > 1) shape.resize(shape.size() - 2);               // (3, 4)
-  std::string text = std::string("{'descr': '") + descr_of(array.dtype) + "', 'fortran_order': False, 'shape': " + shape + "), }";
+  if (array.dims.size() == 1) shape.pop_back();               // (3,)
+  if (array.dims.size() > 1) shape.resize(shape.size() - 2);  // (3, 4)
+  std::string text =
+      std::string("{'descr': '") + descr_of(array.dtype) + "', 'fortran_order': False, 'shape': " + shape + "), }";
   const size_t prefix = text.size() + 65 < 65536 ? 10 : 12;
   const size_t whole = (prefix + text.size() + 1 + 63) / 64 * 64;
   text.append(whole - prefix - text.size() - 1, ' ');

@@ -9,7 +9,8 @@
 
 namespace ingot::host {
 
-/// An array in C order and native byte order. Text (a unicode array with one element) has dtype kInvalid and is_text set.
+/// An array in C order and native byte order. Text (a unicode array with one element) has dtype kInvalid and is_text
+/// set.
 struct Array {
   std::string name;
   DType dtype = DType::kInvalid;
@@ -19,8 +20,14 @@ struct Array {
   std::string text;  // UTF-8
 
   int64_t elements() const;
-  template <class T> const T* as() const { return reinterpret_cast<const T*>(bytes.data()); }
-  template <class T> T* as() { return reinterpret_cast<T*>(bytes.data()); }
+  template <class T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
+  template <class T>
+  T* as() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
 };
 
 /// "f32 [1,3,224,224]".
@@ -37,7 +44,8 @@ using ByteSource = std::function<size_t(void* out, size_t count)>;
 /// @throws Failure kCorrupt, kUnsafe (object arrays), kUnsupported (complex, structured, strings in arrays).
 Array read_npy(const ByteSource& source, const std::string& where, uint64_t limit_bytes);
 
-/// The header that goes before the bytes of `array`, format 1.0 (2.0 when long), padded to 64 bytes; always little endian, C order.
+/// The header that goes before the bytes of `array`, format 1.0 (2.0 when long), padded to 64 bytes; always little
+/// endian, C order.
 std::string npy_header(const Array& array);
 
 }  // namespace ingot::host

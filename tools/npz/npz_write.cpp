@@ -1,5 +1,5 @@
-// A zip archive of stored members, written front to back. 64-bit fields are used only where a number needs them, so that
-// files below 4 GiB read everywhere. Layout and numbers: PKWARE APPNOTE 6.3, sections 4.3 and 4.5.3.
+// A zip archive of stored members, written front to back. 64-bit fields are used only where a number needs them, so
+// that files below 4 GiB read everywhere. Layout and numbers: PKWARE APPNOTE 6.3, sections 4.3 and 4.5.3.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -77,7 +77,13 @@ std::string central_header(const Member& m) {
   if (m.size >= kNarrow) extra.put(m.size, 8).put(m.size, 8);
   if (m.offset >= kNarrow) extra.put(m.offset, 8);
   const bool wide = !extra.bytes.empty();
-  r.put(0x02014b50, 4).put(wide ? 45 : 20, 2).put(wide ? 45 : 20, 2).put(kUtf8Names, 2).put(0, 2).put(0, 2).put(kDosDate, 2);
+  r.put(0x02014b50, 4)
+      .put(wide ? 45 : 20, 2)
+      .put(wide ? 45 : 20, 2)
+      .put(kUtf8Names, 2)
+      .put(0, 2)
+      .put(0, 2)
+      .put(kDosDate, 2);
   r.put(m.crc, 4).put(narrow(m.size), 4).put(narrow(m.size), 4).put(m.name.size(), 2);
   r.put(wide ? extra.bytes.size() + 4 : 0, 2).put(0, 2).put(0, 2).put(0, 2).put(0, 4).put(narrow(m.offset), 4);
   r.bytes += m.name;
@@ -96,7 +102,14 @@ std::string end_records(uint64_t members, uint64_t start, uint64_t bytes) {
     r.put(0x07064b50, 4).put(0, 4).put(start + bytes, 8).put(1, 4);
   }
   const uint64_t count = members < 0xffff ? members : 0xffff;
-  r.put(0x06054b50, 4).put(0, 2).put(0, 2).put(count, 2).put(count, 2).put(narrow(bytes), 4).put(narrow(start), 4).put(0, 2);
+  r.put(0x06054b50, 4)
+      .put(0, 2)
+      .put(0, 2)
+      .put(count, 2)
+      .put(count, 2)
+      .put(narrow(bytes), 4)
+      .put(narrow(start), 4)
+      .put(0, 2);
   return r.bytes;
 }
 
@@ -108,7 +121,8 @@ void write_npz(const std::string& path, const std::vector<Array>& arrays) {
   for (const Array& array : arrays) {
     const std::string header = npy_header(array);
     const size_t payload = size_t(array.elements()) * size_t(dtype_bytes(array.dtype));
-    if (array.bytes.size() != payload) fail(Exit::kInternal, "npz: '" + array.name + "' has not the bytes of its shape");
+    if (array.bytes.size() != payload)
+      fail(Exit::kInternal, "npz: '" + array.name + "' has not the bytes of its shape");
     Member m{array.name + ".npy", 0, header.size() + payload, file.size()};
     if (m.name.size() > 0xffff) fail(Exit::kMismatch, path + ": an array name is longer than 65,535 bytes");
     m.crc = crc32(crc32(0, header.data(), header.size()), array.bytes.data(), payload);

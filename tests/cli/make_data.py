@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes tests/cli/data: models of a few hundred bytes and their goldens, computed with numpy alone.
+Made with onnx 1.17 or later by: python3 tests/cli/make_data.py"""
+import json
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+os.makedirs(here, exist_ok=True)
+rng = np.random.default_rng(1)
+F, I = TensorProto.FLOAT, TensorProto.INT64
+
+
+def save(name, nodes, inputs, outputs, constants=(), domains=()):
+    graph = helper.make_graph(nodes, name, inputs, outputs, [numpy_helper.from_array(v, k) for k, v in constants])
+    opsets = [helper.make_opsetid("", 17)] + [helper.make_opsetid(d, 1) for d in domains]
+    model = helper.make_model(graph, opset_imports=opsets, producer_name="make_data", ir_version=8)
+    data = model.SerializeToString()
+    with open(os.path.join(here, name + ".onnx"), "wb") as f:
+        f.write(data)
+    return data
+
+
+def value(name, kind, dims):
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def golden(name, **arrays):
+    meta = arrays.pop("meta", None)
+    arrays = {k.replace("__", ":"): v for k, v in arrays.items()}
+    if meta:
+        arrays["meta"] = np.array(json.dumps(meta))
+    np.savez(os.path.join(here, name + ".npz"), **arrays)
+
+
+w = rng.standard_normal((4, 3)).astype("f4")
+b = rng.standard_normal(3).astype("f4")
+gemm = [helper.make_node("Gemm", ["x", "w", "b"], ["h"], name="dense"), helper.make_node("Relu", ["h"], ["y"], name="act")]
+linear = save("linear", gemm, [value("x", F, [1, 4])], [value("y", F, [1, 3])], [("w", w), ("b", b)])
+save("batch", gemm, [value("x", F, ["N", 4])], [value("y", F, ["N", 3])], [("w", w), ("b", b)])
+
+
+def dense(x):
+    return np.maximum(x @ w + b, 0)
+
+
+x1, x2 = rng.standard_normal((1, 4)).astype("f4"), rng.standard_normal((2, 4)).astype("f4")
+golden("linear", in__x=x1, out__y=dense(x1), meta={"opt_spread": 0.0})
+golden("linear_wrong", in__x=x1, out__y=dense(x1) + np.float32(0.5))
+golden("linear_shape", in__x=x1.reshape(4, 1), out__y=dense(x1))
+golden("linear_name", in__xx=x1, out__y=dense(x1))
+golden("linear_no_out", in__x=x1)
+golden("linear_bad_meta", in__x=x1, out__y=dense(x1), meta={"steps": -3})
+golden("batch", in__x=x2, out__y=dense(x2))
+golden("batch_thin", in__x=x2, out__y=dense(x2)[::2, ::2], meta={"subsample": {"y": [2, 2]}})
+
+# s is fed back; y has one row a step.
+save("stream", [helper.make_node("Add", ["s", "x"], ["sn"]), helper.make_node("Mul", ["sn", "two"], ["y"])],
+     [value("x", F, [1, 2]), value("s", F, [1, 2])], [value("y", F, [1, 2]), value("sn", F, [1, 2])], [("two", np.array([2], "f4"))])
+steps = rng.integers(-8, 8, (5, 1, 2)).astype("f4")
+start = np.array([[1, -1]], "f4")
+sums = start + np.cumsum(steps, axis=0)
+golden("stream", in__x=steps, in__s=start, out__y=2 * sums, out__sn=sums[-1], meta={"steps": 5, "feed": {"sn": "s"}})
+
+table = rng.standard_normal((10, 4)).astype("f4")
+save("embed", [helper.make_node("Gather", ["table", "ids"], ["y"])], [value("ids", I, [1, 5])], [value("y", F, [1, 5, 4])], [("table", table)])
+ids = np.array([[0, 9, 3, 3, 1]], "i8")
+golden("embed", in__ids=ids, out__y=table[ids])
+golden("embed_range", in__ids=ids + 8, out__y=table[ids])
+
+# Three operators that nothing here can run, so that the list must have three lines.
+save("unsupported",
+     [helper.make_node("Det", ["x"], ["a"], name="first"), helper.make_node("Frobnicate", ["a"], ["b"], name="second", domain="com.acme"),
+      helper.make_node("NoSuchOperator", ["b"], ["y"], name="third")],
+     [value("x", F, [1, 3, 3])], [value("y", F, [1])], domains=["com.acme"])
+save("cyclic", [helper.make_node("Add", ["x", "q"], ["p"], name="a"), helper.make_node("Relu", ["p"], ["q"], name="b"),
+                helper.make_node("Relu", ["q"], ["y"], name="c")], [value("x", F, [1, 4])], [value("y", F, [1, 4])])
+outside = onnx.TensorProto(name="w", data_type=F, dims=[4, 3], data_location=TensorProto.EXTERNAL)
+for key, text in (("location", "../../../../../../etc/passwd"), ("offset", "0"), ("length", "48")):
+    outside.external_data.add(key=key, value=text)
+graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "outside", [value("x", F, [1, 4])], [value("y", F, [1, 3])], [outside])
+with open(os.path.join(here, "external_outside.onnx"), "wb") as f:
+    f.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+with open(os.path.join(here, "truncated.onnx"), "wb") as f:
+    f.write(linear[: len(linear) * 2 // 3])

@@ -1,0 +1,145 @@
+// Help, version, completion, and every way to mistype a command line.
+#include <doctest/doctest.h>
+
+#include "tests/cli/command_line.h"
+
+using namespace cli_test;
+
+namespace {
+const char* const kCommands[] = {"convert", "inspect", "run",     "bench",     "check",
+                                 "verify",  "why",     "kernels", "completion"};
+}
+
+TEST_CASE("--help: every command says what it does, its options, and examples") {
+  const Ran all = run({"--help"});
+  CHECK(all.exit == 0);
+  CHECK(all.err.empty());
+  CHECK(all.out.find("Exit codes: 0 ok, 1 usage") != std::string::npos);
+  for (const char* command : kCommands) {
+    CAPTURE(command);
+    CHECK(all.out.find(command) != std::string::npos);
+    const Ran ran = run({command, "--help"});
+    CHECK(ran.exit == 0);
+    CHECK(ran.err.empty());
+    CHECK(ran.out.find("Examples:\n") != std::string::npos);
+    CHECK(ran.out.find(std::string("ingot ") + command) != std::string::npos);
+  }
+}
+
+TEST_CASE("--help: the spellings that are a contract are all there") {
+  struct Contract {
+    const char* command;
+    std::vector<const char*> words;
+  };
+  const Contract contracts[] = {
+      {"convert",
+       {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd", "--io-layout",
+        "--metadata", "--explain", "--dry-run", "-o"}},
+      {"inspect", {"--json", "--ops", "--tensors", "--plan", "--metadata"}},
+      {"run",
+       {"--inputs", "--outputs", "--device", "--threads", "--dim", "--arena-bytes", "--trust", "--map", "--profile",
+        "--dump"}},
+      {"bench", {"--device", "--threads", "--dim", "--seconds", "--json"}},
+      {"check", {"--golden", "--rtol", "--atol"}},
+  };
+  for (const Contract& contract : contracts) {
+    const std::string help = run({contract.command, "--help"}).out;
+    for (const char* word : contract.words) {
+      CAPTURE(contract.command);
+      CAPTURE(word);
+      CHECK(help.find(word) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("--version: names the version and the instruction sets that INGOT_CPU_ISA takes") {
+  const Ran ran = run({"--version"});
+  CHECK(ran.exit == 0);
+  CHECK(ran.out.rfind("ingot ", 0) == 0);
+  CHECK(ran.out.find("\ninstruction sets: scalar") != std::string::npos);
+}
+
+TEST_CASE("usage errors: one line, exit 1, and a suggestion where one is near") {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  const Case cases[] = {
+      {{"konvert", "x"}, "did you mean 'convert'?"},
+      {{"--vresion"}, "did you mean '--version'?"},
+      {{"frobnicate"}, "see: ingot --help"},
+      {{"convert"}, "SOURCE"},
+      {{"run", "m.ingot", "--input", "a", "--outputs", "b"}, "did you mean '--inputs'?"},
+      {{"run", "m.ingot", "--inputs", "a"}, "--outputs"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--threads", "many"},
+       "--threads: expected a number from 0 to"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--threads", "1000"}, "found '1000'"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--trust", "hash"}, "did you mean 'hashes'?"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--map", "both"}, "expected share or copy"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--dim", "N"}, "expected NAME=VALUE"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--dim", "N=1..4"}, "ranges are for convert"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--dim", "N=1", "--dim", "N=2"}, "given twice"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--arena-bytes", "lots"}, "expected a number of bytes"},
+      {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--device", "gpu"}, "--device"},
+      {{"bench", "m.ingot", "--seconds", "-1"}, "--seconds"},
+      {{"bench", "m.ingot", "another"}, "one argument too many"},
+      {{"check", "m.ingot", "--golden", "g.npz", "--rtol", "x"}, "--rtol"},
+      {{"completion", "tcsh"}, "expected bash, zsh or fish"},
+      {{"kernels", "m.ingot", "--isa", "scaler"}, "did you mean 'scalar'?"},
+      {{"convert", "linear.onnx", "--winograd", "perhaps"}, "winograd"},
+      {{"convert", "linear.onnx", "--io-layout", "x=nwhc"}, "io-layout"},
+      {{"convert", "linear.onnx", "--target", "abacus"}, "target"},
+  };
+  for (const Case& c : cases) {
+    std::string line;
+    for (const std::string& word : c.arguments) line += word + " ";
+    CAPTURE(line);
+    const Ran ran = run(c.arguments);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == 1);
+    CHECK(is_one_error_line(ran.err));
+    CHECK(ran.err.find(c.says) != std::string::npos);
+  }
+}
+
+TEST_CASE("no command at all prints the help and is a usage error") {
+  const Ran ran = run({});
+  CHECK(ran.exit == 1);
+  CHECK(ran.out.find("convert") != std::string::npos);
+}
+
+TEST_CASE("INGOT_CPU_ISA: an unknown name is a usage error that lists the known ones") {
+  const Folder folder;
+  const std::string model = cast(folder, "linear");
+  const Ran ran = run({"bench", model, "--seconds", "0"}, {{{"INGOT_CPU_ISA", "sse9"}}, nullptr});
+  CHECK(ran.exit == 1);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(ran.err.find("scalar") != std::string::npos);
+  CHECK(ran.err.find("oracle") != std::string::npos);
+}
+
+TEST_CASE("completion: each shell's script knows every command and option") {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    const Ran ran = run({"completion", shell});
+    CHECK(ran.exit == 0);
+    for (const char* command : kCommands) CHECK(ran.out.find(command) != std::string::npos);
+    for (const char* option : {"arena-bytes", "io-layout", "golden"}) CHECK(ran.out.find(option) != std::string::npos);
+  }
+  const Folder folder;
+  spill(folder / "bash.sh", run({"completion", "bash"}).out);
+  const std::string script = "source '" + (folder / "bash.sh") +
+                             "'; COMP_WORDS=(ingot run --tr); COMP_CWORD=2; _ingot; echo \"${COMPREPLY[*]}\" > '" +
+                             (folder / "reply") + "'";
+  if (system(("bash -c \"" + std::string("true") + "\"").c_str()) == 0) {
+    spill(folder / "try.sh", script);
+    CHECK(system(("bash '" + (folder / "try.sh") + "'").c_str()) == 0);
+    CHECK(slurp(folder / "reply") == "--trust\n");
+  }
+}
+
+TEST_CASE("a full standard output is exit 7, not silence") {
+  // ./dev pipes reports into files; losing half of one must not look like success.
+  const Ran ran = run({"completion", "bash"}, {{}, [] { (void)!freopen("/dev/full", "w", stdout); }});
+  CHECK(ran.exit == 7);
+}

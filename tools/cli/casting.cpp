@@ -1,0 +1,44 @@
+#include "tools/cli/casting.h"
+
+#include "tools/cli/terminal.h"
+#include "tools/files/file_kind.h"
+
+namespace ingot::cli {
+
+using host::Exit;
+using host::FileKind;
+
+void require_source(const std::string& path) {
+  const FileKind kind = host::file_kind(path);
+  switch (kind) {
+    case FileKind::kOnnx: return;
+    case FileKind::kIngot:
+      host::fail(Exit::kUsage, path + ": is an .ingot file already, expected a source such as an ONNX model");
+    case FileKind::kTflite:
+    case FileKind::kZip:
+    case FileKind::kPickle:
+    case FileKind::kSafetensors:
+    case FileKind::kGguf:
+      host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
+                                         ", expected an ONNX model; this version casts ONNX, export the network to it");
+    case FileKind::kNumpyArray:
+    case FileKind::kOther: break;
+  }
+  host::fail(Exit::kCorrupt, path + ": expected an ONNX model, found " + host::kind_text(path, kind));
+}
+
+cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions options) {
+  require_source(path);
+  Progress progress("casting " + path);
+  options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
+  return cast::cast_source(path, options);
+}
+
+CastFile::CastFile(const std::string& path) : path_(path) {
+  if (host::file_kind(path) == FileKind::kIngot) return;
+  const cast::CastResult result = cast_with_progress(path, {});
+  cast_ = std::make_unique<host::TemporaryPath>(".ingot");
+  cast::write_file(result.file, cast_->path());
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,148 @@
+// ingot convert - casts a source once into one .ingot file.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "tools/cli/cast_report.h"
+#include "tools/cli/casting.h"
+#include "tools/cli/check_golden.h"
+#include "tools/cli/check_oracle.h"
+#include "tools/cli/command.h"
+#include "tools/cli/embed_golden.h"
+#include "tools/cli/terminal.h"
+#include "tools/files/file_kind.h"
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+using host::fail;
+
+struct Arguments {
+  std::string source, output, golden, winograd = "auto";
+  std::vector<std::string> shapes, dims, targets, layouts, metadata;
+  bool check = false, explain = false, dry_run = false;
+};
+
+std::string default_output(const std::string& source) {
+  std::filesystem::path path(source);
+  return path.replace_extension(".ingot").string();
+}
+
+cast::CastOptions options_of(const Arguments& a) {
+  cast::CastOptions options;
+  if (!a.targets.empty()) {
+    std::string list;
+    for (const std::string& text : a.targets) list += (list.empty() ? "" : ",") + text;
+    cast::set_targets(options, list);
+  }
+  cast::set_winograd(options, a.winograd);
+  for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
+  for (const std::string& text : a.metadata) cast::add_metadata(options, text);
+  options.input_shapes = a.shapes;
+  options.dims = a.dims;
+  return options;
+}
+
+/// Compares the file that is about to get its name with the golden, or with the naive kernels.
+void check_cast(const Arguments& a, const std::string& path, const cast::CastReport& report) {
+  if (!a.golden.empty()) {
+    Engine engine(path);
+    const check::Golden golden = check::read_golden(a.golden, engine.input_names(), engine.output_names());
+    const CheckResult result = check_golden(&engine, golden, {});
+    for (const CheckedValue& v : result.values) {
+      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
+    }
+    for (const std::string& text : result.notes) note(text);
+    if (!result.passed()) {
+      fail(Exit::kCheckFailed,
+           a.source + ": the cast file does not give the outputs of " + a.golden + "; nothing was written");
+    }
+    return;
+  }
+  const std::vector<CheckedValue> values = check_against_oracle(path, report.binding);
+  bool passed = true;
+  for (const CheckedValue& v : values) {
+    printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
+    passed &= v.comparison.passed;
+  }
+  if (!passed) {
+    fail(Exit::kCheckFailed,
+         a.source +
+             ": the cast file and the naive kernels give different outputs; nothing was written; please report it");
+  }
+}
+
+int convert(const Arguments& a) {
+  const cast::CastOptions options = options_of(a);
+  require_source(a.source);
+  const std::string output = a.output.empty() ? default_output(a.source) : a.output;
+  if (host::same_file(a.source, output) || output == a.source) {
+    fail(Exit::kUsage, output + ": is the source itself, which is not overwritten; choose another name with -o");
+  }
+  cast::CastResult result = cast_with_progress(a.source, options);
+  if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
+  for (const std::string& text : result.report.notes) note(text);
+  if (a.explain) print_cast_report(result.report);
+  if (a.dry_run) {
+    printf("dry run: %s can be cast; %s was not written (weights %s, activations %s)\n", a.source.c_str(),
+           output.c_str(), short_bytes(result.report.weight_bytes).c_str(),
+           short_bytes(result.report.arena_bytes).c_str());
+    return 0;
+  }
+  const host::OutputFile probe(output);  // fails now, not after the work, where the place refuses
+  cast::WrittenFile written;
+  if (a.check || !a.golden.empty()) {
+    const host::TemporaryPath unproved(".check", output);
+    written = cast::write_file(result.file, unproved.path());
+    check_cast(a, unproved.path(), result.report);
+    if (rename(unproved.path().c_str(), output.c_str()) != 0)
+      fail(Exit::kUnavailable, output + ": cannot be written: " + strerror(errno));
+  } else {
+    written = cast::write_file(result.file, output);
+  }
+  printf("%s: %s bytes, weights %s, activations %s\n", output.c_str(), grouped(written.file_bytes).c_str(),
+         short_bytes(written.weight_bytes).c_str(), short_bytes(result.report.arena_bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command =
+      add_command(app, chosen, "convert", "Cast a trained network into one .ingot file",
+                  "  ingot convert model.onnx\n"
+                  "  ingot convert model.onnx -o small.ingot --check\n"
+                  "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
+                  "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run",
+                  [a] { return convert(*a); });
+  command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name("");
+  command->add_option("-o,--output", a->output, "file to write; without it, SOURCE with the ending .ingot")
+      ->type_name("OUT.ingot");
+  command->add_flag("--check", a->check,
+                    "run the cast file before it gets its name, against --golden or naive kernels");
+  command->add_option("--golden", a->golden, "compare with these outputs and put them into the file for ingot verify")
+      ->type_name("FILE.npz");
+  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help, const char* type) {
+    command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
+  };
+  repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open", "NAME=1x3x224x224");
+  repeatable("--dim", &a->dims, "number or bounds of an open dimension", "NAME=VALUE|NAME=LOW..HIGH");
+  repeatable("--target", &a->targets, "where it will run; cpu when not given", "cpu,cuda,mcu");
+  command
+      ->add_option("--winograd", a->winograd,
+                   "where 3x3 convolutions use Winograd: auto, off, or within so many more bytes")
+      ->type_name("auto|off|BYTES");
+  repeatable("--io-layout", &a->layouts, "layout of an input or output as the file's user sees it", "NAME=nchw|nhwc");
+  repeatable("--metadata", &a->metadata, "entry to keep in the file; name, version and licence have their own places",
+             "KEY=VALUE");
+  command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");
+  command->add_flag("--dry-run", a->dry_run, "do everything but write");
+}
+
+}  // namespace ingot::cli

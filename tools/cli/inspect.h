@@ -1,0 +1,21 @@
+// tools/cli/inspect.h - what `ingot inspect` gathers: one report, printed as text or as JSON.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+struct InspectArguments {
+  std::string file;
+  bool json = false, ops = false, tensors = false, plan = false, metadata = false;
+  std::vector<std::string> dims;
+};
+
+/// Everything about an .ingot file. The keys are documented in docs/cli.md and only ever added to.
+nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
+/// What is in a source, and whether it can be cast: all that stands in the way.
+nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
+void print_inspection(const nlohmann::ordered_json& report, const InspectArguments& arguments);
+
+}  // namespace ingot::cli

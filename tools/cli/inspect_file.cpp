@@ -1,0 +1,191 @@
+// The report on an .ingot file.
+#include "tools/cli/inspect.h"
+#include "tools/cli/metadata.h"
+#include "tools/cli/program_view.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "state"};
+constexpr const char* kPackings[] = {"dense", "panels16", "winograd_f43", "depthwise16", "vector16"};
+constexpr const char* kAliases[] = {"none", "view", "in_place"};
+
+/// Numbers, and words where a dimension is symbolic.
+Json dims_of(const Engine& engine, const ingot_value_type& type) {
+  Json dims = Json::array();
+  for (int32_t d = 0; d < type.rank; d++) {
+    if (type.dim_symbol[d] == INGOT_DIM_NUMBER) {
+      dims.push_back(type.dims[d]);
+      continue;
+    }
+    char text[256];
+    ingot_model_dim_text(engine.model().get(), uint32_t(type.value), uint32_t(d), text, sizeof text);
+    dims.push_back(text);
+  }
+  return dims;
+}
+
+Json port_of(const Engine& engine, const ingot_value_type& type) {
+  return {{"name", type.name},
+          {"dtype", ingot_dtype_name(type.dtype)},
+          {"dims", dims_of(engine, type)},
+          {"layout", type.layout}};
+}
+
+Json symbols_of(const Engine& engine) {
+  Json symbols = Json::array();
+  for (uint32_t i = 0; i < engine.summary().symbol_count; i++) {
+    ingot_symbol symbol{};
+    ingot_model_symbol(engine.model().get(), i, &symbol);
+    symbols.push_back({{"name", symbol.name}, {"low", symbol.low}, {"high", symbol.high ? Json(symbol.high) : Json()}});
+  }
+  return symbols;
+}
+
+Json metadata_of(const Metadata& m) {
+  Json entries = Json::object(), passes = Json::array();
+  for (const auto& [key, value] : m.entries) entries[key] = value;
+  for (const Metadata::Pass& pass : m.passes)
+    passes.push_back({{"name", pass.name}, {"changed", pass.changed}, {"note", pass.remark}});
+  return {{"name", m.name},
+          {"version", m.version},
+          {"licence", m.licence},
+          {"producer", m.producer},
+          {"source_file", m.source_file},
+          {"source_sha256", m.source_sha256},
+          {"source_format", m.source_format},
+          {"source_producer", m.source_producer},
+          {"source_nodes", m.nodes.size()},
+          {"entries", entries},
+          {"labels", m.labels},
+          {"notes", m.notes},
+          {"passes", passes}};
+}
+
+Json ops_of(const Engine& engine, const ProgramView& view, const Metadata& metadata) {
+  Json ops = Json::array();
+  for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
+    ingot_instruction instruction{};
+    ingot_model_instruction(engine.model().get(), i, &instruction);
+    Json sources = Json::array(), inputs = Json::array(), outputs = Json::array();
+    for (uint32_t s = 0; s < instruction.source_count; s++) {
+      const uint32_t node = instruction.source_nodes[s];
+      if (node >= metadata.nodes.size()) continue;
+      const Metadata::Node& n = metadata.nodes[node];
+      sources.push_back(n.name.empty() ? n.op + " -> " + n.output : n.op + " " + n.name);
+    }
+    for (uint32_t k = 0; k < instruction.input_count; k++) inputs.push_back(instruction.inputs[k]);
+    for (uint32_t k = 0; k < instruction.output_count; k++) outputs.push_back(instruction.outputs[k]);
+    Json op = {{"index", i},       {"op", instruction.op}, {"name", instruction.name},
+               {"inputs", inputs}, {"outputs", outputs},   {"subprogram", instruction.subprogram},
+               {"source", sources}};
+    if (instruction.output_count > 0 && instruction.outputs[0] >= 0) {
+      ingot_value_type type{};
+      ingot_model_value(engine.model().get(), uint32_t(instruction.outputs[0]), &type);
+      op["output"] = engine.type_text(type);
+    }
+    if (view.bound()) op["macs"] = view.multiply_adds(view.program().instructions[i]);
+    ops.push_back(op);
+  }
+  return ops;
+}
+
+Json tensors_of(const Engine& engine, const ProgramView& view) {
+  Json tensors = Json::array();
+  for (uint32_t v = 0; v < engine.summary().value_count; v++) {
+    ingot_value_type type{};
+    ingot_model_value(engine.model().get(), v, &type);
+    const ValueDef& value = view.program().values[v];
+    Json tensor = {{"index", v},
+                   {"name", type.name},
+                   {"kind", kKinds[size_t(value.kind)]},
+                   {"dtype", ingot_dtype_name(type.dtype)},
+                   {"dims", dims_of(engine, type)},
+                   {"packing", kPackings[size_t(value.packing)]},
+                   {"alias", kAliases[size_t(value.alias)]}};
+    if (value.alias != AliasKind::kNone) tensor["alias_of"] = value.alias_of;
+    if (value.kind == ValueKind::kConstant) {
+      tensor["bytes"] = value.constant_bytes;
+      tensor["inline"] = value.inline_data != nullptr;
+      if (!value.inline_data) {
+        tensor["segment"] = value.segment;
+        tensor["segment_offset"] = value.segment_offset;
+      }
+    } else if (view.bound()) {
+      tensor["bytes"] = view.bytes(int32_t(v));
+    }
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+Json plan_of(const ProgramView& view) {
+  if (!view.bound()) return {{"open_dims", view.open_dims()}};
+  Json values = Json::array();
+  for (size_t v = 0; v < view.lifetimes().size(); v++) {
+    const Lifetime& life = view.lifetimes()[v];
+    if (life.bytes == 0) continue;
+    values.push_back({{"value", v},
+                      {"name", view.value_name(int32_t(v))},
+                      {"offset", view.offsets()[v]},
+                      {"bytes", life.bytes},
+                      {"first_step", life.first_step},
+                      {"last_step", life.last_step}});
+  }
+  return {{"in_file", view.planned_in_file()},
+          {"bytes", view.plan_bytes()},
+          {"lower_bound", view.lower_bound()},
+          {"peak_step", view.peak_step()},
+          {"values", values}};
+}
+
+}  // namespace
+
+Json inspect_file(const InspectArguments& a) {
+  Engine engine(a.file);
+  const auto dims = parse_dims(a.dims);
+  engine.bind_dims(dims);
+  const ProgramView view(a.file, dims);
+  const Metadata metadata = read_metadata(engine);
+  const ingot_model_summary& s = engine.summary();
+  Json report = {{"file", a.file},
+                 {"kind", "ingot"},
+                 {"format", std::to_string(s.format_major) + "." + std::to_string(s.format_minor)},
+                 {"file_bytes", s.file_bytes},
+                 {"program_bytes", s.program_bytes},
+                 {"metadata_bytes", s.metadata_bytes},
+                 {"weights_bytes", s.weights_bytes},
+                 {"weight_parts", s.weight_part_count},
+                 {"golden_bytes", s.golden_bytes},
+                 {"model_bytes", s.model_bytes},
+                 {"segment_alignment", s.segment_alignment},
+                 {"alignment", s.alignment}};
+  report["inputs"] = Json::array();
+  report["outputs"] = Json::array();
+  for (uint32_t i = 0; i < s.input_count; i++) report["inputs"].push_back(port_of(engine, engine.input(i)));
+  for (uint32_t i = 0; i < s.output_count; i++) report["outputs"].push_back(port_of(engine, engine.output(i)));
+  report["dims"] = symbols_of(engine);
+  report["states"] = s.state_count;
+  report["instructions"] = s.instruction_count;
+  report["values"] = s.value_count;
+  Json histogram = Json::object();
+  uint64_t macs = 0;
+  for (const InstructionDef& instruction : view.program().instructions) {
+    const char* op = op_name(instruction.op);
+    histogram[op] = histogram.value(op, 0) + 1;
+    macs += view.multiply_adds(instruction);
+  }
+  report["op_counts"] = histogram;
+  report["macs"] = view.bound() ? Json(macs) : Json();
+  report["activation_bytes"] = view.bound() ? Json(view.plan_bytes()) : Json();
+  report["activation_lower_bound"] = view.bound() ? Json(view.lower_bound()) : Json();
+  report["metadata"] = metadata.present ? metadata_of(metadata) : Json();
+  if (a.ops) report["ops"] = ops_of(engine, view, metadata);
+  if (a.tensors) report["tensors"] = tensors_of(engine, view);
+  if (a.plan) report["plan"] = plan_of(view);
+  return report;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,76 @@
+// The report on a source: what is in it, and all that keeps it from being cast.
+#include "tools/cli/casting.h"
+#include "tools/cli/inspect.h"
+#include "tools/files/file_kind.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json obstacles_of(const graph::CastError& error) {
+  Json list = Json::array();
+  for (const graph::Unsupported& u : error.unsupported) {
+    list.push_back({{"op", u.op},
+                    {"attribute", u.attribute},
+                    {"node", u.node},
+                    {"output", u.output},
+                    {"why", u.why},
+                    {"hint", u.hint}});
+  }
+  return list;
+}
+
+std::string dim_text(const cast::ProgramSpec& program, Dim dim) {
+  if (dim >= 0) return std::to_string(dim);
+  const DimExpr& e = program.dim_exprs[size_t(-1 - dim)];
+  if (e.op == DimOp::kSymbol) return program.symbols[size_t(e.a)].name;
+  return "?";
+}
+
+Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
+  const cast::ValueSpec& value = program.values[size_t(port.value)];
+  Json dims = Json::array();
+  if (!port.source_dims.empty())
+    dims = port.source_dims;
+  else
+    for (const Dim dim : value.dims) dims.push_back(dim_text(program, dim));
+  return {{"name", port.name}, {"dtype", host::array_dtype_name(value.dtype)}, {"dims", dims}, {"layout", port.layout}};
+}
+
+}  // namespace
+
+Json inspect_source(const InspectArguments& a) {
+  require_source(a.file);
+  Json report = {{"file", a.file}, {"kind", "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
+  cast::CastOptions options;
+  options.dims = a.dims;
+  try {
+    const cast::CastResult result = cast_with_progress(a.file, options);
+    const cast::ProgramSpec& program = result.file.program;
+    report["format"] = result.file.metadata.source_format;
+    report["producer"] = result.file.metadata.source_producer;
+    report["inputs"] = Json::array();
+    report["outputs"] = Json::array();
+    for (const cast::PortSpec& port : program.inputs) report["inputs"].push_back(port_of(program, port));
+    for (const cast::PortSpec& port : program.outputs) report["outputs"].push_back(port_of(program, port));
+    Json counts = Json::object();
+    for (const cast::SourceNodeSpec& node : result.file.metadata.source_nodes)
+      counts[node.op] = counts.value(node.op, 0) + 1;
+    report["op_counts"] = counts;
+    report["weights_bytes"] = result.report.weight_bytes;
+    report["activation_bytes"] = result.report.arena_bytes;
+    report["notes"] = result.report.notes;
+    report["castable"] = true;
+    report["obstacles"] = Json::array();
+  } catch (const graph::CastError& error) {
+    if (error.exit_code != int(host::Exit::kUnsupported))
+      throw;  // damaged, unsafe, out of reach: there is nothing to report on
+    report["castable"] = false;
+    report["why"] = error.message;
+    report["obstacles"] = obstacles_of(error);
+  }
+  return report;
+}
+
+}  // namespace ingot::cli

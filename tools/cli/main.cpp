@@ -1,0 +1,161 @@
+// The command line: parses, runs the one command that was named, turns failures into one line and an exit code.
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "tools/cli/command.h"
+#include "tools/cli/engine.h"
+#include "tools/files/output_file.h"
+#include "tools/files/suggest.h"
+#include "tools/graph/graph.h"
+#include "tools/npz/npz.h"
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+int complain(Exit exit, const std::string& message) {
+  fprintf(stderr, "ingot: %s\n", one_line(message).c_str());
+  return int(exit);
+}
+
+/// What stands in the way of casting, whole, under the line that sums it up.
+void list_unsupported(const graph::CastError& error) {
+  for (const graph::Unsupported& u : error.unsupported) {
+    std::string line = "  " + u.op;
+    if (!u.attribute.empty()) line += "." + u.attribute;
+    if (!u.node.empty()) line += " in node '" + u.node + "'";
+    if (!u.output.empty()) line += " (output '" + u.output + "')";
+    line += ": " + u.why;
+    if (!u.hint.empty()) line += "; " + u.hint;
+    fprintf(stderr, "%s\n", one_line(line).c_str());
+  }
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// Words that nothing took, as one usage error.
+void refuse_extras(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const std::vector<std::string> extras = command->remaining();
+    if (extras.empty()) continue;
+    const std::string& word = extras.front();
+    const std::string see = "; see: ingot " + command->get_name() + " --help";
+    if (word.rfind("-", 0) != 0)
+      host::fail(Exit::kUsage, command->get_name() + ": '" + word + "' is one argument too many" + see);
+    const std::string name = word.substr(0, word.find('='));
+    const std::string near = host::nearest(name, option_names(*command));
+    host::fail(Exit::kUsage, command->get_name() + ": option '" + name + "' is unknown" +
+                                 (near.empty() ? see : "; did you mean '" + near + "'?"));
+  }
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return;
+  std::vector<std::string> names = option_names(app);
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const bool option = extras.front().rfind("-", 0) == 0;
+  const std::string near = host::nearest(extras.front(), names);
+  host::fail(Exit::kUsage, std::string(option ? "option '" : "command '") + extras.front() + "' is unknown" +
+                               (near.empty() ? "; see: ingot --help" : "; did you mean '" + near + "'?"));
+}
+
+void add_commands(CLI::App& app, Action* chosen) {
+  add_convert(app, chosen);
+  add_inspect(app, chosen);
+  add_run(app, chosen);
+  add_bench(app, chosen);
+  add_check(app, chosen);
+  add_verify(app, chosen);
+  add_why(app, chosen);
+  add_kernels(app, chosen);
+  add_completion(app, chosen);
+}
+
+int parse_and_act(int argc, char** argv) {
+  CLI::App app("Ingot casts a trained network once into one .ingot file and runs it from one arena.", "ingot");
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", version_text());
+  app.allow_extras();
+  app.footer(
+      "Examples:\n  ingot convert model.onnx --check\n  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
+      "  ingot bench model.ingot --threads 1\n\n"
+      "Exit codes: 0 ok, 1 usage, 2 corrupt file, 3 unsafe file, 4 unsupported, 5 key, name or shape mismatch,\n"
+      "6 check failed, 7 device, memory, disk or file unavailable, 8 a fault of our own.\n"
+      "INGOT_CPU_ISA names the kernels to use (see ingot --version), or oracle.");
+  Action chosen;
+  add_commands(app, &chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    if (app.get_subcommands().empty()) refuse_extras(app);
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    refuse_extras(app);
+    std::string where;
+    for (const CLI::App* command : app.get_subcommands()) where = command->get_name() + ": ";
+    return complain(Exit::kUsage, where + error.what() + "; see: ingot " + where.substr(0, where.find(':')) +
+                                      (where.empty() ? "" : " ") + "--help");
+  }
+  refuse_extras(app);
+  if (!chosen) {
+    if (argc > 1) return complain(Exit::kUsage, "no command; see: ingot --help");
+    fputs(app.help().c_str(), stdout);
+    return int(Exit::kUsage);
+  }
+  const int exit = chosen();
+  if (fflush(stdout) != 0 || ferror(stdout))
+    return complain(Exit::kUnavailable, "standard output: cannot be written: " + std::string(strerror(errno)));
+  return exit;
+}
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, const std::string& summary,
+                      const std::string& examples, Action action) {
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->allow_extras();
+  command->footer("Examples:\n" + examples);
+  command->parse_complete_callback([chosen, action] { *chosen = action; });
+  return command;
+}
+
+std::string version_text() {
+  std::string text = "ingot " INGOT_VERSION_TEXT "\ninstruction sets:";
+  for (const std::string& isa : runnable_isas()) text += " " + isa;
+  text += "\ndevices: cpu\n.npz archives: ";
+  return text + (host::has_npz_reader() ? "read and written" : "written only (built without libzip)");
+}
+
+}  // namespace ingot::cli
+
+int main(int argc, char** argv) {
+  using namespace ingot;
+  host::install_interrupt_cleanup();
+  try {
+    return cli::parse_and_act(argc, argv);
+  } catch (const host::Failure& failure) {
+    return cli::complain(failure.exit(), failure.message());
+  } catch (const graph::CastError& error) {
+    const int exit = cli::complain(host::Exit(error.exit_code), error.message);
+    cli::list_unsupported(error);
+    return exit;
+  } catch (const std::bad_alloc&) {
+    return cli::complain(host::Exit::kUnavailable, "out of memory; close other programs or use a smaller input");
+  } catch (const std::exception& error) {
+    return cli::complain(host::Exit::kInternal,
+                         std::string("a fault of our own: ") + error.what() + "; please report it");
+  }
+}

@@ -1,0 +1,40 @@
+#include "tools/cli/session_options.h"
+
+namespace ingot::cli {
+
+void SessionArguments::declare(CLI::App* command, bool memory) {
+  command->add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
+  command->add_option("--threads", threads, "threads of the team; 0: one for each processor")->type_name("N");
+  command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  if (!memory) return;
+  command->add_option("--arena-bytes", arena_bytes, "refuse to take more memory than this (64K, 12M, 2G)")
+      ->type_name("N");
+  command->add_option("--trust", trust, "none, or hashes: compare the weights with their SHA-256 first")
+      ->type_name("none|hashes");
+  command->add_option("--map", map, "share: map the weights; copy: read them (for files that others may write)")
+      ->type_name("share|copy");
+}
+
+OpenSettings SessionArguments::open_settings() const {
+  OpenSettings settings;
+  settings.trust =
+      parse_choice("--trust", trust, {"none", "hashes"}) == "hashes" ? INGOT_TRUST_HASHES : INGOT_TRUST_NONE;
+  settings.map = parse_choice("--map", map, {"share", "copy"}) == "copy" ? INGOT_MAP_COPY : INGOT_MAP_SHARE;
+  return settings;
+}
+
+SessionSettings SessionArguments::session_settings() const {
+  SessionSettings settings;
+  const std::string kind = device.substr(0, device.find(':'));
+  parse_choice("--device", kind, {"auto", "cpu", "cuda", "null", "fake"});
+  settings.device = device;
+  settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
+  if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
+  if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;  // 0 would mean no limit
+  return settings;
+}
+
+}  // namespace ingot::cli
