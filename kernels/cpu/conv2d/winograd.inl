@@ -1,7 +1,6 @@
-// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4 outputs; U comes with
-// the weights. Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero over c. Y:
-// columns, then rows of M by
-//        output_transform, then + bias, then the epilogue. Products of 36 planes are tiles of gemm/tile.inl.
+// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4 outputs; the file has U.
+// Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero over c. Y: columns, then
+//        rows of M by output_transform, then + bias, then the epilogue. The 36 products are tiles of gemm/tile.inl.
 //
 //   V [36][block][v_row]   tiles of one block, channels padded to 16        M [36][block][32]   two panels of outputs
 #pragma once

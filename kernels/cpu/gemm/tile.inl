@@ -1,12 +1,11 @@
 // kernels/cpu/gemm/tile.inl - the register tile behind every product: MR pixels by NP panels of 16 outputs.
 //
-//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[segment[s].a + t] * b[segment[s].b + t *
-//   16 + o])
+//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[s.a + t] * b[s.b + t * 16 + o])
 //
-// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two halves, so that a
-// tile may span two picture rows: pixel i of the first half is at a + i * pixel_stride, of the second at a + half + (i
-// - h) * pixel_stride with h = (MR + 1) / 2. Panel p of the tile is at b + p * panel_stride. Only the first `cols`
-// outputs of a row are stored.
+// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two halves, so that a tile may
+// span two picture rows: pixel i of the first half is at a + i * pixel_stride, of the second at a + half + (i - h) *
+// pixel_stride with h = (MR + 1) / 2. Panel p of the tile is at b + p * panel_stride. Only the first `cols` outputs of a
+// row are stored.
 #pragma once
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"

@@ -1,17 +1,16 @@
-// kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction set, and what firmware
-// runs.
+// kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction set, and firmware's choice.
 //
-// The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it and see no
-// intrinsics.
+// The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it, without intrinsics.
 //   F, I, M      kLanes floats, kLanes int32, kLanes truth values.
 //   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n load as zero.
 //   fma          a * b + c, rounded once.
-//   max, min     a > b ? a : b and a < b ? a : b: the second operand when either is NaN or both are zeros (decision
-//   D14). lt .. eq     false when either is NaN; unordered: true when either is NaN. round        to nearest, ties to
-//   even, like floor, ceil and trunc exact for every float and keeping the sign of zero. to_int       truncates;
-//   to_int_nearest rounds, ties to even. @pre the value fits an int32. ishl<n>, ishr<n>, isar<n>   shifts of int32
-//   lanes: left, right logical, right arithmetic. transpose    of a square of kLanes vectors. keep         hides a
-//   value from the optimiser, so that it stays in its register.
+//   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros (decision D14).
+//   lt .. eq     false when either is NaN; unordered: true when either is NaN.
+//   round        to nearest, ties to even, like floor, ceil and trunc exact for every float and keeping the sign of zero.
+//   to_int       truncates; to_int_nearest rounds, ties to even. @pre the value fits an int32.
+//   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
+//   transpose    of a square of kLanes vectors.
+//   keep         hides a value from the optimiser, so that it stays in its register.
 #pragma once
 #include <cstdint>
 #include <cstring>

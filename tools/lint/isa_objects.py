@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Checks the objects of kernels/cpu/isa: nothing weak (the linker would merge it with another instruction set's copy), nothing
+that runs before main, and no stack traffic in the innermost loops of register tiles.
+
+    isa_objects.py OBJECT...      prints one line per fault and exits 1; objects other than isa/*.o are passed over
+"""
+import re
+import subprocess
+import sys
+
+TILE = re.compile(r"gemm_tile<")
+FMA = re.compile(r"fmadd|fmla")
+STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
+JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def functions(listing):
+    name, body = None, []
+    for line in listing.splitlines():
+        head = re.match(r"^[0-9a-f]+ <(.*)>:$", line)
+        if head:
+            if name:
+                yield name, body
+            name, body = head.group(1), []
+            continue
+        instruction = re.match(r"^\s+([0-9a-f]+):\s+(.*)$", line)
+        if instruction:
+            body.append((int(instruction.group(1), 16), instruction.group(2)))
+    if name:
+        yield name, body
+
+
+def inner_loops(body):
+    """Backward jumps without another jump inside."""
+    at = {address: i for i, (address, _) in enumerate(body)}
+    for i, (_, text) in enumerate(body):
+        jump = JUMP.match(text)
+        start = at.get(int(jump.group(1), 16)) if jump else None
+        if start is not None and start < i and not any(JUMP.match(t) for _, t in body[start:i]):
+            yield [t for _, t in body[start : i + 1]]
+
+
+def check(path):
+    faults = []
+    for line in run("nm", "-C", path).splitlines():
+        if re.match(r"^[0-9a-f ]+ [VWuw] ", line):
+            faults.append(f"weak symbol {line.split(None, 2)[-1]}; give it internal linkage or a definition in runtime/")
+    if ".init_array" in run("readelf", "-SW", path):
+        faults.append("has .init_array: code that runs before main, on processors without these instructions too")
+    tiles = 0
+    for name, body in functions(run("objdump", "-d", "-C", "--no-show-raw-insn", path)):
+        if not TILE.search(name):
+            continue
+        for loop in inner_loops(body):
+            if sum(1 for t in loop if FMA.search(t)) < 2:
+                continue
+            tiles += 1
+            stack = [t for t in loop if STACK.search(t)]
+            if stack:
+                faults.append(f"{name[:100]}: {len(stack)} stack accesses in its inner loop, as: {stack[0]}")
+    return tiles, faults
+
+
+def main():
+    seen = failed = 0
+    for path in sys.argv[1:]:
+        isa = re.search(r"isa/(\w+)\.cpp\.", path)
+        if not isa:
+            continue
+        seen += 1
+        tiles, faults = check(path)
+        if isa.group(1) != "scalar" and not tiles:
+            faults.append("no register tile was found: has gemm_tile another name?")
+        for fault in faults:
+            print(f"{path}: {fault}")
+        failed += bool(faults)
+        print(f"{isa.group(1)}: {tiles} register tiles, {len(faults)} faults")
+    if not seen:
+        print("isa_objects.py: no object of kernels/cpu/isa among the arguments")
+    return 1 if failed or not seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
