@@ -35,10 +35,14 @@ struct Interpreter {
   T* room(int i) const { return registers + int64_t(i) * kElementwiseBlock; }
 
   static void fill(T* out, T x, int64_t n) {
-    int64_t i = 0;
-    if constexpr (dtype_of<T>() == DType::kF32 && V::kLanes > 1)
-      for (const typename V::F v = V::splat(x); i + V::kLanes <= n; i += V::kLanes) V::store(out + i, v);
-    for (; i < n; i++) out[i] = x;
+    if constexpr (dtype_of<T>() == DType::kF32 && V::kLanes > 1) {
+      const typename V::F v = V::splat(x);
+      int64_t i = 0;
+      for (; i + V::kLanes <= n; i += V::kLanes) V::store(out + i, v);
+      if (i < n) V::store_partial(out + i, v, n - i);
+    } else {
+      for (int64_t i = 0; i < n; i++) out[i] = x;
+    }
   }
 
   /// Operands that are the same in every block. @pre blocks of whole rows where `short_rows`.
