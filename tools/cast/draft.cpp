@@ -1,9 +1,6 @@
 // tools/cast/draft.cpp - evaluating a draft under a binding, and asking the contracts.
 #include "tools/cast/draft.h"
 
-#include <algorithm>
-#include <set>
-
 namespace ingot::cast {
 
 int32_t Draft::add(DraftValue value) {
@@ -53,74 +50,6 @@ Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindin
 
 const void* attribute_pointer(const Attributes& attributes) {
   return std::visit([](const auto& a) -> const void* { return &a; }, attributes);
-}
-
-namespace {
-
-/// Symbols in the order of the ports that mention them, each with what it usually is.
-std::map<std::string, int64_t> usual_extents(const Draft& draft) {
-  std::map<std::string, int64_t> usual;
-  for (const PortSpec& port : draft.inputs) {
-    const Dims& dims = draft.at(port.value).dims;
-    for (size_t i = 0; i < dims.size(); i++)
-      for (const std::string& name : dims[i].symbols()) usual.emplace(name, i == 0 ? 1 : dims.size() >= 4 ? 320 : 64);
-  }
-  for (const auto& [name, bounds] : draft.symbols) usual.emplace(name, 64);
-  for (const DraftValue& value : draft.values)
-    for (const SymbolicDim& dim : value.dims)
-      for (const std::string& name : dim.symbols()) usual.emplace(name, 64);
-  return usual;
-}
-
-int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
-  const auto found = draft.symbols.find(name);
-  if (found == draft.symbols.end()) return extent;
-  if (found->second.high > 0) extent = std::min(extent, found->second.high);
-  return std::max(extent, found->second.low);
-}
-
-bool all_positive(const Draft& draft, const Bindings& bindings) {
-  return std::all_of(draft.values.begin(), draft.values.end(), [&](const DraftValue& value) {
-    return std::all_of(value.dims.begin(), value.dims.end(), [&](const SymbolicDim& dim) { return dim.evaluate(bindings) > 0; });
-  });
-}
-
-Bindings scaled(const Draft& draft, const std::map<std::string, int64_t>& usual, int64_t factor) {
-  Bindings bindings;
-  for (const auto& [name, extent] : usual) bindings[name] = clamp_to(draft, name, extent == 1 ? 1 : extent * factor);
-  return bindings;
-}
-
-}  // namespace
-
-Bindings typical_binding(const Draft& draft) {
-  const std::map<std::string, int64_t> usual = usual_extents(draft);
-  if (usual.empty()) return {};
-  for (const int64_t factor : {1, 2, 4, 8, 16, 64, 256}) {
-    Bindings bindings = scaled(draft, usual, factor);
-    if (all_positive(draft, bindings)) return bindings;
-  }
-  return scaled(draft, usual, 1);
-}
-
-std::vector<Bindings> trial_bindings(const Draft& draft) {
-  std::vector<Bindings> trials{typical_binding(draft)};
-  const auto add = [&](Bindings bindings) {
-    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && all_positive(draft, bindings))
-      trials.push_back(std::move(bindings));
-  };
-  Bindings twice = trials[0], low = trials[0], high = trials[0];
-  for (auto& [name, extent] : twice) extent = clamp_to(draft, name, extent * 2);
-  for (auto& [name, extent] : low) {
-    const auto found = draft.symbols.find(name);
-    if (found == draft.symbols.end() || (found->second.high == 0 && found->second.low <= 1)) continue;
-    extent = found->second.low;
-    if (found->second.high > 0) high[name] = found->second.high;
-  }
-  add(twice);
-  add(low);
-  add(high);
-  return trials;
 }
 
 Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings)
@@ -205,7 +134,20 @@ void check_instruction(const Draft& draft, const DraftInstruction& instruction, 
 
 }  // namespace
 
+bool contracts_hold(const Draft& draft, const Bindings& bindings) {
+  for (const DraftValue& value : draft.values)
+    for (const SymbolicDim& dim : value.dims)
+      if (dim.evaluate(bindings) < 0) return false;
+  for (const DraftSubprogram& subprogram : draft.subprograms)
+    for (const DraftInstruction& instruction : subprogram.instructions) {
+      Violation violation;
+      if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation)) return false;
+    }
+  return true;
+}
+
 void check_draft(const Draft& draft) {
+  if (!draft.has_sound_extents) return;
   const std::vector<Bindings> trials = trial_bindings(draft);
   for (const DraftSubprogram& subprogram : draft.subprograms)
     for (const DraftInstruction& instruction : subprogram.instructions) check_instruction(draft, instruction, trials);

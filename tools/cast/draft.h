@@ -12,6 +12,7 @@ namespace ingot::cast {
 
 using graph::Dims;
 using SymbolicDim = graph::Dim;
+using Bindings = std::map<std::string, int64_t>;  // symbol -> extent
 
 struct DraftValue {
   std::string name;
@@ -48,6 +49,8 @@ struct Draft {
   std::vector<PortSpec> inputs, outputs;
   std::map<std::string, graph::SymbolBounds> symbols;
   uint32_t alignment = 64;
+  std::vector<Bindings> trials;              // choose_trials(); empty until then
+  bool has_sound_extents = true;             // false: under none of the trials do all contracts hold
 
   int32_t add(DraftValue value);
   const DraftValue& at(int32_t id) const { return values[size_t(id)]; }
@@ -56,19 +59,19 @@ struct Draft {
   int32_t root(int32_t id) const;
 };
 
-using Bindings = std::map<std::string, int64_t>;
-
 /// Type of a value under a binding. @throws CastError when a dimension comes out negative.
 TensorType evaluate_type(const DraftValue& value, const Bindings& bindings);
 /// Attributes with Slice.starts and Pad.before filled in.
 Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindings& bindings);
 /// Pointer to the plain struct inside.
 const void* attribute_pointer(const Attributes& attributes);
-/// Extents under which a symbolic program is tried: the lowest each may be, a typical one and a large one (one empty
-/// binding when nothing is symbolic).
+/// Sets draft->trials: extents of the symbols under which every contract holds, the typical ones first (1 for a leading
+/// dimension, else a usual extent or what a reshape or a fixed kernel demands), then twice that and stated bounds. One empty
+/// binding when nothing is symbolic. False when no extents were found; the usual ones are taken then.
+bool choose_trials(Draft* draft);
+/// draft.trials, or usual extents when none were chosen yet.
 std::vector<Bindings> trial_bindings(const Draft& draft);
-/// One typical binding, for choices that depend on size: 1 for a leading dimension, else the upper bound or a usual extent.
-Bindings typical_binding(const Draft& draft);
+inline Bindings typical_binding(const Draft& draft) { return trial_bindings(draft)[0]; }
 
 /// Types, attributes and the argument block of one instruction under one binding, kept together.
 class Arguments {
@@ -86,6 +89,8 @@ class Arguments {
 
 /// The contract of an operator; null for none (never for the operators of this version).
 const OpContract* contract_of(OpCode op);
+/// True when no extent is negative and every contract agrees under one binding.
+bool contracts_hold(const Draft& draft, const Bindings& bindings);
 /// Asks the contract of every instruction, under every trial binding. @throws CastError(8) naming the node: what casting
 /// makes must be sound, the verifier would refuse it otherwise.
 void check_draft(const Draft& draft);

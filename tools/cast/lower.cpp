@@ -49,16 +49,30 @@ Draft lower(const graph::Model& model, const CastOptions& options, CastReport* r
 Draft Lowering::run() {
   const std::string flaw = passes::why_not_core_form(model_);
   if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
+  lower_all();
+  if (!choose_trials(&draft_))
+    report_->notes.push_back("no extents of the symbolic dimensions were found under which every operator is sound; what they demand is "
+                             "checked when a session is made");
+  const std::vector<Bindings> trials = draft_.trials;
+  const bool has_sound_extents = draft_.has_sound_extents;
+  report_->binding = trials[0];
+  methods_ = choose_methods(model_, options_, trials[0]);
+  for (const auto& [node, choice] : methods_) report_->winograd_extra_bytes += choice.extra_bytes;
+  lower_all();  // again, now that extents are known for which methods could be chosen
+  draft_.trials = trials;
+  draft_.has_sound_extents = has_sound_extents;
+  return std::move(draft_);
+}
+
+void Lowering::lower_all() {
+  draft_ = Draft();
+  packed_.clear();
+  report_->winograd = 0;
   draft_.symbols = model_.symbols;
   draft_.subprograms.push_back({"main", {}});
   declare_values();
   declare_inputs();
-  const Bindings typical = typical_binding(draft_);
-  report_->binding = typical;
-  methods_ = choose_methods(model_, options_, typical);
-  for (const auto& [node, choice] : methods_) report_->winograd_extra_bytes += choice.extra_bytes;
   lower_main();
-  return std::move(draft_);
 }
 
 void Lowering::declare_values() {

@@ -21,6 +21,7 @@ class Lowering {
 
  private:
   using Block = std::vector<DraftInstruction>;
+  void lower_all();
   void declare_values();
   void declare_inputs();
   void lower_main();

@@ -159,10 +159,13 @@ void ViewElimination::visit_concat(const Use& at) {
     DraftValue slot;
     slot.name = draft_->at(whole).name + "/" + draft_->at(part).name;
     slot.dtype = draft_->at(part).dtype;
-    slot.dims = draft_->at(part).dims;
+    slot.dims = draft_->at(whole).dims;  // a part's own dims may be spelled differently, equal only where the program is sound
+    slot.dims[axis] = draft_->at(part).dims[axis];
     const int32_t to = draft_->add(std::move(slot));
     tree_.grow();
-    tree_.attach(to, whole, slice_at(rank, axis, offset));
+    if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset)); !flaw.empty())
+      graph::throw_cast_error(8, "concat '" + instruction.node + "': a part has no place in its result: " + flaw +
+                                     "; a fault of ingot's converter, please report it with the model");
     tree_.add_reader(part, {at.subprogram, at.index, uint32_t(copies.size())});
     tree_.add_writer(to, {at.subprogram, at.index, 0});
     copies.emplace_back(part, to);

@@ -1,0 +1,104 @@
+// tools/cast/bindings.cpp - extents of symbolic dims under which a draft is tried and for which choices are made.
+#include <algorithm>
+
+#include "tools/cast/draft.h"
+
+namespace ingot::cast {
+namespace {
+
+constexpr int64_t kPictureExtent = 320;   // a multiple of 64, as strided networks want
+constexpr int64_t kSequenceExtent = 64;
+constexpr size_t kMostCombinations = 2000;
+/// What networks are made for: heights of text lines, crops, windows of samples.
+constexpr int64_t kUsualExtents[] = {48, 32, 64, 128, 224, 256, 320, 512, 640, 16, 80, 96, 8, 1, 2, 3, 4, 160, 384, 576, 1024, 4096, 16000};
+
+struct Symbol {
+  std::string name;
+  std::vector<int64_t> candidates;
+};
+
+int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
+  const auto found = draft.symbols.find(name);
+  if (found == draft.symbols.end()) return extent;
+  if (found->second.high > 0) extent = std::min(extent, found->second.high);
+  return std::max(extent, found->second.low);
+}
+
+void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std::vector<Symbol>* symbols) {
+  if (std::any_of(symbols->begin(), symbols->end(), [&](const Symbol& s) { return s.name == name; })) return;
+  Symbol symbol{name, {clamp_to(draft, name, usual)}};
+  for (const int64_t extent : kUsualExtents) {
+    const int64_t n = clamp_to(draft, name, extent);
+    if (std::find(symbol.candidates.begin(), symbol.candidates.end(), n) == symbol.candidates.end()) symbol.candidates.push_back(n);
+  }
+  symbols->push_back(std::move(symbol));
+}
+
+/// In the order of the ports that mention them.
+std::vector<Symbol> symbols_of(const Draft& draft) {
+  std::vector<Symbol> symbols;
+  for (const PortSpec& port : draft.inputs) {
+    const Dims& dims = draft.at(port.value).dims;
+    for (size_t i = 0; i < dims.size(); i++)
+      for (const std::string& name : dims[i].symbols())
+        add_symbol(draft, name, i == 0 ? 1 : dims.size() >= 4 ? kPictureExtent : kSequenceExtent, &symbols);
+  }
+  for (const DraftValue& value : draft.values)
+    for (const SymbolicDim& dim : value.dims)
+      for (const std::string& name : dim.symbols()) add_symbol(draft, name, kSequenceExtent, &symbols);
+  return symbols;
+}
+
+Bindings first_candidates(const std::vector<Symbol>& symbols) {
+  Bindings bindings;
+  for (const Symbol& symbol : symbols) bindings[symbol.name] = symbol.candidates[0];
+  return bindings;
+}
+
+/// Counts through the candidates, the last symbol fastest.
+bool find_typical(const Draft& draft, const std::vector<Symbol>& symbols, Bindings* typical) {
+  std::vector<size_t> at(symbols.size(), 0);
+  for (size_t tries = 0; tries < kMostCombinations; tries++) {
+    for (size_t i = 0; i < symbols.size(); i++) (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
+    if (contracts_hold(draft, *typical)) return true;
+    size_t i = symbols.size();
+    while (i > 0 && ++at[i - 1] == symbols[i - 1].candidates.size()) at[--i] = 0;
+    if (i == 0) break;
+  }
+  *typical = first_candidates(symbols);
+  return false;
+}
+
+}  // namespace
+
+bool choose_trials(Draft* draft) {
+  const std::vector<Symbol> symbols = symbols_of(*draft);
+  Bindings typical;
+  const bool found = find_typical(*draft, symbols, &typical);
+  draft->trials = {typical};
+  draft->has_sound_extents = found || symbols.empty();  // without symbols check_draft() says what is wrong
+  if (symbols.empty() || !found) return draft->has_sound_extents;
+  const auto add = [&](const Bindings& bindings) {
+    auto& trials = draft->trials;
+    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && contracts_hold(*draft, bindings)) trials.push_back(bindings);
+  };
+  Bindings low = typical, high = typical;
+  for (const auto& [name, extent] : typical) {
+    Bindings twice = typical;
+    twice[name] = clamp_to(*draft, name, extent * 2);
+    add(twice);
+    const auto bounds = draft->symbols.find(name);
+    if (bounds == draft->symbols.end()) continue;
+    if (bounds->second.high > 0) high[name] = bounds->second.high;
+    if (bounds->second.high > 0 || bounds->second.low > 1) low[name] = bounds->second.low;
+  }
+  add(low);
+  add(high);
+  return found;
+}
+
+std::vector<Bindings> trial_bindings(const Draft& draft) {
+  return draft.trials.empty() ? std::vector<Bindings>{first_candidates(symbols_of(draft))} : draft.trials;
+}
+
+}  // namespace ingot::cast
