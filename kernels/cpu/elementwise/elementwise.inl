@@ -1,8 +1,8 @@
 // kernels/cpu/elementwise/elementwise.inl - chains of elementwise steps on blocks of up to 256 elements that stay in
 // L1.
 //
-//   operand 0 ─ load or use in place ─┐
-//   operand 1 ─ ...                   ├─ step 0 ─ step 1 ─ ... ─ last step ─ store or straight into the output
+//   operand 0 - load or use in place -+
+//   operand 1 - ...                   |- step 0 - step 1 - ... - last step - store or straight into the output
 //
 // Contract  runtime/op/elementwise.h. A block is a run of whole short rows, or a piece of a long one, so that a
 // broadcast row is repeated once a thread and not once a block. Operands of the computed type that lie as the output

@@ -8,23 +8,39 @@ namespace {
 
 /// For a kind known when compiling. alpha and beta are those of the ActivationSpec, splat once outside the loop.
 template <class V, Activation kind>
-INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V::F alpha, [[maybe_unused]] typename V::F beta) {
+INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V::F alpha,
+                                    [[maybe_unused]] typename V::F beta) {
   using Fn = Math<V>;
-  if constexpr (kind == Activation::kRelu) return Fn::relu(x);
-  else if constexpr (kind == Activation::kRelu6) return Fn::clip(x, V::zero(), V::splat(6.0f));
-  else if constexpr (kind == Activation::kClip) return Fn::clip(x, alpha, beta);
-  else if constexpr (kind == Activation::kLeakyRelu) return Fn::leaky_relu(x, alpha);
-  else if constexpr (kind == Activation::kSigmoid) return Fn::sigmoid(x);
-  else if constexpr (kind == Activation::kTanh) return Fn::tanh(x);
-  else if constexpr (kind == Activation::kSilu) return Fn::silu(x);
-  else if constexpr (kind == Activation::kHardSwish) return Fn::hard_swish(x);
-  else if constexpr (kind == Activation::kHardSigmoid) return Fn::hard_sigmoid(x, alpha, beta);
-  else if constexpr (kind == Activation::kGelu) return Fn::gelu(x);
-  else if constexpr (kind == Activation::kGeluTanh) return Fn::gelu_tanh(x);
-  else if constexpr (kind == Activation::kElu) return Fn::elu(x, alpha);
-  else if constexpr (kind == Activation::kSoftplus) return Fn::softplus(x);
-  else if constexpr (kind == Activation::kMish) return Fn::mish(x);
-  else return x;
+  if constexpr (kind == Activation::kRelu)
+    return Fn::relu(x);
+  else if constexpr (kind == Activation::kRelu6)
+    return Fn::clip(x, V::zero(), V::splat(6.0f));
+  else if constexpr (kind == Activation::kClip)
+    return Fn::clip(x, alpha, beta);
+  else if constexpr (kind == Activation::kLeakyRelu)
+    return Fn::leaky_relu(x, alpha);
+  else if constexpr (kind == Activation::kSigmoid)
+    return Fn::sigmoid(x);
+  else if constexpr (kind == Activation::kTanh)
+    return Fn::tanh(x);
+  else if constexpr (kind == Activation::kSilu)
+    return Fn::silu(x);
+  else if constexpr (kind == Activation::kHardSwish)
+    return Fn::hard_swish(x);
+  else if constexpr (kind == Activation::kHardSigmoid)
+    return Fn::hard_sigmoid(x, alpha, beta);
+  else if constexpr (kind == Activation::kGelu)
+    return Fn::gelu(x);
+  else if constexpr (kind == Activation::kGeluTanh)
+    return Fn::gelu_tanh(x);
+  else if constexpr (kind == Activation::kElu)
+    return Fn::elu(x, alpha);
+  else if constexpr (kind == Activation::kSoftplus)
+    return Fn::softplus(x);
+  else if constexpr (kind == Activation::kMish)
+    return Fn::mish(x);
+  else
+    return x;
 }
 
 template <class V, Activation kind>
@@ -41,7 +57,8 @@ void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride
       }
     }
     for (; j + V::kLanes <= columns; j += V::kLanes) V::store(row + j, activate<V, kind>(V::load(row + j), a, b));
-    if (j < columns) V::store_partial(row + j, activate<V, kind>(V::load_partial(row + j, columns - j), a, b), columns - j);
+    if (j < columns)
+      V::store_partial(row + j, activate<V, kind>(V::load_partial(row + j, columns - j), a, b), columns - j);
   }
 }
 
@@ -51,7 +68,8 @@ template <class V>
 void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns, int64_t stride) {
   switch (spec.kind) {
 #define INGOT_ACTIVATION(kind) \
-  case Activation::kind: return activate_rows_of<V, Activation::kind>(tile, rows, columns, stride, spec.alpha, spec.beta);
+  case Activation::kind:       \
+    return activate_rows_of<V, Activation::kind>(tile, rows, columns, stride, spec.alpha, spec.beta);
     INGOT_ACTIVATION(kRelu)
     INGOT_ACTIVATION(kRelu6)
     INGOT_ACTIVATION(kClip)
@@ -67,7 +85,8 @@ void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_
     INGOT_ACTIVATION(kSoftplus)
     INGOT_ACTIVATION(kMish)
 #undef INGOT_ACTIVATION
-    case Activation::kNone: case Activation::kPrelu: return;
+    case Activation::kNone:
+    case Activation::kPrelu: return;
   }
 }
 
