@@ -141,6 +141,39 @@ TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is 
   CHECK(transposes_after(g) == 2);
 }
 
+TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of every second channel") {
+  GraphBuilder g;
+  ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {4, 2, 24})}, {{"perm", Integers{1, 0, 2}}});
+  y = g.node("Reshape", {y}, {}, {2, 1, 4, 4, 6});
+  ValueId even = g.node("Gather", {y, g.indices({}, {0})}, {{"axis", int64_t(0)}});
+  ValueId odd = g.node("Gather", {y, g.indices({}, {1})}, {{"axis", int64_t(0)}});
+  y = g.node("Concat", {even, g.node("Relu", {conv(g, odd, 4, 4)})}, {{"axis", int64_t(1)}});
+  g.output(conv(g, y, 8, 3));
+  CHECK(transposes_after(g) == 1);
+  CHECK(g.count("Slice") == 2);
+}
+
+TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its producer") {
+  GraphBuilder g;
+  ValueId mean = g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
+  ValueId y = g.node("HardSigmoid", {conv(g, g.node("Relu", {conv(g, mean, 6, 4, 1)}), 4, 6, 1)}, {{"alpha", 0.2}, {"beta", 0.5}});
+  g.output(y);
+  CHECK(transposes_after(g) == 0);
+  CHECK(g.count("Elementwise") == 0);
+}
+
+TEST_CASE("choose_layout: the head that turns distributions into distances moves the small result only") {
+  GraphBuilder g;
+  ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 64);
+  y = g.node("Reshape", {g.node("Reshape", {y}, {}, {1, 64, 24})}, {}, {1, 4, 16, 24});
+  y = g.node("Softmax", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1, 3}}})}, {{"axis", int64_t(1)}});
+  y = g.node("Reshape", {conv(g, y, 16, 1, 1)}, {}, {1, 4, 24});
+  g.output(y);
+  CHECK(transposes_after(g) == 1);
+  CHECK(g.model.values[size_t(g.find("Transpose")->inputs[0])].dims.size() == 3);
+}
+
 TEST_CASE("choose_layout: convolutions along one dimension, with what stands between them") {
   GraphBuilder g;
   auto conv1 = [&](ValueId x, int64_t in, int64_t out) {
@@ -150,7 +183,7 @@ TEST_CASE("choose_layout: convolutions along one dimension, with what stands bet
   ValueId y = g.node("Relu", {conv1(g.input("x", {2, 3, 10}), 3, 8)});
   y = g.node("Relu", {g.node("Add", {conv1(y, 8, 8), y})});
   g.output(g.node("ReduceMean", {y}, {{"axes", Integers{2}}, {"keepdims", int64_t(0)}}));
-  CHECK(transposes_after(g) == 1);
+  CHECK(transposes_after(g) == 0);  // the input's went into the first convolution
   CHECK(g.count("Elementwise") == 0);
   CHECK(g.count("Conv2d") == 2);
 }

@@ -79,12 +79,23 @@ std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_stat
   return {y, last_h, last_c};
 }
 
+bool usual_activations(const Node& node) {
+  if (!node.has("activations")) return true;
+  std::vector<std::string> usual = node.op == "LSTM" ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+                                   : node.op == "GRU" ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                                                      : std::vector<std::string>{"Tanh"};
+  auto names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
+  for (size_t i = 0; i < names.size(); i++)
+    if (names[i] != usual[i % usual.size()]) return false;
+  return node.op != "Recurrent";
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
   bool core = node.op == "Recurrent";
   if (!core && node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") return {};
-  if (node.has("activations") || node.number("clip", 0) != 0) throw std::runtime_error("evaluator: default cells only");
+  if (!usual_activations(node) || node.number("clip", 0) != 0) throw std::runtime_error("evaluator: default cells only");
   Cell cell;
   cell.kind = core ? node.text("kind", "lstm") : node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
   cell.gates = cell.kind == "lstm" ? 4 : cell.kind == "gru" ? 3 : 1;

@@ -7,6 +7,13 @@ namespace {
 
 Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
 
+bool from_port(const Node& node) { return node.text("input_layout", "nhwc") == "nchw"; }
+
+Dims picture_dims(const Editor& e, const Node& node) {
+  const Dims& dims = e.dims(node.inputs[0]);
+  return from_port(node) ? Dims{dims[0], dims[1], Dim(1), dims[2]} : with_row(dims);
+}
+
 }  // namespace
 
 uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
@@ -15,8 +22,8 @@ uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
     bool picture = node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Pool2d";
     if (!picture || e.rank(node->inputs[0]) != 3) continue;
     std::vector<ValueId> inputs = node->inputs;
-    inputs[0] = e.reshape(inputs[0], with_row(e.dims(inputs[0])), *node);
-    e.value(inputs[0]).layout = "NHWC";
+    inputs[0] = e.reshape(inputs[0], picture_dims(e, *node), *node);
+    if (!from_port(*node)) e.value(inputs[0]).layout = "NHWC";
     if (inputs.size() > 3) inputs[3] = e.reshape(inputs[3], with_row(e.dims(inputs[3])), *node);
     e.set_inputs(*node, inputs);
     ValueId out = node->outputs[0];
@@ -35,7 +42,7 @@ uint32_t fold_input_layout(Editor& e, Remarks&) {
   for (Node* node : e.nodes()) {
     if (node->dead || node->op != "Conv2d" || node->integer("groups", 1) != 1) continue;
     Node* turned = e.producer_if(node->inputs[0], "Transpose");
-    if (!turned || turned->integers("perm") != Integers{0, 2, 3, 1}) continue;
+    if (!turned || turned->integers("perm") != to_channels_last(e.rank(node->inputs[0]))) continue;
     ValueId port = turned->inputs[0];
     if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;
     node->attributes["input_layout"] = std::string("nchw");

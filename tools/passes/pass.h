@@ -18,8 +18,10 @@ uint32_t recognise_softmax(Editor& editor, Remarks& remarks);
 // On core form
 uint32_t simplify(Editor& editor, Remarks& remarks);
 uint32_t merge_equal(Editor& editor, Remarks& remarks);           // common subexpressions
+uint32_t recognise_strided_slices(Editor& editor, Remarks& remarks);
 uint32_t choose_layout(Editor& editor, Remarks& remarks);
 uint32_t absorb_flattening(Editor& editor, Remarks& remarks);
+uint32_t hoist_unary(Editor& editor, Remarks& remarks);           // above the Reshape that keeps it from its producer
 uint32_t fold_products(Editor& editor, Remarks& remarks);         // transposes and scales into MatMul
 uint32_t fold_sequence_order(Editor& editor, Remarks& remarks);   // time-first transposes into Recurrent
 uint32_t fold_affine(Editor& editor, Remarks& remarks);

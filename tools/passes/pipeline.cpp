@@ -23,9 +23,12 @@ const Named kRecognition[] = {
 const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
+    {"recognise strided slices", recognise_strided_slices},
+    {"simplify", simplify},
     {"fold sequence order", fold_sequence_order},
     {"choose layout", choose_layout},
     {"absorb flattening", absorb_flattening},
+    {"hoist unary", hoist_unary},
     {"fold products", fold_products},
     {"simplify", simplify},
     {"fold affine", fold_affine, true},

@@ -1,6 +1,7 @@
 // Where values are permuted and where not, so that as few bytes as possible are transposed. For one permutation at a time every node
 // that can work either way is a vertex, every Transpose that would be needed between two of them an edge with its cost, and the
 // answer is a minimum cut: exact, not greedy. Repeated over the permutations that occur until nothing gets cheaper.
+#include <algorithm>
 #include <set>
 
 #include "tools/passes/constants.h"
@@ -13,7 +14,7 @@ namespace ingot::passes {
 namespace {
 
 constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
-constexpr int kMostSweeps = 64;
+constexpr int kMostSweeps = 64, kMostRounds = 12;
 constexpr double kBetweenPartners = 64;  // more for one that keeps two nodes apart that could become one
 
 class Flipper {
@@ -153,6 +154,10 @@ class Flipper {
       bool scalar = inputs[i] >= 0 && node.op == "Elementwise" && e_.rank(inputs[i]) == 0;
       if (is_flipped_operand(e_, node, i, perm_.size()) && !scalar) inputs[i] = flipped(inputs[i], node);
     }
+    if (node.op == "Conv2d") {
+      Constant turned = permuted(*e_.constant(inputs[1]), {0, 2, 1, 3});
+      inputs[1] = e_.new_constant(e_.value(inputs[1]).name, std::move(turned));
+    }
     e_.set_inputs(node, std::move(inputs));
     flip_attributes(node, perm_);
     std::vector<ValueId> outputs = node.outputs, plain = node.outputs;
@@ -217,18 +222,19 @@ double total_cost(const Editor& e) {
 uint32_t choose_layout(Editor& e, Remarks& remarks) {
   simplify(e, remarks);
   uint32_t changed = 0;
-  // A fixed number of rounds: moving transposes across reshapes has no cost of its own that must fall.
+  // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a cut can take them away: from
+  // below and from above in turn, as long as that helps.
   double best = total_cost(e);
-  for (int round = 0; round < 8; round++) {
-    while (push_transposes_down(e)) simplify(e, remarks);
+  for (int round = 0, idle = 0; round < kMostRounds && idle < 2; round++) {
+    if (round % 2 == 0) while (push_transposes_down(e)) simplify(e, remarks);
+    else while (pull_transposes_up(e, true)) simplify(e, remarks);
     changed += cut_until_stable(e, remarks);
-    uint32_t pulled = pull_transposes_up(e, false);
-    simplify(e, remarks);
-    changed += pulled + cut_until_stable(e, remarks);
     double now = total_cost(e);
-    if (now >= best && round) break;
-    best = now;
+    idle = now < best ? 0 : idle + 1;
+    best = std::min(best, now);
   }
+  while (push_transposes_down(e)) simplify(e, remarks);
+  changed += cut_until_stable(e, remarks) + pull_transposes_up(e, false);
   merge_equal(e, remarks);
   simplify(e, remarks);
   return changed;
