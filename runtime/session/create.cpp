@@ -92,6 +92,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   s->rules = request.rules;
   s->is_poisoned = request.poison;
   s->threads = p.threads;
+  s->join_spins = p.join_spins;
   s->threads_reason = p.threads_reason;
   s->executor = request.executor;
   if (tables.pool)

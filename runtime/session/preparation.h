@@ -46,6 +46,10 @@ struct ScratchTotals {
   uint64_t per_thread = 0, shared = 0;  // the largest of any instruction, multiples of 64
 };
 
+/// How long a run is likely to take, told by the bytes that its instructions read and write. Far from exact: it only
+/// decides whether helpers are worth waking by default, and for how long the first step waits for them.
+uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound);
+
 enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
 
 /// Byte offsets from the start of the arena, in the order in which they lie.
@@ -66,6 +70,7 @@ struct Preparation {
   int threads = 1;
   const char* threads_reason = "";
   bool starts_threads = false;  // of its own
+  uint32_t join_spins = 0;      // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
   ScratchTotals scratch;
   Layout layout;

@@ -72,7 +72,7 @@ Status run_on_device(RunSession* s, ErrorDetail* detail) {
       return fail(detail, Code::kThreadFailed, "executor: parallel() came back without calling its body");
     s->waits += s->tables.crew->waits();
   } else if (s->pool) {
-    const ThreadPool::Tally tally = s->pool->run(s->threads, lead, &run);
+    const ThreadPool::Tally tally = s->pool->run(s->threads, lead, &run, s->join_spins);
     s->wakes += tally.wakes;
     s->waits += tally.waits;
     s->alone_runs += tally.alone;

@@ -29,6 +29,7 @@ struct RunSession {
   bool is_running = false;
   const char* threads_reason = "";
   int threads = 1;
+  uint32_t join_spins = 0;
   ThreadPool* pool = nullptr;  // its own or a shared one; null: alone, or the caller's executor
   Executor executor;
   uint32_t unbound_ports = 0;  // without memory; run() refuses while there are any

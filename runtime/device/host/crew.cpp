@@ -46,6 +46,10 @@ void Crew::close() {
   busy_.store(0, std::memory_order_release);
 }
 
+void Crew::await_helpers(int limit, uint32_t spins) const {
+  while (spins-- && int(count(word_.load(std::memory_order_relaxed) & kHelpers)) + 1 < limit) os::pause_processor();
+}
+
 int Crew::step(Job job, void* argument) {
   CrewWord seen = word_.load(std::memory_order_acquire);
   if (!(seen & kHelpers)) {

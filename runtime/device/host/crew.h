@@ -36,6 +36,9 @@ class Crew {
 
   /// Begins a run with up to `limit` members; false when a run is in progress.
   bool try_open(int limit);
+  /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A helper takes some 5 to 50 us to wake, which a
+  /// long first step would otherwise go without.
+  void await_helpers(int limit, uint32_t spins) const;
   /// Runs job(argument, team) on the leader and on every helper that is in, and returns when all are done. Gives the
   /// team's size.
   int step(Job job, void* argument);
@@ -56,16 +59,17 @@ class Crew {
   void wake_leader();
   bool wait_for_step(CrewWord bit, CrewWord sense);
 
+  // What a step begins with lies in one cache line, and what it ends with in another: two transfers between cores a step.
   alignas(64) std::atomic<CrewWord> word_{0};
-  std::atomic<uint32_t> busy_{0};
+  Job job_ = nullptr;  // these three are written by the leader between steps
+  void* argument_ = nullptr;
+  CrewWord team_ = 0;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   std::atomic<uint32_t> leader_asleep_{0};
   alignas(64) std::atomic<uint32_t> joined_{0};  // of the barrier inside a step
   std::atomic<uint32_t> phase_{0};
-  alignas(64) Job job_ = nullptr;  // written by the leader between steps
-  void* argument_ = nullptr;
-  CrewWord team_ = 0;
-  bool waited_ = false;
+  alignas(64) std::atomic<uint32_t> busy_{0};
+  bool waited_ = false;  // the leader's
 };
 
 }  // namespace ingot

@@ -43,7 +43,8 @@ void ThreadPool::work(void* argument) {
   }
 }
 
-ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew), void* argument) {
+ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew), void* argument,
+                                  uint32_t join_spins) {
   Tally tally;
   if (limit > threads_) limit = threads_;
   if (limit <= 1 || is_forked() || !crew_.try_open(limit)) {
@@ -54,6 +55,7 @@ ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* 
   generation_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&generation_, limit - 1);
   tally.wakes = 1;
+  crew_.await_helpers(limit, join_spins);
   lead(argument, &crew_);
   tally.waits = crew_.waits();
   crew_.close();

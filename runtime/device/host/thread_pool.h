@@ -25,8 +25,9 @@ class ThreadPool {
     uint32_t wakes = 0, waits = 0;
     bool alone = false;
   };
-  /// Calls lead(argument, crew) with helpers on their way; the crew is null when there are none.
-  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument);
+  /// Calls lead(argument, crew) with helpers on their way, after up to `join_spins` pauses of waiting for them; the crew is
+  /// null when there are none.
+  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument, uint32_t join_spins = 0);
 
  private:
   struct Worker {

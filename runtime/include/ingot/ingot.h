@@ -341,7 +341,8 @@ typedef struct ingot_session_options {
   const char* device;             /* null or "auto", "cpu", "cuda", "cuda:N", "null", "fake:N" */
   const ingot_binding* bindings;  /* one for each symbol without a number; may be null */
   size_t binding_count;
-  int32_t threads;                /* of the team, the caller's included. 0: one for each processor, or the pool's */
+  int32_t threads;                /* of the team, the caller's included. 0: the pool's, else one for each processor,
+                                     but 1 where a run is too short to share */
   uint32_t flags;
   ingot_pool* pool;               /* null: threads of the session's own (none when threads is 1) */
   const ingot_executor* executor; /* or the caller's threads; may be null. `threads` is then n of parallel() */
