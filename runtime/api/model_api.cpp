@@ -170,7 +170,7 @@ ingot_code ingot_model_summarize(const ingot_model* model, ingot_model_summary* 
   s.format_minor = m.file.header.minor;
   s.segment_alignment = m.file.header.segment_alignment;
   s.alignment = m.program.alignment;
-  return write_sized(s, out_summary) ? ingot_code{INGOT_OK} : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(s, out_summary));
 }
 
 ingot_code ingot_model_symbol(const ingot_model* model, uint32_t index, ingot_symbol* out_symbol) {

@@ -31,7 +31,7 @@ ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_repor
   add_row(&report, "tables and port copies on the host", s.layout.host_bytes, false);
   if (s.tables.pool) add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
   report.peak = report.held;  // everything is taken once, when the session is made
-  return write_sized(report, out_report) ? ingot_code{INGOT_OK} : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(report, out_report));
 }
 
 ingot_code ingot_session_placement(const ingot_session* session, ingot_placement* out_placement) {
@@ -48,7 +48,7 @@ ingot_code ingot_session_placement(const ingot_session* session, ingot_placement
     placement.threads_reason = "forked: the pool's threads stayed in the parent; make a new session";
   }
   placement.instructions = uint32_t(s.model->program.instructions.size);
-  return write_sized(placement, out_placement) ? ingot_code{INGOT_OK} : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(placement, out_placement));
 }
 
 ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index, ingot_instruction* out_instruction) {
@@ -68,7 +68,7 @@ ingot_code ingot_session_counters(const ingot_session* session, ingot_counters* 
   counters.wakes = s.wakes;
   counters.waits = s.waits;
   counters.alone = s.alone_runs;
-  return write_sized(counters, out_counters) ? ingot_code{INGOT_OK} : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(counters, out_counters));
 }
 
 ingot_code ingot_session_touched(const ingot_session* session, ingot_touched* out_touched) {
@@ -81,7 +81,7 @@ ingot_code ingot_session_touched(const ingot_session* session, ingot_touched* ou
   touched.activations = found.activations;
   touched.scratch = found.scratch;
   touched.tables = found.tables;
-  return write_sized(touched, out_touched) ? ingot_code{INGOT_OK} : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(touched, out_touched));
 }
 
 }  // extern "C"

@@ -76,7 +76,8 @@ ingot_code port_view_by_name(ingot_session* session, bool is_input, const char* 
   if (!session || !name || !out_tensor) return INGOT_INVALID_ARGUMENT;
   const ingot_model* model = reinterpret_cast<const ingot_model*>(unwrap(session)->model);
   const int32_t index = is_input ? ingot_model_find_input(model, name) : ingot_model_find_output(model, name);
-  return index < 0 ? INGOT_NOT_FOUND : port_view(session, is_input, uint32_t(index), out_tensor);
+  if (index < 0) return INGOT_NOT_FOUND;
+  return port_view(session, is_input, uint32_t(index), out_tensor);
 }
 
 ingot_code bind(ingot_session* session, bool is_input, uint32_t index, const ingot_tensor* tensor, ingot_error* error) {
@@ -197,8 +198,7 @@ ingot_code ingot_session_value(ingot_session* session, uint32_t value, ingot_ten
 
 ingot_code ingot_session_requirements(const ingot_session* session, ingot_requirements* out_requirements) {
   if (!session || !out_requirements) return INGOT_INVALID_ARGUMENT;
-  return write_sized(requirements_of(unwrap(session)->requirements), out_requirements) ? ingot_code{INGOT_OK}
-                                                                                       : INGOT_INVALID_ARGUMENT;
+  return wrote(write_sized(requirements_of(unwrap(session)->requirements), out_requirements));
 }
 
 }  // extern "C"

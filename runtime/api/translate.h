@@ -40,6 +40,8 @@ bool write_sized(const T& from, T* to) {
   return true;
 }
 
+inline ingot_code wrote(bool ok) { return ok ? ingot_code{INGOT_OK} : ingot_code{INGOT_INVALID_ARGUMENT}; }
+
 ingot_tensor tensor_of(const TensorView& view);
 /// False when dtype or rank is out of range.
 bool view_of(const ingot_tensor& tensor, TensorView* out);

@@ -128,6 +128,7 @@ Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenMod
   model->allocator = request.allocator;
   model->kernels = request.kernels;
   model->copy_weights = request.copy_weights;
+  model->check_hashes = request.check_hashes;
   Status status = open_source(origin, model, detail);
   if (status.ok()) status = read_and_decode(request, model, &blocks, detail);
   if (!status.ok()) {

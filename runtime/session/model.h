@@ -56,8 +56,9 @@ struct OpenModel {
   ProgramDef program;
   const KernelTable* kernels = nullptr;
   bool copy_weights = false;
-  bool is_static = false;  // no symbols: bound once, when opened
-  BoundProgram bound;      // of a static program
+  bool check_hashes = false;  // of what is copied into an arena, too: the file may have changed since
+  bool is_static = false;     // no symbols: bound once, when opened
+  BoundProgram bound;         // of a static program
   Allocator allocator;
   uint64_t weights_bytes = 0;
   uint64_t held_bytes = 0;  // all blocks

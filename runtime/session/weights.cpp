@@ -2,6 +2,7 @@
 #include "runtime/session/weights.h"
 
 #include "runtime/base/os/file.h"
+#include "runtime/base/sha256.h"
 
 namespace ingot {
 namespace {
@@ -22,17 +23,30 @@ Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, cons
   return map_weights(arena, pages.arena_offset, model.source.file, pages.file_offset, pages.bytes, detail);
 }
 
+/// Reads a part, and where hashes are trusted compares what was read, not what the file held when it was opened.
+Status copy_part(const OpenModel& model, uint32_t index, uint8_t* to, ErrorDetail* detail) {
+  const PartEntry part = weight_part(model.file, index);
+  INGOT_TRY(read_source(model.source, part.offset, to, part.bytes, detail));
+  if (!model.check_hashes) return {};
+  uint8_t digest[kSha256Bytes];
+  sha256(to, size_t(part.bytes), digest);
+  if (same_digest(digest, part.sha256)) return {};
+  const Status status =
+      fail(detail, Code::kHashMismatch, "weights: changed since the file was opened", 0, 0, part.offset);
+  if (detail) detail->operand = int32_t(index);
+  return status;
+}
+
 }  // namespace
 
 Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena, ErrorDetail* detail) {
   if (layout.weights == WeightsForm::kInPlace) return {};
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
-    const PartEntry part = weight_part(model.file, i);
     const uint64_t at = layout.part_offsets[i];
     if (layout.weights == WeightsForm::kMapped)
-      INGOT_TRY(map_part(model, part, at, arena, detail));
+      INGOT_TRY(map_part(model, weight_part(model.file, i), at, arena, detail));
     else
-      INGOT_TRY(read_source(model.source, part.offset, arena.base + at, part.bytes, detail));
+      INGOT_TRY(copy_part(model, i, arena.base + at, detail));
   }
   return {};
 }

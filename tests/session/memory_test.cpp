@@ -244,6 +244,25 @@ TEST_CASE("session: keep_values gives every value bytes of its own, readable aft
   CHECK(ingot_session_value(plain->get(), 4711, &tensor, nullptr) == INGOT_NOT_FOUND);
 }
 
+TEST_CASE("load: with trusted hashes, weights that changed after opening are refused when they are copied") {
+  FileBytes bytes(chain_network());
+  const ingot_reader reader = bytes.reader();
+  ingot_open_options open = open_options(oracle_table());
+  open.trust = INGOT_TRUST_HASHES;
+  ingot_model* opened = nullptr;
+  Error error;
+  REQUIRE_MESSAGE(ingot_model_open_reader(&reader, &open, &opened, &error) == INGOT_OK, error.text());
+  const Model model(opened);
+  CHECK(model.session().ok());
+  // The bias holds 7.0f, whose bytes are found from the end of the file.
+  const float seven = 7;
+  uint8_t* at = bytes.data() + bytes.size() - 4;
+  while (std::memcmp(at, &seven, 4) != 0) at--;
+  at[2] ^= 1;
+  CHECK(model.session().error().code == INGOT_HASH_MISMATCH);
+  CHECK(ingot_model_verify_hashes(model.get(), &error) == INGOT_HASH_MISMATCH);
+}
+
 TEST_CASE("arena: huge pages and prefault change nothing but the layout's start") {
   TemporaryFile file(chain_network(2000));
   auto model = Model::open(file.path(), oracle_table());
