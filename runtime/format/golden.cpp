@@ -1,6 +1,10 @@
 // runtime/format/golden.cpp - reads the golden part.
 #include "runtime/format/golden.h"
 
+#include "runtime/base/checked_math.h"
+#include "runtime/format/no_assertions.h"
+#include "runtime/format/prove.h"
+
 #include "ingot_schema/golden_generated.h"
 
 namespace ingot {
@@ -19,7 +23,19 @@ TensorType type_of(const fb::GoldenTensor& tensor) {
   return type;
 }
 
-Status prove_tensors(const Tensors* tensors, ErrorDetail* detail) {
+/// Dims lie where an int64_t may lie, data where any element may, and no product of dims can overflow.
+bool is_readable(Span<const uint8_t> part, const fb::GoldenTensor& tensor) {
+  const auto at = [&](const uint8_t* bytes) { return size_t(bytes - part.data); };
+  if (tensor.data() && tensor.data()->size() && at(tensor.data()->Data()) % 16 != 0) return false;
+  if (!tensor.dims() || tensor.dims()->size() == 0) return true;
+  if (at(tensor.dims()->Data()) % 8 != 0 || tensor.dims()->size() > uint32_t(kMaxRank)) return false;
+  int64_t elements = 1;
+  for (const int64_t dim : *tensor.dims())
+    if (dim < 0 || !checked_mul(elements, dim ? dim : int64_t{1}, &elements) || elements > kMaxElements) return false;
+  return true;
+}
+
+Status prove_tensors(Span<const uint8_t> part, const Tensors* tensors, ErrorDetail* detail) {
   for (uint32_t i = 0; i < count(tensors); i++) {
     const fb::GoldenTensor& tensor = *tensors->Get(i);
     const uint64_t rank = tensor.dims() ? tensor.dims()->size() : 0;
@@ -27,7 +43,7 @@ Status prove_tensors(const Tensors* tensors, ErrorDetail* detail) {
     uint64_t expected = 0;
     const bool has_type =
         tensor.dtype() >= uint8_t(DType::kF32) && tensor.dtype() <= uint8_t(DType::kBool) && rank <= kMaxRank;
-    const bool sound = has_type && storage_bytes(type_of(tensor), &expected) && expected == found;
+    const bool sound = has_type && is_readable(part, tensor) && storage_bytes(type_of(tensor), &expected) && expected == found;
     if (sound) continue;
     const Status status = fail(detail, Code::kMeaningInvalid, "golden: bytes of a tensor", expected, found);
     if (detail) detail->operand = int32_t(i);
@@ -40,13 +56,14 @@ Status prove_tensors(const Tensors* tensors, ErrorDetail* detail) {
 
 Status prove_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 1u << 16;
+  if (part.size > kMaxProgramBytes) return fail(detail, Code::kLimitExceeded, "golden", kMaxProgramBytes, part.size);
   flatbuffers::Verifier verifier(part.data, part.size, kDepth, kTables);
   if (!fb::VerifyGoldenBuffer(verifier)) return fail(detail, Code::kStructureInvalid, "golden");
   const auto* cases = fb::GetGolden(part.data)->cases();
   *out_case_count = cases ? cases->size() : 0;
   for (uint32_t i = 0; i < *out_case_count; i++) {
-    INGOT_TRY(prove_tensors(cases->Get(i)->inputs(), detail));
-    INGOT_TRY(prove_tensors(cases->Get(i)->outputs(), detail));
+    INGOT_TRY(prove_tensors(part, cases->Get(i)->inputs(), detail));
+    INGOT_TRY(prove_tensors(part, cases->Get(i)->outputs(), detail));
   }
   return {};
 }

@@ -13,7 +13,7 @@ struct GoldenCounts {
 };
 
 /// Proves the structure, and that every tensor's bytes are what its type says. `part` is 16-byte aligned.
-/// Errors  kStructureInvalid, kMeaningInvalid{operand = tensor}.
+/// Errors  kStructureInvalid, kLimitExceeded (more than 2^30 bytes), kMeaningInvalid{operand = tensor}.
 Status prove_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail);
 /// @pre prove_golden() was ok for the same bytes; indices are in range.
 GoldenCounts golden_case(Span<const uint8_t> part, uint32_t case_index);
