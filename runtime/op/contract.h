@@ -47,7 +47,8 @@ struct OpContract {
   bool (*check)(const OpArguments&, Violation*);
   /// Inputs that output 0 may overwrite (each element is read before or when it is written). Called after check. May be null: none.
   uint32_t (*in_place)(const OpArguments&);
-  /// Bytes of scratch for a team of `threads`. Depends on types and attributes only, never on the instruction set. May be null: none.
+  /// Bytes of scratch that suffice for every team of 1 .. `threads` members (a session's team may shrink between steps).
+  /// Depends on types and attributes only, never on the instruction set. May be null: none.
   ScratchNeed (*scratch)(const OpArguments&, int threads);
   uint32_t strided_inputs;       // inputs whose row_stride may exceed the row length
   uint32_t strided_outputs;

@@ -64,11 +64,14 @@ bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, Sc
   uint64_t bytes = 0;
   if (t.method == ConvMethod::kDepthwise) return true;
   if (t.method == ConvMethod::kWinogradF43) {
-    WinogradBlocks g;
-    if (!winograd_blocks(e, threads, &g)) return false;
-    const uint64_t v = (uint64_t(g.v_elements) * 4 + 63) / 64 * 64, m = (uint64_t(g.m_elements) * 4 + 63) / 64 * 64;
-    need->per_thread_bytes = g.shared ? m : v + m;
-    need->shared_bytes = g.shared ? v : 0;
+    for (int team = 1; team <= threads; team++) {  // few tiles are shared by a large team only
+      WinogradBlocks g;
+      if (!winograd_blocks(e, team, &g)) return false;
+      const uint64_t v = uint64_t(round_up(g.v_elements * 4, 64)), m = uint64_t(round_up(g.m_elements * 4, 64));
+      const uint64_t own = g.shared ? m : v + m, shared = g.shared ? v : 0;
+      if (own > need->per_thread_bytes) need->per_thread_bytes = own;
+      if (shared > need->shared_bytes) need->shared_bytes = shared;
+    }
     return true;
   }
   const int64_t channels = e.c / t.groups;
@@ -101,13 +104,10 @@ bool check_conv2d(const OpArguments& a, Violation* v) {
       return rules::refuse(v, "conv2d's y is [N,OH,OW,O]", rules::output(0), want[i], y.dims[i]);
   if (const TensorView* residual = a.optional(3))
     if (!rules::check_same_dims(y, *residual, 3, v)) return false;
-  constexpr int kTeams[] = {1, kMaxThreads};
-  for (int threads : kTeams) {  // a team between the two needs at most twice as much as one of them
-    ScratchNeed need;
-    if (!conv::conv2d_scratch(t, e, threads, &need) || need.per_thread_bytes >= conv::kMaxScratchBytes ||
-        need.shared_bytes >= conv::kMaxScratchBytes)
-      return rules::refuse(v, "conv2d's scratch is below 2^46 bytes", Violation::kAttribute);
-  }
+  ScratchNeed need;
+  if (!conv::conv2d_scratch(t, e, kMaxThreads, &need) || need.per_thread_bytes >= conv::kMaxScratchBytes ||
+      need.shared_bytes >= conv::kMaxScratchBytes)
+    return rules::refuse(v, "conv2d's scratch is below 2^46 bytes", Violation::kAttribute);
   return true;
 }
 

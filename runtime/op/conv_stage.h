@@ -8,7 +8,7 @@ namespace ingot::conv {
 bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias,
                  int bias_operand, Extents* extents, Violation* violation);
 
-/// Scratch of conv2d for a team; false on overflow. Zero where the output is empty.
+/// Scratch of conv2d for every team of 1 .. `threads`; false on overflow. Zero where the output is empty.
 bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, ScratchNeed* need);
 
 }  // namespace ingot::conv

@@ -56,6 +56,11 @@ struct Scratch {
 
 Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads) {
   const ScratchNeed need = kernel.contract->scratch ? kernel.contract->scratch(a, threads) : ScratchNeed{};
+  const ScratchNeed larger = kernel.contract->scratch ? kernel.contract->scratch(a, threads + 1) : ScratchNeed{};
+  CHECK_MESSAGE(larger.per_thread_bytes >= need.per_thread_bytes,
+                "a larger team's scratch does not suffice for a smaller one");
+  CHECK_MESSAGE(larger.shared_bytes >= need.shared_bytes,
+                "a larger team's shared scratch does not suffice for a smaller one");
   Scratch shared(need.shared_bytes);
   std::vector<std::unique_ptr<Scratch>> own;
   for (int i = 0; i < threads; i++) own.push_back(std::make_unique<Scratch>(need.per_thread_bytes));
