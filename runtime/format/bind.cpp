@@ -1,5 +1,5 @@
-// runtime/format/bind.cpp - gives symbols their values: dimensions, resolved attributes, types, places of aliases; then every
-// instruction is held against its contract.
+// runtime/format/bind.cpp - gives symbols their values: dimensions, resolved attributes, types, places of aliases;
+// then every instruction is held against its contract.
 #include <new>
 
 #include "runtime/base/checked_math.h"
@@ -15,7 +15,8 @@ constexpr uint64_t kUnplaced = ~uint64_t{0};
 
 /// A slot that holds either of the attributes with dimensions in them.
 struct SymbolicSlot {
-  alignas(8) uint8_t bytes[sizeof(PadAttributes) > sizeof(SliceAttributes) ? sizeof(PadAttributes) : sizeof(SliceAttributes)];
+  alignas(8)
+      uint8_t bytes[sizeof(PadAttributes) > sizeof(SliceAttributes) ? sizeof(PadAttributes) : sizeof(SliceAttributes)];
 };
 
 struct BindingArrays {
@@ -44,13 +45,15 @@ BindingArrays take_arrays(Block* block, const ProgramDef& p) {
 Code blame(const ProgramDef& p) { return p.symbols.size ? Code::kDimensionOutOfBounds : Code::kMeaningInvalid; }
 
 Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetail* d) {
-  if (values.size != p.symbols.size) return fail(d, Code::kInvalidArgument, "symbol_values: number", p.symbols.size, values.size);
+  if (values.size != p.symbols.size)
+    return fail(d, Code::kInvalidArgument, "symbol_values: number", p.symbols.size, values.size);
   for (size_t i = 0; i < values.size; i++) {
     const SymbolDef& s = p.symbols[i];
     const int64_t highest = s.high ? s.high : kMaxExtent;
     if (values[i] >= s.low && values[i] <= highest) continue;
     const Code code = values[i] < 0 ? Code::kUnboundDimension : Code::kDimensionOutOfBounds;
-    const Status bad = fail_entry(d, code, "symbols[]", int32_t(i), uint64_t(values[i] < s.low ? s.low : highest), uint64_t(values[i]), 0);
+    const Status bad = fail_entry(d, code, "symbols[]", int32_t(i), uint64_t(values[i] < s.low ? s.low : highest),
+                                  uint64_t(values[i]), 0);
     name_detail(d, s.name);
     return bad;
   }
@@ -80,8 +83,8 @@ Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, int64_t* 
     if (e.op == DimOp::kSymbol) {
       values[i] = symbols[size_t(e.a)];
     } else if (!evaluate(e.op, value(e.a), value(e.b), &values[i])) {
-      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less", int32_t(i), uint64_t(value(e.a)),
-                        uint64_t(value(e.b)), p.program_offset);
+      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less", int32_t(i),
+                        uint64_t(value(e.a)), uint64_t(value(e.b)), p.program_offset);
     }
   }
   return {};
@@ -131,7 +134,8 @@ Status measure_values(const ProgramDef& p, const BoundProgram& bound, uint64_t* 
 }
 
 /// One alias whose parent is placed.
-Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t index, ErrorDetail* d) {
+Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t index,
+                   ErrorDetail* d) {
   const ValueDef& v = p.values[size_t(index)];
   const int64_t offset = dim_value(bound, v.alias_offset);
   const uint64_t width = uint64_t(dtype_bytes(v.dtype));
@@ -149,15 +153,18 @@ Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* roo
     return fail_value(d, p, "values[].alias in_place: other elements than alias_of", index, uint64_t(whole.elements()),
                       uint64_t(own.elements()));
   if (own.elements() != 0 && (!common_elements(own, whole, &shared) || shared != own.elements()))
-    return fail_value(d, p, "values[].alias view: elements that alias_of does not have", index, uint64_t(own.elements()), uint64_t(shared));
+    return fail_value(d, p, "values[].alias view: elements that alias_of does not have", index,
+                      uint64_t(own.elements()), uint64_t(shared));
   return {};
 }
 
-Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t* chain, ErrorDetail* d) {
+Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t* chain,
+                     ErrorDetail* d) {
   for (size_t i = 0; i < p.values.size; i++) root_offset[i] = p.values[i].alias == AliasKind::kNone ? 0 : kUnplaced;
   for (size_t i = 0; i < p.values.size; i++) {
     size_t length = 0;
-    for (int32_t at = int32_t(i); root_offset[at] == kUnplaced; at = p.values[size_t(at)].alias_of) chain[length++] = at;
+    for (int32_t at = int32_t(i); root_offset[at] == kUnplaced; at = p.values[size_t(at)].alias_of)
+      chain[length++] = at;
     while (length > 0) INGOT_TRY(place_alias(p, bound, root_offset, chain[--length], d));
   }
   return {};
@@ -165,11 +172,14 @@ Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* r
 
 bool may_be_strided(uint32_t mask, uint32_t operand) { return (mask >> (operand < 31 ? operand : 31)) & 1; }
 
-Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index, TensorView* operands, ErrorDetail* d) {
+Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index, TensorView* operands,
+                         ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   TensorView* outputs = operands + i.input_count;
-  for (uint32_t k = 0; k < i.input_count; k++) static_cast<TensorType&>(operands[k]) = value_type(p, bound, i.inputs[k]);
-  for (uint32_t k = 0; k < i.output_count; k++) static_cast<TensorType&>(outputs[k]) = value_type(p, bound, i.outputs[k]);
+  for (uint32_t k = 0; k < i.input_count; k++)
+    static_cast<TensorType&>(operands[k]) = value_type(p, bound, i.inputs[k]);
+  for (uint32_t k = 0; k < i.output_count; k++)
+    static_cast<TensorType&>(outputs[k]) = value_type(p, bound, i.outputs[k]);
   for (uint32_t k = 0; k < i.input_count; k++)
     if (operands[k].present() && operands[k].packing == Packing::kDense && !operands[k].is_dense() &&
         !may_be_strided(i.contract->strided_inputs, k))
@@ -186,7 +196,8 @@ Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_
     int32_t value = -1;
     if (k >= 0 && k < i.input_count) value = i.inputs[k];
     if (k < 0 && -1 - k < i.output_count) value = i.outputs[-1 - k];
-    const Status bad = fail_operand(d, p, violation.rule, index, value, uint64_t(violation.expected), uint64_t(violation.found));
+    const Status bad =
+        fail_operand(d, p, violation.rule, index, value, uint64_t(violation.expected), uint64_t(violation.found));
     if (d && p.symbols.size) d->hint = "the file is wrong, or the dimensions bound do not fit this model";
     return bad;
   }
@@ -202,7 +213,8 @@ Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_
 Status prove_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDetail* d) {
   for (const StateDef& s : p.states)
     if (s.init >= 0 && bound.value_bytes[s.init] != bound.value_bytes[s.value])
-      return fail_value(d, p, "states[].init: another size than the state", s.value, bound.value_bytes[s.value], bound.value_bytes[s.init]);
+      return fail_value(d, p, "states[].init: another size than the state", s.value, bound.value_bytes[s.value],
+                        bound.value_bytes[s.init]);
   return {};
 }
 
@@ -228,13 +240,14 @@ TensorType value_type(const ProgramDef& program, const BoundProgram& bound, int3
   return type;
 }
 
-Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory, BoundProgram* out,
-                    ErrorDetail* detail) {
+Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory,
+                    BoundProgram* out, ErrorDetail* detail) {
   *out = BoundProgram{};
   if (reinterpret_cast<uintptr_t>(memory.data) % 16 != 0)
     return fail(detail, Code::kMisaligned, "binding memory", 16, reinterpret_cast<uintptr_t>(memory.data) % 16);
   const uint64_t need = binding_bytes(program);
-  if (!memory.data || memory.size < need) return fail(detail, Code::kArenaTooSmall, "binding memory", need, memory.size);
+  if (!memory.data || memory.size < need)
+    return fail(detail, Code::kArenaTooSmall, "binding memory", need, memory.size);
   INGOT_TRY(check_symbols(program, symbol_values, detail));
   Block block(memory);
   const BindingArrays a = take_arrays(&block, program);
@@ -243,7 +256,8 @@ Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values
   INGOT_TRY(resolve_attributes(program, a, bound, detail));
   INGOT_TRY(measure_values(program, bound, a.value_bytes, detail));
   INGOT_TRY(place_aliases(program, bound, a.root_offset, a.chain, detail));
-  for (uint32_t i = 0; i < program.instructions.size; i++) INGOT_TRY(prove_instruction(program, bound, i, a.operands, detail));
+  for (uint32_t i = 0; i < program.instructions.size; i++)
+    INGOT_TRY(prove_instruction(program, bound, i, a.operands, detail));
   INGOT_TRY(prove_state_sizes(program, bound, detail));
   INGOT_TRY(prove_dataflow(program, bound, &block, detail));
   *out = bound;

@@ -8,7 +8,7 @@
 namespace ingot {
 
 constexpr uint32_t kMaxInstructionOperands = 8192;
-constexpr uint32_t kMaxNameBytes = 1024;       // of symbols and ports
+constexpr uint32_t kMaxNameBytes = 1024;  // of symbols and ports
 constexpr uint32_t kMaxSubprogramDepth = 16;
 
 /// Proves the FlatBuffer sound: offsets, vectors, strings, tables, in time linear in its bytes.
@@ -43,16 +43,18 @@ struct ProgramArrays {
 ProgramArrays take_arrays(Block* block, const fb::Program& program, const ProgramCounts& counts);
 
 /// Fills `arrays` and `out`; after it no FlatBuffer is looked at again, except through names and inline data.
-Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table, const ProgramCounts& counts,
-                      const ProgramArrays& arrays, ProgramDef* out, ErrorDetail* detail);
+Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
+                      const ProgramCounts& counts, const ProgramArrays& arrays, ProgramDef* out, ErrorDetail* detail);
 
 /// Bytes of the plain struct of an operator's attributes, a multiple of 8; 0 for an unknown operator.
 uint32_t attribute_bytes(OpCode op);
 /// Fills the struct at `to`. Returns null, or the rule that the attributes break (a static string).
 const char* decode_attributes(const fb::Instruction& instruction, void* to);
-const char* decode_product_attributes(const fb::Instruction& instruction, void* to);   // convolutions, products, pooling, recurrent
-const char* decode_movement_attributes(const fb::Instruction& instruction, void* to);  // transposes, slices, resizes, gathers, If
-const char* decode_map_attributes(const fb::Instruction& instruction, void* to);       // elementwise, reductions, norms
+const char* decode_product_attributes(const fb::Instruction& instruction,
+                                      void* to);  // convolutions, products, pooling, recurrent
+const char* decode_movement_attributes(const fb::Instruction& instruction,
+                                       void* to);  // transposes, slices, resizes, gathers, If
+const char* decode_map_attributes(const fb::Instruction& instruction, void* to);  // elementwise, reductions, norms
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);
 
 }  // namespace ingot

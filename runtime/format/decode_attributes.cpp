@@ -29,14 +29,34 @@ constexpr uint16_t rounded() {
   return uint16_t((sizeof(A) + 7) / 8 * 8);
 }
 
-constexpr uint16_t kBytes[kOpCodeCount] = {
-    0, rounded<Conv2dAttributes>(), rounded<ConvTranspose2dAttributes>(), rounded<ChainAttributes>(), rounded<LinearAttributes>(),
-    rounded<MatMulAttributes>(), rounded<Pool2dAttributes>(), rounded<ElementwiseAttributes>(), rounded<ReduceAttributes>(),
-    rounded<ArgReduceAttributes>(), rounded<SoftmaxAttributes>(), rounded<NormalizeAttributes>(), rounded<RecurrentAttributes>(),
-    rounded<TransposeAttributes>(), rounded<GatherAttributes>(), rounded<GatherElementsAttributes>(), rounded<GatherNdAttributes>(),
-    rounded<ConcatAttributes>(), rounded<SliceAttributes>(), rounded<PadAttributes>(), rounded<ResizeAttributes>(),
-    rounded<CopyAttributes>(), rounded<TileAttributes>(), rounded<IfAttributes>(), rounded<TopKAttributes>(),
-    rounded<CumSumAttributes>(), rounded<ScatterNdAttributes>(), rounded<ScatterElementsAttributes>()};
+constexpr uint16_t kBytes[kOpCodeCount] = {0,
+                                           rounded<Conv2dAttributes>(),
+                                           rounded<ConvTranspose2dAttributes>(),
+                                           rounded<ChainAttributes>(),
+                                           rounded<LinearAttributes>(),
+                                           rounded<MatMulAttributes>(),
+                                           rounded<Pool2dAttributes>(),
+                                           rounded<ElementwiseAttributes>(),
+                                           rounded<ReduceAttributes>(),
+                                           rounded<ArgReduceAttributes>(),
+                                           rounded<SoftmaxAttributes>(),
+                                           rounded<NormalizeAttributes>(),
+                                           rounded<RecurrentAttributes>(),
+                                           rounded<TransposeAttributes>(),
+                                           rounded<GatherAttributes>(),
+                                           rounded<GatherElementsAttributes>(),
+                                           rounded<GatherNdAttributes>(),
+                                           rounded<ConcatAttributes>(),
+                                           rounded<SliceAttributes>(),
+                                           rounded<PadAttributes>(),
+                                           rounded<ResizeAttributes>(),
+                                           rounded<CopyAttributes>(),
+                                           rounded<TileAttributes>(),
+                                           rounded<IfAttributes>(),
+                                           rounded<TopKAttributes>(),
+                                           rounded<CumSumAttributes>(),
+                                           rounded<ScatterNdAttributes>(),
+                                           rounded<ScatterElementsAttributes>()};
 
 }  // namespace
 
@@ -44,12 +64,20 @@ uint32_t attribute_bytes(OpCode op) { return uint32_t(op) < uint32_t(kOpCodeCoun
 
 const char* decode_attributes(const fb::Instruction& instruction, void* to) {
   switch (OpCode(uint8_t(instruction.attributes_type()))) {
-    case OpCode::kConv2d: case OpCode::kConvTranspose2d: case OpCode::kChain: case OpCode::kLinear: case OpCode::kMatMul:
-    case OpCode::kPool2d: case OpCode::kRecurrent:
-      return decode_product_attributes(instruction, to);
-    case OpCode::kElementwise: case OpCode::kReduce: case OpCode::kArgReduce: case OpCode::kSoftmax: case OpCode::kNormalize:
-    case OpCode::kTopK: case OpCode::kCumSum:
-      return decode_map_attributes(instruction, to);
+    case OpCode::kConv2d:
+    case OpCode::kConvTranspose2d:
+    case OpCode::kChain:
+    case OpCode::kLinear:
+    case OpCode::kMatMul:
+    case OpCode::kPool2d:
+    case OpCode::kRecurrent: return decode_product_attributes(instruction, to);
+    case OpCode::kElementwise:
+    case OpCode::kReduce:
+    case OpCode::kArgReduce:
+    case OpCode::kSoftmax:
+    case OpCode::kNormalize:
+    case OpCode::kTopK:
+    case OpCode::kCumSum: return decode_map_attributes(instruction, to);
     default: return decode_movement_attributes(instruction, to);
   }
 }

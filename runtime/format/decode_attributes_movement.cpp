@@ -72,8 +72,12 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
     case fb::Attributes::Resize: return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
     case fb::Attributes::Gather: new (to) GatherAttributes{i.attributes_as_Gather()->axis()}; return nullptr;
-    case fb::Attributes::GatherElements: new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()}; return nullptr;
-    case fb::Attributes::GatherNd: new (to) GatherNdAttributes{i.attributes_as_GatherNd()->batch_dims()}; return nullptr;
+    case fb::Attributes::GatherElements:
+      new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()};
+      return nullptr;
+    case fb::Attributes::GatherNd:
+      new (to) GatherNdAttributes{i.attributes_as_GatherNd()->batch_dims()};
+      return nullptr;
     case fb::Attributes::Concat: new (to) ConcatAttributes{i.attributes_as_Concat()->axis()}; return nullptr;
     case fb::Attributes::Copy: new (to) CopyAttributes(); return nullptr;
     case fb::Attributes::Tile: new (to) TileAttributes(); return nullptr;

@@ -88,7 +88,8 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 const char* decode_product_attributes(const fb::Instruction& i, void* to) {
   switch (i.attributes_type()) {
     case fb::Attributes::Conv2d: return decode(*i.attributes_as_Conv2d(), new (to) Conv2dAttributes());
-    case fb::Attributes::ConvTranspose2d: return decode(*i.attributes_as_ConvTranspose2d(), new (to) ConvTranspose2dAttributes());
+    case fb::Attributes::ConvTranspose2d:
+      return decode(*i.attributes_as_ConvTranspose2d(), new (to) ConvTranspose2dAttributes());
     case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
     case fb::Attributes::Linear: return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
     case fb::Attributes::MatMul: return decode(*i.attributes_as_MatMul(), new (to) MatMulAttributes());

@@ -1,10 +1,10 @@
 // runtime/format/decode_program.cpp - counts, then walks the tables once and fills the plain structs. Ranges of single
 // fields are checked here, relations between them in prove_*.cpp.
+#include <cstring>
+
 #include "runtime/base/byte_order.h"
 #include "runtime/format/decode.h"
 #include "runtime/format/prove.h"
-
-#include <cstring>
 
 namespace ingot {
 namespace {
@@ -19,12 +19,14 @@ Status misaligned(const FileView& file, const char* field, const void* at, Error
   return fail(d, Code::kStructureInvalid, field, 8, 0, file_offset_of(file, at));
 }
 
-Status count_instruction(const FileView& file, const fb::Instruction* instruction, ProgramCounts* counts, ErrorDetail* d) {
+Status count_instruction(const FileView& file, const fb::Instruction* instruction, ProgramCounts* counts,
+                         ErrorDetail* d) {
   const uint64_t at = file_offset_of(file, instruction);
   const OpCode op = OpCode(uint8_t(instruction->attributes_type()));
   const uint32_t bytes = attribute_bytes(op);
   const uint32_t operands = vector_size(instruction->inputs()) + vector_size(instruction->outputs());
-  if (bytes == 0) return fail(d, Code::kUnsupportedOperator, "instructions[].attributes", kOpCodeCount - 1, uint64_t(op), at);
+  if (bytes == 0)
+    return fail(d, Code::kUnsupportedOperator, "instructions[].attributes", kOpCodeCount - 1, uint64_t(op), at);
   if (vector_size(instruction->inputs()) > kMaxInstructionOperands || operands > kMaxInstructionOperands)
     return fail(d, Code::kLimitExceeded, "instructions[]: operands", kMaxInstructionOperands, operands, at);
   if (const fb::Slice* slice = instruction->attributes_as_Slice())
@@ -66,8 +68,10 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
                 {"values[].dims: rank", kMaxRank, rank},
                 {"values[].source_dtype", uint64_t(DType::kBool), uint64_t(from->source_dtype())}};
   for (const auto& range : ranges)
-    if (range.found > range.most) return fail_entry(d, Code::kMeaningInvalid, range.field, index, range.most, range.found, at);
-  if (from->dtype() == fb::DType::invalid) return fail_entry(d, Code::kMeaningInvalid, "values[].dtype", index, 1, 0, at);
+    if (range.found > range.most)
+      return fail_entry(d, Code::kMeaningInvalid, range.field, index, range.most, range.found, at);
+  if (from->dtype() == fb::DType::invalid)
+    return fail_entry(d, Code::kMeaningInvalid, "values[].dtype", index, 1, 0, at);
   to->name = text_or_empty(from->name());
   to->dtype = DType(from->dtype());
   to->packing = Packing(from->packing());
@@ -93,7 +97,8 @@ Status decode_ports(const FileView& file, const Table* from, PortDef* to, const 
     const fb::Port* port = from->Get(i);
     const flatbuffers::String* name = port->name();
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
-      return fail_entry(d, Code::kMeaningInvalid, field, int32_t(i), kMaxNameBytes, name->size(), file_offset_of(file, port));
+      return fail_entry(d, Code::kMeaningInvalid, field, int32_t(i), kMaxNameBytes, name->size(),
+                        file_offset_of(file, port));
     to[i] = {name->c_str(), text_or_empty(port->layout()), port->value()};
   }
   return {};
@@ -105,7 +110,7 @@ struct InstructionWalk {
   ErrorDetail* detail;
   InstructionDef* next;
   uint8_t* attributes;
-  int32_t* operands;   // big-endian hosts only
+  int32_t* operands;  // big-endian hosts only
   uint32_t index = 0;
   uint32_t max_operands = 0;
 };
@@ -119,8 +124,10 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->contract = find_contract(walk->table, to->op);
   to->attributes = walk->attributes;
   if (!to->contract) {
-    const Status bad = fail_instruction(walk->detail, Code::kUnsupportedOperator, op_name(to->op), walk->index, 0, 0, at);
-    if (walk->detail) walk->detail->hint = "the kernel table handed in has no such operator; regenerate it: ingot kernels FILE";
+    const Status bad =
+        fail_instruction(walk->detail, Code::kUnsupportedOperator, op_name(to->op), walk->index, 0, 0, at);
+    if (walk->detail)
+      walk->detail->hint = "the kernel table handed in has no such operator; regenerate it: ingot kernels FILE";
     return bad;
   }
   if (const char* rule = decode_attributes(*from, walk->attributes))
@@ -130,7 +137,8 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->output_count = uint16_t(vector_size(from->outputs()));
   to->inputs = integers(from->inputs(), &walk->operands);
   to->outputs = integers(from->outputs(), &walk->operands);
-  to->source_count = kLittleEndianHost ? vector_size(from->source()) : 0;  // for people; a big-endian device has none to tell
+  to->source_count =
+      kLittleEndianHost ? vector_size(from->source()) : 0;  // for people; a big-endian device has none to tell
   to->sources = to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
   to->symbolic_slot = -1;
   const uint32_t operands = uint32_t(to->input_count) + to->output_count;
@@ -139,8 +147,8 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   return {};
 }
 
-Status decode_subprograms(const FileView& file, const fb::Program& program, const KernelTable& table, const ProgramArrays& a,
-                          ProgramDef* out, ErrorDetail* d) {
+Status decode_subprograms(const FileView& file, const fb::Program& program, const KernelTable& table,
+                          const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
   InstructionWalk walk{file, table, d, a.instructions, a.attributes, a.operands};
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const fb::Subprogram* from = program.subprograms()->Get(s);
@@ -157,13 +165,15 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
     const fb::Symbol* symbol = program.symbols()->Get(i);
     const flatbuffers::String* name = symbol->name();
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
-      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes, name->size(), file_offset_of(file, symbol));
+      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes, name->size(),
+                        file_offset_of(file, symbol));
     a.symbols[i] = {name->c_str(), symbol->low(), symbol->high()};
   }
   for (uint32_t i = 0; i < vector_size(program.dim_exprs()); i++) {
     const fb::DimExpr* e = program.dim_exprs()->Get(i);
     if (uint8_t(e->op()) > uint8_t(DimOp::kMax))
-      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op", int32_t(i), uint64_t(DimOp::kMax), uint64_t(e->op()), file_offset_of(file, e));
+      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op", int32_t(i), uint64_t(DimOp::kMax),
+                        uint64_t(e->op()), file_offset_of(file, e));
     a.dim_exprs[i] = {DimOp(e->op()), e->a(), e->b()};
   }
   return {};
@@ -173,10 +183,12 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
 
 Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out, ErrorDetail* detail) {
   *out = ProgramCounts{};
-  if (program.plan() && !aligned(file, program.plan()->offsets())) return misaligned(file, "plan.offsets", program.plan(), detail);
+  if (program.plan() && !aligned(file, program.plan()->offsets()))
+    return misaligned(file, "plan.offsets", program.plan(), detail);
   if (!aligned(file, program.dim_exprs())) return misaligned(file, "dim_exprs", program.dim_exprs(), detail);
   for (uint32_t i = 0; i < vector_size(program.values()); i++)
-    if (!aligned(file, program.values()->Get(i)->dims())) return misaligned(file, "values[].dims", program.values()->Get(i), detail);
+    if (!aligned(file, program.values()->Get(i)->dims()))
+      return misaligned(file, "values[].dims", program.values()->Get(i), detail);
   if (vector_size(program.subprograms()) == 0)
     return fail(detail, Code::kMeaningInvalid, "program.subprograms is empty", 1, 0, file.program_offset);
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
@@ -205,14 +217,15 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
   return a;
 }
 
-Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table, const ProgramCounts& counts,
-                      const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
+Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
+                      const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
   *out = ProgramDef{};
   out->program_bytes = file.program;
   out->program_offset = file.program_offset;
   if (const uint32_t features = vector_size(program.required_features())) {  // version 1.0 knows none
     const flatbuffers::String* feature = program.required_features()->Get(0);
-    const Status bad = fail(d, Code::kUnsupportedFeature, "program.required_features", 0, features, file_offset_of(file, feature));
+    const Status bad =
+        fail(d, Code::kUnsupportedFeature, "program.required_features", 0, features, file_offset_of(file, feature));
     name_detail(d, feature->c_str());
     return bad;
   }

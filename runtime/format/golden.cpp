@@ -1,11 +1,10 @@
 // runtime/format/golden.cpp - reads the golden part.
 #include "runtime/format/golden.h"
 
+#include "ingot_schema/golden_generated.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/format/no_assertions.h"
 #include "runtime/format/prove.h"
-
-#include "ingot_schema/golden_generated.h"
 
 namespace ingot {
 namespace {
@@ -43,7 +42,8 @@ Status prove_tensors(Span<const uint8_t> part, const Tensors* tensors, ErrorDeta
     uint64_t expected = 0;
     const bool has_type =
         tensor.dtype() >= uint8_t(DType::kF32) && tensor.dtype() <= uint8_t(DType::kBool) && rank <= kMaxRank;
-    const bool sound = has_type && is_readable(part, tensor) && storage_bytes(type_of(tensor), &expected) && expected == found;
+    const bool sound =
+        has_type && is_readable(part, tensor) && storage_bytes(type_of(tensor), &expected) && expected == found;
     if (sound) continue;
     const Status status = fail(detail, Code::kMeaningInvalid, "golden: bytes of a tensor", expected, found);
     if (detail) detail->operand = int32_t(i);

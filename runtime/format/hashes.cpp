@@ -11,7 +11,8 @@ constexpr uint64_t kPieceBytes = 4096;
 template <class Visit>
 Status for_each_piece(const Source& source, uint64_t offset, uint64_t bytes, ErrorDetail* detail, Visit visit) {
   if (offset > source.bytes || bytes > source.bytes - offset)
-    return fail(detail, Code::kTruncated, "file: ends early", bytes, offset < source.bytes ? source.bytes - offset : 0, offset);
+    return fail(detail, Code::kTruncated, "file: ends early", bytes, offset < source.bytes ? source.bytes - offset : 0,
+                offset);
   if (source.memory) return visit(source.memory + offset, bytes, offset);
   uint8_t piece[kPieceBytes];
   while (bytes != 0) {
@@ -27,7 +28,8 @@ Status for_each_piece(const Source& source, uint64_t offset, uint64_t bytes, Err
 Status check_zeros(const Source& source, uint64_t first, uint64_t end, ErrorDetail* detail) {
   return for_each_piece(source, first, end - first, detail, [&](const uint8_t* bytes, uint64_t count, uint64_t offset) {
     for (uint64_t i = 0; i < count; i++)
-      if (bytes[i] != 0) return fail(detail, Code::kHashMismatch, "padding between parts is not zero", 0, bytes[i], offset + i);
+      if (bytes[i] != 0)
+        return fail(detail, Code::kHashMismatch, "padding between parts is not zero", 0, bytes[i], offset + i);
     return Status();
   });
 }
@@ -44,10 +46,11 @@ Status compare(const uint8_t* digest, const PartEntry& entry, uint32_t part, Err
 Status check_part_hash(const Source& source, const FileView& file, uint32_t part, ErrorDetail* detail) {
   const PartEntry entry = file_part(file, part);
   Sha256 hash;
-  INGOT_TRY(for_each_piece(source, entry.offset, entry.bytes, detail, [&](const uint8_t* bytes, uint64_t count, uint64_t) {
-    hash.update(bytes, size_t(count));
-    return Status();
-  }));
+  INGOT_TRY(
+      for_each_piece(source, entry.offset, entry.bytes, detail, [&](const uint8_t* bytes, uint64_t count, uint64_t) {
+        hash.update(bytes, size_t(count));
+        return Status();
+      }));
   uint8_t digest[kSha256Bytes];
   hash.finish(digest);
   return compare(digest, entry, part, detail);
@@ -64,9 +67,11 @@ Status check_all_hashes(const Source& source, const FileView& file, ErrorDetail*
   return {};
 }
 
-Status read_part(const Source& source, const FileView& file, uint32_t part, Span<uint8_t> destination, ErrorDetail* detail) {
+Status read_part(const Source& source, const FileView& file, uint32_t part, Span<uint8_t> destination,
+                 ErrorDetail* detail) {
   const PartEntry entry = file_part(file, part);
-  if (destination.size < entry.bytes) return fail(detail, Code::kArenaTooSmall, "read_part", entry.bytes, destination.size);
+  if (destination.size < entry.bytes)
+    return fail(detail, Code::kArenaTooSmall, "read_part", entry.bytes, destination.size);
   INGOT_TRY(read_source(source, entry.offset, destination.data, entry.bytes, detail));
   uint8_t digest[kSha256Bytes];
   sha256(destination.data, size_t(entry.bytes), digest);

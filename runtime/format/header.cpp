@@ -1,10 +1,11 @@
-// runtime/format/header.cpp - the fixed header and the part table: every field, in the order in which it can be trusted.
+// runtime/format/header.cpp - the fixed header and the part table: every field, in the order in which it can be
+// trusted.
+#include <cstring>
+
 #include "runtime/base/byte_order.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/base/sha256.h"
 #include "runtime/format/format.h"
-
-#include <cstring>
 
 namespace ingot {
 namespace {
@@ -19,8 +20,11 @@ FileHeader parse_header(const uint8_t* p) {
 }
 
 PartEntry parse_entry(const uint8_t* p) {
-  PartEntry e = {PartKind(load_little<uint32_t>(p)), load_little<uint32_t>(p + 4), load_little<uint64_t>(p + 8),
-                 load_little<uint64_t>(p + 16), {}};
+  PartEntry e = {PartKind(load_little<uint32_t>(p)),
+                 load_little<uint32_t>(p + 4),
+                 load_little<uint64_t>(p + 8),
+                 load_little<uint64_t>(p + 16),
+                 {}};
   memcpy(e.sha256, p + 32, sizeof e.sha256);
   return e;
 }
@@ -39,11 +43,14 @@ Status check_fixed(const uint8_t* p, uint64_t source_bytes, FileHeader* out, Err
   const bool newer = h.minor > kFormatMinor;
   if (h.header_bytes < least || h.header_bytes > least + (newer ? kMaxHeaderGrowth : 0))
     return fail(d, Code::kHeaderInvalid, "header.header_bytes", least, h.header_bytes, 12);
-  if (source_bytes < h.file_bytes) return fail(d, Code::kTruncated, "header.file_bytes", h.file_bytes, source_bytes, 16);
-  if (source_bytes > h.file_bytes) return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.file_bytes, source_bytes, 16);
+  if (source_bytes < h.file_bytes)
+    return fail(d, Code::kTruncated, "header.file_bytes", h.file_bytes, source_bytes, 16);
+  if (source_bytes > h.file_bytes)
+    return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.file_bytes, source_bytes, 16);
   if (h.header_bytes > h.file_bytes)
     return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.header_bytes, h.file_bytes, 16);
-  if (!is_power_of_two(h.segment_alignment) || h.segment_alignment < kPartAlignment || h.segment_alignment > kMaxSegmentAlignment)
+  if (!is_power_of_two(h.segment_alignment) || h.segment_alignment < kPartAlignment ||
+      h.segment_alignment > kMaxSegmentAlignment)
     return fail(d, Code::kHeaderInvalid, "header.segment_alignment", kPartAlignment, h.segment_alignment, 24);
   *out = h;
   return {};
@@ -54,7 +61,8 @@ Status read_fixed(const Source& source, uint8_t* fixed, FileHeader* out, ErrorDe
   const uint64_t available = source.bytes < sizeof magic ? source.bytes : sizeof magic;
   INGOT_TRY(read_source(source, 0, magic, available, d));
   if (available < sizeof magic || memcmp(magic, kMagic, sizeof magic) != 0) {
-    const Status bad = fail(d, Code::kNotIngot, "header.magic", load_little<uint64_t>(kMagic), load_little<uint64_t>(magic), 0);
+    const Status bad =
+        fail(d, Code::kNotIngot, "header.magic", load_little<uint64_t>(kMagic), load_little<uint64_t>(magic), 0);
     if (d) d->hint = "not an .ingot file; cast a model with: ingot convert SOURCE";
     return bad;
   }
@@ -73,7 +81,8 @@ Status check_header_hash(const uint8_t* head, uint32_t header_bytes, ErrorDetail
   return same_digest(digest, head + 32) ? Status() : fail(d, Code::kHashMismatch, "header.sha256", 0, 0, 32);
 }
 
-Status fail_part(ErrorDetail* d, Code code, const char* field, uint64_t need, uint64_t have, uint32_t part, uint32_t at) {
+Status fail_part(ErrorDetail* d, Code code, const char* field, uint64_t need, uint64_t have, uint32_t part,
+                 uint32_t at) {
   const Status bad = fail(d, code, field, need, have, kHeaderFixedBytes + uint64_t(part) * kPartEntryBytes + at);
   if (d) d->operand = int32_t(part);
   return bad;
@@ -91,13 +100,17 @@ Status check_entry(const FileView& f, uint32_t i, const PartEntry& e, uint64_t p
   if (!newer && load_little<uint64_t>(raw + 24) != 0)
     return fail_part(d, Code::kHeaderInvalid, "parts[].reserved", 0, load_little<uint64_t>(raw + 24), i, 24);
   const uint64_t alignment = e.kind == PartKind::kWeights ? f.header.segment_alignment : kPartAlignment;
-  if (e.offset < previous_end) return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps", previous_end, e.offset, i, 8);
-  if (e.offset % alignment != 0) return fail_part(d, Code::kHeaderInvalid, "parts[].offset alignment", alignment, e.offset, i, 8);
+  if (e.offset < previous_end)
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps", previous_end, e.offset, i, 8);
+  if (e.offset % alignment != 0)
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset alignment", alignment, e.offset, i, 8);
   if (e.offset - previous_end >= alignment)
     return fail_part(d, Code::kHeaderInvalid, "parts[].offset leaves a gap", previous_end, e.offset, i, 8);
   uint64_t end;
-  if (!checked_add(e.offset, e.bytes, &end)) return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", 0, e.bytes, i, 16);
-  if (end > f.header.file_bytes) return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", f.header.file_bytes, end, i, 16);
+  if (!checked_add(e.offset, e.bytes, &end))
+    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", 0, e.bytes, i, 16);
+  if (end > f.header.file_bytes)
+    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", f.header.file_bytes, end, i, 16);
   return {};
 }
 
@@ -123,7 +136,8 @@ Status place_part(FileView* f, uint32_t i, const PartEntry& e, ErrorDetail* d) {
   if (*single >= 0) return fail_part(d, Code::kHeaderInvalid, "parts[].kind is there twice", 1, 2, i, 0);
   *single = int32_t(i);
   if (e.kind == PartKind::kProgram) {
-    if (e.bytes > kMaxProgramBytes) return fail_part(d, Code::kLimitExceeded, "parts[].bytes of the program", kMaxProgramBytes, e.bytes, i, 16);
+    if (e.bytes > kMaxProgramBytes)
+      return fail_part(d, Code::kLimitExceeded, "parts[].bytes of the program", kMaxProgramBytes, e.bytes, i, 16);
     f->program_offset = e.offset;
     f->program_bytes = e.bytes;
   }
@@ -141,7 +155,8 @@ Status check_table(FileView* f, ErrorDetail* d) {
     end = e.offset + e.bytes;
   }
   if (program_part < 0) return fail(d, Code::kHeaderInvalid, "parts[]: no program", 1, 0, kHeaderFixedBytes);
-  if (end != f->header.file_bytes) return fail(d, Code::kHeaderInvalid, "header.file_bytes", end, f->header.file_bytes, 16);
+  if (end != f->header.file_bytes)
+    return fail(d, Code::kHeaderInvalid, "header.file_bytes", end, f->header.file_bytes, 16);
   f->program_part = uint32_t(program_part);
   return {};
 }
@@ -175,7 +190,8 @@ Status measure_head(const Source& source, uint64_t* image_bytes, ErrorDetail* de
 Status read_head(const Source& source, Span<uint8_t> image, FileView* out, ErrorDetail* detail) {
   *out = FileView{};
   if (reinterpret_cast<uintptr_t>(image.data) % kPartAlignment != 0)
-    return fail(detail, Code::kMisaligned, "image", kPartAlignment, reinterpret_cast<uintptr_t>(image.data) % kPartAlignment);
+    return fail(detail, Code::kMisaligned, "image", kPartAlignment,
+                reinterpret_cast<uintptr_t>(image.data) % kPartAlignment);
   uint8_t fixed[kHeaderFixedBytes];
   FileView f;
   INGOT_TRY(read_fixed(source, fixed, &f.header, detail));
@@ -187,7 +203,8 @@ Status read_head(const Source& source, Span<uint8_t> image, FileView* out, Error
     INGOT_TRY(read_source(source, 0, image.data, f.header.header_bytes, detail));
     f.head = image.data;
     // From here on only what was read counts, even if the file changed in between.
-    if (memcmp(fixed, f.head, sizeof fixed) != 0) return fail(detail, Code::kFileRead, "header: the file is being changed");
+    if (memcmp(fixed, f.head, sizeof fixed) != 0)
+      return fail(detail, Code::kFileRead, "header: the file is being changed");
   }
   INGOT_TRY(check_header_hash(f.head, f.header.header_bytes, detail));
   INGOT_TRY(check_table(&f, detail));

@@ -2,14 +2,14 @@
 
 #include <cstring>
 
+#include "ingot_schema/metadata_generated.h"
 #include "runtime/format/file_layout.h"
 #include "runtime/format/no_assertions.h"
 
-#include "ingot_schema/metadata_generated.h"
-
 namespace ingot {
 
-Status find_metadata(Span<const uint8_t> part, const char* key, const char** text, size_t* length, ErrorDetail* detail) {
+Status find_metadata(Span<const uint8_t> part, const char* key, const char** text, size_t* length,
+                     ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 4u << 20;
   if (part.size > kMaxProgramBytes) return fail(detail, Code::kLimitExceeded, "metadata", kMaxProgramBytes, part.size);
   flatbuffers::Verifier verifier(part.data, part.size, kDepth, kTables);

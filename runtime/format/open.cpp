@@ -34,7 +34,8 @@ Status prove_plan_shape(const ProgramDef& p, ErrorDetail* d) {
   if (!is_power_of_two(p.alignment) || p.alignment < 16 || p.alignment > 4096)
     return fail(d, Code::kMeaningInvalid, "program.alignment", 64, p.alignment, p.program_offset);
   if (p.plan_offsets.data && p.plan_offsets.size != p.values.size)
-    return fail(d, Code::kPlanInvalid, "plan.offsets: one for each value", p.values.size, p.plan_offsets.size, p.program_offset);
+    return fail(d, Code::kPlanInvalid, "plan.offsets: one for each value", p.values.size, p.plan_offsets.size,
+                p.program_offset);
   return {};
 }
 
@@ -53,7 +54,8 @@ Status measure_program(const FileView& file, const KernelTable& table, uint64_t*
   return {};
 }
 
-Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> memory, ProgramDef* out, ErrorDetail* detail) {
+Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> memory, ProgramDef* out,
+                    ErrorDetail* detail) {
   *out = ProgramDef{};
   const fb::Program* program;
   ProgramCounts counts;

@@ -1,6 +1,6 @@
-// runtime/format/prove_dataflow.cpp - whatever is read was written before, on every path, and nothing is overwritten that
-// is read again. Values that share a root form a family; a family is a range of the preorder of the alias forest, and so are
-// the descendants of each of its members.
+// runtime/format/prove_dataflow.cpp - whatever is read was written before, on every path, and nothing is overwritten
+// that is read again. Values that share a root form a family; a family is a range of the preorder of the alias
+// forest, and so are the descendants of each of its members.
 #include "runtime/format/region.h"
 #include "runtime/format/walk.h"
 
@@ -18,9 +18,9 @@ struct FlowArrays {
   uint32_t* overwrites;      // number of in_place steps from the root
   uint32_t* writer_step;     // first; kNoStep: nobody writes it
   uint32_t* last_read;
-  uint32_t* written_in;      // subprogram + 1 while walking
+  uint32_t* written_in;  // subprogram + 1 while walking
   uint8_t* has_writer;
-  uint8_t* active;           // by subprogram
+  uint8_t* active;  // by subprogram
 };
 
 FlowArrays take_arrays(Block* block, const ProgramDef& p) {
@@ -61,9 +61,13 @@ void number_forest(const ProgramDef& p, const FlowArrays& a) {
       }
       while (v >= 0) {  // climb to the next sibling of this value or of one above it
         a.end[v] = next;
-        if (v == int32_t(root)) v = -1;
-        else if (a.sibling[v] >= 0) { v = a.sibling[v]; break; }
-        else v = p.values[size_t(v)].alias_of;
+        if (v == int32_t(root))
+          v = -1;
+        else if (a.sibling[v] >= 0) {
+          v = a.sibling[v];
+          break;
+        } else
+          v = p.values[size_t(v)].alias_of;
       }
     }
   }
@@ -72,7 +76,10 @@ void number_forest(const ProgramDef& p, const FlowArrays& a) {
 class Flow {
  public:
   Flow(const ProgramDef& program, const BoundProgram& bound, const FlowArrays& arrays, ErrorDetail* detail)
-      : p_(program), bound_(bound), a_(arrays), detail_(detail),
+      : p_(program),
+        bound_(bound),
+        a_(arrays),
+        detail_(detail),
         budget_((uint64_t{1} << 24) + 256 * uint64_t(program.values.size + program.instructions.size)) {}
 
   Status run(WalkPlace place) {
@@ -107,7 +114,9 @@ class Flow {
   /// Once the walk is done: the caller reads the outputs.
   Status read_outputs() {
     for (const PortDef& port : p_.outputs) {
-      INGOT_TRY(readable(port.value) ? Status() : exhausted_or(fail_value(detail_, p_, "outputs[]: not written on every path", port.value, 1, 0)));
+      INGOT_TRY(readable(port.value)
+                    ? Status()
+                    : exhausted_or(fail_value(detail_, p_, "outputs[]: not written on every path", port.value, 1, 0)));
       a_.last_read[port.value] = step_;
     }
     return {};
@@ -124,7 +133,8 @@ class Flow {
         if (!a_.has_writer[v]) continue;
         const bool derived = k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u];
         if (derived || !overlap(u, v)) continue;
-        return exhausted_or(fail_value(detail_, p_, "values[].alias: two instructions write the same elements", v, uint64_t(u), uint64_t(v)));
+        return exhausted_or(fail_value(detail_, p_, "values[].alias: two instructions write the same elements", v,
+                                       uint64_t(u), uint64_t(v)));
       }
       if (p_.values[size_t(u)].alias == AliasKind::kInPlace) INGOT_TRY(prove_last_reader(u, first, end));
     }
@@ -176,7 +186,8 @@ class Flow {
   Status read(WalkPlace place, int32_t v) {
     if (v < 0) return {};
     if (!readable(v))
-      return exhausted_or(fail_operand(detail_, p_, "instructions[].inputs: read before it is written", place.instruction, v, 1, 0));
+      return exhausted_or(
+          fail_operand(detail_, p_, "instructions[].inputs: read before it is written", place.instruction, v, 1, 0));
     a_.last_read[v] = step_;
     return {};
   }
@@ -188,9 +199,11 @@ class Flow {
     for (uint32_t k = 0; k < uint32_t(i.input_count) + output; k++) {
       const int32_t other = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
       if (other < 0 || p_.values[size_t(other)].root != def.root) continue;
-      const bool allowed = k < i.input_count && output == 0 && def.alias == AliasKind::kInPlace && other == def.alias_of;
+      const bool allowed =
+          k < i.input_count && output == 0 && def.alias == AliasKind::kInPlace && other == def.alias_of;
       if (!allowed && overlap(o, other))
-        return exhausted_or(fail_operand(detail_, p_, "values[].alias: an instruction writes what it reads or writes elsewhere",
+        return exhausted_or(fail_operand(detail_, p_,
+                                         "values[].alias: an instruction writes what it reads or writes elsewhere",
                                          place.instruction, o, uint64_t(o), uint64_t(other)));
     }
     if (a_.writer_step[o] == kNoStep) a_.writer_step[o] = step_;
@@ -206,8 +219,8 @@ class Flow {
       if (!spend(1)) return exhausted();
       if (a_.last_read[z] == kNoStep || a_.last_read[z] <= a_.writer_step[y] || assembled(z)) continue;
       if (overlap(y, z))
-        return exhausted_or(fail_value(detail_, p_, "values[].alias in_place: overwrites what is read later", y, a_.last_read[z],
-                                       a_.writer_step[y]));
+        return exhausted_or(fail_value(detail_, p_, "values[].alias in_place: overwrites what is read later", y,
+                                       a_.last_read[z], a_.writer_step[y]));
     }
     return {};
   }

@@ -12,7 +12,8 @@ Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
     return fail_operand(d, p, "instructions[].inputs: number", index, -1, i.contract->min_inputs, i.input_count);
   for (uint32_t k = 0; k < i.input_count; k++)
     if (i.inputs[k] < -1 || i.inputs[k] >= int64_t(p.values.size))
-      return fail_operand(d, p, "instructions[].inputs", index, int32_t(k), p.values.size, uint64_t(int64_t{i.inputs[k]}));
+      return fail_operand(d, p, "instructions[].inputs", index, int32_t(k), p.values.size,
+                          uint64_t(int64_t{i.inputs[k]}));
   return {};
 }
 
@@ -27,7 +28,8 @@ Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
       return fail_operand(d, p, "instructions[].outputs", index, int32_t(k), p.values.size, uint64_t(int64_t{o}));
     const ValueKind root = p.values[size_t(p.values[size_t(o)].root)].kind;
     if (root == ValueKind::kConstant || root == ValueKind::kInput)
-      return fail_operand(d, p, "instructions[].outputs: constants and inputs are never written", index, o, 0, uint64_t(root));
+      return fail_operand(d, p, "instructions[].outputs: constants and inputs are never written", index, o, 0,
+                          uint64_t(root));
     const ValueDef& v = p.values[size_t(o)];
     if (v.alias != AliasKind::kInPlace) continue;
     // The instruction that overwrites must read what it overwrites; branches of an If do it for the If.
@@ -53,7 +55,8 @@ Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, Er
   bool symbolic = false;
   for (uint32_t k = 0; k < rank; k++) {
     if (!known_dim(*p, dims[k]))
-      return fail_operand(d, *p, "instructions[].attributes: no such expression", index, -1, p->dim_exprs.size, uint64_t(-1 - dims[k]));
+      return fail_operand(d, *p, "instructions[].attributes: no such expression", index, -1, p->dim_exprs.size,
+                          uint64_t(-1 - dims[k]));
     symbolic = symbolic || dims[k] < 0;
   }
   if (symbolic) i->symbolic_slot = int32_t(p->symbolic_attribute_count++);
@@ -66,8 +69,8 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
   for (uint32_t index = 0; index < program->instructions.size; index++) {
     InstructionDef* i = &instructions[index];
     if (i->version == 0 || i->version > i->contract->version)
-      return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index, i->contract->version, i->version,
-                              program->program_offset + i->table_offset);
+      return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index, i->contract->version,
+                              i->version, program->program_offset + i->table_offset);
     INGOT_TRY(prove_inputs(*program, index, detail));
     INGOT_TRY(prove_outputs(*program, index, detail));
     INGOT_TRY(prove_attribute_dims(program, i, index, detail));

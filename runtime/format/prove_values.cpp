@@ -9,8 +9,8 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
     const SymbolDef& s = program.symbols[i];
     const bool bounded = s.high != 0;
     if (s.low < 0 || s.low > kMaxExtent || s.high < 0 || s.high > kMaxExtent || (bounded && s.high < s.low)) {
-      const Status bad = fail_entry(detail, Code::kMeaningInvalid, "symbols[]: low and high", int32_t(i), uint64_t(s.low),
-                                    uint64_t(s.high), program.program_offset);
+      const Status bad = fail_entry(detail, Code::kMeaningInvalid, "symbols[]: low and high", int32_t(i),
+                                    uint64_t(s.low), uint64_t(s.high), program.program_offset);
       name_detail(detail, s.name);
       return bad;
     }
@@ -26,7 +26,8 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
     } else if ((e.op == DimOp::kFloorDiv || e.op == DimOp::kCeilDiv) && e.b == 0) {
       rule = "dim_exprs[]: divides by zero";
     }
-    if (rule) return fail_entry(detail, Code::kMeaningInvalid, rule, int32_t(i), i, uint64_t(e.a), program.program_offset);
+    if (rule)
+      return fail_entry(detail, Code::kMeaningInvalid, rule, int32_t(i), i, uint64_t(e.a), program.program_offset);
   }
   return {};
 }
@@ -57,15 +58,19 @@ Status prove_constant(const FileView& file, const ProgramDef& program, ValueDef*
   uint64_t bytes, end;
   for (int i = 0; i < v->rank; i++)
     if (v->dims[i] < 0) return fail_value(d, program, "values[].dims: a constant's are numbers", index, 0, uint64_t(i));
-  if (v->row_stride != 0) return fail_value(d, program, "values[].row_stride: a constant has none", index, 0, uint64_t(v->row_stride));
+  if (v->row_stride != 0)
+    return fail_value(d, program, "values[].row_stride: a constant has none", index, 0, uint64_t(v->row_stride));
   if (!make_type(*v, v->dims, 0, &type) || !storage_bytes(type, &bytes))
-    return fail_value(d, program, "values[].dims: too large, or not what the packing needs", index, uint64_t(kMaxElements), 0);
+    return fail_value(d, program, "values[].dims: too large, or not what the packing needs", index,
+                      uint64_t(kMaxElements), 0);
   if (v->inline_data) {
     if (v->segment != 0 || v->segment_offset != 0)
       return fail_value(d, program, "values[].segment of inline data", index, 0, v->segment_offset);
-    if (v->constant_bytes != bytes) return fail_value(d, program, "values[].inline_data: bytes", index, bytes, v->constant_bytes);
+    if (v->constant_bytes != bytes)
+      return fail_value(d, program, "values[].inline_data: bytes", index, bytes, v->constant_bytes);
     const uint64_t at = uint64_t(static_cast<const uint8_t*>(v->inline_data) - file.program);
-    if (bytes != 0 && at % 16 != 0) return fail_value(d, program, "values[].inline_data: alignment", index, 16, at % 16);
+    if (bytes != 0 && at % 16 != 0)
+      return fail_value(d, program, "values[].inline_data: alignment", index, 16, at % 16);
     return {};
   }
   if (v->segment >= file.weight_part_count)
@@ -85,20 +90,25 @@ Status prove_value(const FileView& file, const ProgramDef& program, ValueDef* v,
   const int32_t count = int32_t(program.values.size);
   for (int i = 0; i < v->rank; i++)
     if (!known_dim(program, v->dims[i]))
-      return fail_value(d, program, "values[].dims: no such expression", index, program.dim_exprs.size, uint64_t(-1 - v->dims[i]));
+      return fail_value(d, program, "values[].dims: no such expression", index, program.dim_exprs.size,
+                        uint64_t(-1 - v->dims[i]));
   if (!known_dim(program, v->row_stride) || !known_dim(program, v->alias_offset))
-    return fail_value(d, program, "values[].row_stride or alias_offset: no such expression", index, program.dim_exprs.size, 0);
+    return fail_value(d, program, "values[].row_stride or alias_offset: no such expression", index,
+                      program.dim_exprs.size, 0);
   if (v->kind == ValueKind::kConstant) {
-    if (v->alias != AliasKind::kNone) return fail_value(d, program, "values[].alias of a constant", index, 0, uint64_t(v->alias));
+    if (v->alias != AliasKind::kNone)
+      return fail_value(d, program, "values[].alias of a constant", index, 0, uint64_t(v->alias));
     INGOT_TRY(prove_constant(file, program, v, index, d));
   } else {
-    if (v->packing != Packing::kDense) return fail_value(d, program, "values[].packing: constants only", index, 0, uint64_t(v->packing));
+    if (v->packing != Packing::kDense)
+      return fail_value(d, program, "values[].packing: constants only", index, 0, uint64_t(v->packing));
     if (v->inline_data || v->segment != 0 || v->segment_offset != 0)
       return fail_value(d, program, "values[].segment: constants only", index, 0, v->segment);
   }
   if (v->alias == AliasKind::kNone) {
     if (v->alias_of != -1 || v->alias_offset != 0)
-      return fail_value(d, program, "values[].alias_of without alias", index, uint64_t(-1), uint64_t(int64_t{v->alias_of}));
+      return fail_value(d, program, "values[].alias_of without alias", index, uint64_t(-1),
+                        uint64_t(int64_t{v->alias_of}));
     return {};
   }
   if (v->kind != ValueKind::kActivation && v->kind != ValueKind::kOutput)
@@ -117,18 +127,21 @@ Status prove_alias(const ProgramDef& program, int32_t index, ErrorDetail* d) {
   const ValueDef& root = program.values[size_t(parent.root)];
   const bool view = v.alias == AliasKind::kView;
   if (view ? v.dtype != parent.dtype : dtype_bytes(v.dtype) != dtype_bytes(parent.dtype))
-    return fail_value(d, program, "values[].dtype differs from that of alias_of", index, uint64_t(parent.dtype), uint64_t(v.dtype));
+    return fail_value(d, program, "values[].dtype differs from that of alias_of", index, uint64_t(parent.dtype),
+                      uint64_t(v.dtype));
   if (root.packing != Packing::kDense)
     return fail_value(d, program, "values[].alias_of a packed constant", index, 0, uint64_t(root.packing));
   const bool read_only = root.kind == ValueKind::kConstant || root.kind == ValueKind::kInput;
   if (read_only && (!view || v.kind == ValueKind::kOutput))
-    return fail_value(d, program, "values[].alias_of: constants and inputs are never written", index, 0, uint64_t(root.kind));
+    return fail_value(d, program, "values[].alias_of: constants and inputs are never written", index, 0,
+                      uint64_t(root.kind));
   return {};
 }
 
 }  // namespace
 
-Status prove_values(const FileView& file, ProgramDef* program, ValueDef* values, int32_t* scratch, ErrorDetail* detail) {
+Status prove_values(const FileView& file, ProgramDef* program, ValueDef* values, int32_t* scratch,
+                    ErrorDetail* detail) {
   const size_t count = program->values.size;
   for (size_t i = 0; i < count; i++) INGOT_TRY(prove_value(file, *program, &values[i], int32_t(i), detail));
   // root: -1 not reached, -2 on the way. Each value enters the path once.

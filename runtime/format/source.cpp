@@ -36,7 +36,8 @@ void close_source(Source* source) {
 
 Status read_source(const Source& source, uint64_t offset, void* destination, uint64_t bytes, ErrorDetail* detail) {
   if (offset > source.bytes || bytes > source.bytes - offset)
-    return fail(detail, Code::kTruncated, "file: ends early", bytes, offset < source.bytes ? source.bytes - offset : 0, offset);
+    return fail(detail, Code::kTruncated, "file: ends early", bytes, offset < source.bytes ? source.bytes - offset : 0,
+                offset);
   if (bytes == 0) return {};
   if (source.memory) {
     memcpy(destination, source.memory + offset, size_t(bytes));

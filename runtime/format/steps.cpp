@@ -22,11 +22,14 @@ class StepLayout {
   }
   Status enter_branch(WalkPlace place, uint32_t, uint32_t branch) {
     if (branch == 0 || branch >= program_.subprograms.size)
-      return fail_operand(detail_, program_, "If: subprogram", place.instruction, -1, program_.subprograms.size, branch);
+      return fail_operand(detail_, program_, "If: subprogram", place.instruction, -1, program_.subprograms.size,
+                          branch);
     if (seen_[branch]++ != 0)
-      return fail_operand(detail_, program_, "If: a subprogram used twice, or in a circle", place.instruction, -1, 1, branch);
+      return fail_operand(detail_, program_, "If: a subprogram used twice, or in a circle", place.instruction, -1, 1,
+                          branch);
     if (place.depth + 1 > kMaxSubprogramDepth)
-      return fail_operand(detail_, program_, "If: nested too deep", place.instruction, -1, kMaxSubprogramDepth, place.depth + 1);
+      return fail_operand(detail_, program_, "If: nested too deep", place.instruction, -1, kMaxSubprogramDepth,
+                          place.depth + 1);
     return {};
   }
   Status leave_branch(WalkPlace place, uint32_t which, uint32_t) {
@@ -56,7 +59,9 @@ class WriterCheck {
   WriterCheck(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail)
       : program_(program), written_in_(written_in), detail_(detail) {}
 
-  Status run(WalkPlace place) { return for_outputs(place, [&](int32_t o) { return write(place, o, place.subprogram); }); }
+  Status run(WalkPlace place) {
+    return for_outputs(place, [&](int32_t o) { return write(place, o, place.subprogram); });
+  }
   Status begin_if(WalkPlace place) {
     return for_outputs(place, [&](int32_t o) { return written_in_[o] == 0 ? Status() : twice(place, o); });
   }
@@ -64,7 +69,8 @@ class WriterCheck {
   Status leave_branch(WalkPlace place, uint32_t which, uint32_t branch) {
     return for_outputs(place, [&](int32_t o) {
       if (written_in_[o] != branch + 1)
-        return fail_operand(detail_, program_, "If: a branch does not write this output", place.instruction, o, branch, which);
+        return fail_operand(detail_, program_, "If: a branch does not write this output", place.instruction, o, branch,
+                            which);
       if (which == 0) written_in_[o] = 0;
       return Status();
     });
@@ -85,7 +91,8 @@ class WriterCheck {
     return {};
   }
   Status twice(WalkPlace place, int32_t o) {
-    return fail_operand(detail_, program_, "instructions[].outputs: a value is written twice", place.instruction, o, 1, 2);
+    return fail_operand(detail_, program_, "instructions[].outputs: a value is written twice", place.instruction, o, 1,
+                        2);
   }
   Status write(WalkPlace place, int32_t o, uint32_t subprogram) {
     if (written_in_[o] != 0) return twice(place, o);
@@ -105,7 +112,8 @@ Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDe
   INGOT_TRY(walk_program(*program, &layout));
   for (size_t s = 1; s < program->subprograms.size; s++)
     if (!seen[s])
-      return fail_entry(detail, Code::kMeaningInvalid, "subprograms[]: never used", int32_t(s), 1, 0, program->program_offset);
+      return fail_entry(detail, Code::kMeaningInvalid, "subprograms[]: never used", int32_t(s), 1, 0,
+                        program->program_offset);
   program->steps = {steps, layout.step_count()};
   return {};
 }

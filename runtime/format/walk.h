@@ -11,7 +11,8 @@ struct WalkPlace {
 };
 
 /// Visitor: Status run(place); begin_if(place); enter_branch(place, which, branch); leave_branch(place, which, branch);
-/// end_if(place). `place` is always that of the If. @pre enter_branch refuses what is out of range, too deep or a cycle.
+/// end_if(place). `place` is always that of the If. @pre enter_branch refuses what is out of range, too deep or a
+/// cycle.
 template <class Visitor>
 Status walk_program(const ProgramDef& program, Visitor* visitor) {
   struct Frame {
@@ -26,7 +27,8 @@ Status walk_program(const ProgramDef& program, Visitor* visitor) {
       if (depth == 0) return {};
       const uint32_t branch = frame.subprogram;
       Frame& parent = frames[--depth];
-      const WalkPlace place = {parent.subprogram, program.subprograms[parent.subprogram].first_instruction + parent.next, depth};
+      const WalkPlace place = {parent.subprogram,
+                               program.subprograms[parent.subprogram].first_instruction + parent.next, depth};
       INGOT_TRY(visitor->leave_branch(place, parent.branches_done, branch));
       if (++parent.branches_done < 2) continue;
       INGOT_TRY(visitor->end_if(place));

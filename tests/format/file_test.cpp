@@ -39,11 +39,13 @@ void write_at(int fd, uint64_t offset, const uint8_t* bytes, size_t count) {
 
 TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
   constexpr uint64_t kWeightBytes = uint64_t{5} << 30, kFar = (uint64_t{9} << 29) + 64;  // 4.5 GiB and a bit
-  cast::FileSpec spec = one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
+  cast::FileSpec spec =
+      one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
   spec.goldens.push_back({{{"x", DType::kF32, {2, 4}, std::vector<uint8_t>(32, 7)}}, {}, 0, 0});
   Bytes bytes = cast::write_memory(spec);
   const size_t weights = kHeaderFixedBytes + 2 * kPartEntryBytes, golden = weights + kPartEntryBytes;
-  const uint64_t start = load_little<uint64_t>(bytes.data() + weights + 8), old = load_little<uint64_t>(bytes.data() + golden + 8);
+  const uint64_t start = load_little<uint64_t>(bytes.data() + weights + 8),
+                 old = load_little<uint64_t>(bytes.data() + golden + 8);
   const uint64_t golden_bytes = load_little<uint64_t>(bytes.data() + golden + 16);
   set_value_field(&bytes, 1, ValueField::kSegmentOffset, kFar);
   rehash(&bytes);
@@ -133,7 +135,8 @@ TEST_CASE("write: the file on disk is the file in memory, and replaces an older 
 
 TEST_CASE("write: no room, no folder, a folder as name: exit code 7 and nothing left behind") {
   const Folder folder;
-  cast::FileSpec spec = one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})}, {output("y", {2, 4096})});
+  cast::FileSpec spec = one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})},
+                                        {output("y", {2, 4096})});
   const auto exit_code = [&](const fs::path& path) {
     try {
       cast::write_file(spec, path.string());

@@ -11,13 +11,13 @@ cast::FileSpec joined() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
-  p.add_value(input("x", {2, 4}));                                     // 0
-  p.add_value(activation("all", {2, 8}));                              // 1
-  p.add_value(view_of(activation("left", {2, 4}), 1, 0, 8));           // 2
-  p.add_value(view_of(activation("right", {2, 4}), 1, 4, 8));          // 3
-  p.add_value(output("y", {2, 8}));                                    // 4
-  p.add_value(constant("w", {16, 8}, Packing::kPanels16));             // 5
-  p.add_value(constant("c", {2, 8}));                                  // 6
+  p.add_value(input("x", {2, 4}));                             // 0
+  p.add_value(activation("all", {2, 8}));                      // 1
+  p.add_value(view_of(activation("left", {2, 4}), 1, 0, 8));   // 2
+  p.add_value(view_of(activation("right", {2, 4}), 1, 4, 8));  // 3
+  p.add_value(output("y", {2, 8}));                            // 4
+  p.add_value(constant("w", {16, 8}, Packing::kPanels16));     // 5
+  p.add_value(constant("c", {2, 8}));                          // 6
   p.add_instruction(step(ElementwiseOp::kRelu), {0}, {2});
   p.add_instruction(step(ElementwiseOp::kNeg), {0}, {3});
   p.add_instruction(CopyAttributes(), {1}, {4});
@@ -27,8 +27,10 @@ cast::FileSpec joined() {
 
 void add_views(RefuseTable* t) {
   t->base("view", joined);
-  t->spec("half_is_not_written", [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin()); });
-  t->spec("half_is_written_too_late", [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]); });
+  t->spec("half_is_not_written",
+          [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin()); });
+  t->spec("half_is_written_too_late",
+          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]); });
   t->spec("halves_overlap", [](ProgramSpec& p) { p.values[3].alias_offset = 3; });
   t->spec("halves_are_the_same", [](ProgramSpec& p) { p.values[3].alias_offset = 0; });
   t->spec("offset_leaves_the_root", [](ProgramSpec& p) { p.values[3].alias_offset = 5; });
@@ -51,9 +53,7 @@ void add_views(RefuseTable* t) {
   });
   t->spec("of_a_packed_constant", [](ProgramSpec& p) { p.values[3].alias_of = 5; });
   t->spec("of_a_constant_is_written", [](ProgramSpec& p) { p.values[3].alias_of = 6; });
-  t->spec("of_an_input_is_written", [](ProgramSpec& p) {
-    p.values[3] = view_of(activation("right", {2, 4}), 0);
-  });
+  t->spec("of_an_input_is_written", [](ProgramSpec& p) { p.values[3] = view_of(activation("right", {2, 4}), 0); });
   t->spec("input_is_a_view", [](ProgramSpec& p) { p.values[0] = view_of(input("x", {2, 4}), 1, 0, 8); });
   t->spec("output_is_a_view_of_an_input", [](ProgramSpec& p) {
     p.values[4] = view_of(output("y", {2, 4}), 0);
@@ -93,11 +93,11 @@ cast::FileSpec overwritten() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
-  p.add_value(input("x", {2, 4}));                                // 0
-  p.add_value(activation("a", {2, 4}));                           // 1
-  p.add_value(in_place_of(activation("b", {2, 4}), 1));           // 2
-  p.add_value(output("y", {2, 4}));                               // 3
-  p.add_value(constant("c", {2, 4}));                             // 4
+  p.add_value(input("x", {2, 4}));                       // 0
+  p.add_value(activation("a", {2, 4}));                  // 1
+  p.add_value(in_place_of(activation("b", {2, 4}), 1));  // 2
+  p.add_value(output("y", {2, 4}));                      // 3
+  p.add_value(constant("c", {2, 4}));                    // 4
   p.add_instruction(step(ElementwiseOp::kRelu), {0}, {1});
   p.add_instruction(step(ElementwiseOp::kTanh), {1}, {2});
   p.add_instruction(step(ElementwiseOp::kAdd), {2, 0}, {3});
@@ -124,7 +124,8 @@ void add_in_place(RefuseTable* t) {
   });
   t->spec("twice_of_the_same", [](ProgramSpec& p) {
     p.values.push_back(in_place_of(activation("d", {2, 4}), 1));
-    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin() + 2, {step(ElementwiseOp::kNeg), {1}, {5}, {}, 1});
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin() + 2,
+                                         {step(ElementwiseOp::kNeg), {1}, {5}, {}, 1});
   });
   t->spec("is_an_output_before", [](ProgramSpec& p) {
     p.values[1].kind = ValueKind::kOutput;
@@ -187,19 +188,21 @@ void add_order(RefuseTable* t) {
     cast::FileSpec f;
     f.segment_alignment = 16;
     ProgramSpec& p = f.program;
-    p.add_value(input("x", {4}));        // 0
-    p.add_value(activation("a", {4}));   // 1
-    p.add_value(activation("b", {4}));   // 2
-    p.add_value(output("y", {4}));       // 3
-    p.add_value(constant("c", {4}));     // 4
+    p.add_value(input("x", {4}));       // 0
+    p.add_value(activation("a", {4}));  // 1
+    p.add_value(activation("b", {4}));  // 2
+    p.add_value(output("y", {4}));      // 3
+    p.add_value(constant("c", {4}));    // 4
     p.add_instruction(step(ElementwiseOp::kAdd), {0, 4}, {1});
     p.add_instruction(step(ElementwiseOp::kNeg), {1}, {2});
     p.add_instruction(step(ElementwiseOp::kAdd), {1, 2}, {3});
     add_ports(&f);
     return f;
   });
-  t->spec("read_before_written", [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[1]); });
-  t->spec("never_written", [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1); });
+  t->spec("read_before_written",
+          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[1]); });
+  t->spec("never_written",
+          [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1); });
   t->spec("reads_its_own_result", [](ProgramSpec& p) { inputs_of(p, 1) = {2}; });
   t->spec("output_never_written", [](ProgramSpec& p) { p.subprograms[0].instructions.pop_back(); });
   t->spec("written_twice", [](ProgramSpec& p) { outputs_of(p, 1) = {1}; });
@@ -213,25 +216,35 @@ void add_order(RefuseTable* t) {
   t->spec("output_index_minus_two", [](ProgramSpec& p) { outputs_of(p, 1) = {-2}; });
   t->spec("output_absent", [](ProgramSpec& p) { outputs_of(p, 2) = {-1}; });
   t->spec("no_instructions", [](ProgramSpec& p) { p.subprograms[0].instructions.clear(); });
-  t->spec("version_two", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 2; }, Code::kUnsupportedOperator);
-  t->spec("version_zero", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 0; }, Code::kUnsupportedOperator);
-  t->bytes("operator_28", [](Bytes& b) { set_operator(&b, 1, 28); }, Code::kUnsupportedOperator);
-  t->bytes("operator_255", [](Bytes& b) { set_operator(&b, 1, 255); }, Code::kUnsupportedOperator);
-  t->bytes("operator_none", [](Bytes& b) { set_operator(&b, 1, 0); }, Code::kUnsupportedOperator);
-  t->spec("required_feature", [](ProgramSpec& p) { p.required_features = {"time travel"}; }, Code::kUnsupportedFeature);
-  t->spec("too_many_operands",
-          [](ProgramSpec& p) { p.subprograms[0].instructions[1] = {ConcatAttributes{0}, std::vector<int32_t>(9000, 1), {2}, {}, 1}; },
-          Code::kLimitExceeded);
-  t->spec("shared_storage_without_end",
-          [](ProgramSpec& p) {  // more pairs than any real model has
-            for (cast::ValueSpec& v : p.values) v.dims = {4000};
-            for (int i = 0; i < 4000; i++) {
-              const int32_t v = p.add_value(view_of(activation("", {1}), 1, i));
-              const int32_t w = p.add_value(in_place_of(activation("", {1}), v));
-              p.add_instruction(step(ElementwiseOp::kNeg), {v}, {w});
-            }
-          },
-          Code::kLimitExceeded);
+  t->spec(
+      "version_two", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 2; }, Code::kUnsupportedOperator);
+  t->spec(
+      "version_zero", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 0; }, Code::kUnsupportedOperator);
+  t->bytes(
+      "operator_28", [](Bytes& b) { set_operator(&b, 1, 28); }, Code::kUnsupportedOperator);
+  t->bytes(
+      "operator_255", [](Bytes& b) { set_operator(&b, 1, 255); }, Code::kUnsupportedOperator);
+  t->bytes(
+      "operator_none", [](Bytes& b) { set_operator(&b, 1, 0); }, Code::kUnsupportedOperator);
+  t->spec(
+      "required_feature", [](ProgramSpec& p) { p.required_features = {"time travel"}; }, Code::kUnsupportedFeature);
+  t->spec(
+      "too_many_operands",
+      [](ProgramSpec& p) {
+        p.subprograms[0].instructions[1] = {ConcatAttributes{0}, std::vector<int32_t>(9000, 1), {2}, {}, 1};
+      },
+      Code::kLimitExceeded);
+  t->spec(
+      "shared_storage_without_end",
+      [](ProgramSpec& p) {  // more pairs than any real model has
+        for (cast::ValueSpec& v : p.values) v.dims = {4000};
+        for (int i = 0; i < 4000; i++) {
+          const int32_t v = p.add_value(view_of(activation("", {1}), 1, i));
+          const int32_t w = p.add_value(in_place_of(activation("", {1}), v));
+          p.add_instruction(step(ElementwiseOp::kNeg), {v}, {w});
+        }
+      },
+      Code::kLimitExceeded);
 }
 
 }  // namespace

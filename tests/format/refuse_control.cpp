@@ -68,7 +68,9 @@ void add_control_cases(RefuseTable* t) {
     p.subprograms[3].instructions.push_back({IfAttributes{4, 5}, {0}, {}, {}, 1});
     p.subprograms[4].instructions.push_back({IfAttributes{3, 6}, {0}, {}, {}, 1});
   });
-  t->spec("subprogram_of_two_ifs", [](ProgramSpec& p) { p.subprograms[0].instructions.push_back({IfAttributes{1, 2}, {0}, {}, {}, 1}); });
+  t->spec("subprogram_of_two_ifs", [](ProgramSpec& p) {
+    p.subprograms[0].instructions.push_back({IfAttributes{1, 2}, {0}, {}, {}, 1});
+  });
   t->spec("else_reads_from_then", [](ProgramSpec& p) {
     p.values.push_back(activation("u", {4}));
     p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 5));
@@ -78,9 +80,12 @@ void add_control_cases(RefuseTable* t) {
   t->spec("output_written_before", [](ProgramSpec& p) {
     p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(), unary(ElementwiseOp::kNeg, 1, 3));
   });
-  t->spec("output_written_after", [](ProgramSpec& p) { p.subprograms[0].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
-  t->spec("output_written_twice_inside", [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
-  t->spec("both_write_what_is_not_listed", [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 2)); });
+  t->spec("output_written_after",
+          [](ProgramSpec& p) { p.subprograms[0].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
+  t->spec("output_written_twice_inside",
+          [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
+  t->spec("both_write_what_is_not_listed",
+          [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 2)); });
   t->spec("output_listed_twice", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {3, 3}; });
   t->spec("output_is_an_input", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {1}; });
   t->spec("output_not_listed", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {}; });

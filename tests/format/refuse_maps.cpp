@@ -28,7 +28,9 @@ void add_elementwise(RefuseTable* t) {
 }
 
 void add_reductions(RefuseTable* t) {
-  t->base("reduce", [] { return one_instruction(ReduceAttributes{ReduceKind::kSum, 2}, {input("x", {2, 4})}, {output("y", {2, 1})}); });
+  t->base("reduce", [] {
+    return one_instruction(ReduceAttributes{ReduceKind::kSum, 2}, {input("x", {2, 4})}, {output("y", {2, 1})});
+  });
   using R = ReduceAttributes;
   t->attributes<R>("kind_unknown", [](R& a) { a.kind = ReduceKind(10); });
   t->attributes<R>("axis_beyond_rank", [](R& a) { a.axes = 4; });
@@ -52,7 +54,9 @@ void add_reductions(RefuseTable* t) {
   t->dims("output_dims", 1, {4});
   t->dims("empty_axis", 0, {2, 0});
 
-  t->base("softmax", [] { return one_instruction(SoftmaxAttributes{1, false}, {input("x", {2, 4})}, {output("y", {2, 4})}); });
+  t->base("softmax", [] {
+    return one_instruction(SoftmaxAttributes{1, false}, {input("x", {2, 4})}, {output("y", {2, 4})});
+  });
   t->attributes<SoftmaxAttributes>("axis_beyond_rank", [](SoftmaxAttributes& a) { a.axis = 2; });
   t->dims("output_dims", 1, {4, 2});
   t->dtype("output_dtype", 1, DType::kF16);
@@ -98,7 +102,9 @@ void add_sorting(RefuseTable* t) {
   t->spec("of_bool", [](ProgramSpec& p) { p.values[0].dtype = p.values[1].dtype = DType::kBool; });
   t->spec("indices_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {1}; });
 
-  t->base("cum_sum", [] { return one_instruction(CumSumAttributes{1, false, false}, {input("x", {2, 6})}, {output("y", {2, 6})}); });
+  t->base("cum_sum", [] {
+    return one_instruction(CumSumAttributes{1, false, false}, {input("x", {2, 6})}, {output("y", {2, 6})});
+  });
   t->attributes<CumSumAttributes>("axis_beyond_rank", [](CumSumAttributes& a) { a.axis = 2; });
   t->dims("output_dims", 1, {2, 5});
   t->dtype("output_dtype", 1, DType::kI64);

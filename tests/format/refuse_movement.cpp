@@ -7,7 +7,8 @@ namespace {
 
 void add_gathers(RefuseTable* t) {
   t->base("gather", [] {
-    return one_instruction(GatherAttributes{1}, {input("x", {2, 5, 3}), input("i", {4}, DType::kI64)}, {output("y", {2, 4, 3})});
+    return one_instruction(GatherAttributes{1}, {input("x", {2, 5, 3}), input("i", {4}, DType::kI64)},
+                           {output("y", {2, 4, 3})});
   });
   t->attributes<GatherAttributes>("axis_beyond_rank", [](GatherAttributes& a) { a.axis = 3; });
   t->attributes<GatherAttributes>("other_axis", [](GatherAttributes& a) { a.axis = 0; });
@@ -17,7 +18,8 @@ void add_gathers(RefuseTable* t) {
   t->dims("output_dims", 2, {2, 5, 3});
 
   t->base("gather_elements", [] {
-    return one_instruction(GatherElementsAttributes{1}, {input("x", {2, 5}), input("i", {2, 3}, DType::kI32)}, {output("y", {2, 3})});
+    return one_instruction(GatherElementsAttributes{1}, {input("x", {2, 5}), input("i", {2, 3}, DType::kI32)},
+                           {output("y", {2, 3})});
   });
   t->attributes<GatherElementsAttributes>("axis_beyond_rank", [](GatherElementsAttributes& a) { a.axis = 2; });
   t->dims("indices_rank", 1, {6});
@@ -26,7 +28,8 @@ void add_gathers(RefuseTable* t) {
   t->dtype("indices_u8", 1, DType::kU8);
 
   t->base("gather_nd", [] {
-    return one_instruction(GatherNdAttributes{0}, {input("x", {2, 5, 3}), input("i", {4, 2}, DType::kI64)}, {output("y", {4, 3})});
+    return one_instruction(GatherNdAttributes{0}, {input("x", {2, 5, 3}), input("i", {4, 2}, DType::kI64)},
+                           {output("y", {4, 3})});
   });
   t->attributes<GatherNdAttributes>("batch_dims", [](GatherNdAttributes& a) { a.batch_dims = 3; });
   t->attributes<GatherNdAttributes>("batch_dims_disagree", [](GatherNdAttributes& a) { a.batch_dims = 1; });
@@ -38,9 +41,12 @@ void add_gathers(RefuseTable* t) {
   t->dtype("indices_i16", 1, DType::kI16);
 
   t->base("scatter_nd", [] {
-    return one_instruction(ScatterNdAttributes(), {input("x", {5, 3}), input("i", {4, 1}, DType::kI64), input("u", {4, 3})}, {output("y", {5, 3})});
+    return one_instruction(ScatterNdAttributes(),
+                           {input("x", {5, 3}), input("i", {4, 1}, DType::kI64), input("u", {4, 3})},
+                           {output("y", {5, 3})});
   });
-  t->attributes<ScatterNdAttributes>("reduction_unknown", [](ScatterNdAttributes& a) { a.reduction = ScatterReduction(5); });
+  t->attributes<ScatterNdAttributes>("reduction_unknown",
+                                     [](ScatterNdAttributes& a) { a.reduction = ScatterReduction(5); });
   t->dims("updates_dims", 2, {4, 2});
   t->dims("output_dims", 3, {3, 5});
   t->dtype("updates_dtype", 2, DType::kI32);
@@ -53,10 +59,12 @@ void add_gathers(RefuseTable* t) {
   t->base("scatter_elements", [] {
     ScatterElementsAttributes a;
     a.axis = 1;
-    return one_instruction(a, {input("x", {2, 5}), input("i", {2, 3}, DType::kI64), input("u", {2, 3})}, {output("y", {2, 5})});
+    return one_instruction(a, {input("x", {2, 5}), input("i", {2, 3}, DType::kI64), input("u", {2, 3})},
+                           {output("y", {2, 5})});
   });
   t->attributes<ScatterElementsAttributes>("axis_beyond_rank", [](ScatterElementsAttributes& a) { a.axis = 2; });
-  t->attributes<ScatterElementsAttributes>("reduction_unknown", [](ScatterElementsAttributes& a) { a.reduction = ScatterReduction(9); });
+  t->attributes<ScatterElementsAttributes>("reduction_unknown",
+                                           [](ScatterElementsAttributes& a) { a.reduction = ScatterReduction(9); });
   t->dims("updates_dims", 2, {2, 4});
   t->dims("indices_rank", 1, {6});
   t->spec("indices_outside", [](ProgramSpec& p) { p.values[1].dims = p.values[2].dims = {3, 3}; });
@@ -131,10 +139,12 @@ void add_windows(RefuseTable* t) {
     cast::FileSpec f = one_instruction(a, {input("x", {2})}, {output("y", {2})});
     const Dim n = f.program.add_symbol("N", 2, 8);
     f.program.values[0].dims[0] = n;
-    std::get<S>(f.program.subprograms[0].instructions[0].attributes).starts[0] = f.program.add_dim_expr(DimOp::kSub, n, 2);
+    std::get<S>(f.program.subprograms[0].instructions[0].attributes).starts[0] =
+        f.program.add_dim_expr(DimOp::kSub, n, 2);
     return f;
   });
-  t->spec("start_negative", [](ProgramSpec& p) { p.dim_exprs[1].b = 3; }, Code::kDimensionOutOfBounds);
+  t->spec(
+      "start_negative", [](ProgramSpec& p) { p.dim_exprs[1].b = 3; }, Code::kDimensionOutOfBounds);
   t->spec("start_outside", [](ProgramSpec& p) { p.dim_exprs[1] = {DimOp::kAdd, -1, 1}; });
 
   t->base("pad", [] {

@@ -57,7 +57,8 @@ void add_conv2d(RefuseTable* t) {
   t->base("conv2d_winograd", [] {
     Conv2dAttributes a = conv3x3();
     a.method = ConvMethod::kWinogradF43;
-    return one_instruction(a, {input("x", {1, 4, 4, 1}), constant("w", {1, 3, 3, 1}, Packing::kWinogradF43)}, {output("y", {1, 4, 4, 1})});
+    return one_instruction(a, {input("x", {1, 4, 4, 1}), constant("w", {1, 3, 3, 1}, Packing::kWinogradF43)},
+                           {output("y", {1, 4, 4, 1})});
   });
   t->attributes<A>("stride_two", [](A& a) { a.stride_h = a.stride_w = 2; });
   t->attributes<A>("reads_nchw", [](A& a) { a.input_layout = PictureLayout::kNchw; });
@@ -67,10 +68,13 @@ void add_conv2d(RefuseTable* t) {
     Conv2dAttributes a = conv3x3();
     a.method = ConvMethod::kDepthwise;
     a.groups = 4;
-    return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 1}, Packing::kDepthwise16)}, {output("y", {1, 4, 4, 4})});
+    return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 1}, Packing::kDepthwise16)},
+                           {output("y", {1, 4, 4, 4})});
   });
   t->attributes<A>("groups_not_channels", [](A& a) { a.groups = 2; });
-  t->spec("more_outputs_than_channels", [](ProgramSpec& p) { p.values[1].dims = {8, 3, 3, 1}, p.values[2].dims = {1, 4, 4, 8}; });
+  t->spec("more_outputs_than_channels", [](ProgramSpec& p) {
+    p.values[1].dims = {8, 3, 3, 1}, p.values[2].dims = {1, 4, 4, 8};
+  });
 
   t->base("conv2d_grouped", [] {
     Conv2dAttributes a = conv3x3();
@@ -79,7 +83,9 @@ void add_conv2d(RefuseTable* t) {
     return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 2})}, {output("y", {1, 4, 4, 4})});
   });
   t->attributes<A>("groups_do_not_divide", [](A& a) { a.groups = 3; });
-  t->spec("outputs_do_not_divide", [](ProgramSpec& p) { p.values[1].dims = {5, 3, 3, 2}, p.values[2].dims = {1, 4, 4, 5}; });
+  t->spec("outputs_do_not_divide", [](ProgramSpec& p) {
+    p.values[1].dims = {5, 3, 3, 2}, p.values[2].dims = {1, 4, 4, 5};
+  });
 }
 
 void add_other_convolutions(RefuseTable* t) {
@@ -87,7 +93,8 @@ void add_other_convolutions(RefuseTable* t) {
     ConvTranspose2dAttributes a;
     a.kernel_h = a.kernel_w = a.stride_h = a.stride_w = 2;
     return one_instruction(a,
-                           {input("x", {1, 2, 2, 3}), constant("w", {4, 2, 2, 3}, Packing::kDense), constant("b", {4}, Packing::kVector16)},
+                           {input("x", {1, 2, 2, 3}), constant("w", {4, 2, 2, 3}, Packing::kDense),
+                            constant("b", {4}, Packing::kVector16)},
                            {output("y", {1, 4, 4, 4})});
   });
   using T = ConvTranspose2dAttributes;
@@ -110,10 +117,11 @@ void add_other_convolutions(RefuseTable* t) {
     a.stages[1] = conv3x3();
     a.stages[1].method = ConvMethod::kDepthwise;
     a.stages[1].groups = 8;
-    cast::FileSpec f = one_instruction(a,
-                                       {input("x", {1, 4, 4, 3}), constant("w", {8, 1, 1, 3}, Packing::kPanels16),
-                                        constant("b", {8}, Packing::kVector16), constant("d", {8, 3, 3, 1}, Packing::kDepthwise16)},
-                                       {output("y", {1, 4, 4, 8})});
+    cast::FileSpec f =
+        one_instruction(a,
+                        {input("x", {1, 4, 4, 3}), constant("w", {8, 1, 1, 3}, Packing::kPanels16),
+                         constant("b", {8}, Packing::kVector16), constant("d", {8, 3, 3, 1}, Packing::kDepthwise16)},
+                        {output("y", {1, 4, 4, 8})});
     f.program.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1};
     return f;
   });
@@ -129,14 +137,16 @@ void add_other_convolutions(RefuseTable* t) {
   t->dims("second_weights", 3, {4, 3, 3, 1});
   t->dims("y_channels", 4, {1, 4, 4, 16});
   t->spec("weights_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[3] = -1; });
-  t->spec("inputs_of_three_stages", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1, -1, 3, -1}; });
+  t->spec("inputs_of_three_stages",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1, -1, 3, -1}; });
 }
 
 void add_products(RefuseTable* t) {
   t->base("linear", [] {
-    return one_instruction(LinearAttributes(),
-                           {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16), constant("b", {3}, Packing::kVector16)},
-                           {output("y", {2, 3})});
+    return one_instruction(
+        LinearAttributes(),
+        {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16), constant("b", {3}, Packing::kVector16)},
+        {output("y", {2, 3})});
   });
   using L = LinearAttributes;
   t->attributes<L>("activation_prelu", [](L& a) { a.activation.kind = Activation::kPrelu; });
@@ -151,7 +161,8 @@ void add_products(RefuseTable* t) {
   t->spec("weights_depthwise16", [](ProgramSpec& p) { p.values[1].packing = Packing::kDepthwise16; });
 
   t->base("matmul", [] {
-    return one_instruction(MatMulAttributes(), {input("a", {2, 3, 4}), input("b", {1, 4, 5})}, {output("y", {2, 3, 5})});
+    return one_instruction(MatMulAttributes(), {input("a", {2, 3, 4}), input("b", {1, 4, 5})},
+                           {output("y", {2, 3, 5})});
   });
   t->attributes<MatMulAttributes>("trans_b", [](MatMulAttributes& a) { a.trans_b = true; });
   t->dims("a_vector", 0, {4});
@@ -186,11 +197,11 @@ void add_recurrent(RefuseTable* t) {
   t->base("recurrent", [] {
     RecurrentAttributes a;
     a.hidden = 4;
-    cast::FileSpec f = one_instruction(a,
-                                       {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16), constant("r", {64, 4}, Packing::kPanels16),
-                                        constant("bias", {1, 1, 64}), input("h0", {1, 1, 4}), input("c0", {1, 1, 4}),
-                                        input("lens", {1}, DType::kI32)},
-                                       {output("y", {3, 1, 1, 4}), output("h", {1, 1, 4}), output("c", {1, 1, 4})});
+    cast::FileSpec f = one_instruction(
+        a,
+        {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16), constant("r", {64, 4}, Packing::kPanels16),
+         constant("bias", {1, 1, 64}), input("h0", {1, 1, 4}), input("c0", {1, 1, 4}), input("lens", {1}, DType::kI32)},
+        {output("y", {3, 1, 1, 4}), output("h", {1, 1, 4}), output("c", {1, 1, 4})});
     return f;
   });
   using R = RecurrentAttributes;
@@ -204,7 +215,8 @@ void add_recurrent(RefuseTable* t) {
   t->attributes<R>("clip_negative", [](R& a) { a.clip = -1; });
   t->attributes<R>("linear_before_reset_lstm", [](R& a) { a.linear_before_reset = true; });
   t->attributes<R>("two_activations", [](R& a) { a.activation_count = 2; });
-  t->attributes<R>("activation_prelu", [](R& a) { a.activation_count = 3, a.activations[1].kind = Activation::kPrelu; });
+  t->attributes<R>("activation_prelu",
+                   [](R& a) { a.activation_count = 3, a.activations[1].kind = Activation::kPrelu; });
   t->attributes<R>("activation_unknown", [](R& a) { a.activation_count = 3, a.activations[0].kind = Activation(99); });
   t->attributes<R>("batch_first", [](R& a) { a.batch_first = true; });
   t->dims("x_rank", 0, {3, 5});

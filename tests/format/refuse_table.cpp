@@ -21,9 +21,13 @@ void refit_constants(ProgramSpec* p) {
 
 }  // namespace
 
-std::string RefuseCase::file_name() const { return "e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot"; }
+std::string RefuseCase::file_name() const {
+  return "e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot";
+}
 
-void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> make) { bases.push_back({name, std::move(make)}); }
+void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> make) {
+  bases.push_back({name, std::move(make)});
+}
 
 void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change, Code code) {
   const AcceptedBase base = bases.back();
@@ -64,7 +68,9 @@ void RefuseTable::stale(const std::string& name, std::function<void(Bytes&)> cha
 
 namespace {
 
-uint8_t* program_part(Bytes* bytes) { return bytes->data() + load_little<uint64_t>(bytes->data() + kHeaderFixedBytes + 8); }
+uint8_t* program_part(Bytes* bytes) {
+  return bytes->data() + load_little<uint64_t>(bytes->data() + kHeaderFixedBytes + 8);
+}
 flatbuffers::Table* as_table(const void* table) { return static_cast<flatbuffers::Table*>(const_cast<void*>(table)); }
 void must(bool done) {
   if (!done) throw std::logic_error("the field is not in the file");
@@ -78,7 +84,8 @@ void set_value_field(Bytes* bytes, uint32_t value, ValueField field, uint64_t to
     case ValueField::kKind: return must(table->SetField<uint8_t>(fb::Value::VT_KIND, uint8_t(to), 0));
     case ValueField::kPacking: return must(table->SetField<uint8_t>(fb::Value::VT_PACKING, uint8_t(to), 0));
     case ValueField::kSegment: return must(table->SetField<uint32_t>(fb::Value::VT_SEGMENT, uint32_t(to), 0xffffffffu));
-    case ValueField::kSegmentOffset: return must(table->SetField<uint64_t>(fb::Value::VT_SEGMENT_OFFSET, to, ~uint64_t{0}));
+    case ValueField::kSegmentOffset:
+      return must(table->SetField<uint64_t>(fb::Value::VT_SEGMENT_OFFSET, to, ~uint64_t{0}));
   }
 }
 

@@ -105,7 +105,8 @@ TEST_CASE("refuse: a meaning failure names a place inside the program") {
 
 TEST_CASE("accept: files of every released version still open") {
   int count = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(INGOT_SOURCE_DIR) / "tests/golden/accept")) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(fs::path(INGOT_SOURCE_DIR) / "tests/golden/accept")) {
     if (entry.path().extension() != ".ingot") continue;
     CAPTURE(entry.path().string());
     Source source;

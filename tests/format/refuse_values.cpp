@@ -5,8 +5,8 @@ namespace {
 
 void add_fields(RefuseTable* t) {
   t->base("value", [] {
-    return one_instruction(step(ElementwiseOp::kFma, 0, 1), {input("x", {2, 4}), constant("w", {4}), constant("v", {2, 4})},
-                           {output("y", {2, 4})});
+    return one_instruction(step(ElementwiseOp::kFma, 0, 1),
+                           {input("x", {2, 4}), constant("w", {4}), constant("v", {2, 4})}, {output("y", {2, 4})});
   });
   t->dtype("dtype_zero", 0, DType::kInvalid);
   t->dtype("dtype_14", 0, DType(14));
@@ -34,29 +34,40 @@ void add_fields(RefuseTable* t) {
   t->bytes("constant_segment_huge", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 0xffffffffu); });
   t->bytes("constant_offset_unaligned", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 4); });
   t->bytes("constant_offset_outside", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 48); });
-  t->bytes("constant_offset_overflows", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
+  t->bytes("constant_offset_overflows",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
   t->bytes("constant_larger_than_part", [](Bytes& b) { set_dim(&b, 1, 0, 400); });
   t->bytes("constant_dim_symbolic", [](Bytes& b) { set_dim(&b, 1, 0, -1); });
   t->bytes("constant_dim_huge", [](Bytes& b) { set_dim(&b, 1, 0, INT64_MAX); });
   t->bytes("segment_of_an_activation", [](Bytes& b) { set_value_field(&b, 2, ValueField::kKind, 0); });
-  t->bytes("dims_not_aligned", [](Bytes& b) { shift_dims(&b, 0); }, Code::kStructureInvalid);
+  t->bytes(
+      "dims_not_aligned", [](Bytes& b) { shift_dims(&b, 0); }, Code::kStructureInvalid);
   t->spec("constant_row_stride", [](ProgramSpec& p) { p.values[2].row_stride = 8; });
   t->spec("constant_alias", [](ProgramSpec& p) { p.values[2].alias = AliasKind::kView, p.values[2].alias_of = 1; });
   t->spec("alignment_zero", [](ProgramSpec& p) { p.alignment = 0; });
   t->spec("alignment_48", [](ProgramSpec& p) { p.alignment = 48; });
   t->spec("alignment_8192", [](ProgramSpec& p) { p.alignment = 8192; });
-  t->spec("plan_of_fewer_values", [](ProgramSpec& p) { p.plan = cast::PlanSpec{{0, 0}, 64, 64}; }, Code::kPlanInvalid);
+  t->spec(
+      "plan_of_fewer_values",
+      [](ProgramSpec& p) {
+        p.plan = cast::PlanSpec{{0, 0}, 64, 64};
+      },
+      Code::kPlanInvalid);
 
   t->base("packed", [] {
-    return one_instruction(LinearAttributes(), {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16)}, {output("y", {2, 3})});
+    return one_instruction(LinearAttributes(), {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16)},
+                           {output("y", {2, 3})});
   });
   t->bytes("packing_unknown", [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, 77); });
-  t->bytes("packing_does_not_fit_rank", [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kVector16)); });
-  t->bytes("winograd_without_3x3", [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kWinogradF43)); });
+  t->bytes("packing_does_not_fit_rank",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kVector16)); });
+  t->bytes("winograd_without_3x3",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kWinogradF43)); });
   t->bytes("larger_than_part", [](Bytes& b) { set_dim(&b, 1, 0, 17); });
 
   t->base("inline", [] {
-    cast::FileSpec f = one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
+    cast::FileSpec f =
+        one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
     f.program.values[1].inline_data = true;
     return f;
   });
@@ -85,8 +96,8 @@ void add_ports_and_states(RefuseTable* t) {
   t->spec("output_name_twice", [](ProgramSpec& p) { p.outputs.push_back(p.outputs[0]); });
 
   t->base("state", [] {
-    cast::FileSpec f = one_instruction(step(ElementwiseOp::kAdd), {input("x", {4}), activation("s", {4}), constant("init", {4})},
-                                       {output("y", {4})});
+    cast::FileSpec f = one_instruction(
+        step(ElementwiseOp::kAdd), {input("x", {4}), activation("s", {4}), constant("init", {4})}, {output("y", {4})});
     f.program.subprograms[0].instructions[0].inputs = {0, 1};
     f.program.values[1].kind = ValueKind::kState;
     f.program.states.push_back({"s", 1, 2, 0, 0});
@@ -109,7 +120,8 @@ void add_ports_and_states(RefuseTable* t) {
 
 void add_dims(RefuseTable* t) {
   t->base("symbolic_state", [] {
-    cast::FileSpec f = one_instruction(step(ElementwiseOp::kAdd), {activation("s", {2}), constant("init", {2})}, {output("y", {2})});
+    cast::FileSpec f =
+        one_instruction(step(ElementwiseOp::kAdd), {activation("s", {2}), constant("init", {2})}, {output("y", {2})});
     f.program.subprograms[0].instructions[0].inputs = {0, 0};
     f.program.values[0].kind = ValueKind::kState;
     f.program.values[0].dims[0] = f.program.values[2].dims[0] = f.program.add_symbol("N", 2, 8);
@@ -119,7 +131,8 @@ void add_dims(RefuseTable* t) {
   t->spec("init_of_another_size", [](ProgramSpec& p) { p.symbols[0].low = 3; });
 
   t->base("symbol", [] {
-    cast::FileSpec f = one_instruction(step(ElementwiseOp::kAdd), {input("x", {1, 4}), constant("w", {4})}, {output("y", {1, 4})});
+    cast::FileSpec f =
+        one_instruction(step(ElementwiseOp::kAdd), {input("x", {1, 4}), constant("w", {4})}, {output("y", {1, 4})});
     const Dim n = f.program.add_symbol("N", 2, 8);
     const Dim twice = f.program.add_dim_expr(DimOp::kMul, n, 2);
     f.program.values[0].dims[0] = f.program.values[2].dims[0] = f.program.add_dim_expr(DimOp::kFloorDiv, twice, 2);
@@ -141,19 +154,26 @@ void add_dims(RefuseTable* t) {
   t->spec("expr_minimum", [](ProgramSpec& p) { p.dim_exprs[1].a = INT64_MIN; });
   t->spec("expr_number_huge", [](ProgramSpec& p) { p.dim_exprs[1].b = INT64_MAX; });
   t->spec("expr_divides_by_zero", [](ProgramSpec& p) { p.dim_exprs[2].b = 0; });
-  t->spec("expr_divides_by_less_than_one",
-          [](ProgramSpec& p) {
-            p.dim_exprs[1] = {DimOp::kSub, -1, 2};  // 0 at the low bound
-            p.dim_exprs[2] = {DimOp::kCeilDiv, 8, -2};
-          },
-          Code::kDimensionOutOfBounds);
-  t->spec("expr_overflows",
-          [](ProgramSpec& p) {
-            p.dim_exprs[1] = {DimOp::kMul, -1, int64_t{1} << 40};
-            p.dim_exprs[2] = {DimOp::kMul, -2, -2};
-          },
-          Code::kDimensionOutOfBounds);
-  t->spec("dim_negative", [](ProgramSpec& p) { p.dim_exprs[2] = {DimOp::kSub, -1, 9}; }, Code::kDimensionOutOfBounds);
+  t->spec(
+      "expr_divides_by_less_than_one",
+      [](ProgramSpec& p) {
+        p.dim_exprs[1] = {DimOp::kSub, -1, 2};  // 0 at the low bound
+        p.dim_exprs[2] = {DimOp::kCeilDiv, 8, -2};
+      },
+      Code::kDimensionOutOfBounds);
+  t->spec(
+      "expr_overflows",
+      [](ProgramSpec& p) {
+        p.dim_exprs[1] = {DimOp::kMul, -1, int64_t{1} << 40};
+        p.dim_exprs[2] = {DimOp::kMul, -2, -2};
+      },
+      Code::kDimensionOutOfBounds);
+  t->spec(
+      "dim_negative",
+      [](ProgramSpec& p) {
+        p.dim_exprs[2] = {DimOp::kSub, -1, 9};
+      },
+      Code::kDimensionOutOfBounds);
   t->spec("dims_disagree", [](ProgramSpec& p) { p.values[2].dims[0] = -2; });
 
   t->base("static_expr", [] {
@@ -163,9 +183,7 @@ void add_dims(RefuseTable* t) {
     return f;
   });
   t->spec("negative", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kSub, 2, 3}; });
-  t->spec("overflows", [](ProgramSpec& p) {
-    p.dim_exprs[0] = {DimOp::kMul, int64_t{1} << 40, int64_t{1} << 40};
-  });
+  t->spec("overflows", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kMul, int64_t{1} << 40, int64_t{1} << 40}; });
   t->spec("divides_by_zero", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kCeilDiv, 2, 0}; });
 }
 

@@ -79,7 +79,8 @@ TEST_CASE("open: one byte of memory less than measured is refused with both numb
   std::vector<uint64_t> block(need / 8 + 2);
   auto* memory = reinterpret_cast<uint8_t*>(block.data());
   ProgramDef program;
-  CHECK(open_program(good.file, contract_table(), {memory, need - 1}, &program, &detail).code() == Code::kArenaTooSmall);
+  CHECK(open_program(good.file, contract_table(), {memory, need - 1}, &program, &detail).code() ==
+        Code::kArenaTooSmall);
   CHECK(detail.need == need);
   CHECK(detail.have == need - 1);
   CHECK(open_program(good.file, contract_table(), {memory, need}, &program, &detail).ok());
@@ -100,7 +101,8 @@ TEST_CASE("open: an operator that the table lacks is refused with its name") {
   std::vector<uint64_t> block(1 << 16);
   ProgramDef program;
   ErrorDetail detail;
-  const Status status = open_program(good.file, table, {reinterpret_cast<uint8_t*>(block.data()), 8 << 16}, &program, &detail);
+  const Status status =
+      open_program(good.file, table, {reinterpret_cast<uint8_t*>(block.data()), 8 << 16}, &program, &detail);
   CHECK(status.code() == Code::kUnsupportedOperator);
   CHECK(status.instruction() == 1);
   CHECK(std::string(detail.field) == "elementwise");

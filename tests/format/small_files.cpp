@@ -37,7 +37,8 @@ Opened open_source(const Source& source, const OpenWith& how) {
     std::vector<int64_t> values = how.symbol_values;
     if (values.empty())
       for (const SymbolDef& s : o.program.symbols) values.push_back(s.low);
-    return bind_program(o.program, {values.data(), values.size()}, take_memory(&o, binding_bytes(o.program)), &o.bound, &o.detail);
+    return bind_program(o.program, {values.data(), values.size()}, take_memory(&o, binding_bytes(o.program)), &o.bound,
+                        &o.detail);
   };
   o.status = steps();
   return o;

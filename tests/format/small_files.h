@@ -36,9 +36,9 @@ struct Opened {
 };
 
 struct OpenWith {
-  bool as_memory = false;               // used where it lies, else through a reader
+  bool as_memory = false;  // used where it lies, else through a reader
   bool hashes = false;
-  std::vector<int64_t> symbol_values;   // empty: low bound of every symbol
+  std::vector<int64_t> symbol_values;  // empty: low bound of every symbol
   bool bind = true;
 };
 
@@ -46,7 +46,8 @@ struct OpenWith {
 Opened open_bytes(const std::vector<uint8_t>& bytes, const OpenWith& how = {});
 Opened open_source(const Source& source, const OpenWith& how = {});
 
-/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between them and the reader.
+/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between them and the
+/// reader.
 void rehash(std::vector<uint8_t>* bytes);
 
 cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);

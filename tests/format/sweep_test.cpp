@@ -1,4 +1,5 @@
-// Truncation at every byte and damage to every byte of small files: with hashes each is refused; without, nothing crashes.
+// Truncation at every byte and damage to every byte of small files: with hashes each is refused; without, nothing
+// crashes.
 #include <doctest/doctest.h>
 
 #include "runtime/base/byte_order.h"
@@ -12,7 +13,8 @@ namespace {
 std::vector<Bytes> sweep_files() {
   std::vector<Bytes> files = {cast::write_memory(small_network()), cast::write_memory(branching_network())};
   for (const AcceptedBase& base : refuse_table().bases)
-    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic") files.push_back(cast::write_memory(base.make()));
+    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic")
+      files.push_back(cast::write_memory(base.make()));
   return files;
 }
 
@@ -36,7 +38,8 @@ TEST_CASE("sweep: a file cut anywhere is refused") {
         OpenWith how;
         how.as_memory = as_memory;
         const Code code = open_bytes(Bytes(file.begin(), file.begin() + long(length)), how).status.code();
-        if (code != (length < 8 ? Code::kNotIngot : Code::kTruncated)) FAIL_CHECK("length ", length, ": ", code_name(code));
+        if (code != (length < 8 ? Code::kNotIngot : Code::kTruncated))
+          FAIL_CHECK("length ", length, ": ", code_name(code));
       }
 }
 
@@ -53,7 +56,8 @@ TEST_CASE("sweep: with hashes every changed byte is refused; without, only bytes
         how.hashes = false;
         const PartKind part = part_of(file, at);
         const bool steers = at < load_little<uint32_t>(file.data() + 12) || part == PartKind::kProgram;
-        if (open_bytes(damaged, how).status.ok() == steers) FAIL_CHECK("byte ", at, " of ", file.size(), " without hashes");
+        if (open_bytes(damaged, how).status.ok() == steers)
+          FAIL_CHECK("byte ", at, " of ", file.size(), " without hashes");
       }
 }
 
@@ -68,7 +72,8 @@ TEST_CASE("sweep: damage under correct hashes meets the proof, which always ends
         if (at >= 32 && at < 64) continue;
         Bytes damaged = file;
         damaged[at] ^= change;
-        if (at >= 12 && at < 16 && load_little<uint32_t>(damaged.data() + 12) > damaged.size()) continue;  // nothing to hash
+        if (at >= 12 && at < 16 && load_little<uint32_t>(damaged.data() + 12) > damaged.size())
+          continue;  // nothing to hash
         if (at >= 28 && at < 32) continue;
         rehash(&damaged);
         (open_bytes(damaged).status.ok() ? opened : refused)++;

@@ -41,8 +41,8 @@ Dim ProgramSpec::add_dim_expr(DimOp op, Dim a, Dim b) {
   return -Dim(dim_exprs.size());
 }
 
-InstructionSpec& ProgramSpec::add_instruction(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-                                              uint32_t subprogram) {
+InstructionSpec& ProgramSpec::add_instruction(Attributes attributes, std::vector<int32_t> inputs,
+                                              std::vector<int32_t> outputs, uint32_t subprogram) {
   auto& instructions = subprograms.at(subprogram).instructions;
   instructions.push_back({std::move(attributes), std::move(inputs), std::move(outputs), {}, 1});
   return instructions.back();

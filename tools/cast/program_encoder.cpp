@@ -12,7 +12,9 @@ using Builder = flatbuffers::FlatBufferBuilder;
 template <class T>
 using Offsets = std::vector<flatbuffers::Offset<T>>;
 
-flatbuffers::Offset<flatbuffers::String> text(Builder& b, const std::string& s) { return s.empty() ? 0 : b.CreateString(s); }
+flatbuffers::Offset<flatbuffers::String> text(Builder& b, const std::string& s) {
+  return s.empty() ? 0 : b.CreateString(s);
+}
 flatbuffers::Offset<flatbuffers::Vector<int64_t>> numbers(Builder& b, const std::vector<int64_t>& n) {
   return n.empty() ? 0 : b.CreateVector(n);
 }
@@ -102,10 +104,13 @@ uint64_t constant_bytes(const ValueSpec& value) {
 
 std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& value) {
   std::shared_ptr<const std::vector<uint8_t>> bytes = value.bytes.held;
-  if (!bytes) bytes = std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make() : std::vector<uint8_t>());
+  if (!bytes)
+    bytes =
+        std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make() : std::vector<uint8_t>());
   if (bytes->size() != constant_bytes(value))
-    graph::throw_cast_error(8, "constant '" + value.name + "': its type needs " + std::to_string(constant_bytes(value)) +
-                                   " bytes, " + std::to_string(bytes->size()) + " were made");
+    graph::throw_cast_error(8, "constant '" + value.name + "': its type needs " +
+                                   std::to_string(constant_bytes(value)) + " bytes, " + std::to_string(bytes->size()) +
+                                   " were made");
   return bytes;
 }
 
@@ -114,7 +119,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   std::vector<flatbuffers::Offset<flatbuffers::String>> features;
   for (const std::string& feature : spec.required_features) features.push_back(b.CreateString(feature));
   Offsets<fb::Symbol> symbols;
-  for (const SymbolSpec& s : spec.symbols) symbols.push_back(fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high));
+  for (const SymbolSpec& s : spec.symbols)
+    symbols.push_back(fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high));
   std::vector<fb::DimExpr> dim_exprs;
   for (const DimExpr& e : spec.dim_exprs) dim_exprs.emplace_back(fb::DimOp(uint8_t(e.op)), e.a, e.b);
   Offsets<fb::Value> values;
@@ -130,7 +136,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto inputs = b.CreateVector(encode_ports(b, spec.inputs));
   const auto outputs = b.CreateVector(encode_ports(b, spec.outputs));
   Offsets<fb::StateVariable> states;
-  for (const StateSpec& s : spec.states) states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output));
+  for (const StateSpec& s : spec.states)
+    states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output));
   const auto plan = encode_plan(b, spec.plan);
   const auto feature_list = features.empty() ? 0 : b.CreateVector(features);
   const auto symbol_list = symbols.empty() ? 0 : b.CreateVector(symbols);
@@ -138,8 +145,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto value_list = b.CreateVector(values);
   const auto subprogram_list = b.CreateVector(subprograms);
   const auto state_list = states.empty() ? 0 : b.CreateVector(states);
-  fb::FinishProgramBuffer(b, fb::CreateProgram(b, feature_list, symbol_list, expr_list, value_list, subprogram_list, inputs, outputs,
-                                               state_list, plan, spec.alignment));
+  fb::FinishProgramBuffer(b, fb::CreateProgram(b, feature_list, symbol_list, expr_list, value_list, subprogram_list,
+                                               inputs, outputs, state_list, plan, spec.alignment));
   return take(b);
 }
 
@@ -165,7 +172,8 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
     const auto key_text = b.CreateString(key), value_text = b.CreateString(value);
     entries.push_back(fb::CreateKeyValue(b, key_text, value_text));
   }
-  const auto name = text(b, m.name), version = text(b, m.version), licence = text(b, m.licence), producer = text(b, m.producer);
+  const auto name = text(b, m.name), version = text(b, m.version), licence = text(b, m.licence),
+             producer = text(b, m.producer);
   const auto file = text(b, m.source_file), hash = text(b, m.source_sha256), format = text(b, m.source_format);
   const auto source_producer = text(b, m.source_producer);
   const auto node_list = b.CreateVector(nodes);
@@ -174,8 +182,9 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
   const auto entry_list = b.CreateVector(entries);
   const auto label_list = b.CreateVectorOfStrings(m.labels);
   const auto note_list = b.CreateVectorOfStrings(m.notes);
-  fb::FinishMetadataBuffer(b, fb::CreateMetadata(b, name, version, licence, producer, file, hash, format, source_producer, node_list,
-                                                 tensor_list, pass_list, entry_list, label_list, note_list));
+  fb::FinishMetadataBuffer(
+      b, fb::CreateMetadata(b, name, version, licence, producer, file, hash, format, source_producer, node_list,
+                            tensor_list, pass_list, entry_list, label_list, note_list));
   return take(b);
 }
 

@@ -3,12 +3,13 @@
 
 #if defined(__unix__) || defined(__APPLE__)
 
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace ingot::os {
 
@@ -20,7 +21,8 @@ Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* 
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(fd);
-    return fail(detail, Code::kFileOpen, "file: not a regular file", 0, uint64_t(S_ISDIR(about.st_mode) ? EISDIR : EINVAL));
+    return fail(detail, Code::kFileOpen, "file: not a regular file", 0,
+                uint64_t(S_ISDIR(about.st_mode) ? EISDIR : EINVAL));
   }
   out->handle = fd;
   *out_bytes = uint64_t(about.st_size);
@@ -48,7 +50,8 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
 Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out, ErrorDetail* detail) {
   const int flags = MAP_SHARED | (at ? MAP_FIXED : 0);
   void* address = mmap(at, size_t(bytes), PROT_READ, flags, int(file.handle), off_t(offset));
-  if (address == MAP_FAILED) return fail(detail, Code::kMapFailed, "file: cannot be mapped", bytes, uint64_t(errno), offset);
+  if (address == MAP_FAILED)
+    return fail(detail, Code::kMapFailed, "file: cannot be mapped", bytes, uint64_t(errno), offset);
   *out = static_cast<const uint8_t*>(address);
   return {};
 }
@@ -72,9 +75,13 @@ uint64_t monotonic_ns() {
 
 namespace ingot::os {
 
-Status open_file(const char*, File*, uint64_t*, ErrorDetail* detail) { return fail(detail, Code::kFileOpen, "no file system"); }
+Status open_file(const char*, File*, uint64_t*, ErrorDetail* detail) {
+  return fail(detail, Code::kFileOpen, "no file system");
+}
 void close_file(File* file) { file->handle = -1; }
-Status read_file(File, uint64_t, void*, uint64_t, ErrorDetail* detail) { return fail(detail, Code::kFileRead, "no file system"); }
+Status read_file(File, uint64_t, void*, uint64_t, ErrorDetail* detail) {
+  return fail(detail, Code::kFileRead, "no file system");
+}
 Status map_file(File, uint64_t, uint64_t, void*, const uint8_t**, ErrorDetail* detail) {
   return fail(detail, Code::kMapFailed, "no file system");
 }
