@@ -31,7 +31,12 @@ cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions o
   require_source(path);
   Progress progress("casting " + path);
   options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
-  return cast::cast_source(path, options);
+  try {
+    return cast::cast_source(path, options);
+  } catch (graph::CastError& error) {
+    if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
+    throw;
+  }
 }
 
 CastFile::CastFile(const std::string& path) : path_(path) {

@@ -193,6 +193,22 @@ std::vector<ingot_binding> Engine::binding_list() const {
   return list;
 }
 
+ingot_session_options Engine::options_of(const SessionSettings& settings, const std::vector<ingot_binding>& list) {
+  ingot_session_options options = session_options();
+  options.device = settings.device.c_str();
+  options.bindings = list.data();
+  options.binding_count = list.size();
+  options.threads = settings.threads;
+  options.flags = settings.flags;
+  options.arena_bytes = settings.arena_limit;
+  return options;
+}
+
+bool Engine::can_create(const SessionSettings& settings) const {
+  const std::vector<ingot_binding> list = binding_list();
+  return bool(model_.requirements(options_of(settings, list)));
+}
+
 void Engine::create_session(const SessionSettings& settings) {
   const std::vector<ingot_binding> list = binding_list();
   std::string missing;
@@ -203,13 +219,7 @@ void Engine::create_session(const SessionSettings& settings) {
     fail(Exit::kMismatch,
          path_ + ": the file leaves dimensions open that nothing here determines; say them:" + missing);
   }
-  ingot_session_options options = session_options();
-  options.device = settings.device.c_str();
-  options.bindings = list.data();
-  options.binding_count = list.size();
-  options.threads = settings.threads;
-  options.flags = settings.flags;
-  options.arena_bytes = settings.arena_limit;
+  const ingot_session_options options = options_of(settings, list);
   auto session = model_.session(options);
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
@@ -232,7 +242,13 @@ void Engine::set_port(const ingot_tensor& port, const Array& array, const std::s
 
 void Engine::run() {
   const auto result = session_.run();
-  if (!result) fail_with(path_, result.error());
+  if (result) return;
+  std::string where = path_;
+  ingot_instruction instruction{};
+  if (ingot_session_instruction(session_.get(), result.error().instruction, &instruction) == INGOT_OK) {
+    where += std::string(": ") + instruction.op + " '" + instruction.name + "'";
+  }
+  fail_with(where, result.error());
 }
 
 Array Engine::take_output(uint32_t i) { return copy_out(session_.output(i), output(i).name); }

@@ -63,6 +63,8 @@ class Engine {
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
   void create_session(const SessionSettings& settings);
+  /// Whether the bindings make a sound program and plan; allocates no session.
+  bool can_create(const SessionSettings& settings) const;
 
   /// Copies; type and shape must be those of the session's input. @throws Failure kMismatch.
   void set_input(uint32_t i, const host::Array& array, const std::string& where);
@@ -80,6 +82,7 @@ class Engine {
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, std::string> bound_by_;
   std::vector<ingot_binding> binding_list() const;
+  static ingot_session_options options_of(const SessionSettings& settings, const std::vector<ingot_binding>& bindings);
   Session session_;
 };
 

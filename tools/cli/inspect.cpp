@@ -69,7 +69,7 @@ void print_metadata(const Json& m, bool all) {
   if (!all) return;
   Table passes({"pass", ">changed", "note"});
   for (const Json& pass : m["passes"])
-    passes.row({text_of(pass["name"]), text_of(pass["changed"]), text_of(pass["note"])});
+    add_pass_rows(&passes, text_of(pass["name"]), text_of(pass["changed"]), text_of(pass["note"]), 3);
   if (!passes.empty()) printf("Passes\n%s", passes.text().c_str());
 }
 

@@ -87,6 +87,24 @@ std::string Table::text(const std::string& indent) const {
   return out;
 }
 
+void add_pass_rows(Table* table, const std::string& name, const std::string& changed, const std::string& remarks,
+                   size_t most) {
+  size_t shown = 0, left = 0;
+  for (size_t at = 0; at < remarks.size() || shown == 0;) {
+    const size_t end = std::min(remarks.find("; ", at), remarks.size());
+    const std::string remark = remarks.substr(at, end - at);
+    if (shown == 0)
+      table->row({name, changed, remark});
+    else if (shown < most)
+      table->row({"", "", remark});
+    else
+      left++;
+    shown++;
+    at = end + 2;
+  }
+  if (left > 0) table->row({"", "", "(" + std::to_string(left) + " more)"});
+}
+
 Progress::Progress(const std::string& title) : title_(title), began_ns_(clock_ns()) {
   const char* kind = getenv("TERM");
   on_ = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;

@@ -28,6 +28,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Rows for one pass and its remarks (sentences joined by "; "), at most `most` of them.
+void add_pass_rows(Table* table, const std::string& name, const std::string& changed, const std::string& remarks,
+                   size_t most);
+
 /// One line on stderr that is drawn over, with the seconds so far; nothing at all when stderr is no terminal.
 class Progress {
  public:

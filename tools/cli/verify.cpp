@@ -23,6 +23,7 @@ struct Arguments {
 
 struct Check {
   std::string name, detail;
+  bool made = true;
 };
 
 Array view_as_array(const char* name, const ingot_tensor& tensor) { return copy_out(tensor, name); }
@@ -41,35 +42,48 @@ Golden open_golden(const Engine& engine) {
   return Golden(golden);
 }
 
-/// Binds every open dimension: --dim, the golden's shapes, then the lower bound. Says which were taken from the bound.
-std::string bind_all(Engine* engine, const Golden& golden, const std::map<std::string, int64_t>& dims) {
+/// Binds the dimensions that --dim and the golden's shapes determine.
+void bind_known(Engine* engine, const Golden& golden, const std::map<std::string, int64_t>& dims) {
   engine->bind_dims(dims);
-  if (golden && ingot_golden_case_count(golden.get()) > 0) {
-    ingot_golden_case first{};
-    ingot_golden_case_at(golden.get(), 0, &first);
-    for (uint32_t i = 0; i < first.input_count; i++) {
-      const char* name = nullptr;
-      ingot_tensor tensor{};
-      ingot_golden_input(golden.get(), 0, i, &name, &tensor);
-      const int32_t at = ingot_model_find_input(engine->model().get(), name);
-      if (at < 0)
-        host::fail(Exit::kMismatch,
-                   engine->path() + ": embedded golden: the model has no input '" + std::string(name) + "'");
-      engine->bind_from_shape(uint32_t(at), {tensor.dims, tensor.dims + tensor.rank},
-                              engine->path() + ": embedded golden");
-    }
+  if (!golden || ingot_golden_case_count(golden.get()) == 0) return;
+  ingot_golden_case first{};
+  ingot_golden_case_at(golden.get(), 0, &first);
+  for (uint32_t i = 0; i < first.input_count; i++) {
+    const char* name = nullptr;
+    ingot_tensor tensor{};
+    ingot_golden_input(golden.get(), 0, i, &name, &tensor);
+    const int32_t at = ingot_model_find_input(engine->model().get(), name);
+    const std::string where = engine->path() + ": embedded golden";
+    if (at < 0) host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
+    engine->bind_from_shape(uint32_t(at), {tensor.dims, tensor.dims + tensor.rank}, where);
   }
-  std::string assumed;
-  std::map<std::string, int64_t> least;
+}
+
+/// A network with open dimensions is planned when they get numbers; whether small ones make sense is not known (a
+/// picture may be smaller than its window), so the first of a few that fit are taken. "" when none was open; `fits`
+/// says the rest.
+std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fits) {
+  std::vector<ingot_symbol> open;
   for (uint32_t s = 0; s < engine->summary().symbol_count; s++) {
     ingot_symbol symbol{};
     ingot_model_symbol(engine->model().get(), s, &symbol);
-    if (engine->bindings().count(symbol.name)) continue;
-    least[symbol.name] = symbol.low;
-    assumed += (assumed.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(symbol.low);
+    if (!engine->bindings().count(symbol.name)) open.push_back(symbol);
   }
-  engine->bind_dims(least);
-  return assumed;
+  *fits = true;
+  if (open.empty()) return "";
+  for (const int64_t guess : {0, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 224, 256, 320, 512, 576, 640, 1024}) {
+    std::map<std::string, int64_t> dims;
+    std::string text;
+    for (const ingot_symbol& symbol : open) {
+      const int64_t value = std::max(symbol.low, symbol.high ? std::min(guess, symbol.high) : guess);
+      dims[symbol.name] = value;
+      text += (text.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(value);
+    }
+    engine->bind_dims(dims);
+    if (engine->can_create(settings)) return text;
+  }
+  *fits = false;
+  return "";
 }
 
 /// Runs every embedded case. Steps are not part of it: each case is one run from the initial state.
@@ -126,7 +140,13 @@ void verify(const Arguments& a, std::vector<Check>* done) {
   done->push_back(
       {"hashes", "SHA-256 of every part, zeros between them, weights of " + grouped(s.weights_bytes) + " bytes"});
   const Golden golden = open_golden(engine);
-  const std::string assumed = bind_all(&engine, golden, dims);
+  bind_known(&engine, golden, dims);
+  bool fits = true;
+  const std::string assumed = bind_open(&engine, settings, &fits);
+  if (!fits) {
+    done->push_back({"plan", "not proved: it depends on open dimensions; say them with --dim NAME=VALUE", false});
+    return;
+  }
   engine.create_session(settings);
   const ingot_requirements need = engine.requirements();
   done->push_back({"plan", "no live buffers overlap in " + grouped(need.activations) + " bytes" +
@@ -146,7 +166,7 @@ int verify_and_report(const Arguments& a) {
   if (a.json) {
     Json checks = Json::array();
     for (const Check& check : done)
-      checks.push_back({{"name", check.name}, {"passed", true}, {"detail", check.detail}});
+      checks.push_back({{"name", check.name}, {"made", check.made}, {"detail", check.detail}});
     Json report = {{"file", a.file},
                    {"passed", !failed},
                    {"exit", failed ? int(failed->exit()) : 0},
@@ -156,7 +176,7 @@ int verify_and_report(const Arguments& a) {
     printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     Table table({"", "", ""});
-    for (const Check& check : done) table.row({"ok", check.name, check.detail});
+    for (const Check& check : done) table.row({check.made ? "ok" : "--", check.name, check.detail});
     if (!failed && !golden)
       table.row({"--", "golden", "the file carries none: answers were not compared (ingot check compares)"});
     fputs(table.text("").c_str(), stdout);

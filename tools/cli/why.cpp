@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -175,9 +176,9 @@ void print_memory(const Json& m, bool all) {
 }
 
 void print_times(Json times, double total_ms, const Json& report, bool all) {
-  printf("\nTime: %s in instructions, %s (%s), %s threads\n", short_time(total_ms).c_str(),
+  printf("\nTime: %s in instructions, %s (%s), %s\n", short_time(total_ms).c_str(),
          report["device"].get<std::string>().c_str(), report["isa"].get<std::string>().c_str(),
-         report["threads"].dump().c_str());
+         (report["threads"].dump() + (report["threads"] == 1 ? " thread" : " threads")).c_str());
   std::sort(times.begin(), times.end(),
             [](const Json& a, const Json& b) { return a["ms"].get<double>() > b["ms"].get<double>(); });
   Table table({">#", "op", ">time", ">share", ">GFLOP/s", "kernel", "output"});
@@ -196,18 +197,40 @@ void print_times(Json times, double total_ms, const Json& report, bool all) {
   fputs(table.text().c_str(), stdout);
 }
 
-void print_rest(const Json& report) {
-  Table moves({">#", "op", "dims", ">bytes", "output"});
-  for (const Json& m : report["moves"]) {
-    moves.row({m["index"].dump(), m["op"].get<std::string>(), m["dims"].dump(), grouped(m["bytes"].get<uint64_t>()),
-               m["name"].get<std::string>()});
+void print_moves(const Json& report, double total_ms, bool all) {
+  std::map<size_t, double> ms;
+  for (const Json& t : report["instructions"]) ms[t["index"].get<size_t>()] = t["ms"];
+  std::vector<Json> moves = report["moves"];
+  double sum = 0;
+  for (const Json& m : moves) sum += ms[m["index"].get<size_t>()];
+  std::stable_sort(moves.begin(), moves.end(), [&](const Json& a, const Json& b) {
+    return ms[a["index"].get<size_t>()] > ms[b["index"].get<size_t>()];
+  });
+  Table table({">#", "op", "dims", ">bytes", ">time", "output"});
+  for (size_t i = 0; i < moves.size() && (all || i < 10); i++) {
+    const Json& m = moves[i];
+    table.row({m["index"].dump(), m["op"].get<std::string>(), m["dims"].dump(), grouped(m["bytes"].get<uint64_t>()),
+               short_time(ms[m["index"].get<size_t>()]), m["name"].get<std::string>()});
   }
-  printf("\nTransposes and copies that remain: %zu\n%s", report["moves"].size(),
-         moves.empty() ? "" : moves.text().c_str());
-  Table passes({"pass", ">changed", "note"});
-  for (const Json& p : report["passes"])
-    passes.row({p["name"].get<std::string>(), p["changed"].dump(), p["note"].get<std::string>()});
-  printf("\nPasses\n%s", passes.empty() ? "  the file does not say\n" : passes.text().c_str());
+  if (!all && moves.size() > 10) table.row({"", "(" + std::to_string(moves.size() - 10) + " more)"});
+  printf("\nTransposes and copies that remain: %zu", moves.size());
+  if (!moves.empty()) printf(", %s %% of the time", number(100 * sum / std::max(total_ms, 1e-9), 3).c_str());
+  printf("\n%s", table.empty() ? "" : table.text().c_str());
+}
+
+void print_passes(const Json& report, bool all) {
+  Table table({"pass", ">changed", "remarks"});
+  std::string idle;
+  for (const Json& p : report["passes"]) {
+    const std::string name = p["name"], remarks = p["note"];
+    if (p["changed"] == 0 && remarks.empty() && !all) {
+      idle += (idle.empty() ? "" : ", ") + name;
+      continue;
+    }
+    add_pass_rows(&table, name, p["changed"].dump(), remarks, all ? ~size_t{0} : 3);
+  }
+  printf("\nPasses\n%s", table.empty() && idle.empty() ? "  the file does not say\n" : table.text().c_str());
+  if (!idle.empty()) printf("  nothing to do for: %s\n", idle.c_str());
 }
 
 int why(const Arguments& a) {
@@ -239,7 +262,8 @@ int why(const Arguments& a) {
   }
   print_memory(report["memory"], a.all);
   print_times(report["instructions"], total_ms, report, a.all);
-  print_rest(report);
+  print_moves(report, total_ms, a.all);
+  print_passes(report, a.all);
   return 0;
 }
 
