@@ -116,6 +116,14 @@ TEST_CASE("bad dimensions: unbound, unknown, out of bounds, contradicting the in
   CHECK(run({"bench", folder / "bounded.ingot", "--seconds", "0", "--dim", "N=8"}).exit == 0);
 }
 
+TEST_CASE("bad devices: one that is not there is exit 7, whatever the command") {
+  const Folder folder;
+  const std::string linear = cast(folder, "linear");
+  refused(folder, {"bench", linear, "--seconds", "0", "--device", "cuda:7"}, 7, {"linear.ingot"});
+  refused(folder, {"check", linear, "--golden", data("linear.npz"), "--device", "cuda"}, 7, {"linear.ingot"});
+  CHECK(run({"bench", linear, "--seconds", "0", "--device", "cpu"}).exit == 0);
+}
+
 TEST_CASE("bad goldens: no outputs, a shape that differs, meta that lies") {
   const Folder folder;
   const std::string linear = cast(folder, "linear");

@@ -90,15 +90,13 @@ void remove_temporary_files() {
 void install_interrupt_cleanup() {
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     struct sigaction before;
     // A signal that was ignored (nohup, a background job) stays ignored.
     if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     sigaction(number, &action, nullptr);
   }
-  // A file past `ulimit -f` and a closed pipe become ordinary errors of write().
-  signal(SIGXFSZ, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file past `ulimit -f` becomes an ordinary error of write()
 }
 
 bool same_file(const std::string& a, const std::string& b) {
