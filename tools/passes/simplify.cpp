@@ -44,11 +44,6 @@ bool simplify_transpose(Editor& e, Node& node) {
   Integers perm = node.integers("perm");
   if (is_identity(perm)) return e.bypass(node, x);
   if (const Constant* c = e.constant(x); c && c->bytes && become_constant(e, node, permuted(*c, perm))) return true;
-  if (moves_only_units(e.dims(x), perm)) {
-    node.op = "Reshape";
-    node.attributes.clear();
-    return true;
-  }
   if (Node* before = e.producer_if(x, "Transpose")) {
     e.merge_sources(node, *before);
     node.attributes["perm"] = compose(before->integers("perm"), perm);

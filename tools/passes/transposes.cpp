@@ -131,4 +131,15 @@ uint32_t pull_transposes_up(Editor& e, bool always) {
   return changed;
 }
 
+uint32_t drop_unit_transposes(Editor& e) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    if (node->op != "Transpose" || !moves_only_units(e.dims(node->inputs[0]), node->integers("perm"))) continue;
+    node->op = "Reshape";
+    node->attributes.clear();
+    changed++;
+  }
+  return changed;
+}
+
 }  // namespace ingot::passes

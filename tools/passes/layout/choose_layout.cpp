@@ -17,9 +17,15 @@ constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth 
 constexpr int kMostSweeps = 64, kMostRounds = 12;
 constexpr double kBetweenPartners = 64;  // more for one that keeps two nodes apart that could become one
 
+double transpose_cost(const Dims& dims, const Integers& perm) {
+  return moves_only_units(dims, perm) ? 1 : kPerTranspose + estimated_elements(dims);
+}
+
 class Flipper {
  public:
-  Flipper(Editor& e, Integers perm) : e_(e), perm_(std::move(perm)), back_(inverse(perm_)) {}
+  /// A permutation that is its own inverse has two readings of a Transpose by it: what it makes is permuted, or what it reads should
+  /// be. `made` chooses the first.
+  Flipper(Editor& e, Integers perm, bool made) : e_(e), perm_(std::move(perm)), back_(inverse(perm_)), own_inverse_(perm_ == back_), made_(made) {}
 
   /// Nodes that were flipped; 0 when leaving all as it is costs no more.
   uint32_t run() {
@@ -43,12 +49,26 @@ class Flipper {
     return dims;
   }
 
-  bool same_perm(const Node& node, const Integers& perm) const { return node.integers("perm") == perm; }
+  // For a permutation that is its own inverse: by the side of the Transpose that cannot be flipped, or as the caller chose.
+  bool makes(const Node& node) const {
+    if (!vertex_.count(e_.producer(node.inputs[0]))) return true;
+    bool readers = false;
+    for (Node* reader : e_.readers(node.outputs[0])) readers |= vertex_.count(reader) != 0;
+    return readers && made_;
+  }
+
+  // What a Transpose is to this permutation. One by another merges with whatever is put before or behind it, at no cost; one that
+  // moves nothing in memory would then begin to. Costs are never taken lower than they turn out, so that every flip is a gain.
+  enum class Meaning { kDoes, kUndoes, kMerges, kReshapes };
+  Meaning meaning_of(const Node& node) const {
+    Integers perm = node.integers("perm");
+    if (perm == perm_ && (!own_inverse_ || makes(node))) return Meaning::kDoes;
+    if (perm == back_) return Meaning::kUndoes;
+    return moves_only_units(e_.dims(node.inputs[0]), perm) ? Meaning::kReshapes : Meaning::kMerges;
+  }
 
   double cost(ValueId id) const {
-    Dims dims = full_dims(id);
-    if (moves_only_units(dims, back_)) return 0;
-    return kPerTranspose + estimated_elements(dims) + (between_partners(id) ? kBetweenPartners : 0);
+    return transpose_cost(full_dims(id), back_) + (between_partners(id) ? kBetweenPartners : 0);
   }
 
   // Made by something that takes an Elementwise into its store and read by one, or zeros for a window; a Transpose on the way is
@@ -74,13 +94,14 @@ class Flipper {
   void add_value(ValueId id) {
     if (e_.constant(id) || (e_.readers(id).empty() && !e_.is_output(id)) || e_.rank(id) > perm_.size()) return;
     double c = cost(id);
-    if (c == 0) return;
     std::set<int> readers;
     bool plain_reader = e_.is_output(id), flipped_reader = false;
     for (Node* node : e_.readers(id)) {
       if (node->op == "Transpose" && e_.rank(id) == perm_.size()) {
-        flipped_reader |= same_perm(*node, back_);
-        continue;  // any other merges with whatever stands before it
+        Meaning meaning = meaning_of(*node);
+        flipped_reader |= meaning == Meaning::kUndoes;
+        plain_reader |= meaning == Meaning::kDoes || meaning == Meaning::kReshapes;
+        continue;
       }
       bool takes_part = false;
       for (size_t i = 0; i < node->inputs.size(); i++)
@@ -102,9 +123,10 @@ class Flipper {
     if (!node) return MinCut::kSource;
     if (vertex_.count(node)) return vertex_[node];
     if (node->op != "Transpose" || e_.rank(id) != perm_.size()) return MinCut::kSource;
-    if (same_perm(*node, perm_)) return MinCut::kSink;
-    either_way = true;
-    return cut_.add_vertex();
+    Meaning meaning = meaning_of(*node);
+    if (meaning == Meaning::kDoes) return MinCut::kSink;
+    either_way = meaning == Meaning::kMerges;
+    return either_way ? cut_.add_vertex() : MinCut::kSource;
   }
 
   // c is due when the producer is on one side and any reader on the other.
@@ -175,6 +197,7 @@ class Flipper {
 
   Editor& e_;
   Integers perm_, back_;
+  bool own_inverse_, made_;
   std::vector<Node*> nodes_;
   std::map<const Node*, int> vertex_;
   std::map<ValueId, ValueId> flipped_;
@@ -199,7 +222,8 @@ uint32_t cut_until_stable(Editor& e, Remarks& remarks) {
   for (int sweep = 0; again && sweep < kMostSweeps; sweep++) {  // every flip lowers the cost, so the limit is never met
     again = false;
     for (const Integers& perm : permutations(e)) {
-      uint32_t flips = Flipper(e, perm).run();
+      uint32_t flips = Flipper(e, perm, true).run();
+      if (!flips && perm == inverse(perm)) flips = Flipper(e, perm, false).run();
       if (!flips) continue;
       again = true;
       changed += flips;
@@ -213,7 +237,7 @@ uint32_t cut_until_stable(Editor& e, Remarks& remarks) {
 double total_cost(const Editor& e) {
   double total = 0;
   for (Node* node : e.nodes())
-    if (node->op == "Transpose") total += kPerTranspose + estimated_elements(e.dims(node->outputs[0]));
+    if (node->op == "Transpose") total += transpose_cost(e.dims(node->inputs[0]), node->integers("perm"));
   return total;
 }
 
@@ -236,6 +260,7 @@ uint32_t choose_layout(Editor& e, Remarks& remarks) {
   while (push_transposes_down(e)) simplify(e, remarks);
   changed += cut_until_stable(e, remarks) + pull_transposes_up(e, false);
   merge_equal(e, remarks);
+  changed += drop_unit_transposes(e);
   simplify(e, remarks);
   return changed;
 }
