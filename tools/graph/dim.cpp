@@ -7,8 +7,8 @@
 namespace ingot::graph {
 namespace {
 
-constexpr size_t kMaxTerms = 256;
-constexpr size_t kMaxText = 16384;  // a nested expression prints its parts, so this bounds depth and size as well
+constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxText = 4096;  // a nested expression prints its parts, so this bounds depth and size as well
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum = 0;

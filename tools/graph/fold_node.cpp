@@ -11,7 +11,6 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int64_t kMaxFolded = int64_t(1) << 26;  // elements; weights of large models stay below
 constexpr int64_t kMaxGrowth = int64_t(1) << 20;  // elements beyond what went in: Expand and Tile can make many of one
 
 using Ints = std::vector<int64_t>;
@@ -110,7 +109,9 @@ bool fold_node(Model& model, const Node& node) {
     const Constant* constant = model.constant(id);
     if (id != kAbsent && !constant) return false;
     inputs.push_back(constant);
-    if (constant) in_count += constant->elements();
+    const bool again =
+        std::count(node.inputs.begin(), node.inputs.end(), id) > 1;  // Concat(x, x) makes more than there was
+    if (constant && !again) in_count += constant->elements();
   }
   for (const ValueId id : node.outputs) {
     if (id == kAbsent) continue;
@@ -119,7 +120,10 @@ bool fold_node(Model& model, const Node& node) {
     if (!dims || value.dtype == DType::kInvalid) return false;
     out_count += count_of(*dims);
   }
-  if (out_count > kMaxFolded || out_count > in_count + kMaxGrowth) return false;
+  if (out_count > in_count + kMaxGrowth) return false;
+  const bool shares = node.op == "Reshape" || node.op == "Identity";
+  if (!shares && out_count > model.fold_budget) return false;
+  if (!shares) model.fold_budget -= out_count;
   if (is_movement(node.op)) {
     for (const Constant* c : inputs) {
       if (!c) return false;

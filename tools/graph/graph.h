@@ -82,6 +82,7 @@ struct Model {
   std::map<std::string, SymbolBounds> symbols;
   std::map<std::string, std::string> metadata;
   std::string source_format, source_producer;
+  int64_t fold_budget = int64_t(1) << 24;  // elements that folding may still make, so that a small file stays a small model
   std::vector<std::string> notes; // said aloud: "BatchNormalization was saved in training mode; cast in inference form"
 
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);

@@ -77,7 +77,28 @@ void softmax(Site& site) {
   site.set(0, site.dtype(0), site.dims(0));
 }
 
-void hard_max(Site& site) { site.refuse("", "the operator is not supported", "use ArgMax"); }
+/// 1 at the first largest element along the axis, 0 elsewhere.
+void hard_max(Site& site) {
+  const bool flatten = site.node.integer("flatten", 0) != 0;
+  const Dims dims = site.dims(0);
+  ValueId x = site.in(0);
+  int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
+  if (flatten) {
+    x = site.reshape(
+        x, {product(Dims(dims.begin(), dims.begin() + axis)), product(Dims(dims.begin() + axis, dims.end()))});
+    axis = 1;
+  }
+  const DType dtype = site.dtype(0);
+  const ValueId largest = site.make("ArgMax", {x}, {{"axis", axis}, {"keepdims", int64_t(0)}});
+  float pair[2] = {0, 1};
+  const ValueId values =
+      site.make("Cast", {site.constant(make_constant(DType::kF32, {2}, pair))}, {{"to", int64_t(dtype)}});
+  const Dim depth = site.run().value(x).dims[size_t(axis)];
+  if (!depth.is_static()) site.refuse("axis", "its dimension is symbolic (" + depth.text() + ")", "bind it with --dim");
+  const ValueId hot =
+      site.make("OneHot", {largest, site.scalar(DType::kI64, double(*depth.value())), values}, {{"axis", axis}});
+  site.same(0, site.reshape(hot, dims));
+}
 
 }  // namespace
 

@@ -172,6 +172,10 @@ void conv_transpose(Site& site) {
     const Dim total = full - wanted;
     if (!total.is_static())
       site.refuse("output_shape", "needs the extent of a symbolic dimension", "bind it with --dim or --input-shape");
+    if (*total.value() < 0 && -*total.value() < w.strides[i]) {  // what output_padding would add
+      dims.push_back(wanted);
+      continue;
+    }
     if (*total.value() < 0)
       site.refuse("output_shape", wanted.text() + " is larger than what the input gives, " + full.text());
     // ONNX puts the odd one at the end for SAME_UPPER alone.

@@ -10,7 +10,8 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int kMaxRewriteDepth = 32;
+constexpr int kMaxRewriteDepth = 256;  // nested branches, and operators made of operators
+constexpr int64_t kMaxSymbolic = 64;    // elements of shape arithmetic
 
 const InferTable& infer_table() {
   static const InferTable kTable = [] {
@@ -172,9 +173,9 @@ void Inference::compute_contents(const Node& node) {
   int64_t count = 1;
   for (const Dim& d : value(out).dims) {
     const auto n = d.value();
-    if (!n || *n > kMaxContents) return;
+    if (!n || *n > kMaxSymbolic) return;
     count *= *n;
-    if (count > kMaxContents) return;
+    if (count > kMaxSymbolic) return;
   }
   std::vector<Contents> inputs;
   bool any = false;

@@ -228,6 +228,9 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
 /// From what was translated to the normal form; everything unsupported so far and from here on is reported at once.
 void infer(graph::Model& model, const Graph& source, const std::string& name,
            std::vector<graph::Unsupported>* unsupported) {
+  for (const graph::Value& value : model.values) {
+    if (value.constant) model.fold_budget += 8 * value.constant->elements();
+  }
   try {
     graph::infer_shapes(model, unsupported);
     if (unsupported->empty()) {
@@ -250,8 +253,10 @@ void infer(graph::Model& model, const Graph& source, const std::string& name,
 
 }  // namespace
 
-graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, const std::string& folder,
-                               const ImportOptions& options) {
+namespace {
+
+graph::Model import_bytes(std::string_view bytes, const std::string& name, const std::string& folder,
+                          const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty()) throw_cast_error(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
   Translator translator(source, name, folder, options);
@@ -259,6 +264,33 @@ graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, 
   std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
   infer(model, source.graph, name, &unsupported);
   return model;
+}
+
+/// Names in a source are anybody's: a message stays one line of readable length.
+std::string one_clean_line(std::string text) {
+  constexpr size_t kLongest = 2000;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
+  for (char& c : text) {
+    if (uint8_t(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
+graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name, const std::string& folder,
+                               const ImportOptions& options) {
+  try {
+    return import_bytes(bytes, name, folder, options);
+  } catch (graph::CastError& error) {
+    if (error.message.compare(0, name.size(), name) != 0) error.message = name + ": " + error.message;
+    error.message = one_clean_line(error.message);
+    for (graph::Unsupported& u : error.unsupported) {
+      for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
+        *text = one_clean_line(*text);
+    }
+    throw;
+  }
 }
 
 graph::Model import_onnx(const std::string& path, const ImportOptions& options) {

@@ -8,7 +8,7 @@
 namespace ingot::onnx {
 namespace {
 
-constexpr size_t kMaxNodes = 1u << 20;  // after inlining: calls of calls can make many of few
+constexpr size_t kMaxNodes = 1u << 18;  // after inlining: calls of calls can make many of few
 constexpr int kMaxCallDepth = 32;
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
 
