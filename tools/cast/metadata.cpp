@@ -62,6 +62,7 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
   metadata.labels = options.labels;
   add_entries(model.metadata, &metadata);
   add_entries(options.metadata, &metadata);
+  for (const auto& [symbol, extent] : report.binding) metadata.entries.emplace_back("ingot.typical." + symbol, std::to_string(extent));
   for (size_t i = 0; i < report.instructions.size(); i++)
     if (!report.instructions[i].note.empty()) metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);
   return metadata;

@@ -43,6 +43,7 @@ struct Measured {
   double load_ms = 0, first_ms = 0;
   std::vector<double> run_ms;  // sorted
   long minor_faults = 0, major_faults = 0, steady_faults = 0;
+  std::string assumed;  // dimensions that nobody gave
 };
 
 double ms(uint64_t ns) { return double(ns) / 1e6; }
@@ -113,6 +114,8 @@ void print_text(const Json& r, const std::string& file) {
   const int threads = r["threads"];
   add("device", r["device"].get<std::string>() + " (" + r["isa"].get<std::string>() + "), " + std::to_string(threads) +
                     (threads == 1 ? " thread" : " threads"));
+  if (!r["assumed_dims"].get<std::string>().empty())
+    add("assumed", r["assumed_dims"].get<std::string>() + " (say others with --dim)");
   add("load", short_time(r["load_ms"]));
   add("first run",
       short_time(r["first_ms"]) + " with " + std::to_string(r["page_faults"].get<long>()) + " page faults");
@@ -143,6 +146,7 @@ int bench(const Arguments& a) {
     given = match_inputs(engine, arrays, a.inputs);
     bind_from_inputs(&engine, given, dims, a.inputs);
   }
+  m.assumed = engine.assume_rest();
   began = ingot_clock_ns();
   engine.create_session(settings);
   m.load_ms += ms(ingot_clock_ns() - began);
@@ -187,6 +191,7 @@ int bench(const Arguments& a) {
                        {"major_page_faults", m.major_faults},
                        {"steady_page_faults", m.steady_faults},
                        {"dims", engine.bindings()},
+                       {"assumed_dims", m.assumed},
                        {"inputs", a.inputs.empty() ? "made" : a.inputs},
                        {"cpu", processor_name()},
                        {"version", ingot_version()}};

@@ -1,5 +1,6 @@
 #include "tools/cli/engine.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -166,6 +167,27 @@ void Engine::bind_dims(const std::map<std::string, int64_t>& dims) {
     bindings_[name] = value;
     bound_by_[name] = "--dim";
   }
+}
+
+std::string Engine::assume_rest() {
+  std::string assumed;
+  for (uint32_t s = 0; s < summary_.symbol_count; s++) {
+    ingot_symbol symbol{};
+    ingot_model_symbol(model_.get(), s, &symbol);
+    if (bindings_.count(symbol.name)) continue;
+    int64_t extent = symbol.low;
+    char text[24] = {};
+    uint64_t length = 0;
+    const std::string key = std::string("ingot.typical.") + symbol.name;
+    if (ingot_model_metadata(model_.get(), key.c_str(), text, sizeof text - 1, &length, nullptr) == INGOT_OK) {
+      extent = std::max<int64_t>(strtoll(text, nullptr, 10), symbol.low);
+      if (symbol.high > 0) extent = std::min(extent, symbol.high);
+    }
+    bindings_[symbol.name] = extent;
+    bound_by_[symbol.name] = "the extent it was cast for";
+    assumed += (assumed.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(extent);
+  }
+  return assumed;
 }
 
 void Engine::bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where) {

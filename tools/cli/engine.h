@@ -60,6 +60,9 @@ class Engine {
   /// Dims that `shape` of input i determines. @throws Failure kMismatch where rank, a fixed dimension, or an earlier
   /// binding disagree.
   void bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where);
+  /// Binds every dimension still open to the extent that casting chose by ("ingot.typical.NAME" in the metadata), else to
+  /// its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
+  std::string assume_rest();
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
   void create_session(const SessionSettings& settings);

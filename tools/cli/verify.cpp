@@ -71,6 +71,8 @@ std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fit
   }
   *fits = true;
   if (open.empty()) return "";
+  const std::string cast_for = engine->assume_rest();
+  if (engine->can_create(settings)) return cast_for;
   for (const int64_t guess : {0, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 224, 256, 320, 512, 576, 640, 1024}) {
     std::map<std::string, int64_t> dims;
     std::string text;

@@ -238,6 +238,7 @@ int why(const Arguments& a) {
   const double seconds = parse_real("--seconds", a.seconds, 0, 3600);
   Engine engine(a.file);
   engine.bind_dims(a.session.bindings());
+  engine.assume_rest();
   engine.create_session(settings);
   const ProgramView view(a.file, engine.bindings());
   const ingot_placement placement = engine.placement();
