@@ -27,7 +27,7 @@ TEST_CASE("eliminate_views: a concat of channels is written in place by its prod
   CHECK(m.at(b).alias_offset == SymbolicDim(3));
   CHECK(m.at(a).row_stride == SymbolicDim(6));
   CHECK(report.views == 1);
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: a part that cannot be written in place is copied into its slot, the others are not") {
@@ -43,7 +43,7 @@ TEST_CASE("eliminate_views: a part that cannot be written in place is copied int
   CHECK(m.at(s).alias == AliasKind::kNone);  // reductions write dense rows
   CHECK(m.op(2) == OpCode::kCopy);
   CHECK(m.op(3) == OpCode::kCopy);
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: a concat of nothing that can move stays a concat") {
@@ -73,7 +73,7 @@ TEST_CASE("eliminate_views: nested concats are one storage") {
   CHECK(m.at(c).alias_offset == SymbolicDim(2));
   CHECK(m.at(a).row_stride == SymbolicDim(6));
   CHECK(m.at(d).row_stride == SymbolicDim(6));
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: C2f, the halves of a split and what follows lie in one concat") {
@@ -89,7 +89,7 @@ TEST_CASE("eliminate_views: C2f, the halves of a split and what follows lie in o
   CHECK(is_view(m, p, c));
   CHECK(m.at(p).alias_offset == SymbolicDim(4));
   CHECK(m.at(b).row_stride == SymbolicDim(6));
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: a reader of dense rows keeps the slice") {
@@ -113,7 +113,7 @@ TEST_CASE("eliminate_views: a reshape to an output moves its producer, a reshape
   REQUIRE(m.count() == 2);
   CHECK(is_view(m, a, y));
   CHECK(m.op(1) == OpCode::kCopy);
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: a reshaped part is turned around, so that its producer writes into the concat") {
@@ -128,7 +128,7 @@ TEST_CASE("eliminate_views: a reshaped part is turned around, so that its produc
   CHECK(is_view(m, a, r));
   CHECK(is_view(m, b, c));
   CHECK(m.at(b).alias_offset == SymbolicDim(8));
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part falls back to a copy") {
@@ -142,7 +142,7 @@ TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part fal
   CHECK(m.at(a).alias == AliasKind::kNone);
   CHECK(is_view(m, b, c));
   CHECK(m.count() == 5);
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 TEST_CASE("eliminate_views: nothing is written straight into the result of an If or out of its branch") {
@@ -173,7 +173,7 @@ TEST_CASE("eliminate_views: nothing is written straight into the result of an If
   CHECK(m.at(t).alias == AliasKind::kNone);
   CHECK(m.draft.subprograms[1].instructions.size() == 2);
   CHECK(m.draft.subprograms[2].instructions.size() == 1);
-  check_draft(m.draft);
+  check_draft(m.draft, false);
 }
 
 }  // namespace ingot::cast

@@ -86,13 +86,13 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   result.report.notes = model.notes;
   tell(options, "lower", 0.5);
   Draft draft = lower(model, options, &result.report);
-  check_draft(draft);
+  check_draft(draft, true);
   if (options.fuse_chains) fuse_chains(&draft, chain_rule(options), &result.report);
   tell(options, "views", 0.6);
   eliminate_views(&draft, &result.report);
   tell(options, "schedule", 0.7);
   schedule(&draft, &result.report);
-  check_draft(draft);
+  check_draft(draft, false);
   report_instructions(draft, &result.report);
   tell(options, "emit", 0.9);
   result.file.program = emit_program(draft);

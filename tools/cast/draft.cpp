@@ -117,40 +117,56 @@ std::string operand_text(const Draft& draft, const DraftInstruction& instruction
   return text;
 }
 
-void check_instruction(const Draft& draft, const DraftInstruction& instruction, const std::vector<Bindings>& trials) {
-  const OpContract* contract = contract_of(instruction.op());
-  for (const Bindings& bindings : trials) {
-    const Arguments arguments(draft, instruction, bindings);
-    Violation violation;
-    if (contract->check(arguments.get(), &violation)) continue;
-    std::string where;
-    for (const auto& [name, extent] : bindings) where += (where.empty() ? " with " : ", ") + name + "=" + std::to_string(extent);
-    graph::throw_cast_error(8, std::string(op_name(instruction.op())) + " cast from '" + instruction.node + "'" + where + ": " +
-                                   operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " +
-                                   std::to_string(violation.expected) + ", found " + std::to_string(violation.found) +
-                                   "; a fault of ingot's converter, please report it with the model");
-  }
+/// "" when the contract agrees, else its words.
+std::string why_refused(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings) {
+  const Arguments arguments(draft, instruction, bindings);
+  Violation violation;
+  if (contract_of(instruction.op())->check(arguments.get(), &violation)) return "";
+  std::string where;
+  for (const auto& [name, extent] : bindings) where += (where.empty() ? " (with " : ", ") + name + "=" + std::to_string(extent);
+  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " + std::to_string(violation.expected) +
+         ", found " + std::to_string(violation.found) + (where.empty() ? "" : where + ")");
 }
 
 }  // namespace
 
 bool contracts_hold(const Draft& draft, const Bindings& bindings) {
-  for (const DraftValue& value : draft.values)
-    for (const SymbolicDim& dim : value.dims)
-      if (dim.evaluate(bindings) < 0) return false;
-  for (const DraftSubprogram& subprogram : draft.subprograms)
-    for (const DraftInstruction& instruction : subprogram.instructions) {
-      Violation violation;
-      if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation)) return false;
-    }
+  try {
+    for (const DraftValue& value : draft.values)
+      for (const SymbolicDim& dim : value.dims)
+        if (dim.evaluate(bindings) < 0) return false;
+    for (const DraftSubprogram& subprogram : draft.subprograms)
+      for (const DraftInstruction& instruction : subprogram.instructions) {
+        Violation violation;
+        if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation)) return false;
+      }
+  } catch (const graph::DimError&) {  // a division by nothing, or too large
+    return false;
+  }
   return true;
 }
 
-void check_draft(const Draft& draft) {
+void check_draft(const Draft& draft, bool is_fresh) {
   if (!draft.has_sound_extents) return;
-  const std::vector<Bindings> trials = trial_bindings(draft);
-  for (const DraftSubprogram& subprogram : draft.subprograms)
-    for (const DraftInstruction& instruction : subprogram.instructions) check_instruction(draft, instruction, trials);
+  graph::CastError error;
+  error.exit_code = 4;
+  for (const DraftSubprogram& subprogram : draft.subprograms) {
+    for (const DraftInstruction& instruction : subprogram.instructions) {
+      std::string why;
+      for (const Bindings& bindings : trial_bindings(draft))
+        if (why.empty()) why = why_refused(draft, instruction, bindings);
+      if (why.empty()) continue;
+      const std::string op = op_name(instruction.op());
+      if (!is_fresh)
+        graph::throw_cast_error(8, op + " cast from '" + instruction.node + "': " + why +
+                                       "; a fault of ingot's converter, please report it with the model");
+      const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
+      error.unsupported.push_back({op, "", instruction.node, output < 0 ? "" : draft.at(output).name, why, ""});
+    }
+  }
+  if (error.unsupported.empty()) return;
+  error.message = std::to_string(error.unsupported.size()) + " of the model's operations ask for what no operator here does";
+  throw error;
 }
 
 }  // namespace ingot::cast

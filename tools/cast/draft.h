@@ -91,9 +91,10 @@ class Arguments {
 const OpContract* contract_of(OpCode op);
 /// True when no extent is negative and every contract agrees under one binding.
 bool contracts_hold(const Draft& draft, const Bindings& bindings);
-/// Asks the contract of every instruction, under every trial binding. @throws CastError(8) naming the node: what casting
-/// makes must be sound, the verifier would refuse it otherwise.
-void check_draft(const Draft& draft);
+/// Asks the contract of every instruction, under every trial binding. @throws CastError(4) listing every instruction that is
+/// refused when the draft is fresh from lowering (the model asks for what an operator does not do), else CastError(8): what
+/// casting makes must be sound, the verifier would refuse it otherwise.
+void check_draft(const Draft& draft, bool is_fresh);
 /// "[1, 224, 224, 3]" with symbols by name.
 std::string dims_text(const Dims& dims);
 
