@@ -117,11 +117,12 @@ using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
 /// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others.
 template <class V>
 DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
+  constexpr bool kTail = V::kLanes == 1;  // one lane has no tails: no code for them
   static constexpr DepthwiseKernel kKernels[2][2][2] = {
-      {{depthwise_line<V, 3, 1, false>, depthwise_line<V, 3, 1, true>},
-       {depthwise_line<V, 3, 2, false>, depthwise_line<V, 3, 2, true>}},
-      {{depthwise_line<V, 5, 1, false>, depthwise_line<V, 5, 1, true>},
-       {depthwise_line<V, 5, 2, false>, depthwise_line<V, 5, 2, true>}}};
+      {{depthwise_line<V, 3, 1, kTail>, depthwise_line<V, 3, 1, true>},
+       {depthwise_line<V, 3, 2, kTail>, depthwise_line<V, 3, 2, true>}},
+      {{depthwise_line<V, 5, 1, kTail>, depthwise_line<V, 5, 1, true>},
+       {depthwise_line<V, 5, 2, kTail>, depthwise_line<V, 5, 2, true>}}};
   const uint32_t k = t.kernel_h, half = k / 2;
   if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_h != t.stride_w || t.stride_h > 2 || t.dilation_h != 1 ||
       t.dilation_w != 1 || t.pad_left > half || t.pad_right > half)

@@ -75,7 +75,7 @@ void winograd_input_channels(const WinogradJob& j, const float* p, int64_t y, in
   const int64_t end = min_of(channels.end, j.e.c);
   int64_t c = channels.begin;
   for (; c + V::kLanes <= end; c += V::kLanes) winograd_input_tile<V, edge, true>(j, p + c, y, x, V::kLanes, v + c);
-  if (c < end) winograd_input_tile<V, edge, false>(j, p + c, y, x, end - c, v + c);
+  if (V::kLanes > 1 && c < end) winograd_input_tile<V, edge, V::kLanes == 1>(j, p + c, y, x, end - c, v + c);
 }
 
 /// Tiles [first, first + count) of the batch, channels [channels), to V.
