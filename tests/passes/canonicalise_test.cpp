@@ -1,4 +1,5 @@
-// Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after, and the form is core.
+// Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after, and the form is
+// core.
 #include <doctest/doctest.h>
 
 #include "tests/support/graph_builder.h"
@@ -26,7 +27,12 @@ void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
 }  // namespace
 
 TEST_CASE("canonicalise: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven pads") {
-  struct Case { const char* name; Dimensions x, w; Attributes a; const char* method; };
+  struct Case {
+    const char* name;
+    Dimensions x, w;
+    Attributes a;
+    const char* method;
+  };
   const Case cases[] = {
       {"plain", {1, 3, 7, 9}, {5, 3, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}), "direct"},
       {"uneven pads, stride", {2, 3, 7, 9}, {5, 3, 3, 2}, window({3, 2}, {2, 1}, {1, 1}, {0, 1, 2, 0}), "direct"},
@@ -51,7 +57,12 @@ TEST_CASE("canonicalise: convolutions of one and two dimensions, grouped, depthw
 }
 
 TEST_CASE("canonicalise: transposed convolutions, grouped and with output padding") {
-  struct Case { const char* name; Dimensions x, w; Attributes a; Dimensions out; };
+  struct Case {
+    const char* name;
+    Dimensions x, w;
+    Attributes a;
+    Dimensions out;
+  };
   const Case cases[] = {
       {"doubling", {1, 3, 4, 5}, {3, 2, 2, 2}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 2, 8, 10}},
       {"pads", {1, 3, 4, 5}, {3, 2, 3, 3}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {1, 2, 7, 9}},
@@ -67,7 +78,13 @@ TEST_CASE("canonicalise: transposed convolutions, grouped and with output paddin
 }
 
 TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding counted or not") {
-  struct Case { const char* name; const char* op; Dimensions x; Attributes a; Dimensions out; };
+  struct Case {
+    const char* name;
+    const char* op;
+    Dimensions x;
+    Attributes a;
+    Dimensions out;
+  };
   Attributes include = window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1});
   include["count_include_pad"] = int64_t(1);
   const Case cases[] = {
@@ -88,13 +105,22 @@ TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding 
 }
 
 TEST_CASE("canonicalise: products become Linear where one side is a constant matrix") {
-  struct Case { const char* name; Dimensions a, b; bool constant; const char* op; };
-  const Case cases[] = {
-      {"matrix", {4, 6}, {6, 3}, true, "Linear"}, {"leading dims kept", {2, 3, 4, 6}, {6, 3}, true, "Linear"},
-      {"constant with leading ones", {2, 4, 6}, {1, 6, 3}, true, "Linear"}, {"constant vector", {2, 4, 6}, {6}, true, "Linear"},
-      {"row vector", {6}, {6, 3}, true, "Linear"}, {"two activations", {2, 4, 6}, {2, 6, 3}, false, "MatMul"},
-      {"broadcast batch", {2, 1, 4, 6}, {3, 6, 5}, false, "MatMul"}, {"activation vector", {2, 4, 6}, {6}, false, "MatMul"},
-      {"row times activation", {6}, {2, 6, 3}, false, "MatMul"}, {"constant batch", {2, 4, 6}, {2, 6, 3}, true, "MatMul"}};
+  struct Case {
+    const char* name;
+    Dimensions a, b;
+    bool constant;
+    const char* op;
+  };
+  const Case cases[] = {{"matrix", {4, 6}, {6, 3}, true, "Linear"},
+                        {"leading dims kept", {2, 3, 4, 6}, {6, 3}, true, "Linear"},
+                        {"constant with leading ones", {2, 4, 6}, {1, 6, 3}, true, "Linear"},
+                        {"constant vector", {2, 4, 6}, {6}, true, "Linear"},
+                        {"row vector", {6}, {6, 3}, true, "Linear"},
+                        {"two activations", {2, 4, 6}, {2, 6, 3}, false, "MatMul"},
+                        {"broadcast batch", {2, 1, 4, 6}, {3, 6, 5}, false, "MatMul"},
+                        {"activation vector", {2, 4, 6}, {6}, false, "MatMul"},
+                        {"row times activation", {6}, {2, 6, 3}, false, "MatMul"},
+                        {"constant batch", {2, 4, 6}, {2, 6, 3}, true, "MatMul"}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
@@ -109,7 +135,8 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
   for (bool trans_a : {false, true})
     for (bool trans_b : {false, true})
       for (bool constant : {false, true})
-        for (const Dimensions& addend : {Dimensions{}, Dimensions{3}, Dimensions{1, 3}, Dimensions{4, 1}, Dimensions{4, 3}, Dimensions{9}}) {
+        for (const Dimensions& addend :
+             {Dimensions{}, Dimensions{3}, Dimensions{1, 3}, Dimensions{4, 1}, Dimensions{4, 3}, Dimensions{9}}) {
           CAPTURE(trans_a);
           CAPTURE(trans_b);
           CAPTURE(constant);
@@ -118,7 +145,8 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
           Dimensions b_dims = trans_b ? Dimensions{3, 6} : Dimensions{6, 3};
           std::vector<ValueId> operands = {a, constant ? g.weights(b_dims) : g.input("b", b_dims)};
           if (addend != Dimensions{9}) operands.push_back(g.weights(addend));
-          g.output(g.node("Gemm", operands, {{"alpha", 0.5}, {"beta", 2.0}, {"transA", int64_t(trans_a)}, {"transB", int64_t(trans_b)}}));
+          g.output(g.node("Gemm", operands,
+                          {{"alpha", 0.5}, {"beta", 2.0}, {"transA", int64_t(trans_a)}, {"transB", int64_t(trans_b)}}));
           check_cast(g);
           CHECK(g.count("Linear") == size_t(constant));
         }
@@ -127,20 +155,24 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
 TEST_CASE("canonicalise: norms in every layout of their parameters") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5, 4});
-  g.output(g.node("BatchNormalization", {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})}, {{"epsilon", 1e-3}}));
+  g.output(g.node("BatchNormalization", {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})},
+                  {{"epsilon", 1e-3}}));
   g.output(g.node("InstanceNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}}));
-  g.output(g.node("GroupNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}, {"num_groups", int64_t(3)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+  g.output(g.node("GroupNormalization", {x, g.weights({6}), g.weights({6})},
+                  {{"epsilon", 1e-3}, {"num_groups", int64_t(3)}}));
+  g.output(
+      g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
   g.output(g.node("LayerNormalization", {x, g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
+  g.output(
+      g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
   g.output(g.node("RMSNormalization", {x, g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
   check_cast(g);
   CHECK(g.count("Normalize") == 6);
 }
 
 TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-                         "ReduceLogSumExp"})
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                         "ReduceSumSquare", "ReduceLogSumExp"})
     for (int64_t keep : {0, 1}) {
       CAPTURE(op);
       GraphBuilder g;
@@ -150,14 +182,16 @@ TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
   for (const char* op : {"ArgMax", "ArgMin"})
     for (int64_t keep : {0, 1}) {
       GraphBuilder g;
-      g.output(g.node(op, {g.input("x", {2, 3, 4})}, {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}}, {}, DType::kI64));
+      g.output(g.node(op, {g.input("x", {2, 3, 4})},
+                      {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}}, {}, DType::kI64));
       check_cast(g);
     }
 }
 
 TEST_CASE("canonicalise: elementwise operators one by one") {
-  for (const char* op : {"Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid",
-                         "Sign", "Sin", "Softplus", "Softsign", "Tanh", "Tan", "Atan"}) {
+  for (const char* op :
+       {"Abs",  "Ceil",  "Cos",     "Erf",  "Exp", "Floor",    "HardSwish", "Mish", "Neg", "Reciprocal",
+        "Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign",  "Tanh", "Tan", "Atan"}) {
     CAPTURE(op);
     GraphBuilder g;
     g.output(g.node(op, {g.input("x", {2, 3})}));
@@ -205,18 +239,21 @@ TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
 TEST_CASE("canonicalise: movement, sorting and gathering") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5});
-  for (ValueId piece : g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}})) g.output(piece);
+  for (ValueId piece : g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}}))
+    g.output(piece);
   g.output(g.node("Gather", {x, g.indices({2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
   g.output(g.node("Gather", {x, g.indices({}, {-2})}, {{"axis", int64_t(2)}}));
   g.output(g.node("Gather", {x, g.indices({3}, {1, 2, 3})}, {{"axis", int64_t(1)}}));
   g.output(g.node("Gather", {x, g.indices({3}, {3, 2, 1})}, {{"axis", int64_t(1)}}));
   g.output(g.node("GatherElements", {x, g.indices({1, 2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
-  for (ValueId piece : g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, {{2, 3, 5}, {2, 3, 5}}))
+  for (ValueId piece : g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}},
+                               {{2, 3, 5}, {2, 3, 5}}))
     g.output(piece);
   g.output(g.node("CumSum", {x}, {{"axis", int64_t(1)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(1)}}));
   g.output(g.node("Tile", {x}, {}, {4, 6, 10}));
   g.output(g.node("Slice", {x}, {{"starts", graph::Dims{1, 5, 0}}, {"steps", Integers{1, -2, 2}}}, {1, 3, 3}));
-  g.output(g.node("Pad", {x}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}}, {2, 8, 8}));
+  g.output(
+      g.node("Pad", {x}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}}, {2, 8, 8}));
   check_cast(g);
   CHECK(g.count("Gather") == 2);  // the runs going up by one became slices
 }
@@ -229,14 +266,24 @@ TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
           CAPTURE(op);
           CAPTURE(direction);
           CAPTURE(layout);
-          int64_t d = direction == Text("bidirectional") ? 2 : 1, gates = op == Text("LSTM") ? 4 : op == Text("GRU") ? 3 : 1;
+          int64_t d = direction == Text("bidirectional") ? 2 : 1, gates = op == Text("LSTM")  ? 4
+                                                                          : op == Text("GRU") ? 3
+                                                                                              : 1;
           if (apart && op != Text("GRU")) continue;
           GraphBuilder g;
-          Dimensions x = layout ? Dimensions{2, 5, 3} : Dimensions{5, 2, 3}, h = layout ? Dimensions{2, d, 4} : Dimensions{d, 2, 4};
-          std::vector<ValueId> operands = {g.input("x", x), g.weights({d, gates * 4, 3}), g.weights({d, gates * 4, 4}),
-                                           g.weights({d, 2 * gates * 4}), graph::kAbsent, g.input("h", h)};
+          Dimensions x = layout ? Dimensions{2, 5, 3} : Dimensions{5, 2, 3},
+                     h = layout ? Dimensions{2, d, 4} : Dimensions{d, 2, 4};
+          std::vector<ValueId> operands = {g.input("x", x),
+                                           g.weights({d, gates * 4, 3}),
+                                           g.weights({d, gates * 4, 4}),
+                                           g.weights({d, 2 * gates * 4}),
+                                           graph::kAbsent,
+                                           g.input("h", h)};
           if (gates == 4) operands.push_back(g.input("c", h));
-          Attributes a = {{"direction", Text(direction)}, {"hidden_size", int64_t(4)}, {"layout", layout}, {"linear_before_reset", apart}};
+          Attributes a = {{"direction", Text(direction)},
+                          {"hidden_size", int64_t(4)},
+                          {"layout", layout},
+                          {"linear_before_reset", apart}};
           Dimensions y = layout ? Dimensions{2, 5, d, 4} : Dimensions{5, d, 2, 4};
           std::vector<Dimensions> outs = {y, h};
           if (gates == 4) outs.push_back(h);

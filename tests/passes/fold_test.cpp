@@ -12,8 +12,11 @@ using Text = std::string;
 namespace {
 
 Attributes kernel3(int64_t pad = 1, int64_t group = 1) {
-  return {{"kernel_shape", Integers{3, 3}}, {"strides", Integers{1, 1}}, {"dilations", Integers{1, 1}},
-          {"pads", Integers{pad, pad, pad, pad}}, {"group", group}};
+  return {{"kernel_shape", Integers{3, 3}},
+          {"strides", Integers{1, 1}},
+          {"dilations", Integers{1, 1}},
+          {"pads", Integers{pad, pad, pad, pad}},
+          {"group", group}};
 }
 
 // The only compute node of the result, after checking that nothing else is left and that the numbers agree.
@@ -22,7 +25,8 @@ const graph::Node* alone(GraphBuilder& g, const char* op, double tolerance = 1e-
   cast_and_compare(g, worst);
   CAPTURE(g.listing());
   CHECK(worst <= tolerance);
-  for (const graph::Node& node : g.model.graph.nodes) CHECK((node.op == op || node.op == "Reshape" || node.op == "Transpose"));
+  for (const graph::Node& node : g.model.graph.nodes)
+    CHECK((node.op == op || node.op == "Reshape" || node.op == "Transpose"));
   const graph::Node* found = g.find(op);
   REQUIRE(found);
   return found;
@@ -37,7 +41,8 @@ TEST_CASE("fold_affine: BatchNormalization, scales and shifts behind a convoluti
     ValueId y = g.node("Conv", {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})}, kernel3());
     Text k = kind;
     if (k == "bn" || k == "all")
-      y = g.node("BatchNormalization", {y, g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})}, {{"epsilon", 1e-3}});
+      y = g.node("BatchNormalization", {y, g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
+                 {{"epsilon", 1e-3}});
     if (k == "mul" || k == "all") y = g.node("Mul", {g.weights({4, 1, 1}), y});
     if (k == "div" || k == "all") y = g.node("Div", {y, g.positive({1, 4, 1, 1})});
     if (k == "add" || k == "all") y = g.node("Add", {y, g.number(0.25)});
@@ -66,7 +71,8 @@ TEST_CASE("fold_affine: in front of a convolution, a shift only where nothing is
     for (int64_t group : {1, 2}) {
       CAPTURE(pad);
       GraphBuilder g;
-      ValueId x = g.node("BatchNormalization", {g.input("x", {1, 4, 6, 6}), g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
+      ValueId x = g.node("BatchNormalization",
+                         {g.input("x", {1, 4, 6, 6}), g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
                          {{"epsilon", 1e-3}});
       g.output(g.node("Conv", {x, g.weights({6, 4 / group, 3, 3})}, kernel3(pad, group)));
       double worst = INFINITY;
@@ -95,20 +101,42 @@ TEST_CASE("fold_affine: left out when weights must stay as they are") {
 }
 
 TEST_CASE("fold_activation: every activation in every spelling goes into the convolution") {
-  struct Case { const char* name; const char* expected; };
-  const Case cases[] = {{"relu", "relu"}, {"clip 0 6", "relu6"}, {"clip", "clip"}, {"leaky", "leaky_relu"}, {"sigmoid", "sigmoid"},
-                        {"tanh", "tanh"}, {"x sigmoid x", "silu"}, {"swish", "silu"}, {"hard_swish", "hard_swish"},
-                        {"x hard_sigmoid x", "hard_swish"}, {"x clip / 6", "hard_swish"}, {"x (clip / 6)", "hard_swish"},
-                        {"x clip * sixth", "hard_swish"}, {"hard_sigmoid", "hard_sigmoid"}, {"clip / 6", "hard_sigmoid"},
-                        {"gelu erf", "gelu"}, {"gelu erf half first", "gelu"}, {"gelu tanh pow", "gelu_tanh"},
-                        {"gelu tanh muls", "gelu_tanh"}, {"mish", "mish"}, {"softplus", "softplus"}, {"log 1 + exp", "softplus"}, {"elu", "elu"}};
+  struct Case {
+    const char* name;
+    const char* expected;
+  };
+  const Case cases[] = {{"relu", "relu"},
+                        {"clip 0 6", "relu6"},
+                        {"clip", "clip"},
+                        {"leaky", "leaky_relu"},
+                        {"sigmoid", "sigmoid"},
+                        {"tanh", "tanh"},
+                        {"x sigmoid x", "silu"},
+                        {"swish", "silu"},
+                        {"hard_swish", "hard_swish"},
+                        {"x hard_sigmoid x", "hard_swish"},
+                        {"x clip / 6", "hard_swish"},
+                        {"x (clip / 6)", "hard_swish"},
+                        {"x clip * sixth", "hard_swish"},
+                        {"hard_sigmoid", "hard_sigmoid"},
+                        {"clip / 6", "hard_sigmoid"},
+                        {"gelu erf", "gelu"},
+                        {"gelu erf half first", "gelu"},
+                        {"gelu tanh pow", "gelu_tanh"},
+                        {"gelu tanh muls", "gelu_tanh"},
+                        {"mish", "mish"},
+                        {"softplus", "softplus"},
+                        {"log 1 + exp", "softplus"},
+                        {"elu", "elu"}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
     ValueId x = g.node("Conv", {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})}, kernel3()), y = x;
     Text n = c.name;
     auto clipped = [&] { return g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 6.0}}); };
-    auto one_plus_erf = [&] { return g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)}); };
+    auto one_plus_erf = [&] {
+      return g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)});
+    };
     if (n == "relu") y = g.node("Relu", {x});
     if (n == "clip 0 6") y = g.node("Clip", {x}, {{"min", 0.0}, {"max", 6.0}});
     if (n == "clip") y = g.node("Clip", {x}, {{"min", -1.0}, {"max", 0.5}});
@@ -118,7 +146,8 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
     if (n == "x sigmoid x") y = g.node("Mul", {g.node("Sigmoid", {x}), x});
     if (n == "swish") y = g.node("Swish", {x}, {{"alpha", 1.0}});
     if (n == "hard_swish") y = g.node("HardSwish", {x});
-    if (n == "x hard_sigmoid x") y = g.node("Mul", {x, g.node("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}})});
+    if (n == "x hard_sigmoid x")
+      y = g.node("Mul", {x, g.node("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}})});
     if (n == "x clip / 6") y = g.node("Div", {g.node("Mul", {x, clipped()}), g.number(6)});
     if (n == "x (clip / 6)") y = g.node("Mul", {x, g.node("Div", {clipped(), g.number(6)})});
     if (n == "x clip * sixth") y = g.node("Mul", {g.node("Mul", {clipped(), g.number(1.0 / 6)}), x});
@@ -146,8 +175,10 @@ TEST_CASE("fold_activation: near misses stay what they are") {
   ValueId x = g.input("x", {2, 5});
   g.output(g.node("Mul", {x, g.node("Clip", {g.node("Add", {x, g.number(2)})}, {{"min", 0.0}, {"max", 6.0}})}));
   ValueId half = g.node("Mul", {x, g.number(0.4)});
-  g.output(g.node("Mul", {half, g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)})}));
-  g.output(g.node("Div", {g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 5.0}}), g.number(6)}));
+  g.output(g.node("Mul",
+                  {half, g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)})}));
+  g.output(
+      g.node("Div", {g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 5.0}}), g.number(6)}));
   double worst = INFINITY;
   cast_and_compare(g, worst);
   CHECK(worst <= 1e-6);
@@ -191,10 +222,13 @@ TEST_CASE("fold_padding: zeros go into convolutions and averages, other values d
     for (const char* op : {"Conv", "AveragePool"}) {
       CAPTURE(op);
       GraphBuilder g;
-      ValueId x = g.node("Pad", {g.input("x", {1, 4, 6, 6})}, {{"mode", Text("constant")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", value}},
-                         {1, 4, 9, 8});
-      if (op == Text("Conv")) g.output(g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3(0)));
-      else g.output(g.node("AveragePool", {x}, kernel3(0)));
+      ValueId x =
+          g.node("Pad", {g.input("x", {1, 4, 6, 6})},
+                 {{"mode", Text("constant")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", value}}, {1, 4, 9, 8});
+      if (op == Text("Conv"))
+        g.output(g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3(0)));
+      else
+        g.output(g.node("AveragePool", {x}, kernel3(0)));
       double worst = INFINITY;
       cast_and_compare(g, worst);
       CHECK(worst <= 1e-5);

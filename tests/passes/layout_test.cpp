@@ -14,8 +14,11 @@ using Text = std::string;
 namespace {
 
 Attributes kernel(int64_t k, int64_t pad) {
-  return {{"kernel_shape", Integers{k, k}}, {"strides", Integers{1, 1}}, {"dilations", Integers{1, 1}},
-          {"pads", Integers{pad, pad, pad, pad}}, {"group", int64_t(1)}};
+  return {{"kernel_shape", Integers{k, k}},
+          {"strides", Integers{1, 1}},
+          {"dilations", Integers{1, 1}},
+          {"pads", Integers{pad, pad, pad, pad}},
+          {"group", int64_t(1)}};
 }
 
 ValueId conv(GraphBuilder& g, ValueId x, int64_t in, int64_t out, int64_t k = 3) {
@@ -47,14 +50,20 @@ TEST_CASE("min_cut: finds the cheapest parting and leaves what is free on the so
 
 TEST_CASE("reshape_first: a Transpose commutes with a Reshape that keeps or splits or joins runs") {
   using graph::Dims;
-  struct Case { const char* name; Dims x; Integers perm; Dims to; bool possible; Dims dims; };
+  struct Case {
+    const char* name;
+    Dims x;
+    Integers perm;
+    Dims to;
+    bool possible;
+    Dims dims;
+  };
   graph::Dim w = graph::Dim::symbol("W");
-  const Case cases[] = {
-      {"height and width joined", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 6, 20}, true, {1, 20, 6}},
-      {"length split", {2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, true, {2, 4, 5, 6}},
-      {"channels split", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 2, 3, 4, 5}, true, {1, 4, 5, 2, 3}},
-      {"flattened", {2, 4, 5, 6}, {0, 3, 1, 2}, {2, 120}, false, {}},
-      {"symbolic", {1, 4, w, 6}, {0, 3, 1, 2}, {1, 6, w * 4}, true, {1, w * 4, 6}}};
+  const Case cases[] = {{"height and width joined", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 6, 20}, true, {1, 20, 6}},
+                        {"length split", {2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, true, {2, 4, 5, 6}},
+                        {"channels split", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 2, 3, 4, 5}, true, {1, 4, 5, 2, 3}},
+                        {"flattened", {2, 4, 5, 6}, {0, 3, 1, 2}, {2, 120}, false, {}},
+                        {"symbolic", {1, 4, w, 6}, {0, 3, 1, 2}, {1, 6, w * 4}, true, {1, w * 4, 6}}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     auto found = passes::reshape_first(c.x, c.perm, c.to);
@@ -97,13 +106,18 @@ TEST_CASE("choose_layout: goes through every operator that can bear it, axes and
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {2, 3, 8, 8}), 3, 8);
   y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 1, 0, 2}}, {"steps", Integers{1, 1, 2, 1}}}, {2, 6, 4, 6});
-  y = g.node("Pad", {y}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}}, {2, 6, 6, 9});
-  y = g.node("Resize", {y}, {{"mode", Text("linear")}, {"coordinate_transformation_mode", Text("half_pixel")}, {"scales", std::vector<double>{1, 1, 2, 2}}},
+  y = g.node("Pad", {y}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}},
+             {2, 6, 6, 9});
+  y = g.node("Resize", {y},
+             {{"mode", Text("linear")},
+              {"coordinate_transformation_mode", Text("half_pixel")},
+              {"scales", std::vector<double>{1, 1, 2, 2}}},
              {2, 6, 12, 18});
   y = g.node("Softmax", {y}, {{"axis", int64_t(1)}});
   ValueId mean = g.node("ReduceMean", {y}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
   y = g.node("Mul", {y, g.node("Sigmoid", {conv(g, mean, 6, 6, 1)})});
-  y = g.node("Concat", {y, g.node("Gather", {y, g.indices({2}, {5, 0})}, {{"axis", int64_t(1)}})}, {{"axis", int64_t(1)}});
+  y = g.node("Concat", {y, g.node("Gather", {y, g.indices({2}, {5, 0})}, {{"axis", int64_t(1)}})},
+             {{"axis", int64_t(1)}});
   y = g.node("Add", {y, g.input("row", {18})});
   y = g.node("Add", {y, g.input("channel", {8, 1, 1})});
   y = conv(g, y, 8, 4);
@@ -123,7 +137,9 @@ TEST_CASE("choose_layout: picture to sequence and back cost nothing") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
   y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 8, 24})}, {{"perm", Integers{0, 2, 1}}});
-  y = g.node("MatMul", {g.node("LayerNormalization", {y, g.weights({8}), g.weights({8})}, {{"axis", int64_t(2)}, {"epsilon", 1e-5}}), g.weights({8, 8})});
+  y = g.node("MatMul", {g.node("LayerNormalization", {y, g.weights({8}), g.weights({8})},
+                               {{"axis", int64_t(2)}, {"epsilon", 1e-5}}),
+                        g.weights({8, 8})});
   y = g.node("Reshape", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1}}})}, {}, {1, 8, 4, 6});
   y = conv(g, y, 8, 4);
   g.output(g.node("Transpose", {y}, {{"perm", Integers{0, 2, 3, 1}}}));
@@ -156,8 +172,10 @@ TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of ever
 
 TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its producer") {
   GraphBuilder g;
-  ValueId mean = g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
-  ValueId y = g.node("HardSigmoid", {conv(g, g.node("Relu", {conv(g, mean, 6, 4, 1)}), 4, 6, 1)}, {{"alpha", 0.2}, {"beta", 0.5}});
+  ValueId mean =
+      g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
+  ValueId y = g.node("HardSigmoid", {conv(g, g.node("Relu", {conv(g, mean, 6, 4, 1)}), 4, 6, 1)},
+                     {{"alpha", 0.2}, {"beta", 0.5}});
   g.output(y);
   CHECK(transposes_after(g) == 0);
   CHECK(g.count("Elementwise") == 0);
@@ -178,7 +196,11 @@ TEST_CASE("choose_layout: convolutions along one dimension, with what stands bet
   GraphBuilder g;
   auto conv1 = [&](ValueId x, int64_t in, int64_t out) {
     return g.node("Conv", {x, g.weights({out, in, 3}), g.weights({out})},
-                  {{"kernel_shape", Integers{3}}, {"strides", Integers{1}}, {"dilations", Integers{1}}, {"pads", Integers{1, 1}}, {"group", int64_t(1)}});
+                  {{"kernel_shape", Integers{3}},
+                   {"strides", Integers{1}},
+                   {"dilations", Integers{1}},
+                   {"pads", Integers{1, 1}},
+                   {"group", int64_t(1)}});
   };
   ValueId y = g.node("Relu", {conv1(g.input("x", {2, 3, 10}), 3, 8)});
   y = g.node("Relu", {g.node("Add", {conv1(y, 8, 8), y})});
@@ -200,8 +222,9 @@ TEST_CASE("absorb_flattening: the weights behind a flattened picture are put in 
 TEST_CASE("fold_sequence_order: time-first transposes around a recurrent cell go") {
   GraphBuilder g;
   ValueId x = g.node("Transpose", {g.input("x", {2, 5, 3})}, {{"perm", Integers{1, 0, 2}}});
-  std::vector<ValueId> outs = g.nodes("LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
-                                      {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}}, {{5, 1, 2, 4}, {1, 2, 4}});
+  std::vector<ValueId> outs = g.nodes(
+      "LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
+      {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}}, {{5, 1, 2, 4}, {1, 2, 4}});
   ValueId y = g.node("Reshape", {outs[0]}, {}, {5, 2, 4});
   g.output(g.node("Transpose", {y}, {{"perm", Integers{1, 0, 2}}}));
   g.output(outs[1]);
@@ -212,7 +235,9 @@ TEST_CASE("layout: a grid of random regions computes the same") {
   for (uint64_t seed = 1; seed <= 60; seed++) {
     CAPTURE(seed);
     uint64_t state = seed * 7919;
-    auto roll = [&](uint64_t n) { return state = state * 6364136223846793005ull + 1442695040888963407ull, (state >> 33) % n; };
+    auto roll = [&](uint64_t n) {
+      return state = state * 6364136223846793005ull + 1442695040888963407ull, (state >> 33) % n;
+    };
     GraphBuilder g;
     std::vector<ValueId> pool = {g.input("x", {1, 4, 4, 6}), g.input("z", {1, 4, 4, 6})};
     for (int i = 0; i < 14; i++) {
@@ -222,14 +247,24 @@ TEST_CASE("layout: a grid of random regions computes the same") {
         case 1: y = g.node("Add", {a, b}); break;
         case 2: y = g.node("Mul", {a, g.weights({4, 1, 1})}); break;
         case 3: y = g.node("Softmax", {a}, {{"axis", int64_t(1 + roll(3))}}); break;
-        case 4: y = g.node("Sub", {a, g.node("ReduceMean", {b}, {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})}); break;
+        case 4:
+          y = g.node("Sub", {a, g.node("ReduceMean", {b},
+                                       {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})});
+          break;
         case 5:
-          y = g.node("Concat", {g.node("Slice", {a}, {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}, {1, 3, 4, 6}),
-                                g.node("Slice", {b}, {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}, {1, 1, 4, 6})},
+          y = g.node("Concat",
+                     {g.node("Slice", {a}, {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+                             {1, 3, 4, 6}),
+                      g.node("Slice", {b}, {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+                             {1, 1, 4, 6})},
                      {{"axis", int64_t(1)}});
           break;
-        case 6: y = g.node("Reshape", {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})}, {{"perm", Integers{0, 2, 1}}})}, {}, {1, 4, 6, 4});
-                y = g.node("Transpose", {y}, {{"perm", Integers{0, 3, 1, 2}}}); break;
+        case 6:
+          y = g.node("Reshape",
+                     {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})}, {{"perm", Integers{0, 2, 1}}})}, {},
+                     {1, 4, 6, 4});
+          y = g.node("Transpose", {y}, {{"perm", Integers{0, 3, 1, 2}}});
+          break;
         case 7: y = g.node("Relu", {a}); break;
       }
       pool.push_back(y);

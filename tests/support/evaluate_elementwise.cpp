@@ -22,34 +22,56 @@ double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI)
 double modulo(double a, double b) { return a - b * std::floor(a / b); }
 
 using Unary = double (*)(double);
-const std::map<std::string, Unary> kUnary = {
-    {"Abs", [](double x) { return std::fabs(x); }}, {"Acos", [](double x) { return std::acos(x); }},
-    {"Asin", [](double x) { return std::asin(x); }}, {"Atan", [](double x) { return std::atan(x); }},
-    {"Ceil", [](double x) { return std::ceil(x); }}, {"Cos", [](double x) { return std::cos(x); }},
-    {"Erf", [](double x) { return std::erf(x); }}, {"Exp", [](double x) { return std::exp(x); }},
-    {"Floor", [](double x) { return std::floor(x); }}, {"HardSwish", [](double x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }},
-    {"Identity", [](double x) { return x; }}, {"IsNaN", [](double x) { return double(std::isnan(x)); }},
-    {"Log", [](double x) { return std::log(x); }}, {"Mish", [](double x) { return x * std::tanh(softplus(x)); }},
-    {"Neg", [](double x) { return -x; }}, {"Not", [](double x) { return double(x == 0); }},
-    {"Reciprocal", [](double x) { return 1 / x; }}, {"Relu", relu}, {"Round", [](double x) { return std::nearbyint(x); }},
-    {"Sigmoid", sigmoid}, {"Sign", [](double x) { return double((x > 0) - (x < 0)); }},
-    {"Sin", [](double x) { return std::sin(x); }}, {"Softplus", softplus},
-    {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }}, {"Sqrt", [](double x) { return std::sqrt(x); }},
-    {"Tan", [](double x) { return std::tan(x); }}, {"Tanh", [](double x) { return std::tanh(x); }}};
+const std::map<std::string, Unary> kUnary = {{"Abs", [](double x) { return std::fabs(x); }},
+                                             {"Acos", [](double x) { return std::acos(x); }},
+                                             {"Asin", [](double x) { return std::asin(x); }},
+                                             {"Atan", [](double x) { return std::atan(x); }},
+                                             {"Ceil", [](double x) { return std::ceil(x); }},
+                                             {"Cos", [](double x) { return std::cos(x); }},
+                                             {"Erf", [](double x) { return std::erf(x); }},
+                                             {"Exp", [](double x) { return std::exp(x); }},
+                                             {"Floor", [](double x) { return std::floor(x); }},
+                                             {"HardSwish", [](double x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }},
+                                             {"Identity", [](double x) { return x; }},
+                                             {"IsNaN", [](double x) { return double(std::isnan(x)); }},
+                                             {"Log", [](double x) { return std::log(x); }},
+                                             {"Mish", [](double x) { return x * std::tanh(softplus(x)); }},
+                                             {"Neg", [](double x) { return -x; }},
+                                             {"Not", [](double x) { return double(x == 0); }},
+                                             {"Reciprocal", [](double x) { return 1 / x; }},
+                                             {"Relu", relu},
+                                             {"Round", [](double x) { return std::nearbyint(x); }},
+                                             {"Sigmoid", sigmoid},
+                                             {"Sign", [](double x) { return double((x > 0) - (x < 0)); }},
+                                             {"Sin", [](double x) { return std::sin(x); }},
+                                             {"Softplus", softplus},
+                                             {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
+                                             {"Sqrt", [](double x) { return std::sqrt(x); }},
+                                             {"Tan", [](double x) { return std::tan(x); }},
+                                             {"Tanh", [](double x) { return std::tanh(x); }}};
 
 using Binary = double (*)(double, double);
-const std::map<std::string, Binary> kBinary = {
-    {"Add", [](double a, double b) { return a + b; }}, {"Sub", [](double a, double b) { return a - b; }},
-    {"Mul", [](double a, double b) { return a * b; }}, {"Div", [](double a, double b) { return a / b; }},
-    {"Pow", [](double a, double b) { return std::pow(a, b); }}, {"Min", [](double a, double b) { return a < b ? a : b; }},
-    {"Max", [](double a, double b) { return a > b ? a : b; }}, {"And", [](double a, double b) { return double(a != 0 && b != 0); }},
-    {"Or", [](double a, double b) { return double(a != 0 || b != 0); }}, {"Xor", [](double a, double b) { return double((a != 0) != (b != 0)); }},
-    {"Equal", [](double a, double b) { return double(a == b); }}, {"Greater", [](double a, double b) { return double(a > b); }},
-    {"GreaterOrEqual", [](double a, double b) { return double(a >= b); }}, {"Less", [](double a, double b) { return double(a < b); }},
-    {"LessOrEqual", [](double a, double b) { return double(a <= b); }}, {"PRelu", [](double a, double b) { return a < 0 ? a * b : a; }},
-    {"Mod", modulo}};
+const std::map<std::string, Binary> kBinary = {{"Add", [](double a, double b) { return a + b; }},
+                                               {"Sub", [](double a, double b) { return a - b; }},
+                                               {"Mul", [](double a, double b) { return a * b; }},
+                                               {"Div", [](double a, double b) { return a / b; }},
+                                               {"Pow", [](double a, double b) { return std::pow(a, b); }},
+                                               {"Min", [](double a, double b) { return a < b ? a : b; }},
+                                               {"Max", [](double a, double b) { return a > b ? a : b; }},
+                                               {"And", [](double a, double b) { return double(a != 0 && b != 0); }},
+                                               {"Or", [](double a, double b) { return double(a != 0 || b != 0); }},
+                                               {"Xor", [](double a, double b) { return double((a != 0) != (b != 0)); }},
+                                               {"Equal", [](double a, double b) { return double(a == b); }},
+                                               {"Greater", [](double a, double b) { return double(a > b); }},
+                                               {"GreaterOrEqual", [](double a, double b) { return double(a >= b); }},
+                                               {"Less", [](double a, double b) { return double(a < b); }},
+                                               {"LessOrEqual", [](double a, double b) { return double(a <= b); }},
+                                               {"PRelu", [](double a, double b) { return a < 0 ? a * b : a; }},
+                                               {"Mod", modulo}};
 
-bool integral(DType t) { return t != DType::kF32 && t != DType::kF64 && t != DType::kF16 && t != DType::kBF16 && t != DType::kInvalid; }
+bool integral(DType t) {
+  return t != DType::kF32 && t != DType::kF64 && t != DType::kF16 && t != DType::kBF16 && t != DType::kInvalid;
+}
 
 double stored(double x, DType to) { return to == DType::kBool ? double(x != 0) : integral(to) ? std::trunc(x) : x; }
 
@@ -155,7 +177,8 @@ std::function<double(double)> with_numbers(const Node& node) {
   if (node.op == "Swish") return [=](double x) { return x * sigmoid(alpha * x); };
   if (node.op == "HardSigmoid") return [=](double x) { return hard_sigmoid(x, alpha, beta); };
   if (node.op == "Gelu") return node.text("approximate", "none") == "tanh" ? gelu_tanh : gelu;
-  double low = node.number("min", -std::numeric_limits<double>::infinity()), high = node.number("max", std::numeric_limits<double>::infinity());
+  double low = node.number("min", -std::numeric_limits<double>::infinity()),
+         high = node.number("max", std::numeric_limits<double>::infinity());
   if (node.op == "Clip") return [=](double x) { return clamp(x, low, high); };
   if (auto found = kUnary.find(node.op); found != kUnary.end()) return found->second;
   return nullptr;

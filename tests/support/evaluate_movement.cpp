@@ -16,7 +16,8 @@ Dimensions needed(const Evaluator& e, const Node& node) {
   return dims;
 }
 
-template <class From> Tensor picked(const Tensor& x, const Dimensions& dims, From from) {
+template <class From>
+Tensor picked(const Tensor& x, const Dimensions& dims, From from) {
   Tensor y{dims, {}};
   for_each_index(dims, [&](const Dimensions& at) { y.at.push_back(x.at[size_t(offset_of(x.dims, from(at)))]); });
   return y;
@@ -67,9 +68,12 @@ Tensor pad(Evaluator& e, const Node& node) {
     bool outside = false;
     for (size_t k = 0; k < at.size(); k++) {
       int64_t i = at[k] - before[k], n = x.dims[k];
-      if (mode == "reflect") i = i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
-      else if (mode == "edge") i = std::clamp<int64_t>(i, 0, n - 1);
-      else if (mode == "wrap") i = (i % n + n) % n;
+      if (mode == "reflect")
+        i = i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+      else if (mode == "edge")
+        i = std::clamp<int64_t>(i, 0, n - 1);
+      else if (mode == "wrap")
+        i = (i % n + n) % n;
       outside |= i < 0 || i >= n;
       at[k] = i;
     }
@@ -106,7 +110,8 @@ Tensor resize(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   bool core = node.has("coordinate");
   std::string how = node.text(core ? "coordinate" : "coordinate_transformation_mode", "half_pixel");
-  std::string nearest = node.text(core ? "nearest" : "nearest_mode", "round_prefer_floor"), mode = node.text("mode", "nearest");
+  std::string nearest = node.text(core ? "nearest" : "nearest_mode", "round_prefer_floor"),
+              mode = node.text("mode", "nearest");
   std::vector<double> scales = node.numbers("scales");
   Tensor y{needed(e, node), {}};
   for_each_index(y.dims, [&](const Dimensions& at) {
@@ -116,10 +121,16 @@ Tensor resize(Evaluator& e, const Node& node) {
       double p = coordinate(how, double(at[k]), scale, x.dims[k], y.dims[k]);
       auto inside = [&](double i) { return std::clamp<int64_t>(int64_t(i), 0, x.dims[k] - 1); };
       std::vector<std::pair<int64_t, double>> here;
-      if (x.dims[k] == y.dims[k] && scale == 1) here = {{at[k], 1}};
-      else if (mode == "linear") here = {{inside(std::floor(p)), 1 - (p - std::floor(p))}, {inside(std::floor(p) + 1), p - std::floor(p)}};
-      else here = {{inside(nearest == "floor" ? std::floor(p) : nearest == "ceil" ? std::ceil(p)
-                           : nearest == "round_prefer_ceil" ? std::floor(p + 0.5) : std::ceil(p - 0.5)), 1}};
+      if (x.dims[k] == y.dims[k] && scale == 1)
+        here = {{at[k], 1}};
+      else if (mode == "linear")
+        here = {{inside(std::floor(p)), 1 - (p - std::floor(p))}, {inside(std::floor(p) + 1), p - std::floor(p)}};
+      else
+        here = {{inside(nearest == "floor"               ? std::floor(p)
+                        : nearest == "ceil"              ? std::ceil(p)
+                        : nearest == "round_prefer_ceil" ? std::floor(p + 0.5)
+                                                         : std::ceil(p - 0.5)),
+                 1}};
       std::vector<std::pair<Dimensions, double>> longer;
       for (auto& [prefix, weight] : taps)
         for (auto& [i, w] : here) {
@@ -178,7 +189,8 @@ std::vector<Tensor> evaluate_movement(Evaluator& e, const Node& node) {
   if (node.op == "Reshape") {
     Tensor y = e.in(node, 0);
     y.dims = needed(e, node);
-    if (y.elements() != int64_t(y.at.size())) throw std::runtime_error("evaluator: Reshape changes the number of elements");
+    if (y.elements() != int64_t(y.at.size()))
+      throw std::runtime_error("evaluator: Reshape changes the number of elements");
     return {y};
   }
   if (node.op == "Transpose") return {transpose(e.in(node, 0), node.integers("perm"))};

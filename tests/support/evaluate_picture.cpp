@@ -10,14 +10,17 @@ namespace {
 
 using graph::Node;
 
-struct Geometry { int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, top = 0, left = 0, bottom = 0, right = 0, groups = 1; };
+struct Geometry {
+  int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, top = 0, left = 0, bottom = 0, right = 0, groups = 1;
+};
 
 int64_t extent(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation) {
   return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
 Geometry source_geometry(const Node& node) {
-  Dimensions k = node.integers("kernel_shape"), s = node.integers("strides"), d = node.integers("dilations"), p = node.integers("pads");
+  Dimensions k = node.integers("kernel_shape"), s = node.integers("strides"), d = node.integers("dilations"),
+             p = node.integers("pads");
   Geometry g;
   size_t n = k.size(), w = n - 1;
   g.kw = k[w], g.sw = s[w], g.dw = d[w], g.left = p[w], g.right = p[n + w];
@@ -28,8 +31,9 @@ Geometry source_geometry(const Node& node) {
 
 Geometry core_geometry(const Node& node) {
   auto get = [&](const char* key, int64_t otherwise) { return node.integer(key, otherwise); };
-  return {get("kernel_h", 1), get("kernel_w", 1), get("stride_h", 1), get("stride_w", 1), get("dilation_h", 1), get("dilation_w", 1),
-          get("pad_top", 0), get("pad_left", 0), get("pad_bottom", 0), get("pad_right", 0), get("groups", 1)};
+  return {get("kernel_h", 1),   get("kernel_w", 1),   get("stride_h", 1), get("stride_w", 1),
+          get("dilation_h", 1), get("dilation_w", 1), get("pad_top", 0),  get("pad_left", 0),
+          get("pad_bottom", 0), get("pad_right", 0),  get("groups", 1)};
 }
 
 // A picture seen as [N, C, H, W] whatever its order and rank.
@@ -47,8 +51,10 @@ struct Picture {
 
 Tensor empty_like(const Tensor& x, bool last, int64_t c, int64_t h, int64_t w) {
   Tensor y;
-  if (x.dims.size() == 3) y.dims = last ? Dimensions{x.dims[0], w, c} : Dimensions{x.dims[0], c, w};
-  else y.dims = last ? Dimensions{x.dims[0], h, w, c} : Dimensions{x.dims[0], c, h, w};
+  if (x.dims.size() == 3)
+    y.dims = last ? Dimensions{x.dims[0], w, c} : Dimensions{x.dims[0], c, w};
+  else
+    y.dims = last ? Dimensions{x.dims[0], h, w, c} : Dimensions{x.dims[0], c, h, w};
   y.at.assign(size_t(y.elements()), 0);
   return y;
 }
@@ -70,7 +76,8 @@ Tensor convolved(const Tensor& x, bool x_last, bool y_last, const Geometry& g, i
             for (int64_t kx = 0; kx < g.kw; kx++) {
               int64_t iy = oy * g.sh - g.top + ky * g.dh, ix = ox * g.sw - g.left + kx * g.dw;
               if (iy < 0 || iy >= px.h() || ix < 0 || ix >= px.w()) continue;
-              for (int64_t c = 0; c < in_group; c++) sum += x.at[px.at(n, o / out_group * in_group + c, iy, ix)] * weight(o, c, ky, kx);
+              for (int64_t c = 0; c < in_group; c++)
+                sum += x.at[px.at(n, o / out_group * in_group + c, iy, ix)] * weight(o, c, ky, kx);
             }
           y.at[py.at(n, o, oy, ox)] = sum;
         }
@@ -90,7 +97,8 @@ Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, in
           for (int64_t o = 0; o < out_group; o++)
             for (int64_t ky = 0; ky < g.kh; ky++)
               for (int64_t kx = 0; kx < g.kw; kx++) {
-                int64_t oy = iy * g.sh - g.top + ky * g.dh, ox = ix * g.sw - g.left + kx * g.dw, out = c / in_group * out_group + o;
+                int64_t oy = iy * g.sh - g.top + ky * g.dh, ox = ix * g.sw - g.left + kx * g.dw,
+                        out = c / in_group * out_group + o;
                 if (oy < 0 || oy >= oh || ox < 0 || ox >= ow) continue;
                 y.at[py.at(n, out, oy, ox)] += x.at[px.at(n, c, iy, ix)] * weight(out, c % in_group, ky, kx);
               }
@@ -115,7 +123,8 @@ void epilogue(Evaluator& e, const Node& node, Tensor& y) {
   }
 }
 
-Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& kind, int64_t p, int64_t oh, int64_t ow) {
+Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& kind, int64_t p, int64_t oh,
+              int64_t ow) {
   Picture px{x, last};
   Tensor y = empty_like(x, last, px.c(), oh, ow);
   Picture py{y, last};
@@ -147,10 +156,14 @@ std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
   Geometry g = source_geometry(node);
   const Tensor& x = e.in(node, 0);
   Picture px{x, false};
-  int64_t oh = extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh), ow = extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw);
+  int64_t oh = extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
+          ow = extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw);
   Dimensions dims;
   if (e.declared(node, 0, dims)) ow = dims.back(), oh = dims.size() == 4 ? dims[2] : 1;
-  std::string kind = node.op == "MaxPool" ? "max" : node.op == "LpPool" ? "lp" : node.integer("count_include_pad", 0) ? "include" : "average";
+  std::string kind = node.op == "MaxPool"                   ? "max"
+                     : node.op == "LpPool"                  ? "lp"
+                     : node.integer("count_include_pad", 0) ? "include"
+                                                            : "average";
   return {pooled(x, false, g, kind, node.integer("p", 2), oh, ow)};
 }
 
@@ -161,7 +174,8 @@ std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
   if (node.op == "Pool2d") {
     Geometry g = core_geometry(node);
     Picture px{e.in(node, 0), true};
-    return {pooled(px.t, true, g, node.text("kind", "max"), node.integer("p", 2), extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
+    return {pooled(px.t, true, g, node.text("kind", "max"), node.integer("p", 2),
+                   extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
                    extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw))};
   }
   bool source = node.op == "Conv" || node.op == "ConvTranspose";
@@ -170,17 +184,21 @@ std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
   Geometry g = source ? source_geometry(node) : core_geometry(node);
   Tensor y;
   int64_t per = w.dims.back();
-  auto core_weight = [&](int64_t o, int64_t c, int64_t ky, int64_t kx) { return w.at[size_t(((o * g.kh + ky) * g.kw + kx) * per + c)]; };
+  auto core_weight = [&](int64_t o, int64_t c, int64_t ky, int64_t kx) {
+    return w.at[size_t(((o * g.kh + ky) * g.kw + kx) * per + c)];
+  };
   if (node.op == "Conv") {
-    y = convolved(x, false, false, g, w.dims[0],
-                  [&](int64_t o, int64_t c, int64_t ky, int64_t kx) { return w.at[size_t(((o * w.dims[1] + c) * g.kh + ky) * g.kw + kx)]; });
+    y = convolved(x, false, false, g, w.dims[0], [&](int64_t o, int64_t c, int64_t ky, int64_t kx) {
+      return w.at[size_t(((o * w.dims[1] + c) * g.kh + ky) * g.kw + kx)];
+    });
   } else if (node.op == "Conv2d") {
     y = convolved(x, node.text("input_layout", "nhwc") == "nhwc", true, g, w.dims[0], core_weight);
   } else {
     Dimensions dims;
     int64_t outputs = source ? w.dims[1] * g.groups : w.dims[0];
     Picture px{x, !source};
-    int64_t oh = (px.h() - 1) * g.sh - g.top - g.bottom + g.dh * (g.kh - 1) + 1, ow = (px.w() - 1) * g.sw - g.left - g.right + g.dw * (g.kw - 1) + 1;
+    int64_t oh = (px.h() - 1) * g.sh - g.top - g.bottom + g.dh * (g.kh - 1) + 1,
+            ow = (px.w() - 1) * g.sw - g.left - g.right + g.dw * (g.kw - 1) + 1;
     if (e.declared(node, 0, dims)) {
       ow = dims[source ? dims.size() - 1 : dims.size() - 2];
       oh = dims.size() == 3 ? 1 : dims[source ? 2 : 1];

@@ -9,7 +9,7 @@ namespace {
 using graph::Node;
 
 struct Cell {
-  std::string kind;             // lstm, gru, rnn
+  std::string kind;  // lstm, gru, rnn
   int64_t directions, gates, hidden, inputs;
   bool batch_first, reverse, apart;
   const Tensor *w, *r, *h0, *c0;
@@ -44,8 +44,10 @@ void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h, 
         candidate = from_x[size_t(2 * n + i)] + sigmoid(gate(1)) * from_h[size_t(2 * n + i)];
       } else {
         std::vector<double> reset;
-        for (int64_t j = 0; j < n; j++) reset.push_back(sigmoid(from_x[size_t(n + j)] + from_h[size_t(n + j)]) * h[size_t(j)]);
-        candidate = from_x[size_t(2 * n + i)] + affine(*cell.r, d, rows, 2 * n + i, reset.data(), n) + cell.recurrent_bias[size_t(d * rows + 2 * n + i)];
+        for (int64_t j = 0; j < n; j++)
+          reset.push_back(sigmoid(from_x[size_t(n + j)] + from_h[size_t(n + j)]) * h[size_t(j)]);
+        candidate = from_x[size_t(2 * n + i)] + affine(*cell.r, d, rows, 2 * n + i, reset.data(), n) +
+                    cell.recurrent_bias[size_t(d * rows + 2 * n + i)];
       }
       next[k] = (1 - z) * std::tanh(candidate) + z * h[k];
     } else {
@@ -56,7 +58,8 @@ void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h, 
 }
 
 std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_states) {
-  int64_t time = x.dims[cell.batch_first ? 1 : 0], batch = x.dims[cell.batch_first ? 0 : 1], d = cell.directions, n = cell.hidden;
+  int64_t time = x.dims[cell.batch_first ? 1 : 0], batch = x.dims[cell.batch_first ? 0 : 1], d = cell.directions,
+          n = cell.hidden;
   Tensor y{cell.batch_first ? Dimensions{batch, time, d, n} : Dimensions{time, d, batch, n}, {}};
   Tensor last_h{source_states ? Dimensions{batch, d, n} : Dimensions{d, batch, n}, {}};
   y.at.assign(size_t(y.elements()), 0);
@@ -74,14 +77,15 @@ std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_stat
         size_t at = size_t(cell.batch_first ? (b * time + t) * d + k : (t * d + k) * batch + b) * size_t(n);
         for (int64_t i = 0; i < n; i++) y.at[at + size_t(i)] = h[size_t(i)];
       }
-      for (int64_t i = 0; i < n; i++) last_h.at[state + size_t(i)] = h[size_t(i)], last_c.at[state + size_t(i)] = c[size_t(i)];
+      for (int64_t i = 0; i < n; i++)
+        last_h.at[state + size_t(i)] = h[size_t(i)], last_c.at[state + size_t(i)] = c[size_t(i)];
     }
   return {y, last_h, last_c};
 }
 
 bool usual_activations(const Node& node) {
   if (!node.has("activations")) return true;
-  std::vector<std::string> usual = node.op == "LSTM" ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+  std::vector<std::string> usual = node.op == "LSTM"  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
                                    : node.op == "GRU" ? std::vector<std::string>{"Sigmoid", "Tanh"}
                                                       : std::vector<std::string>{"Tanh"};
   auto names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
@@ -95,7 +99,8 @@ bool usual_activations(const Node& node) {
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
   bool core = node.op == "Recurrent";
   if (!core && node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") return {};
-  if (!usual_activations(node) || node.number("clip", 0) != 0) throw std::runtime_error("evaluator: default cells only");
+  if (!usual_activations(node) || node.number("clip", 0) != 0)
+    throw std::runtime_error("evaluator: default cells only");
   Cell cell;
   cell.kind = core ? node.text("kind", "lstm") : node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
   cell.gates = cell.kind == "lstm" ? 4 : cell.kind == "gru" ? 3 : 1;

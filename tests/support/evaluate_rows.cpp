@@ -33,7 +33,8 @@ Tensor product(Tensor a, Tensor b) {
   }
   auto start = [](const Dimensions& own, const Dimensions& at) {
     int64_t offset = 0;
-    for (size_t i = 0; i < own.size(); i++) offset = offset * own[i] + (own[i] == 1 ? 0 : at[at.size() - own.size() + i]);
+    for (size_t i = 0; i < own.size(); i++)
+      offset = offset * own[i] + (own[i] == 1 ? 0 : at[at.size() - own.size() + i]);
     return offset;
   };
   Tensor y{batch, {}};
@@ -101,9 +102,11 @@ std::vector<std::vector<double>> grouped(const Tensor& x, int64_t mask, Dimensio
 
 std::vector<Tensor> reduce(Evaluator& e, const Node& node) {
   static const std::map<std::string, const char*> kinds = {
-      {"ReduceSum", "sum"}, {"ReduceMean", "mean"}, {"ReduceMax", "max"}, {"ReduceMin", "min"}, {"ReduceProd", "prod"},
-      {"ReduceL1", "l1"}, {"ReduceL2", "l2"}, {"ReduceSumSquare", "sum_square"}, {"ReduceLogSum", "log_sum"},
-      {"ReduceLogSumExp", "log_sum_exp"}};
+      {"ReduceSum", "sum"},        {"ReduceMean", "mean"},
+      {"ReduceMax", "max"},        {"ReduceMin", "min"},
+      {"ReduceProd", "prod"},      {"ReduceL1", "l1"},
+      {"ReduceL2", "l2"},          {"ReduceSumSquare", "sum_square"},
+      {"ReduceLogSum", "log_sum"}, {"ReduceLogSumExp", "log_sum_exp"}};
   int64_t mask = node.integer("axes", 0);
   std::string kind = node.text("kind", "sum");
   if (node.op != "Reduce") {
@@ -193,8 +196,11 @@ std::vector<Tensor> norm(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   size_t r = x.dims.size();
   double epsilon = node.number("epsilon", 1e-5);
-  std::string kind = node.op == "Normalize" ? node.text("kind", "layer") : node.op == "LayerNormalization" ? "layer"
-                     : node.op == "RMSNormalization" ? "rms" : node.op == "GroupNormalization" ? "group" : "instance";
+  std::string kind = node.op == "Normalize"            ? node.text("kind", "layer")
+                     : node.op == "LayerNormalization" ? "layer"
+                     : node.op == "RMSNormalization"   ? "rms"
+                     : node.op == "GroupNormalization" ? "group"
+                                                       : "instance";
   int64_t channel = node.op == "Normalize" ? int64_t(r) - 1 : 1, mask = 0;
   if (kind == "layer" || kind == "rms") {
     for (size_t i = size_t(node.integer("axis", 0)); i < r; i++) mask |= int64_t(1) << i;
@@ -202,7 +208,8 @@ std::vector<Tensor> norm(Evaluator& e, const Node& node) {
     scaled(e, node, y, -1);
     return {y};
   }
-  int64_t groups = kind == "instance" ? x.dims[size_t(channel)] : node.integer(node.op == "Normalize" ? "groups" : "num_groups", 1);
+  int64_t groups =
+      kind == "instance" ? x.dims[size_t(channel)] : node.integer(node.op == "Normalize" ? "groups" : "num_groups", 1);
   Tensor split = x;  // channels as [groups, channels / groups]
   split.dims[size_t(channel)] = groups;
   split.dims.insert(split.dims.begin() + channel + 1, x.dims[size_t(channel)] / groups);
@@ -227,7 +234,8 @@ std::vector<Tensor> evaluate_rows(Evaluator& e, const Node& node) {
     for (double& v : y.at) v *= node.number("alpha", 1);
     size_t i = 0;
     if (gemm && e.has(node, 2))
-      for_each_index(y.dims, [&](const Dimensions& at) { y.at[i++] += node.number("beta", 1) * broadcast_at(e.in(node, 2), at); });
+      for_each_index(
+          y.dims, [&](const Dimensions& at) { y.at[i++] += node.number("beta", 1) * broadcast_at(e.in(node, 2), at); });
     return {y};
   }
   if (node.op.rfind("Reduce", 0) == 0) return reduce(e, node);
@@ -238,7 +246,8 @@ std::vector<Tensor> evaluate_rows(Evaluator& e, const Node& node) {
     size_t i = 0;
     for_each_index(y.dims, [&](const Dimensions& at) {
       size_t c = size_t(at.size() > 1 ? at[1] : 0);
-      y.at[i] = (y.at[i] - e.in(node, 3).at[c]) / std::sqrt(e.in(node, 4).at[c] + node.number("epsilon", 1e-5)) * e.in(node, 1).at[c] +
+      y.at[i] = (y.at[i] - e.in(node, 3).at[c]) / std::sqrt(e.in(node, 4).at[c] + node.number("epsilon", 1e-5)) *
+                    e.in(node, 1).at[c] +
                 e.in(node, 2).at[c];
       i++;
     });

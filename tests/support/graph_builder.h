@@ -1,5 +1,5 @@
-// tests/support/graph_builder.h - small graphs for tests of passes: built node by node, evaluated as they are built, so that dims need
-// be given only where an operator reads them from its output.
+// tests/support/graph_builder.h - small graphs for tests of passes: built node by node, evaluated as they are built,
+// so that dims need be given only where an operator reads them from its output.
 #pragma once
 #include <cmath>
 #include <string>
@@ -42,8 +42,8 @@ class GraphBuilder {
   }
 
   /// One output. `dims` where the operator's output says how much; `dtype` where it is not that of the first operand.
-  ValueId node(const std::string& op, std::vector<ValueId> operands, passes::Attributes attributes = {}, const Dimensions& dims = {},
-               DType dtype = DType::kInvalid) {
+  ValueId node(const std::string& op, std::vector<ValueId> operands, passes::Attributes attributes = {},
+               const Dimensions& dims = {}, DType dtype = DType::kInvalid) {
     return nodes(op, std::move(operands), std::move(attributes), {dims}, dtype)[0];
   }
   std::vector<ValueId> nodes(const std::string& op, std::vector<ValueId> operands, passes::Attributes attributes,
@@ -133,7 +133,8 @@ class GraphBuilder {
   uint64_t seed_ = 1;
 };
 
-/// Largest difference relative to max(1, |expected|); infinite when dims or names differ. Equal infinities and NaNs are equal.
+/// Largest difference relative to max(1, |expected|); infinite when dims or names differ. Equal infinities and NaNs
+/// are equal.
 inline double difference(const std::map<std::string, Tensor>& expected, const std::map<std::string, Tensor>& found) {
   double worst = 0;
   for (auto& [name, want] : expected) {
@@ -150,7 +151,8 @@ inline double difference(const std::map<std::string, Tensor>& expected, const st
 }
 
 /// Runs all passes; says in `worst` how far the outputs moved.
-inline std::vector<passes::PassRecord> cast_and_compare(GraphBuilder& g, double& worst, const passes::PassOptions& options = {}) {
+inline std::vector<passes::PassRecord> cast_and_compare(GraphBuilder& g, double& worst,
+                                                        const passes::PassOptions& options = {}) {
   std::map<std::string, Tensor> before = g.outputs();
   std::vector<passes::PassRecord> records = passes::run_passes(g.model, options);
   worst = difference(before, g.outputs());

@@ -68,7 +68,8 @@ void Evaluator::run(const graph::Node& node) {
         for (int64_t d : dims) all += std::to_string(d) + " ";
         return all;
       };
-      throw std::runtime_error("evaluator: " + node.op + " '" + node.name + "' gives dims " + text(results[i].dims) + "declared " + text(expected));
+      throw std::runtime_error("evaluator: " + node.op + " '" + node.name + "' gives dims " + text(results[i].dims) +
+                               "declared " + text(expected));
     }
     set(node.outputs[i], std::move(results[i]));
   }

@@ -1,5 +1,6 @@
-// tests/support/graph_evaluator.h - runs a casting graph in double, naively: the operators that importers give and those of core form.
-// A test evaluates a graph before and after a pass; nothing here shares code with the passes or the kernels.
+// tests/support/graph_evaluator.h - runs a casting graph in double, naively: the operators that importers give and
+// those of core form. A test evaluates a graph before and after a pass; nothing here shares code with the passes or
+// the kernels.
 #pragma once
 #include <map>
 #include <string>
@@ -22,7 +23,8 @@ struct Tensor {
 };
 
 /// Row-major walk over dims: calls visit(index vector) for each element in order.
-template <class Visit> void for_each_index(const Dimensions& dims, Visit visit) {
+template <class Visit>
+void for_each_index(const Dimensions& dims, Visit visit) {
   Dimensions at(dims.size(), 0);
   int64_t count = 1;
   for (int64_t d : dims) count *= d;
@@ -53,7 +55,8 @@ class Evaluator {
   Dimensions numbers(const graph::Dims& dims) const;
   DType dtype(graph::ValueId id) const { return model_.values[size_t(id)].dtype; }
 
-  /// @throws std::runtime_error for an operator that it does not know or an output whose dims differ from what is declared.
+  /// @throws std::runtime_error for an operator that it does not know or an output whose dims differ from what is
+  /// declared.
   void run(const graph::Graph& graph);
   void run(const graph::Node& node);
 
@@ -66,7 +69,7 @@ class Evaluator {
 // By family; empty when the operator is not theirs. One tensor for each output.
 std::vector<Tensor> evaluate_elementwise(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_picture(Evaluator& e, const graph::Node& node);
-std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);      // products, reductions, softmax, norms
+std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);  // products, reductions, softmax, norms
 std::vector<Tensor> evaluate_movement(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const graph::Node& node);
 /// The activation of a core-form producer applied to x.

@@ -1,4 +1,5 @@
-// Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the picture lies, and nothing is moved.
+// Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the picture lies, and
+// nothing is moved.
 #include "tools/passes/constants.h"
 #include "tools/passes/pass.h"
 
@@ -36,7 +37,9 @@ uint32_t absorb_flattening(Editor& e, Remarks&) {
     Integers perm = turned->integers("perm");
     size_t start = permuted_start(perm, row_start(y, w.dims[1]));
     auto fixed = static_dims(Dims(y.begin() + long(start), y.end()));
-    if (!start || !fixed || !same(Dims(e.dims(rows->outputs[0]).end() - 1, e.dims(rows->outputs[0]).end()), {Dim(w.dims[1])})) continue;
+    if (!start || !fixed ||
+        !same(Dims(e.dims(rows->outputs[0]).end() - 1, e.dims(rows->outputs[0]).end()), {Dim(w.dims[1])}))
+      continue;
     std::vector<int64_t> wide = {w.dims[0]};
     wide.insert(wide.end(), fixed->begin(), fixed->end());
     Integers order = {0}, back = inverse(perm);

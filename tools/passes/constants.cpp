@@ -21,13 +21,15 @@ double from_bfloat(uint16_t bits) {
   return number;
 }
 
-template <class T> std::vector<double> widened(const Constant& c) {
+template <class T>
+std::vector<double> widened(const Constant& c) {
   const T* data = c.as<T>();
   return std::vector<double>(data, data + c.elements());
 }
 
 // For each element of `dims` in row-major order, calls visit(offset into a tensor with these strides).
-template <class Visit> void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, Visit visit) {
+template <class Visit>
+void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, Visit visit) {
   int64_t count = 1;
   for (int64_t d : dims) count *= d;
   std::vector<int64_t> at(dims.size(), 0);
@@ -56,7 +58,9 @@ Constant gathered(const Constant& c, std::vector<int64_t> dims, const std::vecto
   for (int64_t d : dims) count *= d;
   bytes.reserve(size_t(count) * width);
   const uint8_t* from = c.as<uint8_t>();
-  walk(dims, strides, [&](int64_t offset) { bytes.insert(bytes.end(), from + size_t(offset) * width, from + size_t(offset + 1) * width); });
+  walk(dims, strides, [&](int64_t offset) {
+    bytes.insert(bytes.end(), from + size_t(offset) * width, from + size_t(offset + 1) * width);
+  });
   Constant result{c.dtype, std::move(dims), nullptr};
   if (!bytes.empty()) result.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
   return result;
@@ -71,7 +75,8 @@ std::vector<double> numbers(const Constant& c) {
     case DType::kF32: return widened<float>(c);
     case DType::kF64: return widened<double>(c);
     case DType::kI8: return widened<int8_t>(c);
-    case DType::kU8: case DType::kBool: return widened<uint8_t>(c);
+    case DType::kU8:
+    case DType::kBool: return widened<uint8_t>(c);
     case DType::kI16: return widened<int16_t>(c);
     case DType::kU16: return widened<uint16_t>(c);
     case DType::kI32: return widened<int32_t>(c);

@@ -9,13 +9,22 @@
 namespace ingot::passes {
 namespace {
 
-struct Operands { size_t least, most; };
-const std::map<std::string_view, Operands> kOperators = {
-    {"Conv2d", {2, 4}}, {"ConvTranspose2d", {2, 3}}, {"Linear", {2, 4}}, {"MatMul", {2, 2}}, {"Pool2d", {1, 1}},
-    {"Elementwise", {1, 8}}, {"Reduce", {1, 1}}, {"ArgReduce", {1, 1}}, {"Softmax", {1, 1}}, {"Normalize", {1, 3}},
-    {"Recurrent", {3, 8}}, {"Transpose", {1, 1}}, {"Gather", {2, 2}}, {"GatherElements", {2, 2}}, {"GatherNd", {2, 2}},
-    {"Concat", {1, 65535}}, {"Slice", {1, 1}}, {"Pad", {1, 2}}, {"Resize", {1, 1}}, {"Tile", {1, 1}}, {"TopK", {1, 1}},
-    {"CumSum", {1, 1}}, {"ScatterNd", {3, 3}}, {"ScatterElements", {3, 3}}, {"Reshape", {1, 1}}, {"If", {1, 1}}};
+struct Operands {
+  size_t least, most;
+};
+const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},    {"ConvTranspose2d", {2, 3}},
+                                                         {"Linear", {2, 4}},    {"MatMul", {2, 2}},
+                                                         {"Pool2d", {1, 1}},    {"Elementwise", {1, 8}},
+                                                         {"Reduce", {1, 1}},    {"ArgReduce", {1, 1}},
+                                                         {"Softmax", {1, 1}},   {"Normalize", {1, 3}},
+                                                         {"Recurrent", {3, 8}}, {"Transpose", {1, 1}},
+                                                         {"Gather", {2, 2}},    {"GatherElements", {2, 2}},
+                                                         {"GatherNd", {2, 2}},  {"Concat", {1, 65535}},
+                                                         {"Slice", {1, 1}},     {"Pad", {1, 2}},
+                                                         {"Resize", {1, 1}},    {"Tile", {1, 1}},
+                                                         {"TopK", {1, 1}},      {"CumSum", {1, 1}},
+                                                         {"ScatterNd", {3, 3}}, {"ScatterElements", {3, 3}},
+                                                         {"Reshape", {1, 1}},   {"If", {1, 1}}};
 
 class Checker {
  public:
@@ -71,7 +80,8 @@ class Checker {
       int known = int(node.inputs.size() + i);
       const int registers[] = {all[i].a, all[i].b, all[i].c};
       for (int k = 0; k < elementwise_arity(all[i].op); k++)
-        if (registers[k] != kConstantRegister && (registers[k] < 0 || registers[k] >= known)) return "a step reads a later register";
+        if (registers[k] != kConstantRegister && (registers[k] < 0 || registers[k] >= known))
+          return "a step reads a later register";
     }
     return "";
   }
@@ -89,7 +99,8 @@ class Checker {
     for (ValueId id : node.outputs)
       if (id >= 0)
         if (std::string why = value(id); !why.empty()) return why;
-    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" || node.op == "Recurrent") return weights(node);
+    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" || node.op == "Recurrent")
+      return weights(node);
     if (node.op == "Elementwise") return steps(node);
     if (node.op == "If")
       for (const char* key : {"then_branch", "else_branch"}) {

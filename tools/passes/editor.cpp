@@ -17,7 +17,8 @@ void collect_inner(const Graph& graph, std::set<ValueId>& made) {
 }
 
 // Visits every operand inside a branch, nested ones too, that is not in `made`.
-template <class Visit> void visit_outer_reads(Graph& graph, const std::set<ValueId>& made, Visit& visit) {
+template <class Visit>
+void visit_outer_reads(Graph& graph, const std::set<ValueId>& made, Visit& visit) {
   for (Node& node : graph.nodes) {
     if (node.dead) continue;
     for (ValueId& id : node.inputs)
@@ -29,7 +30,8 @@ template <class Visit> void visit_outer_reads(Graph& graph, const std::set<Value
 }
 
 // Calls `visit` for every value read by the branches of an If but made outside them; visit may change it.
-template <class Visit> void visit_captures(Model& model, Node& node, Visit visit) {
+template <class Visit>
+void visit_captures(Model& model, Node& node, Visit visit) {
   for (Graph* branch : branches(node)) {
     std::set<ValueId> made;
     collect_inner(*branch, made);
@@ -80,8 +82,10 @@ void Editor::index(Node& node, bool add) {
   auto note = [&](ValueId id) {
     if (id < 0) return;
     std::vector<Node*>& readers = readers_[size_t(id)];
-    if (add) readers.push_back(&node);
-    else if (auto at = std::find(readers.begin(), readers.end(), &node); at != readers.end()) readers.erase(at);
+    if (add)
+      readers.push_back(&node);
+    else if (auto at = std::find(readers.begin(), readers.end(), &node); at != readers.end())
+      readers.erase(at);
   };
   for (ValueId id : node.inputs) note(id);
   visit_captures(model, node, [&](ValueId& id) { note(id); });
@@ -114,7 +118,8 @@ std::vector<size_t> Editor::sorted() const {
       if (!--missing[next]) ready.push({entries_[next].place, next});
   }
   size_t live = size_t(std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.node->dead; }));
-  if (order.size() != live) graph::throw_cast_error(8, "passes: a rewrite made the graph cyclic; please report this model");
+  if (order.size() != live)
+    graph::throw_cast_error(8, "passes: a rewrite made the graph cyclic; please report this model");
   return order;
 }
 
@@ -133,9 +138,13 @@ Node* Editor::producer_if(ValueId id, const char* op) const {
 
 const std::vector<Node*>& Editor::readers(ValueId id) const { return readers_[size_t(id)]; }
 
-bool Editor::is_output(ValueId id) const { return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end(); }
+bool Editor::is_output(ValueId id) const {
+  return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+}
 
-bool Editor::is_input(ValueId id) const { return std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end(); }
+bool Editor::is_input(ValueId id) const {
+  return std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end();
+}
 
 ValueId Editor::new_value(const std::string& name, DType dtype, Dims dims) {
   ValueId id = model.add_value(name, dtype);
@@ -224,7 +233,9 @@ void Editor::replace_reads(ValueId from, ValueId to) {
   for (Node* node : readers) {
     index(*node, false);
     std::replace(node->inputs.begin(), node->inputs.end(), from, to);
-    visit_captures(model, *node, [&](ValueId& id) { if (id == from) id = to; });
+    visit_captures(model, *node, [&](ValueId& id) {
+      if (id == from) id = to;
+    });
     index(*node, true);
   }
 }
@@ -251,7 +262,8 @@ bool Editor::bypass(Node& node, ValueId x) {
 
 void Editor::merge_sources(Node& into, const Node& from) {
   for (uint32_t source : from.sources)
-    if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end()) into.sources.push_back(source);
+    if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end())
+      into.sources.push_back(source);
 }
 
 void Editor::commit() {

@@ -1,6 +1,6 @@
-// tools/passes/editor.h - one graph open for rewriting: who makes a value, who reads it, kept right while nodes come and go.
-// Passes change nodes through it only. commit() writes the live nodes back in a stable topological order: nodes stay where
-// their source stood, and move only as far as a dependence asks.
+// tools/passes/editor.h - one graph open for rewriting: who makes a value, who reads it, kept right while nodes come
+// and go. Passes change nodes through it only. commit() writes the live nodes back in a stable topological order:
+// nodes stay where their source stood, and move only as far as a dependence asks.
 #pragma once
 #include <map>
 #include <memory>
@@ -70,14 +70,17 @@ class Editor {
   void kill(Node& node);
   /// Every operand that reads `from` reads `to`; outputs of the graph are left alone.
   void replace_reads(ValueId from, ValueId to);
-  /// Removes a node whose first output equals `x`, whose readers then read x. False, and nothing changed, where that would take
-  /// the name from a port: the output of a model that is also its input, a constant or another output.
+  /// Removes a node whose first output equals `x`, whose readers then read x. False, and nothing changed, where that
+  /// would take the name from a port: the output of a model that is also its input, a constant or another output.
   bool bypass(Node& node, ValueId x);
   void merge_sources(Node& into, const Node& from);
   void commit();
 
  private:
-  struct Entry { std::unique_ptr<Node> node; uint64_t place; };
+  struct Entry {
+    std::unique_ptr<Node> node;
+    uint64_t place;
+  };
   void index(Node& node, bool add);
   void grow();
   std::vector<size_t> sorted() const;

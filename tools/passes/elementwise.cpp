@@ -33,7 +33,9 @@ Attributes elementwise(const std::vector<Step>& steps, const std::string& comput
 const char* compute_type(DType dtype) {
   switch (dtype) {
     case DType::kF64: return "f64";
-    case DType::kF32: case DType::kF16: case DType::kBF16: return "f32";
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return "f32";
     case DType::kU64: return "u64";
     default: return "i64";
   }

@@ -7,10 +7,19 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<Op, const char*> kActivations = {
-    {Op::kRelu, "relu"}, {Op::kClip, "clip"}, {Op::kLeakyRelu, "leaky_relu"}, {Op::kSigmoid, "sigmoid"}, {Op::kTanh, "tanh"},
-    {Op::kSilu, "silu"}, {Op::kHardSwish, "hard_swish"}, {Op::kHardSigmoid, "hard_sigmoid"}, {Op::kGelu, "gelu"},
-    {Op::kGeluTanh, "gelu_tanh"}, {Op::kElu, "elu"}, {Op::kSoftplus, "softplus"}, {Op::kMish, "mish"}};
+const std::map<Op, const char*> kActivations = {{Op::kRelu, "relu"},
+                                                {Op::kClip, "clip"},
+                                                {Op::kLeakyRelu, "leaky_relu"},
+                                                {Op::kSigmoid, "sigmoid"},
+                                                {Op::kTanh, "tanh"},
+                                                {Op::kSilu, "silu"},
+                                                {Op::kHardSwish, "hard_swish"},
+                                                {Op::kHardSigmoid, "hard_sigmoid"},
+                                                {Op::kGelu, "gelu"},
+                                                {Op::kGeluTanh, "gelu_tanh"},
+                                                {Op::kElu, "elu"},
+                                                {Op::kSoftplus, "softplus"},
+                                                {Op::kMish, "mish"}};
 
 }  // namespace
 
@@ -22,7 +31,8 @@ uint32_t fold_activation(Editor& e, Remarks&) {
     auto kind = kActivations.find(step.op);
     Node* maker = e.producer(node->inputs[0]);
     if (kind == kActivations.end() || !maker || !e.read_once(node->inputs[0])) continue;
-    if ((maker->op != "Conv2d" && maker->op != "Linear" && maker->op != "ConvTranspose2d") || maker->has("activation")) continue;
+    if ((maker->op != "Conv2d" && maker->op != "Linear" && maker->op != "ConvTranspose2d") || maker->has("activation"))
+      continue;
     if (e.value(node->outputs[0]).dtype != DType::kF32) continue;
     bool six = step.op == Op::kClip && step.alpha == 0 && step.beta == 6;
     maker->attributes["activation"] = std::string(six ? "relu6" : kind->second);

@@ -1,5 +1,5 @@
-// Multiplications, additions and BatchNormalization by constants of one number a channel go into the weights and the bias of the
-// convolution or Linear before them, or behind them where no padding lies between.
+// Multiplications, additions and BatchNormalization by constants of one number a channel go into the weights and the
+// bias of the convolution or Linear before them, or behind them where no padding lies between.
 #include <cmath>
 
 #include "tools/passes/constants.h"
@@ -10,11 +10,15 @@ namespace ingot::passes {
 namespace {
 
 // y = x * factor + shift, channel by channel.
-struct Affine { std::vector<double> factor, shift; };
+struct Affine {
+  std::vector<double> factor, shift;
+};
 
 bool finite(const Affine& a) {
-  for (double x : a.factor) if (!std::isfinite(x)) return false;
-  for (double x : a.shift) if (!std::isfinite(x)) return false;
+  for (double x : a.factor)
+    if (!std::isfinite(x)) return false;
+  for (double x : a.shift)
+    if (!std::isfinite(x)) return false;
   return true;
 }
 
@@ -48,8 +52,10 @@ std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
   bool left = is_x(s->a);
   auto other = channels(e, node, left ? s->b : s->a, s->alpha);
   if (!other) return std::nullopt;
-  if (s->op == Op::kAdd) result.shift = *other;
-  else if (s->op == Op::kMul) result.factor = *other;
+  if (s->op == Op::kAdd)
+    result.shift = *other;
+  else if (s->op == Op::kMul)
+    result.factor = *other;
   else if (s->op == Op::kDiv && left)
     for (size_t i = 0; i < n; i++) result.factor[i] = 1 / (*other)[i];
   else if (s->op == Op::kSub)
@@ -57,11 +63,14 @@ std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
       result.factor[i] = left ? 1 : -1;
       result.shift[i] = left ? -(*other)[i] : (*other)[i];
     }
-  else return std::nullopt;
+  else
+    return std::nullopt;
   return result;
 }
 
-bool has_weights(const Node& node) { return node.op == "Conv2d" || node.op == "Linear" || node.op == "ConvTranspose2d"; }
+bool has_weights(const Node& node) {
+  return node.op == "Conv2d" || node.op == "Linear" || node.op == "ConvTranspose2d";
+}
 
 bool is_plain(const Node& node) { return has_weights(node) && !node.has("activation") && node.inputs.size() <= 3; }
 
@@ -104,7 +113,8 @@ bool fold_behind(Editor& e, Node& node) {
 }
 
 bool padded(const Node& node) {
-  return node.integer("pad_top", 0) || node.integer("pad_left", 0) || node.integer("pad_bottom", 0) || node.integer("pad_right", 0);
+  return node.integer("pad_top", 0) || node.integer("pad_left", 0) || node.integer("pad_bottom", 0) ||
+         node.integer("pad_right", 0);
 }
 
 // In front: the reader's input channels. A shift would be missing where the picture is padded with zeros.
@@ -131,7 +141,8 @@ bool fold_in_front(Editor& e, Node& node) {
         b[o] += w[o * each + k] * a->shift[c];
         w[o * each + k] *= a->factor[c];
       }
-    std::vector<ValueId> rest(reader->inputs.size() > 3 ? reader->inputs.begin() + 3 : reader->inputs.end(), reader->inputs.end());
+    std::vector<ValueId> rest(reader->inputs.size() > 3 ? reader->inputs.begin() + 3 : reader->inputs.end(),
+                              reader->inputs.end());
     if (!rest.empty()) continue;
     e.kill(node);
     set_weights(e, *reader, w, b);
@@ -149,7 +160,8 @@ uint32_t fold_affine(Editor& e, Remarks&) {
   for (bool again = true; again;) {
     again = false;
     for (Node* node : e.nodes())
-      if (!node->dead && node->op == "Elementwise" && (fold_behind(e, *node) || fold_in_front(e, *node))) again = true, changed++;
+      if (!node->dead && node->op == "Elementwise" && (fold_behind(e, *node) || fold_in_front(e, *node)))
+        again = true, changed++;
   }
   return changed;
 }

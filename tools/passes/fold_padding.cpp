@@ -5,7 +5,9 @@
 namespace ingot::passes {
 namespace {
 
-struct Border { int64_t top = 0, left = 0, bottom = 0, right = 0; };
+struct Border {
+  int64_t top = 0, left = 0, bottom = 0, right = 0;
+};
 
 // What a Pad puts around height and width, when it puts nothing elsewhere and takes nothing away.
 std::optional<Border> border(const Editor& e, const Node& pad) {
@@ -59,7 +61,8 @@ uint32_t fold_padding(Editor& e, Remarks&) {
       grow("pad_left", b->left);
       grow("pad_bottom", b->bottom);
       grow("pad_right", b->right);
-      if (reader->op == "Pool2d" && reader->text("kind", "max") == "average") reader->attributes["kind"] = std::string("average_include_pad");
+      if (reader->op == "Pool2d" && reader->text("kind", "max") == "average")
+        reader->attributes["kind"] = std::string("average_include_pad");
       e.set_input(*reader, 0, pad->inputs[0]);
       e.merge_sources(*reader, *pad);
     }

@@ -81,7 +81,8 @@ uint32_t fold_products(Editor& e, Remarks&) {
   return changed;
 }
 
-// Transpose([B,T,I] -> [T,B,I]) -> Recurrent: read as it lies, with the results put in the order that the readers expect.
+// Transpose([B,T,I] -> [T,B,I]) -> Recurrent: read as it lies, with the results put in the order that the readers
+// expect.
 uint32_t fold_sequence_order(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {

@@ -1,5 +1,5 @@
-// The sum of two values of the same dims goes into the store of the convolution or Linear that makes the later of them. The other is
-// made before it, so it lives no longer than it did.
+// The sum of two values of the same dims goes into the store of the convolution or Linear that makes the later of
+// them. The other is made before it, so it lives no longer than it did.
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
 

@@ -1,5 +1,5 @@
-// Neighbouring Elementwise nodes become one chain of steps: one pass over memory. Nothing is computed twice: a value that has several
-// readers stays a value.
+// Neighbouring Elementwise nodes become one chain of steps: one pass over memory. Nothing is computed twice: a value
+// that has several readers stays a value.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,8 @@ namespace {
 
 bool gives_truth(Op op) {
   uint8_t code = uint8_t(op);
-  return op == Op::kLogicalNot || op == Op::kIsNan || op == Op::kIsInf || op == Op::kNotEqual || (code >= 112 && code <= 119);
+  return op == Op::kLogicalNot || op == Op::kIsNan || op == Op::kIsInf || op == Op::kNotEqual ||
+         (code >= 112 && code <= 119);
 }
 
 // The last step's register holds exactly what the output would give back when it is read again.
@@ -97,7 +98,8 @@ bool inline_scalars(Editor& e, Node& node) {
   }
   for (Step& s : steps) {
     if (elementwise_arity(s.op) < 2) continue;
-    bool taken = s.a == kConstantRegister || s.b == kConstantRegister || (elementwise_arity(s.op) > 2 && s.c == kConstantRegister);
+    bool taken = s.a == kConstantRegister || s.b == kConstantRegister ||
+                 (elementwise_arity(s.op) > 2 && s.c == kConstantRegister);
     int* registers[] = {&s.a, &s.b, &s.c};
     int variables = 0;
     for (int k = 0; k < elementwise_arity(s.op); k++) {
@@ -120,7 +122,8 @@ bool inline_scalars(Editor& e, Node& node) {
   for (size_t i = 0; i < node.inputs.size(); i++) {
     bool read = false;
     for (const Step& s : steps)
-      read |= s.a == int(i) || (elementwise_arity(s.op) > 1 && s.b == int(i)) || (elementwise_arity(s.op) > 2 && s.c == int(i));
+      read |= s.a == int(i) || (elementwise_arity(s.op) > 1 && s.b == int(i)) ||
+              (elementwise_arity(s.op) > 2 && s.c == int(i));
     operands.push_back(read ? int(inputs.size()) : -1);
     if (read) inputs.push_back(node.inputs[i]);
   }

@@ -1,4 +1,5 @@
-// Producer -> Reshape -> an Elementwise of that value alone: computed before the Reshape, where it can go into the producer's store.
+// Producer -> Reshape -> an Elementwise of that value alone: computed before the Reshape, where it can go into the
+// producer's store.
 #include "tools/passes/constants.h"
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
@@ -7,7 +8,8 @@ namespace ingot::passes {
 namespace {
 
 bool stores(const Node* node) {
-  return node && (node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Linear" || node->op == "Elementwise");
+  return node &&
+         (node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Linear" || node->op == "Elementwise");
 }
 
 // The one operand that is not a number, when there is exactly one.
@@ -34,8 +36,10 @@ uint32_t hoist_unary(Editor& e, Remarks&) {
     if (!stores(e.producer(before)) || !e.read_once(before)) continue;
     std::vector<ValueId> inputs = node->inputs;
     for (ValueId& id : inputs) {
-      if (id == x) id = before;
-      else if (e.rank(id) > 0) id = e.new_constant(e.value(id).name, with_dims(*e.constant(id), {}));  // must not widen the new dims
+      if (id == x)
+        id = before;
+      else if (e.rank(id) > 0)
+        id = e.new_constant(e.value(id).name, with_dims(*e.constant(id), {}));  // must not widen the new dims
     }
     e.kill(*shaped);
     e.set_inputs(*node, inputs);

@@ -1,9 +1,11 @@
-// Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything could be folded into them, become
-// pictures one row high between Reshapes.
+// Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything could be folded into
+// them, become pictures one row high between Reshapes.
 #include "tools/passes/pass.h"
 
 namespace ingot::passes {
 namespace {
+
+constexpr int64_t kMostChannelsRead = 64;
 
 Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
 
@@ -44,6 +46,9 @@ uint32_t fold_input_layout(Editor& e, Remarks&) {
     Node* turned = e.producer_if(node->inputs[0], "Transpose");
     if (!turned || turned->integers("perm") != to_channels_last(e.rank(node->inputs[0]))) continue;
     ValueId port = turned->inputs[0];
+    // A wide input is better transposed once: the convolution may then become Winograd, which reads channels last only.
+    std::optional<int64_t> channels = e.dims(port)[1].value();
+    if (!channels || *channels > kMostChannelsRead) continue;
     if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;
     node->attributes["input_layout"] = std::string("nchw");
     e.merge_sources(*node, *turned);

@@ -16,8 +16,10 @@ void collect(const Editor& e, Node& node, Product& product) {
     Node* below = e.producer(id);
     bool follow = below && e.read_once(id) && same(e.dims(id), e.dims(node.outputs[0])) &&
                   (below->op == "Mul" || (below->op == "Div" && scalar(e.model, below->inputs[1])));
-    if (follow) collect(e, *below, product);
-    else product.leaves.push_back(id);
+    if (follow)
+      collect(e, *below, product);
+    else
+      product.leaves.push_back(id);
   }
 }
 

@@ -14,11 +14,16 @@ struct Product {
   std::vector<ValueId> leaves;
   std::vector<Node*> inside;
 };
-/// Follows Mul, and Div by a constant, from `root` down through values that nobody else reads and that are not in `stop`.
+/// Follows Mul, and Div by a constant, from `root` down through values that nobody else reads and that are not in
+/// `stop`.
 Product product_of(const Editor& editor, Node& root);
 
-/// The operand of `op` that is not a one-element constant, and that constant, for Add, Mul and the like in either order.
-struct WithConstant { ValueId x; double constant; };
+/// The operand of `op` that is not a one-element constant, and that constant, for Add, Mul and the like in either
+/// order.
+struct WithConstant {
+  ValueId x;
+  double constant;
+};
 std::optional<WithConstant> with_constant(const Editor& editor, const Node& node);
 /// The same for the producer of `id` when its kind is `op`.
 std::optional<WithConstant> made_with_constant(const Editor& editor, ValueId id, const char* op);

@@ -15,7 +15,8 @@ struct Printer {
   void operator()(int64_t n) const { out << n; }
   void operator()(double n) const { out << std::hexfloat << n << std::defaultfloat; }
   void operator()(const std::string& s) const { out << '"' << s << '"'; }
-  template <class T> void operator()(const std::vector<T>& all) const {
+  template <class T>
+  void operator()(const std::vector<T>& all) const {
     for (const T& each : all) (*this)(each), out << ',';
   }
   void operator()(const Dim& d) const { out << d.text(); }
@@ -43,8 +44,10 @@ std::string key_of(const Constant& c) {
   std::ostringstream key;
   key << int(c.dtype) << ':';
   Printer{key}(c.dims);
-  if (c.bytes && c.bytes->size() <= kSmallBytes) key.write(reinterpret_cast<const char*>(c.bytes->data()), long(c.bytes->size()));
-  else key << '@' << c.bytes.get();
+  if (c.bytes && c.bytes->size() <= kSmallBytes)
+    key.write(reinterpret_cast<const char*>(c.bytes->data()), long(c.bytes->size()));
+  else
+    key << '@' << c.bytes.get();
   return key.str();
 }
 

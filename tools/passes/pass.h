@@ -1,4 +1,5 @@
-// tools/passes/pass.h - every pass by name. Each works on one open graph, says how many nodes it changed, and may leave remarks.
+// tools/passes/pass.h - every pass by name. Each works on one open graph, says how many nodes it changed, and may
+// leave remarks.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,19 +18,20 @@ uint32_t recognise_softmax(Editor& editor, Remarks& remarks);
 
 // On core form
 uint32_t simplify(Editor& editor, Remarks& remarks);
-uint32_t merge_equal(Editor& editor, Remarks& remarks);           // common subexpressions
+uint32_t merge_equal(Editor& editor, Remarks& remarks);  // common subexpressions
 uint32_t recognise_strided_slices(Editor& editor, Remarks& remarks);
 uint32_t choose_layout(Editor& editor, Remarks& remarks);
 uint32_t absorb_flattening(Editor& editor, Remarks& remarks);
-uint32_t hoist_unary(Editor& editor, Remarks& remarks);           // above the Reshape that keeps it from its producer
-uint32_t fold_products(Editor& editor, Remarks& remarks);         // transposes and scales into MatMul
-uint32_t fold_sequence_order(Editor& editor, Remarks& remarks);   // time-first transposes into Recurrent
+uint32_t hoist_unary(Editor& editor, Remarks& remarks);          // above the Reshape that keeps it from its producer
+uint32_t fold_products(Editor& editor, Remarks& remarks);        // transposes and scales into MatMul
+uint32_t fold_sequence_order(Editor& editor, Remarks& remarks);  // time-first transposes into Recurrent
 uint32_t fold_affine(Editor& editor, Remarks& remarks);
 uint32_t fold_padding(Editor& editor, Remarks& remarks);
 uint32_t fold_residual(Editor& editor, Remarks& remarks);
 uint32_t fold_activation(Editor& editor, Remarks& remarks);
 uint32_t fuse_elementwise(Editor& editor, Remarks& remarks);
-uint32_t lift_one_dimension(Editor& editor, Remarks& remarks);    // rank-3 convolutions and pools between two Reshapes
-uint32_t fold_input_layout(Editor& editor, Remarks& remarks);     // the Transpose of a port into the convolution that reads it
+uint32_t lift_one_dimension(Editor& editor, Remarks& remarks);  // rank-3 convolutions and pools between two Reshapes
+uint32_t fold_input_layout(Editor& editor,
+                           Remarks& remarks);  // the Transpose of a port into the convolution that reads it
 
 }  // namespace ingot::passes

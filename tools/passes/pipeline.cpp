@@ -9,7 +9,11 @@ namespace ingot::passes {
 namespace {
 
 using Pass = uint32_t (*)(Editor&, Remarks&);
-struct Named { const char* name; Pass run; bool folds_weights = false; };
+struct Named {
+  const char* name;
+  Pass run;
+  bool folds_weights = false;
+};
 
 // On the operators of the source.
 const Named kRecognition[] = {
@@ -58,7 +62,8 @@ class Records {
   std::vector<PassRecord> all_;
 };
 
-template <size_t N> void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options, Records& records) {
+template <size_t N>
+void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options, Records& records) {
   for (const Named& pass : passes) {
     if (pass.folds_weights && !options.fold_weights) continue;
     Remarks remarks;
@@ -113,7 +118,8 @@ void check_ports(const Model& model, const PassOptions& options) {
     bool known = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), is) ||
                  std::any_of(model.graph.outputs.begin(), model.graph.outputs.end(), is);
     if (!known) graph::throw_cast_error(5, "--io-layout: the model has no input or output named '" + port + "'");
-    if (layout != "nchw" && layout != "nhwc") graph::throw_cast_error(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
+    if (layout != "nchw" && layout != "nhwc")
+      graph::throw_cast_error(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
   }
 }
 
@@ -126,7 +132,8 @@ std::string perm_text(const Integers& perm) {
 std::string described(const Editor& e, ValueId id, bool made) {
   Node* node = made ? e.producer(id) : e.readers(id).empty() ? nullptr : e.readers(id)[0];
   if (node) return node->op + " '" + node->name + "'";
-  return made ? (e.is_input(id) ? "input '" + e.value(id).name + "'" : "a constant") : "output '" + e.value(id).name + "'";
+  return made ? (e.is_input(id) ? "input '" + e.value(id).name + "'" : "a constant")
+              : "output '" + e.value(id).name + "'";
 }
 
 // Which transposes are left, between what.
@@ -140,8 +147,8 @@ void remark_transposes(Model& model, Graph& graph, Records& records) {
     for (const Dim& d : e.dims(x)) dims += (dims.empty() ? "" : ",") + d.text();
     std::string why = e.is_output(y) || e.is_input(x) ? "the port keeps the source's order (see --io-layout)"
                                                       : "neither side can work in the other's order";
-    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers("perm")) + " between " + described(e, x, true) + " and " +
-                      described(e, y, false) + ": " + why);
+    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers("perm")) + " between " +
+                      described(e, x, true) + " and " + described(e, y, false) + ": " + why);
   }
   records.add("choose layout", 0, std::move(remarks));
 }
@@ -170,12 +177,14 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   if (!refused.empty()) {
     graph::CastError error;
     error.exit_code = 4;
-    error.message = "the model has " + std::to_string(refused.size()) + " node" + (refused.size() > 1 ? "s" : "") + " that cannot be cast yet";
+    error.message = "the model has " + std::to_string(refused.size()) + " node" + (refused.size() > 1 ? "s" : "") +
+                    " that cannot be cast yet";
     error.unsupported = std::move(refused);
     throw error;
   }
   std::string why = why_not_core_form(model);
-  if (!why.empty()) graph::throw_cast_error(8, "passes left the model outside core form: " + why + "; please report this model");
+  if (!why.empty())
+    graph::throw_cast_error(8, "passes left the model outside core form: " + why + "; please report this model");
   return records.take();
 }
 

@@ -19,7 +19,7 @@ struct PassRecord {
 struct PassOptions {
   /// Port name -> "nchw" or "nhwc": what the file's user will see. A port that is not named keeps the source's layout.
   std::map<std::string, std::string> io_layout;
-  bool fold_weights = true;          // BatchNormalization and scales into weights; off to compare with the source bit by bit
+  bool fold_weights = true;  // BatchNormalization and scales into weights; off to compare with the source bit by bit
 };
 
 /// Rewrites `model` in place until every node is in core form.
@@ -27,7 +27,8 @@ struct PassOptions {
 /// @throws CastError with exit code 4 and every unsupported node, not only the first.
 std::vector<PassRecord> run_passes(graph::Model& model, const PassOptions& options = {});
 
-/// "" when the model is in core form, else the first node that is not and why. Run at the end of run_passes, and by tests.
+/// "" when the model is in core form, else the first node that is not and why. Run at the end of run_passes, and by
+/// tests.
 std::string why_not_core_form(const graph::Model& model);
 
 }  // namespace ingot::passes

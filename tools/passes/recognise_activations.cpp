@@ -1,5 +1,5 @@
-// Activations that exporters spell out: sigmoid products, erf and tanh forms, clipped lines. Each becomes the one operator that ONNX
-// has for it. The formulas are equal in real arithmetic.
+// Activations that exporters spell out: sigmoid products, erf and tanh forms, clipped lines. Each becomes the one
+// operator that ONNX has for it. The formulas are equal in real arithmetic.
 #include <cmath>
 #include <limits>
 
@@ -9,10 +9,19 @@
 namespace ingot::passes {
 namespace {
 
-struct Found { const char* op; ValueId x; Attributes attributes; std::vector<Node*> inside; };
+struct Found {
+  const char* op;
+  ValueId x;
+  Attributes attributes;
+  std::vector<Node*> inside;
+};
 
 // slope * x + offset below a Clip, with nothing else reading the line.
-struct Line { ValueId x; double slope = 1, offset = 0; std::vector<Node*> inside; };
+struct Line {
+  ValueId x;
+  double slope = 1, offset = 0;
+  std::vector<Node*> inside;
+};
 
 Line line(const Editor& e, ValueId id) {
   Line result{id, 1, 0, {}};
@@ -32,7 +41,11 @@ Line line(const Editor& e, ValueId id) {
 }
 
 // factor * Clip(slope x + offset, 0, high) with factor * high == 1, or a HardSigmoid: min(max(alpha x + beta, 0), 1).
-struct HardSigmoid { ValueId x; double alpha, beta; std::vector<Node*> inside; };
+struct HardSigmoid {
+  ValueId x;
+  double alpha, beta;
+  std::vector<Node*> inside;
+};
 
 std::optional<HardSigmoid> hard_sigmoid(const Editor& e, ValueId id, double factor) {
   if (Node* node = e.producer_if(id, "HardSigmoid"); node && factor == 1)
@@ -63,7 +76,8 @@ std::optional<Found> silu_or_mish(const Editor& e, const Product& p) {
     if (Node* s = e.producer_if(p.leaves[i], "Sigmoid")) {
       if (s->inputs[0] == x) return Found{"Swish", x, {{"alpha", 1.0}}, {s}};
       auto scaled = made_with_constant(e, s->inputs[0], "Mul");
-      if (scaled && scaled->x == x) return Found{"Swish", x, {{"alpha", scaled->constant}}, {s, e.producer(s->inputs[0])}};
+      if (scaled && scaled->x == x)
+        return Found{"Swish", x, {{"alpha", scaled->constant}}, {s, e.producer(s->inputs[0])}};
     }
     Node* t = e.producer_if(p.leaves[i], "Tanh");
     Node* soft = t ? e.producer_if(t->inputs[0], "Softplus") : nullptr;
@@ -102,10 +116,14 @@ bool is_gelu_argument(const Editor& e, ValueId id, ValueId x, std::vector<Node*>
       Node* pow = e.producer_if(leaf, "Pow");
       std::optional<double> exponent = pow ? scalar(e.model, pow->inputs[1]) : std::nullopt;
       std::optional<ValueId> squared = square_of(e, leaf);
-      if (leaf == x) power += 1;
-      else if (squared && *squared == x) power += 2, inside.push_back(e.producer(leaf));
-      else if (exponent && pow->inputs[0] == x) power += int(*exponent), inside.push_back(pow);
-      else return false;
+      if (leaf == x)
+        power += 1;
+      else if (squared && *squared == x)
+        power += 2, inside.push_back(e.producer(leaf));
+      else if (exponent && pow->inputs[0] == x)
+        power += int(*exponent), inside.push_back(pow);
+      else
+        return false;
     }
     return power == (factored ? 2 : 3);
   }
@@ -129,7 +147,8 @@ std::optional<Found> gelu(const Editor& e, const Product& p) {
       }
     }
     Node* tanh = e.producer_if(one_plus->x, "Tanh");
-    if (tanh && is_gelu_argument(e, tanh->inputs[0], x, inside)) return Found{"Gelu", x, {{"approximate", std::string("tanh")}}, inside};
+    if (tanh && is_gelu_argument(e, tanh->inputs[0], x, inside))
+      return Found{"Gelu", x, {{"approximate", std::string("tanh")}}, inside};
   }
   return std::nullopt;
 }
@@ -142,7 +161,8 @@ std::optional<Found> alone(const Editor& e, Node& node) {
   }
   if (node.op == "Clip") {
     auto h = hard_sigmoid(e, node.outputs[0], 1);
-    if (h && (h->alpha != 1 || h->beta != 0)) return Found{"HardSigmoid", h->x, {{"alpha", h->alpha}, {"beta", h->beta}}, h->inside};
+    if (h && (h->alpha != 1 || h->beta != 0))
+      return Found{"HardSigmoid", h->x, {{"alpha", h->alpha}, {"beta", h->beta}}, h->inside};
   }
   return std::nullopt;
 }
@@ -156,7 +176,8 @@ std::optional<Found> scaled_clip(const Editor& e, const Product& p) {
 }
 
 bool apply(Editor& e, Node& root, const Found& found, const std::vector<Node*>& between) {
-  if (!same(e.dims(found.x), e.dims(root.outputs[0])) || e.value(found.x).dtype != e.value(root.outputs[0]).dtype) return false;
+  if (!same(e.dims(found.x), e.dims(root.outputs[0])) || e.value(found.x).dtype != e.value(root.outputs[0]).dtype)
+    return false;
   ValueId out = root.outputs[0];
   e.kill(root);
   Node& made = e.add(found.op, {found.x}, {out}, root, found.attributes);

@@ -1,4 +1,5 @@
-// LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean, difference, squares, root, quotient.
+// LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean, difference,
+// squares, root, quotient.
 #include <algorithm>
 
 #include "tools/passes/match.h"
@@ -7,7 +8,11 @@
 namespace ingot::passes {
 namespace {
 
-struct Mean { ValueId x; Integers axes; Node* node; };
+struct Mean {
+  ValueId x;
+  Integers axes;
+  Node* node;
+};
 
 std::optional<Mean> mean_of(const Editor& e, ValueId id) {
   Node* node = e.producer_if(id, "ReduceMean");
@@ -16,7 +21,12 @@ std::optional<Mean> mean_of(const Editor& e, ValueId id) {
 }
 
 // numerator / sqrt(mean(squared^2) + epsilon), the quotient in any of its spellings.
-struct Quotient { ValueId numerator, squared; double epsilon; Integers axes; std::vector<Node*> inside; };
+struct Quotient {
+  ValueId numerator, squared;
+  double epsilon;
+  Integers axes;
+  std::vector<Node*> inside;
+};
 
 // root = sqrt(mean(d^2) + epsilon)
 std::optional<Quotient> deviation(const Editor& e, ValueId id, bool inverse_root) {
@@ -29,7 +39,10 @@ std::optional<Quotient> deviation(const Editor& e, ValueId id, bool inverse_root
   auto variance = mean_of(e, sum->x);
   auto squared = variance ? square_of(e, variance->x) : std::nullopt;
   if (!squared) return std::nullopt;
-  return Quotient{kAbsent, *squared, sum->constant, variance->axes,
+  return Quotient{kAbsent,
+                  *squared,
+                  sum->constant,
+                  variance->axes,
                   {root, e.producer(root->inputs[0]), variance->node, e.producer(variance->x)}};
 }
 
@@ -43,7 +56,8 @@ std::optional<Quotient> quotient(const Editor& e, const Node& node) {
   for (size_t i = 0; i < 2; i++) {
     auto q = deviation(e, node.inputs[i], true);
     Node* turned = e.producer(node.inputs[i]);
-    bool one_over = turned && (turned->op == "Reciprocal" || (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
+    bool one_over =
+        turned && (turned->op == "Reciprocal" || (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
     if (!q && one_over) {
       q = deviation(e, turned->inputs[turned->op == "Div" ? 1 : 0], false);
       if (q) q->inside.insert(q->inside.begin(), turned);
@@ -55,7 +69,8 @@ std::optional<Quotient> quotient(const Editor& e, const Node& node) {
   return std::nullopt;
 }
 
-// Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie in the last `tail` dimensions.
+// Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie in the last `tail`
+// dimensions.
 ValueId parameter(const Editor& e, ValueId y, const char* op, const Dims& dims, size_t tail, Node*& node) {
   if (!e.read_once(y)) return kAbsent;
   node = e.readers(y)[0];
@@ -101,7 +116,12 @@ Integers to_end(size_t rank, int64_t a) {
   return perm;
 }
 
-struct Norm { ValueId x; bool centred; Quotient q; Node* root; };
+struct Norm {
+  ValueId x;
+  bool centred;
+  Quotient q;
+  Node* root;
+};
 
 std::optional<Norm> match(const Editor& e, Node& node) {
   auto q = quotient(e, node);
@@ -109,9 +129,10 @@ std::optional<Norm> match(const Editor& e, Node& node) {
   if (Node* sub = e.producer_if(q->numerator, "Sub")) {
     auto mean = mean_of(e, sub->inputs[1]);
     Node* other = e.producer_if(q->squared, "Sub");  // exporters of PyTorch write the difference twice
-    bool same_difference = q->squared == q->numerator ||
-                           (other && other->inputs[0] == sub->inputs[0] && mean_of(e, other->inputs[1]) &&
-                            mean_of(e, other->inputs[1])->x == sub->inputs[0] && mean_of(e, other->inputs[1])->axes == q->axes);
+    bool same_difference =
+        q->squared == q->numerator ||
+        (other && other->inputs[0] == sub->inputs[0] && mean_of(e, other->inputs[1]) &&
+         mean_of(e, other->inputs[1])->x == sub->inputs[0] && mean_of(e, other->inputs[1])->axes == q->axes);
     if (mean && mean->x == sub->inputs[0] && mean->axes == q->axes && same_difference) {
       q->inside.insert(q->inside.end(), {sub, mean->node});
       return Norm{sub->inputs[0], true, *q, &node};
@@ -125,7 +146,8 @@ std::optional<Norm> match(const Editor& e, Node& node) {
 bool as_instance(Editor& e, const Norm& n) {
   const Dims& dims = e.dims(n.x);
   size_t rank = dims.size();
-  if (!n.centred || rank < 3 || n.q.axes.size() != rank - 2 || !trailing(n.q.axes, rank) || !dims[1].value()) return false;
+  if (!n.centred || rank < 3 || n.q.axes.size() != rank - 2 || !trailing(n.q.axes, rank) || !dims[1].value())
+    return false;
   if (rank == 3) return false;  // LayerNormalization over the last dimension says the same and asks for no layout
   Node *mul = nullptr, *add = nullptr;
   ValueId y = n.root->outputs[0];
@@ -198,8 +220,10 @@ uint32_t recognise_norms(Editor& e, Remarks&) {
     auto n = match(e, *node);
     if (!n) continue;
     size_t rank = e.rank(n->x);
-    if (as_instance(e, *n)) changed++;
-    else if (trailing(n->q.axes, rank) || n->q.axes.size() == 1) as_layer(e, *n), changed++;
+    if (as_instance(e, *n))
+      changed++;
+    else if (trailing(n->q.axes, rank) || n->q.axes.size() == 1)
+      as_layer(e, *n), changed++;
   }
   return changed;
 }
@@ -215,7 +239,9 @@ uint32_t recognise_softmax(Editor& e, Remarks&) {
     Node* max = sub ? e.producer_if(sub->inputs[1], "ReduceMax") : nullptr;
     if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0]) continue;
     Integers axes = sum->integers("axes");
-    if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) || !max->integer("keepdims", 1)) continue;
+    if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) ||
+        !max->integer("keepdims", 1))
+      continue;
     ValueId out = node->outputs[0], x = sub->inputs[0];
     e.kill(*node);
     Node& made = e.add("Softmax", {x}, {out}, *node, {{"axis", axes[0]}});

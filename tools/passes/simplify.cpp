@@ -1,5 +1,5 @@
-// Takes away what does nothing: dead nodes, reshapes of reshapes, transposes of transposes, whole slices, empty pads, conversions to
-// the same type; rearranges constants now rather than later.
+// Takes away what does nothing: dead nodes, reshapes of reshapes, transposes of transposes, whole slices, empty pads,
+// conversions to the same type; rearranges constants now rather than later.
 #include <algorithm>
 
 #include "tools/passes/constants.h"
@@ -53,7 +53,8 @@ bool simplify_transpose(Editor& e, Node& node) {
   return false;
 }
 
-// [1, C, 1, L] seen as [C, L] and back: a Transpose between Reshapes that only add or drop dimensions of 1 is one on fewer.
+// [1, C, 1, L] seen as [C, L] and back: a Transpose between Reshapes that only add or drop dimensions of 1 is one on
+// fewer.
 bool simplify_reshaped_transpose(Editor& e, Node& node) {
   Node* shaped = e.producer_if(node.inputs[0], "Reshape");
   if (!shaped) return false;
@@ -125,8 +126,7 @@ bool simplify_same_dims(Editor& e, Node& node) {
   std::vector<double> scales = node.numbers("scales");
   bool unscaled = std::all_of(scales.begin(), scales.end(), [](double s) { return s == 0 || s == 1; });
   bool nothing = node.op == "Tile" || (node.op == "Slice" && forward && all_zero(node.dims("starts"))) ||
-                 (node.op == "Pad" && all_zero(node.dims("before"))) ||
-                 (node.op == "Resize" && unscaled) ||
+                 (node.op == "Pad" && all_zero(node.dims("before"))) || (node.op == "Resize" && unscaled) ||
                  (node.op == "Elementwise" && is_nothing(e, node));
   return nothing && e.bypass(node, node.inputs[0]);
 }
@@ -135,14 +135,19 @@ bool simplify_same_dims(Editor& e, Node& node) {
 bool simplify_power(Editor& e, Node& node) {
   std::optional<Step> s = only_step(node);
   if (!s || node.inputs.size() != 2 || s->a != 0 || s->b != 1 || node.text("compute", "f32") != "f32") return false;
-  if (s->op == Op::kDiv && is_scalar(e.model, node.inputs[0], 1) && same(e.dims(node.inputs[1]), e.dims(node.outputs[0]))) {
+  if (s->op == Op::kDiv && is_scalar(e.model, node.inputs[0], 1) &&
+      same(e.dims(node.inputs[1]), e.dims(node.outputs[0]))) {
     e.set_inputs(node, {node.inputs[1]});
     set_steps(node, {{Op::kReciprocal}});
     return true;
   }
   std::optional<double> power = s->op == Op::kPow ? scalar(e.model, node.inputs[1]) : std::nullopt;
   if (!power || !same(e.dims(node.inputs[0]), e.dims(node.outputs[0]))) return false;
-  Op op = *power == 2 ? Op::kSquare : *power == 0.5 ? Op::kSqrt : *power == -0.5 ? Op::kRsqrt : *power == -1 ? Op::kReciprocal : Op::kPow;
+  Op op = *power == 2      ? Op::kSquare
+          : *power == 0.5  ? Op::kSqrt
+          : *power == -0.5 ? Op::kRsqrt
+          : *power == -1   ? Op::kReciprocal
+                           : Op::kPow;
   if (op == Op::kPow) return false;
   e.set_inputs(node, {node.inputs[0]});
   set_steps(node, {{op}});

@@ -1,5 +1,5 @@
-// Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks evenly spaced elements of one
-// dimension becomes the one Slice that it is. (ShuffleNet's split is such a chain.)
+// Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks evenly spaced
+// elements of one dimension becomes the one Slice that it is. (ShuffleNet's split is such a chain.)
 #include <optional>
 
 #include "tools/passes/constants.h"
@@ -9,7 +9,10 @@ namespace ingot::passes {
 namespace {
 
 using Axis = std::pair<int64_t, int64_t>;  // extent, stride in elements
-struct View { std::vector<Axis> axes; int64_t offset = 0; };
+struct View {
+  std::vector<Axis> axes;
+  int64_t offset = 0;
+};
 
 View contiguous(const std::vector<int64_t>& dims) {
   View v;
@@ -23,8 +26,10 @@ View joined(const View& v) {
   View result{{}, v.offset};
   for (const Axis& axis : v.axes) {
     if (axis.first == 1) continue;
-    if (!result.axes.empty() && result.axes.back().second == axis.first * axis.second) result.axes.back() = {result.axes.back().first * axis.first, axis.second};
-    else result.axes.push_back(axis);
+    if (!result.axes.empty() && result.axes.back().second == axis.first * axis.second)
+      result.axes.back() = {result.axes.back().first * axis.first, axis.second};
+    else
+      result.axes.push_back(axis);
   }
   return result;
 }
@@ -73,10 +78,15 @@ std::optional<View> through(const Editor& e, const Node& node, const View& v) {
   return result;
 }
 
-bool is_view(const Node* node) { return node && (node->op == "Reshape" || node->op == "Transpose" || node->op == "Slice"); }
+bool is_view(const Node* node) {
+  return node && (node->op == "Reshape" || node->op == "Transpose" || node->op == "Slice");
+}
 
 // The Slice of one dimension of a tensor of `dims` that reads the same elements in the same order.
-struct Pick { size_t axis; int64_t start, step, count; };
+struct Pick {
+  size_t axis;
+  int64_t start, step, count;
+};
 std::optional<Pick> as_pick(const View& v, const std::vector<int64_t>& dims) {
   View whole = contiguous(dims), wanted = joined(v);
   for (size_t k = 0; k < dims.size(); k++) {

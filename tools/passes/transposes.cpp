@@ -8,7 +8,9 @@ namespace {
 bool is_unit(const Dim& d) { return d.value() && *d.value() == 1; }
 
 // y[i0, i1) and z[j0, j1), positions among the dimensions that are not 1, have the same number of elements.
-struct Group { size_t i0, i1, j0, j1; };
+struct Group {
+  size_t i0, i1, j0, j1;
+};
 
 std::optional<std::vector<Group>> matched(const Dims& y, const Dims& z) {
   std::vector<Group> groups;
@@ -19,7 +21,8 @@ std::optional<std::vector<Group>> matched(const Dims& y, const Dims& z) {
       for (size_t i = 1; !found && i < total && i0 + i <= y.size(); i++) {
         size_t j = total - i;
         if (j0 + j > z.size()) continue;
-        Dims left(y.begin() + long(i0), y.begin() + long(i0 + i)), right(z.begin() + long(j0), z.begin() + long(j0 + j));
+        Dims left(y.begin() + long(i0), y.begin() + long(i0 + i)),
+            right(z.begin() + long(j0), z.begin() + long(j0 + j));
         if (elements(left) == elements(right)) found = Group{i0, i0 + i, j0, j0 + j};
       }
     if (!found) return std::nullopt;
@@ -75,7 +78,8 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
       if (place(i) != place(i - 1) + 1) return std::nullopt;
   std::vector<size_t> order(groups->size());
   for (size_t g = 0; g < order.size(); g++) order[g] = g;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place((*groups)[a].i0) < place((*groups)[b].i0); });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return place((*groups)[a].i0) < place((*groups)[b].i0); });
   // Dimensions of 1 at the front of `to` stay at the front, later ones with the group before them.
   Commuted result;
   result.perm.resize(to.size());

@@ -5,12 +5,16 @@
 namespace ingot::passes {
 namespace {
 
-// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one dimension is the width.
+// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one dimension is the
+// width.
 Attributes window(const Node& node, size_t spatial) {
-  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"), dilations = node.integers("dilations"),
-           pads = node.integers("pads");
+  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
+           dilations = node.integers("dilations"), pads = node.integers("pads");
   size_t w = spatial - 1;
-  Attributes a = {{"kernel_w", kernel[w]}, {"stride_w", strides[w]}, {"dilation_w", dilations[w]}, {"pad_left", pads[w]},
+  Attributes a = {{"kernel_w", kernel[w]},
+                  {"stride_w", strides[w]},
+                  {"dilation_w", dilations[w]},
+                  {"pad_left", pads[w]},
                   {"pad_right", pads[spatial + w]}};
   if (spatial == 2) {
     a["kernel_h"] = kernel[0];
@@ -27,7 +31,8 @@ bool usable(Canonical& c, const Node& node) {
   Editor& e = c.editor;
   size_t rank = e.rank(node.inputs[0]);
   if (rank != 3 && rank != 4) {
-    c.refuse(node, "", "convolutions over " + std::to_string(rank - 2) + " dimensions are not built yet", "one or two work");
+    c.refuse(node, "", "convolutions over " + std::to_string(rank - 2) + " dimensions are not built yet",
+             "one or two work");
     return false;
   }
   const Constant* w = e.constant(node.inputs[1]);
@@ -36,13 +41,15 @@ bool usable(Canonical& c, const Node& node) {
     return false;
   }
   if (w->dtype != DType::kF32 || e.value(node.inputs[0]).dtype != DType::kF32) {
-    c.refuse(node, "", "only f32 convolutions are built, this one is " + std::string(dtype_name(w->dtype)), "export the model in f32");
+    c.refuse(node, "", "only f32 convolutions are built, this one is " + std::string(dtype_name(w->dtype)),
+             "export the model in f32");
     return false;
   }
   return true;
 }
 
-// Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's output in the source's layout.
+// Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's output in the
+// source's layout.
 void finish(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
   ValueId out = node.outputs[0], bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
   Integers perm = to_channels_last(e.rank(out));
@@ -78,7 +85,8 @@ void convolution(Canonical& c, Node& node) {
 }
 
 // Chooses the pad at the end of dimension `i` so that what remains is an output padding below the stride.
-bool transposed_end_pad(Editor& e, const Node& node, size_t i, int64_t stride, int64_t reach, int64_t begin, int64_t& end) {
+bool transposed_end_pad(Editor& e, const Node& node, size_t i, int64_t stride, int64_t reach, int64_t begin,
+                        int64_t& end) {
   Dim in = e.dims(node.inputs[0])[i], out = e.dims(node.outputs[0])[i];
   Dim spare = (in - Dim(1)) * Dim(stride) + Dim(reach) - Dim(begin) - out;
   if (!spare.value()) return false;
@@ -99,7 +107,8 @@ void transposed_convolution(Canonical& c, Node& node) {
     int64_t end = 0, reach = integer("dilation_" + side) * (integer("kernel_" + side) - 1) + 1;
     int64_t begin = integer(side == "h" ? "pad_top" : "pad_left");
     if (!transposed_end_pad(e, node, 2 + i, integer("stride_" + side), reach, begin, end)) {
-      c.refuse(node, "pads", "its output padding is not below its stride, or cannot be told", "fix the shape with --input-shape");
+      c.refuse(node, "pads", "its output padding is not below its stride, or cannot be told",
+               "fix the shape with --input-shape");
       return;
     }
     a[side == "h" ? "pad_bottom" : "pad_right"] = end;

@@ -9,22 +9,61 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<std::string_view, Op> kUnary = {
-    {"Abs", Op::kAbs}, {"Acos", Op::kAcos}, {"Acosh", Op::kAcosh}, {"Asin", Op::kAsin}, {"Asinh", Op::kAsinh}, {"Atan", Op::kAtan},
-    {"Atanh", Op::kAtanh}, {"BitwiseNot", Op::kBitwiseNot}, {"Ceil", Op::kCeil}, {"Cos", Op::kCos}, {"Cosh", Op::kCosh},
-    {"Erf", Op::kErf}, {"Exp", Op::kExp}, {"Floor", Op::kFloor}, {"HardSwish", Op::kHardSwish}, {"IsNaN", Op::kIsNan},
-    {"Log", Op::kLog}, {"Mish", Op::kMish}, {"Neg", Op::kNeg}, {"Not", Op::kLogicalNot}, {"Reciprocal", Op::kReciprocal},
-    {"Relu", Op::kRelu}, {"Round", Op::kRound}, {"Sigmoid", Op::kSigmoid}, {"Sign", Op::kSign}, {"Sin", Op::kSin},
-    {"Sinh", Op::kSinh}, {"Softplus", Op::kSoftplus}, {"Softsign", Op::kSoftsign}, {"Sqrt", Op::kSqrt}, {"Tan", Op::kTan},
-    {"Tanh", Op::kTanh}};
-const std::map<std::string_view, Op> kNumbered = {
-    {"Celu", Op::kCelu}, {"Elu", Op::kElu}, {"LeakyRelu", Op::kLeakyRelu}, {"ThresholdedRelu", Op::kThresholdedRelu},
-    {"HardSigmoid", Op::kHardSigmoid}};
-const std::map<std::string_view, Op> kBinary = {
-    {"Add", Op::kAdd}, {"Sub", Op::kSub}, {"Mul", Op::kMul}, {"Div", Op::kDiv}, {"Pow", Op::kPow}, {"Min", Op::kMin},
-    {"Max", Op::kMax}, {"And", Op::kLogicalAnd}, {"Or", Op::kLogicalOr}, {"Xor", Op::kLogicalXor}, {"BitwiseAnd", Op::kBitwiseAnd},
-    {"BitwiseOr", Op::kBitwiseOr}, {"BitwiseXor", Op::kBitwiseXor}, {"Equal", Op::kEqual}, {"Greater", Op::kGreater},
-    {"GreaterOrEqual", Op::kGreaterEqual}, {"Less", Op::kLess}, {"LessOrEqual", Op::kLessEqual}};
+const std::map<std::string_view, Op> kUnary = {{"Abs", Op::kAbs},
+                                               {"Acos", Op::kAcos},
+                                               {"Acosh", Op::kAcosh},
+                                               {"Asin", Op::kAsin},
+                                               {"Asinh", Op::kAsinh},
+                                               {"Atan", Op::kAtan},
+                                               {"Atanh", Op::kAtanh},
+                                               {"BitwiseNot", Op::kBitwiseNot},
+                                               {"Ceil", Op::kCeil},
+                                               {"Cos", Op::kCos},
+                                               {"Cosh", Op::kCosh},
+                                               {"Erf", Op::kErf},
+                                               {"Exp", Op::kExp},
+                                               {"Floor", Op::kFloor},
+                                               {"HardSwish", Op::kHardSwish},
+                                               {"IsNaN", Op::kIsNan},
+                                               {"Log", Op::kLog},
+                                               {"Mish", Op::kMish},
+                                               {"Neg", Op::kNeg},
+                                               {"Not", Op::kLogicalNot},
+                                               {"Reciprocal", Op::kReciprocal},
+                                               {"Relu", Op::kRelu},
+                                               {"Round", Op::kRound},
+                                               {"Sigmoid", Op::kSigmoid},
+                                               {"Sign", Op::kSign},
+                                               {"Sin", Op::kSin},
+                                               {"Sinh", Op::kSinh},
+                                               {"Softplus", Op::kSoftplus},
+                                               {"Softsign", Op::kSoftsign},
+                                               {"Sqrt", Op::kSqrt},
+                                               {"Tan", Op::kTan},
+                                               {"Tanh", Op::kTanh}};
+const std::map<std::string_view, Op> kNumbered = {{"Celu", Op::kCelu},
+                                                  {"Elu", Op::kElu},
+                                                  {"LeakyRelu", Op::kLeakyRelu},
+                                                  {"ThresholdedRelu", Op::kThresholdedRelu},
+                                                  {"HardSigmoid", Op::kHardSigmoid}};
+const std::map<std::string_view, Op> kBinary = {{"Add", Op::kAdd},
+                                                {"Sub", Op::kSub},
+                                                {"Mul", Op::kMul},
+                                                {"Div", Op::kDiv},
+                                                {"Pow", Op::kPow},
+                                                {"Min", Op::kMin},
+                                                {"Max", Op::kMax},
+                                                {"And", Op::kLogicalAnd},
+                                                {"Or", Op::kLogicalOr},
+                                                {"Xor", Op::kLogicalXor},
+                                                {"BitwiseAnd", Op::kBitwiseAnd},
+                                                {"BitwiseOr", Op::kBitwiseOr},
+                                                {"BitwiseXor", Op::kBitwiseXor},
+                                                {"Equal", Op::kEqual},
+                                                {"Greater", Op::kGreater},
+                                                {"GreaterOrEqual", Op::kGreaterEqual},
+                                                {"Less", Op::kLess},
+                                                {"LessOrEqual", Op::kLessEqual}};
 
 void become(Node& node, const std::vector<Step>& steps, const char* compute) {
   node.attributes = elementwise(steps, compute);
@@ -36,7 +75,8 @@ const char* compute_of(const Canonical& c, ValueId id) { return compute_type(c.e
 void unary(Canonical& c, Node& node) { become(node, {{kUnary.at(node.op)}}, compute_of(c, node.inputs[0])); }
 
 void numbered(Canonical& c, Node& node) {
-  become(node, {{kNumbered.at(node.op), 0, 0, 0, node.number("alpha", 1), node.number("beta", 0)}}, compute_of(c, node.inputs[0]));
+  become(node, {{kNumbered.at(node.op), 0, 0, 0, node.number("alpha", 1), node.number("beta", 0)}},
+         compute_of(c, node.inputs[0]));
 }
 
 void binary(Canonical& c, Node& node) {
@@ -57,16 +97,20 @@ void shift(Canonical& c, Node& node) {
 void selection(Canonical& c, Node& node) { become(node, {{Op::kSelect, 0, 1, 2}}, compute_of(c, node.inputs[1])); }
 
 void selu(Canonical& c, Node& node) {
-  become(node, {{Op::kSelu, 0, 0, 0, node.number("alpha", 1.67326319217681884765625), node.number("gamma", 1.05070102214813232421875)}},
+  become(node,
+         {{Op::kSelu, 0, 0, 0, node.number("alpha", 1.67326319217681884765625),
+           node.number("gamma", 1.05070102214813232421875)}},
          compute_of(c, node.inputs[0]));
 }
 
 void shrink(Canonical& c, Node& node) {
-  become(node, {{Op::kShrink, 0, 0, 0, node.number("lambd", 0.5), node.number("bias", 0)}}, compute_of(c, node.inputs[0]));
+  become(node, {{Op::kShrink, 0, 0, 0, node.number("lambd", 0.5), node.number("bias", 0)}},
+         compute_of(c, node.inputs[0]));
 }
 
 void gelu(Canonical& c, Node& node) {
-  become(node, {{node.text("approximate", "none") == "tanh" ? Op::kGeluTanh : Op::kGelu}}, compute_of(c, node.inputs[0]));
+  become(node, {{node.text("approximate", "none") == "tanh" ? Op::kGeluTanh : Op::kGelu}},
+         compute_of(c, node.inputs[0]));
 }
 
 void swish(Canonical& c, Node& node) {
@@ -93,7 +137,8 @@ void clip(Canonical& c, Node& node) {
   const char* compute = compute_of(c, node.inputs[0]);
   if (low == 0 && std::isinf(high)) return become(node, {{Op::kRelu}}, compute);
   std::vector<Step> steps = {{Op::kClip, 0, 0, 0, low, high}};
-  if (std::string(compute) != "f32" && (std::isinf(low) || std::isinf(high))) {  // integers have no infinity to clip against
+  if (std::string(compute) != "f32" &&
+      (std::isinf(low) || std::isinf(high))) {  // integers have no infinity to clip against
     steps = {{std::isinf(high) ? Op::kMax : Op::kMin, 0, kConstantRegister, 0, std::isinf(high) ? low : high, 0}};
     if (std::isinf(low) && std::isinf(high)) steps = {{Op::kIdentity}};
   }
@@ -119,9 +164,12 @@ void cast(Canonical& c, Node& node) {
     return;
   }
   std::string compute = "i64";
-  if (from == DType::kF64 || to == DType::kF64) compute = "f64";
-  else if (is_float(from) || is_float(to)) compute = "f32";
-  else if (from == DType::kU64 || to == DType::kU64) compute = "u64";
+  if (from == DType::kF64 || to == DType::kF64)
+    compute = "f64";
+  else if (is_float(from) || is_float(to))
+    compute = "f32";
+  else if (from == DType::kU64 || to == DType::kU64)
+    compute = "u64";
   std::vector<Step> steps;
   if (to == DType::kBool) {  // true unless zero, which is not what truncation would say of 0.5
     compute = compute_type(from);
@@ -138,7 +186,8 @@ void batch_normalisation(Canonical& c, Node& node) {
   std::vector<std::vector<double>> p;
   for (size_t i = 1; i < 5; i++) {
     const Constant* constant = e.constant(node.inputs[i]);
-    if (!constant) return c.refuse(node, "", "its statistics are computed when the model runs", "export in inference form");
+    if (!constant)
+      return c.refuse(node, "", "its statistics are computed when the model runs", "export in inference form");
     p.push_back(numbers(*constant));
   }
   std::vector<double> factor, shift;

@@ -31,7 +31,8 @@ void split(Canonical& c, Node& node) {
   }
 }
 
-// Indices that are one constant, or a constant run going up by one, are a Slice: a view at best, a copy of rows at worst.
+// Indices that are one constant, or a constant run going up by one, are a Slice: a view at best, a copy of rows at
+// worst.
 void gather(Canonical& c, Node& node) {
   Editor& e = c.editor;
   int64_t axis = node.integer("axis", 0);
@@ -48,7 +49,8 @@ void gather(Canonical& c, Node& node) {
     start = extent + start;
   }
   if (start.value() && *start.value() < 0) return;
-  if (start.value() && extent.value() && *start.value() + int64_t(at.size()) > *extent.value()) return;  // left for the kernel to report
+  if (start.value() && extent.value() && *start.value() + int64_t(at.size()) > *extent.value())
+    return;  // left for the kernel to report
   e.kill(node);
   Dims dims = e.dims(x);
   dims[size_t(axis)] = Dim(int64_t(at.size()));
@@ -60,10 +62,14 @@ void gather(Canonical& c, Node& node) {
 
 void resize(Canonical& c, Node& node) {
   std::string coordinate = node.text("coordinate_transformation_mode", "half_pixel");
-  if (coordinate == "tf_crop_and_resize") return c.refuse(node, "coordinate_transformation_mode", "tf_crop_and_resize is not built");
-  node.attributes = {{"mode", node.text("mode", "nearest")}, {"coordinate", coordinate},
-                     {"nearest", node.text("nearest_mode", "round_prefer_floor")}, {"cubic_a", node.number("cubic_coeff_a", -0.75)},
-                     {"exclude_outside", node.integer("exclude_outside", 0)}, {"scales", node.numbers("scales")}};
+  if (coordinate == "tf_crop_and_resize")
+    return c.refuse(node, "coordinate_transformation_mode", "tf_crop_and_resize is not built");
+  node.attributes = {{"mode", node.text("mode", "nearest")},
+                     {"coordinate", coordinate},
+                     {"nearest", node.text("nearest_mode", "round_prefer_floor")},
+                     {"cubic_a", node.number("cubic_coeff_a", -0.75)},
+                     {"exclude_outside", node.integer("exclude_outside", 0)},
+                     {"scales", node.numbers("scales")}};
 }
 
 void top_k(Canonical&, Node& node) { node.op = "TopK"; }
@@ -71,8 +77,10 @@ void top_k(Canonical&, Node& node) { node.op = "TopK"; }
 void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
 
 void renamed(Canonical&, Node& node) {
-  static const std::map<std::string_view, const char*> names = {
-      {"GatherND", "GatherNd"}, {"ScatterND", "ScatterNd"}, {"ScatterElements", "ScatterElements"}, {"GatherElements", "GatherElements"}};
+  static const std::map<std::string_view, const char*> names = {{"GatherND", "GatherNd"},
+                                                                {"ScatterND", "ScatterNd"},
+                                                                {"ScatterElements", "ScatterElements"},
+                                                                {"GatherElements", "GatherElements"}};
   node.op = names.at(node.op);
 }
 

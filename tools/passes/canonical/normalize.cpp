@@ -24,13 +24,16 @@ void layer(Canonical& c, Node& node) {
   ValueId x = node.inputs[0], out = node.outputs[0];
   const Dims& dims = e.dims(x);
   Dims tail(dims.begin() + axis, dims.end());
-  Attributes a = {{"kind", std::string(node.op == "RMSNormalization" ? "rms" : "layer")}, {"axis", axis},
+  Attributes a = {{"kind", std::string(node.op == "RMSNormalization" ? "rms" : "layer")},
+                  {"axis", axis},
                   {"epsilon", node.number("epsilon", 1e-5)}};
   std::vector<ValueId> inputs = {x}, behind;
   for (size_t i = 1; i < 3; i++) {
     ValueId id = operand(node, i), fitting = id < 0 ? kAbsent : exactly(e, id, tail);
-    if (id >= 0 && (fitting < 0 || !behind.empty())) behind.push_back(id);
-    else inputs.push_back(fitting);
+    if (id >= 0 && (fitting < 0 || !behind.empty()))
+      behind.push_back(id);
+    else
+      inputs.push_back(fitting);
     if (id < 0 && !behind.empty()) behind.push_back(kAbsent);
   }
   while (inputs.back() < 0) inputs.pop_back();
@@ -55,7 +58,8 @@ void by_channel(Canonical& c, Node& node) {
   ValueId x = node.inputs[0], out = node.outputs[0];
   Integers perm = to_channels_last(e.rank(x));
   Attributes a = {{"kind", std::string(node.op == "GroupNormalization" ? "group" : "instance")},
-                  {"epsilon", node.number("epsilon", 1e-5)}, {"groups", node.integer("num_groups", 1)}};
+                  {"epsilon", node.number("epsilon", 1e-5)},
+                  {"groups", node.integer("num_groups", 1)}};
   std::vector<ValueId> inputs = {e.transpose(x, perm, node), operand(node, 1), operand(node, 2)};
   while (inputs.back() < 0) inputs.pop_back();
   ValueId y = e.emit("Normalize", std::move(inputs), DType::kF32, permuted(e.dims(x), perm), node, std::move(a));

@@ -5,7 +5,9 @@
 namespace ingot::passes {
 namespace {
 
-struct Window { int64_t kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0; };
+struct Window {
+  int64_t kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0;
+};
 
 // The pad at the end that makes the plain formula give `out`, which may come from ceil_mode; -1 when there is none.
 int64_t end_pad(const Dim& in, const Dim& out, const Window& w) {
@@ -18,12 +20,12 @@ int64_t end_pad(const Dim& in, const Dim& out, const Window& w) {
 }
 
 std::vector<Window> windows(const Node& node) {
-  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"), dilations = node.integers("dilations"),
-           pads = node.integers("pads");
+  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
+           dilations = node.integers("dilations"), pads = node.integers("pads");
   std::vector<Window> result;
   for (size_t i = 0; i < kernel.size(); i++)
-    result.push_back({kernel[i], strides.empty() ? 1 : strides[i], dilations.empty() ? 1 : dilations[i], pads.empty() ? 0 : pads[i],
-                      pads.empty() ? 0 : pads[kernel.size() + i]});
+    result.push_back({kernel[i], strides.empty() ? 1 : strides[i], dilations.empty() ? 1 : dilations[i],
+                      pads.empty() ? 0 : pads[i], pads.empty() ? 0 : pads[kernel.size() + i]});
   return result;
 }
 
@@ -35,22 +37,26 @@ ValueId padded(Editor& e, const Node& node, ValueId x, std::vector<Window>& all)
     dims[2 + i] = dims[2 + i] + Dim(all[i].begin + all[i].end);
     all[i].begin = all[i].end = 0;
   }
-  return e.emit("Pad", {x}, e.value(x).dtype, dims, node, {{"mode", std::string("constant")}, {"before", before}, {"value", 0.0}});
+  return e.emit("Pad", {x}, e.value(x).dtype, dims, node,
+                {{"mode", std::string("constant")}, {"before", before}, {"value", 0.0}});
 }
 
 void pool(Canonical& c, Node& node) {
   Editor& e = c.editor;
   std::vector<Window> all = windows(node);
   ValueId x = node.inputs[0], out = node.outputs[0];
-  if (all.empty() || all.size() > 2) return c.refuse(node, "kernel_shape", "pooling over one or two dimensions is built");
-  if (node.outputs.size() > 1 && node.outputs[1] >= 0) return c.refuse(node, "Indices", "the positions of the maxima are not built");
+  if (all.empty() || all.size() > 2)
+    return c.refuse(node, "kernel_shape", "pooling over one or two dimensions is built");
+  if (node.outputs.size() > 1 && node.outputs[1] >= 0)
+    return c.refuse(node, "Indices", "the positions of the maxima are not built");
   std::string kind = node.op == "MaxPool" ? "max" : node.op == "LpPool" ? "lp" : "average";
   bool include = node.op == "AveragePool" && node.integer("count_include_pad", 0) != 0;
   std::vector<int64_t> ends;
   bool extended = false;
   for (size_t i = 0; i < all.size(); i++) {
     ends.push_back(end_pad(e.dims(x)[2 + i], e.dims(out)[2 + i], all[i]));
-    if (ends[i] < 0) return c.refuse(node, "ceil_mode", "the output's extent follows no padding", "fix the shape with --input-shape");
+    if (ends[i] < 0)
+      return c.refuse(node, "ceil_mode", "the output's extent follows no padding", "fix the shape with --input-shape");
     extended |= ends[i] > all[i].end;
   }
   e.kill(node);
@@ -70,7 +76,8 @@ void pool(Canonical& c, Node& node) {
     a[wide ? "pad_right" : "pad_bottom"] = std::max<int64_t>(0, ends[i]);
   }
   Integers perm = to_channels_last(e.rank(x));
-  ValueId y = e.emit("Pool2d", {e.transpose(x, perm, node)}, e.value(out).dtype, permuted(e.dims(out), perm), node, std::move(a));
+  ValueId y = e.emit("Pool2d", {e.transpose(x, perm, node)}, e.value(out).dtype, permuted(e.dims(out), perm), node,
+                     std::move(a));
   e.value(y).layout = "NHWC";
   e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
 }

@@ -7,11 +7,14 @@ namespace {
 
 bool floats(Canonical& c, const Node& node) {
   if (c.editor.value(node.outputs[0]).dtype == DType::kF32) return true;
-  c.refuse(node, "", std::string("only f32 products are built, this one is ") + dtype_name(c.editor.value(node.outputs[0]).dtype));
+  c.refuse(
+      node, "",
+      std::string("only f32 products are built, this one is ") + dtype_name(c.editor.value(node.outputs[0]).dtype));
   return false;
 }
 
-ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs, const Dims& dims, Attributes a = {}) {
+ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs, const Dims& dims,
+             Attributes a = {}) {
   ValueId out = node.outputs[0];
   if (same(dims, e.dims(out))) {
     e.add(op, std::move(inputs), {out}, node, std::move(a));

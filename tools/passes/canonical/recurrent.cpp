@@ -5,8 +5,8 @@ namespace ingot::passes {
 namespace {
 
 const std::map<std::string_view, const char*> kActivations = {
-    {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"}, {"Relu", "relu"}, {"HardSigmoid", "hard_sigmoid"}, {"LeakyRelu", "leaky_relu"},
-    {"Elu", "elu"}, {"Softplus", "softplus"}};
+    {"Sigmoid", "sigmoid"},      {"Tanh", "tanh"}, {"Relu", "relu"},        {"HardSigmoid", "hard_sigmoid"},
+    {"LeakyRelu", "leaky_relu"}, {"Elu", "elu"},   {"Softplus", "softplus"}};
 
 ValueId operand(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; }
 
@@ -41,7 +41,8 @@ Constant gate_bias(const Constant& b, bool apart) {
   if (apart) return with_dims(b, {d, 2, half});
   std::vector<double> all = numbers(b), sums;
   for (int64_t i = 0; i < d; i++)
-    for (int64_t k = 0; k < half; k++) sums.push_back(all[size_t(i * 2 * half + k)] + all[size_t(i * 2 * half + half + k)]);
+    for (int64_t k = 0; k < half; k++)
+      sums.push_back(all[size_t(i * 2 * half + k)] + all[size_t(i * 2 * half + half + k)]);
   return make_f32({d, 1, half}, sums);
 }
 
@@ -49,14 +50,21 @@ void recurrent(Canonical& c, Node& node) {
   Editor& e = c.editor;
   ValueId bias = operand(node, 3), h0 = operand(node, 5), c0 = operand(node, 6);
   if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) || (bias >= 0 && !e.constant(bias)))
-    return c.refuse(node, "W", "its weights are computed when the model runs", "export the model with constant weights");
-  if (operand(node, 4) >= 0) return c.refuse(node, "sequence_lens", "sequences of different lengths in one batch are not built");
+    return c.refuse(node, "W", "its weights are computed when the model runs",
+                    "export the model with constant weights");
+  if (operand(node, 4) >= 0)
+    return c.refuse(node, "sequence_lens", "sequences of different lengths in one batch are not built");
   if (operand(node, 7) >= 0) return c.refuse(node, "P", "peepholes are not built");
   if (node.integer("input_forget", 0)) return c.refuse(node, "input_forget", "coupled gates are not built");
   std::string kind = node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
-  bool batch_first = node.integer("layout", 0) != 0, apart = kind == "gru" && node.integer("linear_before_reset", 0) != 0;
-  Attributes a = {{"kind", kind}, {"direction", node.text("direction", "forward")}, {"hidden", node.integer("hidden_size", 0)},
-                  {"clip", node.number("clip", 0)}, {"linear_before_reset", int64_t(apart)}, {"batch_first", int64_t(batch_first)}};
+  bool batch_first = node.integer("layout", 0) != 0,
+       apart = kind == "gru" && node.integer("linear_before_reset", 0) != 0;
+  Attributes a = {{"kind", kind},
+                  {"direction", node.text("direction", "forward")},
+                  {"hidden", node.integer("hidden_size", 0)},
+                  {"clip", node.number("clip", 0)},
+                  {"linear_before_reset", int64_t(apart)},
+                  {"batch_first", int64_t(batch_first)}};
   if (!activations(c, node, a)) return;
   e.kill(node);
   if (bias >= 0) bias = e.new_constant(e.value(bias).name, gate_bias(*e.constant(bias), apart));
@@ -66,7 +74,8 @@ void recurrent(Canonical& c, Node& node) {
   while (inputs.back() < 0) inputs.pop_back();
   for (size_t i = 1; i < outputs.size(); i++) {
     if (!batch_first || outputs[i] < 0) continue;
-    ValueId inner = e.new_value(e.value(outputs[i]).name + "/by_direction", DType::kF32, permuted(e.dims(outputs[i]), {1, 0, 2}));
+    ValueId inner =
+        e.new_value(e.value(outputs[i]).name + "/by_direction", DType::kF32, permuted(e.dims(outputs[i]), {1, 0, 2}));
     e.add("Transpose", {inner}, {outputs[i]}, node, {{"perm", Integers{1, 0, 2}}});
     outputs[i] = inner;
   }

@@ -4,11 +4,14 @@ namespace ingot::passes {
 namespace {
 
 const std::map<std::string_view, const char*> kKinds = {
-    {"ReduceSum", "sum"}, {"ReduceMean", "mean"}, {"ReduceMax", "max"}, {"ReduceMin", "min"}, {"ReduceProd", "prod"},
-    {"ReduceL1", "l1"}, {"ReduceL2", "l2"}, {"ReduceSumSquare", "sum_square"}, {"ReduceLogSum", "log_sum"},
-    {"ReduceLogSumExp", "log_sum_exp"}};
+    {"ReduceSum", "sum"},        {"ReduceMean", "mean"},
+    {"ReduceMax", "max"},        {"ReduceMin", "min"},
+    {"ReduceProd", "prod"},      {"ReduceL1", "l1"},
+    {"ReduceL2", "l2"},          {"ReduceSumSquare", "sum_square"},
+    {"ReduceLogSum", "log_sum"}, {"ReduceLogSumExp", "log_sum_exp"}};
 
-// The reduced dimensions stay, with extent 1, so that layouts can be followed through; a Reshape drops them where asked.
+// The reduced dimensions stay, with extent 1, so that layouts can be followed through; a Reshape drops them where
+// asked.
 void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& op, Attributes attributes) {
   Dims dims = e.dims(node.inputs[0]);
   for (int64_t axis : axes) dims[size_t(axis)] = Dim(1);
@@ -32,7 +35,8 @@ void reduce(Canonical& c, Node& node) {
 
 void arg_reduce(Canonical& c, Node& node) {
   int64_t axis = node.integer("axis", 0);
-  Attributes a = {{"largest", int64_t(node.op == "ArgMax")}, {"axis", axis}, {"select_last", node.integer("select_last_index", 0)}};
+  Attributes a = {
+      {"largest", int64_t(node.op == "ArgMax")}, {"axis", axis}, {"select_last", node.integer("select_last_index", 0)}};
   keep_dims(c.editor, node, {axis}, "ArgReduce", std::move(a));
 }
 

@@ -1,6 +1,7 @@
-// Where values are permuted and where not, so that as few bytes as possible are transposed. For one permutation at a time every node
-// that can work either way is a vertex, every Transpose that would be needed between two of them an edge with its cost, and the
-// answer is a minimum cut: exact, not greedy. Repeated over the permutations that occur until nothing gets cheaper.
+// Where values are permuted and where not, so that as few bytes as possible are transposed. For one permutation at a
+// time every node that can work either way is a vertex, every Transpose that would be needed between two of them an
+// edge with its cost, and the answer is a minimum cut: exact, not greedy. Repeated over the permutations that occur
+// until nothing gets cheaper.
 #include <algorithm>
 #include <set>
 
@@ -23,9 +24,10 @@ double transpose_cost(const Dims& dims, const Integers& perm) {
 
 class Flipper {
  public:
-  /// A permutation that is its own inverse has two readings of a Transpose by it: what it makes is permuted, or what it reads should
-  /// be. `made` chooses the first.
-  Flipper(Editor& e, Integers perm, bool made) : e_(e), perm_(std::move(perm)), back_(inverse(perm_)), own_inverse_(perm_ == back_), made_(made) {}
+  /// A permutation that is its own inverse has two readings of a Transpose by it: what it makes is permuted, or what
+  /// it reads should be. `made` chooses the first.
+  Flipper(Editor& e, Integers perm, bool made)
+      : e_(e), perm_(std::move(perm)), back_(inverse(perm_)), own_inverse_(perm_ == back_), made_(made) {}
 
   /// Nodes that were flipped; 0 when leaving all as it is costs no more.
   uint32_t run() {
@@ -49,7 +51,8 @@ class Flipper {
     return dims;
   }
 
-  // For a permutation that is its own inverse: by the side of the Transpose that cannot be flipped, or as the caller chose.
+  // For a permutation that is its own inverse: by the side of the Transpose that cannot be flipped, or as the caller
+  // chose.
   bool makes(const Node& node) const {
     if (!vertex_.count(e_.producer(node.inputs[0]))) return true;
     bool readers = false;
@@ -57,8 +60,9 @@ class Flipper {
     return readers && made_;
   }
 
-  // What a Transpose is to this permutation. One by another merges with whatever is put before or behind it, at no cost; one that
-  // moves nothing in memory would then begin to. Costs are never taken lower than they turn out, so that every flip is a gain.
+  // What a Transpose is to this permutation. One by another merges with whatever is put before or behind it, at no
+  // cost; one that moves nothing in memory would then begin to. Costs are never taken lower than they turn out, so
+  // that every flip is a gain.
   enum class Meaning { kDoes, kUndoes, kMerges, kReshapes };
   Meaning meaning_of(const Node& node) const {
     Integers perm = node.integers("perm");
@@ -71,8 +75,8 @@ class Flipper {
     return transpose_cost(full_dims(id), back_) + (between_partners(id) ? kBetweenPartners : 0);
   }
 
-  // Made by something that takes an Elementwise into its store and read by one, or zeros for a window; a Transpose on the way is
-  // looked through.
+  // Made by something that takes an Elementwise into its store and read by one, or zeros for a window; a Transpose on
+  // the way is looked through.
   bool between_partners(ValueId id) const {
     Node* maker = e_.producer(id);
     if (maker && maker->op == "Transpose") maker = e_.producer(maker->inputs[0]);
@@ -80,8 +84,10 @@ class Flipper {
     std::vector<Node*> readers = e_.readers(id);
     for (size_t i = 0; i < readers.size(); i++)
       if (readers[i]->op == "Transpose")
-        for (Node* next : e_.readers(readers[i]->outputs[0])) if (next->op != "Transpose") readers.push_back(next);
-    bool stores = maker->op == "Conv2d" || maker->op == "ConvTranspose2d" || maker->op == "Linear" || maker->op == "Elementwise";
+        for (Node* next : e_.readers(readers[i]->outputs[0]))
+          if (next->op != "Transpose") readers.push_back(next);
+    bool stores =
+        maker->op == "Conv2d" || maker->op == "ConvTranspose2d" || maker->op == "Linear" || maker->op == "Elementwise";
     for (Node* reader : readers) {
       if (stores && reader->op == "Elementwise") return true;
       bool loads = reader->op == "Conv2d" || reader->op == "Pool2d" || reader->op == "Linear";
@@ -106,13 +112,16 @@ class Flipper {
       bool takes_part = false;
       for (size_t i = 0; i < node->inputs.size(); i++)
         takes_part |= node->inputs[i] == id && vertex_.count(node) && is_flipped_operand(e_, *node, i, perm_.size());
-      if (takes_part) readers.insert(vertex_[node]);
-      else plain_reader = true;
+      if (takes_part)
+        readers.insert(vertex_[node]);
+      else
+        plain_reader = true;
     }
     bool either_way = false;
     int made = producer_vertex(id, either_way);
     bool some_plain = plain_reader || !readers.empty();  // when nothing is flipped
-    if (either_way ? flipped_reader && some_plain : made == MinCut::kSink ? some_plain : flipped_reader) cost_of_plain_ += c;
+    if (either_way ? flipped_reader && some_plain : made == MinCut::kSink ? some_plain : flipped_reader)
+      cost_of_plain_ += c;
     any_reader(readers, flipped_reader, made, c, true);
     any_reader(readers, plain_reader, made, c, false);
   }
@@ -132,18 +141,24 @@ class Flipper {
   // c is due when the producer is on one side and any reader on the other.
   void any_reader(const std::set<int>& readers, bool fixed, int made, double c, bool flipped) {
     if (fixed) {
-      if (flipped) cut_.add_edge(made, MinCut::kSink, c);
-      else cut_.add_edge(MinCut::kSource, made, c);
+      if (flipped)
+        cut_.add_edge(made, MinCut::kSink, c);
+      else
+        cut_.add_edge(MinCut::kSource, made, c);
       return;
     }
     if (readers.empty()) return;
     int any = cut_.add_vertex();
     for (int reader : readers) {
-      if (flipped) cut_.add_edge(any, reader, MinCut::kForbidden);
-      else cut_.add_edge(reader, any, MinCut::kForbidden);
+      if (flipped)
+        cut_.add_edge(any, reader, MinCut::kForbidden);
+      else
+        cut_.add_edge(reader, any, MinCut::kForbidden);
     }
-    if (flipped) cut_.add_edge(made, any, c);
-    else cut_.add_edge(any, made, c);
+    if (flipped)
+      cut_.add_edge(made, any, c);
+    else
+      cut_.add_edge(any, made, c);
   }
 
   ValueId flipped(ValueId id, const Node& reader) {
@@ -165,9 +180,12 @@ class Flipper {
   }
 
   void mark(ValueId to, ValueId from) {
-    if (back_ == to_channels_last(perm_.size()) && perm_.size() > 2) e_.value(to).layout = "NHWC";
-    else if (perm_ == to_channels_last(perm_.size())) e_.value(to).layout = "";
-    else e_.value(to).layout = e_.value(from).layout;
+    if (back_ == to_channels_last(perm_.size()) && perm_.size() > 2)
+      e_.value(to).layout = "NHWC";
+    else if (perm_ == to_channels_last(perm_.size()))
+      e_.value(to).layout = "";
+    else
+      e_.value(to).layout = e_.value(from).layout;
   }
 
   void flip(Node& node) {
@@ -246,12 +264,14 @@ double total_cost(const Editor& e) {
 uint32_t choose_layout(Editor& e, Remarks& remarks) {
   simplify(e, remarks);
   uint32_t changed = 0;
-  // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a cut can take them away: from
-  // below and from above in turn, as long as that helps.
+  // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a cut can take them
+  // away: from below and from above in turn, as long as that helps.
   double best = total_cost(e);
   for (int round = 0, idle = 0; round < kMostRounds && idle < 2; round++) {
-    if (round % 2 == 0) while (push_transposes_down(e)) simplify(e, remarks);
-    else while (pull_transposes_up(e, true)) simplify(e, remarks);
+    if (round % 2 == 0)
+      while (push_transposes_down(e)) simplify(e, remarks);
+    else
+      while (pull_transposes_up(e, true)) simplify(e, remarks);
     changed += cut_until_stable(e, remarks);
     double now = total_cost(e);
     idle = now < best ? 0 : idle + 1;

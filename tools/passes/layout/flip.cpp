@@ -7,8 +7,9 @@
 namespace ingot::passes {
 namespace {
 
-const std::set<std::string_view> kAnyPerm = {"Elementwise", "Concat", "Slice", "Pad", "Reduce", "ArgReduce", "Softmax", "Resize", "Tile",
-                                             "CumSum", "TopK", "Gather", "GatherElements"};
+const std::set<std::string_view> kAnyPerm = {"Elementwise", "Concat",  "Slice",         "Pad",  "Reduce",
+                                             "ArgReduce",   "Softmax", "Resize",        "Tile", "CumSum",
+                                             "TopK",        "Gather",  "GatherElements"};
 
 // The last `count` dimensions keep their places.
 bool keeps_tail(const Integers& perm, size_t count) {
@@ -17,7 +18,8 @@ bool keeps_tail(const Integers& perm, size_t count) {
   return true;
 }
 
-template <class T> std::vector<T> flipped(const std::vector<T>& plain, const Integers& perm) {
+template <class T>
+std::vector<T> flipped(const std::vector<T>& plain, const Integers& perm) {
   std::vector<T> result(plain.size());
   for (size_t k = 0; k < plain.size(); k++) result[size_t(perm[k])] = plain[k];
   return result;
@@ -36,7 +38,8 @@ bool can_flip(const Editor& e, const Node& node, const Integers& perm) {
   size_t rank = perm.size();
   for (ValueId id : node.outputs)
     if (id >= 0 && e.rank(id) != rank) return false;
-  if (node.op != "Elementwise" && (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank)) return false;
+  if (node.op != "Elementwise" && (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank))
+    return false;
   if (node.op == "Gather") return e.rank(node.inputs[1]) == 1;
   if (node.op == "Linear") return keeps_tail(perm, 1);
   if (node.op == "Conv2d" || node.op == "Pool2d") return perm == Integers{0, 2, 1, 3};
@@ -52,8 +55,11 @@ namespace {
 
 // Height becomes width.
 void turn_window(Node& node) {
-  const char* const pairs[][2] = {{"kernel_h", "kernel_w"}, {"stride_h", "stride_w"}, {"dilation_h", "dilation_w"},
-                                  {"pad_top", "pad_left"}, {"pad_bottom", "pad_right"}};
+  const char* const pairs[][2] = {{"kernel_h", "kernel_w"},
+                                  {"stride_h", "stride_w"},
+                                  {"dilation_h", "dilation_w"},
+                                  {"pad_top", "pad_left"},
+                                  {"pad_bottom", "pad_right"}};
   for (auto& [h, w] : pairs) {
     int64_t otherwise = h[0] == 'p' ? 0 : 1, height = node.integer(h, otherwise);
     node.attributes[h] = node.integer(w, otherwise);

@@ -21,7 +21,10 @@ class MinCut {
   bool on_sink_side(int vertex) const { return sink_side_[size_t(vertex)]; }
 
  private:
-  struct Edge { int to; double left; };
+  struct Edge {
+    int to;
+    double left;
+  };
   bool rank_by_distance();
   double push(int vertex, double amount);
 

@@ -1,0 +1,214 @@
+// Chains of elementwise steps, common subexpressions, conditions, and what is taken away.
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+#include "tools/passes/elementwise.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Integers = std::vector<int64_t>;
+
+namespace {
+
+double cast(GraphBuilder& g) {
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("fuse_elementwise: neighbours become one node, numbers its constants") {
+  GraphBuilder g;
+  ValueId a = g.input("a", {2, 3, 4}), b = g.input("b", {3, 1});
+  ValueId y = g.node("Mul", {g.node("Add", {a, b}), g.number(0.5)});
+  y = g.node("Sub", {g.number(1), g.node("Tanh", {y})});
+  y = g.node("Max", {y, g.node("Mul", {a, a})});
+  g.output(y);
+  CHECK(cast(g) <= 1e-6);
+  CHECK(g.listing() == "Elementwise ");
+  CHECK(g.find("Elementwise")->inputs.size() == 2);
+  CHECK(g.find("Elementwise")->sources.size() == 6);
+}
+
+TEST_CASE("fuse_elementwise: nothing is computed twice, and smaller values are not widened") {
+  GraphBuilder g;
+  ValueId a = g.input("a", {2, 3, 4}), b = g.input("b", {3, 1});
+  ValueId shared = g.node("Exp", {a});
+  g.output(g.node("Add", {g.node("Neg", {shared}), g.node("Sqrt", {shared})}));
+  g.output(g.node("Mul", {shared, g.node("Sigmoid", {b})}));
+  CHECK(cast(g) <= 1e-6);
+  CHECK(g.count("Elementwise") == 4);  // exp, neg + sqrt + add, sigmoid at its own size, mul
+}
+
+TEST_CASE("fuse_elementwise: conversions join where the values in between survive them") {
+  GraphBuilder g;
+  ValueId a = g.input("a", {2, 3}), flags = g.input("flags", {2, 3}, DType::kBool);
+  ValueId mask = g.node("Cast", {flags}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32);
+  g.output(g.node("Mul", {a, mask}));  // read as bool: one node
+  ValueId greater = g.node("Greater", {a, g.number(0)}, {}, {}, DType::kBool);
+  g.output(g.node("Where", {greater, a, g.node("Neg", {a})}, {}, {},
+                  DType::kF32));  // truth is 0 or 1 in a register: one node
+  ValueId whole = g.node("Cast", {g.node("Mul", {a, g.number(9)})}, {{"to", int64_t(DType::kI64)}}, {}, DType::kI64);
+  ValueId doubled = g.node("Mul", {whole, g.indices({}, {2})});  // integers again: the truncation must stay
+  g.output(g.node("Cast", {doubled}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
+  CHECK(cast(g) <= 1e-6);
+  CHECK(g.count("Elementwise") == 4);
+}
+
+TEST_CASE("fuse_elementwise: at most 16 steps and 8 operands") {
+  GraphBuilder g;
+  ValueId y = g.input("x", {4});
+  for (int i = 0; i < 40; i++) y = g.node(i % 2 ? "Tanh" : "Sin", {y});
+  std::vector<ValueId> many;
+  for (int i = 0; i < 12; i++) many.push_back(g.input("in" + std::to_string(i), {4}));
+  for (ValueId id : many) y = g.node("Add", {y, id});
+  g.output(y);
+  CHECK(cast(g) <= 1e-6);
+  for (const graph::Node& node : g.model.graph.nodes) {
+    CHECK(passes::steps_of(node).size() <= 16);
+    CHECK(node.inputs.size() <= 8);
+  }
+  CHECK(g.count("Elementwise") <= 5);
+}
+
+TEST_CASE("fuse_elementwise: random trees compute the same") {
+  for (uint64_t seed = 1; seed <= 80; seed++) {
+    CAPTURE(seed);
+    uint64_t state = seed * 104729;
+    auto roll = [&](uint64_t n) {
+      return state = state * 6364136223846793005ull + 1442695040888963407ull, (state >> 33) % n;
+    };
+    GraphBuilder g;
+    std::vector<ValueId> pool = {g.input("a", {2, 3, 4}), g.input("b", {3, 1}), g.input("c", {4}), g.number(0.75),
+                                 g.weights({3, 4})};
+    for (int i = 0; i < 20; i++) {
+      ValueId a = pool[roll(pool.size())], b = pool[roll(pool.size())];
+      if (g.model.constant(a)) a = pool[0];
+      const char* const unary[] = {"Tanh", "Sigmoid", "Neg", "Abs", "Relu", "Sin"};
+      const char* const binary[] = {"Add", "Mul", "Sub", "Max", "Min"};
+      pool.push_back(roll(2) ? g.node(unary[roll(6)], {a}) : g.node(binary[roll(5)], {a, b}));
+    }
+    g.output(pool.back());
+    g.output(pool[pool.size() - 3]);
+    CHECK(cast(g) <= 1e-5);
+  }
+}
+
+TEST_CASE("merge_equal: equal nodes and equal small constants are one") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 4});
+  auto branch = [&] {
+    return g.node("Softmax", {g.node("Mul", {x, g.constant({4}, {1, 2, 3, 4})})}, {{"axis", int64_t(1)}});
+  };
+  g.output(g.node("Concat", {branch(), branch()}, {{"axis", int64_t(0)}}));
+  CHECK(cast(g) <= 1e-6);
+  CHECK(g.count("Softmax") == 1);
+  CHECK(g.count("Elementwise") == 1);
+}
+
+TEST_CASE("simplify: what does nothing is gone, ports keep their names") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 3, 4});
+  ValueId y = g.node("Reshape", {g.node("Reshape", {x}, {}, {6, 4})}, {}, {2, 3, 4});
+  y = g.node("Transpose", {g.node("Transpose", {y}, {{"perm", Integers{2, 0, 1}}})}, {{"perm", Integers{1, 2, 0}}});
+  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 0, 0}}, {"steps", Integers{1, 1, 1}}}, {2, 3, 4});
+  y = g.node("Concat", {y}, {{"axis", int64_t(1)}});
+  y = g.node("Expand", {g.node("Tile", {y}, {}, {2, 3, 4})}, {}, {2, 3, 4});
+  y = g.node("Mul", {g.node("Add", {y, g.number(0)}), g.number(1)});
+  g.node("Exp", {y});  // nobody reads it
+  y = g.node("Relu", {y});
+  y = g.node("Reshape", {y}, {}, {2, 3, 4});
+  g.output(y);
+  std::string name = g.model.values[size_t(y)].name;
+  CHECK(cast(g) <= 1e-6);
+  CHECK(g.listing() == "Elementwise ");
+  CHECK(g.model.values[size_t(g.model.graph.outputs[0])].name == name);
+}
+
+TEST_CASE("simplify: an output that is an input, a constant or another output stays one") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 3});
+  g.output(g.node("Identity", {x}));
+  ValueId y = g.node("Neg", {x});
+  g.output(y);
+  g.output(g.node("Identity", {y}));
+  g.output(g.node("Identity", {g.weights({2, 2})}));
+  CHECK(cast(g) <= 0);
+  CHECK(g.count("Reshape") == 3);
+}
+
+namespace {
+
+// An If whose branches read `x` from outside: then Conv -> Relu, else Neg. `condition` as a value.
+void add_condition(GraphBuilder& g, ValueId condition, ValueId x) {
+  auto branch = [&](bool then) {
+    size_t first = g.model.graph.nodes.size();
+    ValueId y = then ? g.node("Relu", {g.node("MatMul", {x, g.weights({4, 4})})}) : g.node("Neg", {x});
+    auto made = std::make_shared<graph::Graph>();
+    made->nodes.assign(g.model.graph.nodes.begin() + long(first), g.model.graph.nodes.end());
+    g.model.graph.nodes.resize(first);
+    made->outputs = {y};
+    return made;
+  };
+  std::shared_ptr<graph::Graph> yes = branch(true), no = branch(false);
+  ValueId y = g.nodes("If", {condition}, {{"then_branch", yes}, {"else_branch", no}}, {{2, 4}}, DType::kF32)[0];
+  g.output(g.node("Tanh", {y}));
+}
+
+}  // namespace
+
+TEST_CASE("conditions: branches are taken to core form, values of the owner stay theirs") {
+  GraphBuilder g;
+  ValueId x = g.node("Abs", {g.input("x", {2, 4})});
+  add_condition(g, g.input("condition", {}, DType::kBool), x);
+  for (double condition : {0.0, 1.0}) {
+    GraphBuilder each = g;
+    for (const char* key : {"then_branch", "else_branch"}) {  // branches are shared by copies of a model
+      auto copy = std::make_shared<graph::Graph>(*each.find("If")->subgraph(key));
+      const_cast<graph::Node*>(each.find("If"))->attributes[key] = copy;
+    }
+    each.input_tensor("condition").at = {condition};
+    CHECK(cast(each) <= 1e-6);
+    REQUIRE(each.find("If"));
+    CHECK(each.find("If")->subgraph("then_branch")->nodes.size() == 1);  // Linear with its activation
+  }
+}
+
+TEST_CASE("conditions: a known one is replaced by its branch") {
+  for (uint8_t truth : {0, 1}) {
+    GraphBuilder g;
+    ValueId x = g.node("Abs", {g.input("x", {2, 4})});
+    ValueId condition = g.model.add_constant("known", graph::make_constant(DType::kBool, {}, &truth));
+    g.model.values[size_t(condition)].dtype = DType::kBool;
+    g.model.values[size_t(condition)].shape_known = true;
+    add_condition(g, condition, x);
+    CHECK(cast(g) <= 1e-6);
+    CHECK(g.count("If") == 0);
+    CHECK(g.count("Linear") == truth);
+  }
+}
+
+TEST_CASE("run_passes: the same model gives the same graph") {
+  auto text = [] {
+    GraphBuilder g;
+    ValueId x = g.input("x", {1, 4, 6, 6});
+    for (int i = 0; i < 3; i++)
+      x = g.node("Add", {x, g.node("Relu", {g.node("Conv", {x, g.weights({4, 4, 3, 3})},
+                                                   {{"kernel_shape", Integers{3, 3}},
+                                                    {"strides", Integers{1, 1}},
+                                                    {"dilations", Integers{1, 1}},
+                                                    {"pads", Integers{1, 1, 1, 1}},
+                                                    {"group", int64_t(1)}})})});
+    g.output(x);
+    passes::run_passes(g.model);
+    std::string all;
+    for (const graph::Node& node : g.model.graph.nodes) {
+      all += node.op + node.name;
+      for (ValueId id : node.inputs) all += " " + std::to_string(id);
+      for (ValueId id : node.outputs) all += " > " + std::to_string(id);
+    }
+    return all;
+  };
+  CHECK(text() == text());
+}

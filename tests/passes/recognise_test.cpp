@@ -1,0 +1,124 @@
+// Norms and softmax that exporters spell out.
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Integers = std::vector<int64_t>;
+
+namespace {
+
+ValueId mean(GraphBuilder& g, ValueId x, Integers axes) {
+  return g.node("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+}
+
+// (x - mean) / sqrt(mean((x - mean)^2) + epsilon); `spelling` says how.
+ValueId standardised(GraphBuilder& g, ValueId x, Integers axes, const std::string& spelling) {
+  ValueId d = g.node("Sub", {x, mean(g, x, axes)}), twin = d;
+  if (spelling == "difference twice") twin = g.node("Sub", {x, mean(g, x, axes)});
+  ValueId square = spelling == "product" ? g.node("Mul", {twin, twin}) : g.node("Pow", {twin, g.number(2)});
+  ValueId variance = g.node("Add", {mean(g, square, axes), g.number(1e-5)});
+  if (spelling == "power") return g.node("Mul", {d, g.node("Pow", {variance, g.number(-0.5)})});
+  ValueId root = g.node("Sqrt", {variance});
+  if (spelling == "reciprocal") return g.node("Mul", {d, g.node("Reciprocal", {root})});
+  return g.node("Div", {d, root});
+}
+
+}  // namespace
+
+TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
+  for (const char* spelling : {"quotient", "difference twice", "product", "power", "reciprocal"})
+    for (bool scaled : {false, true}) {
+      CAPTURE(spelling);
+      GraphBuilder g;
+      ValueId y = standardised(g, g.input("x", {2, 5, 8}), {2}, spelling);
+      if (scaled) y = g.node("Add", {g.node("Mul", {y, g.weights({8})}), g.weights({8})});
+      g.output(y);
+      double worst = INFINITY;
+      cast_and_compare(g, worst);
+      CHECK(worst <= 1e-5);
+      CHECK(g.listing() == "Normalize ");
+      CHECK(g.find("Normalize")->text("kind", "") == "layer");
+      CHECK(g.find("Normalize")->inputs.size() == (scaled ? 3 : 1));
+    }
+}
+
+TEST_CASE("recognise_norms: over channels in front it is a Transpose away, which convolutions take back") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {1, 3, 4, 6});
+  auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
+    return g.node("Conv", {v, g.weights({out, in, 1, 1})},
+                  {{"kernel_shape", Integers{1, 1}},
+                   {"strides", Integers{1, 1}},
+                   {"dilations", Integers{1, 1}},
+                   {"pads", Integers{0, 0, 0, 0}},
+                   {"group", int64_t(1)}});
+  };
+  ValueId y = standardised(g, pointwise(x, 3, 8), {1}, "quotient");
+  y = g.node("Add", {g.node("Mul", {y, g.weights({1, 8, 1, 1})}), g.weights({8, 1, 1})});
+  g.output(pointwise(y, 8, 4));
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CHECK(worst <= 1e-4);
+  CHECK(g.count("Normalize") == 1);
+  CHECK(g.count("Transpose") == 1);
+  CHECK(g.count("Elementwise") == 0);  // scale and bias went into the next convolution
+}
+
+TEST_CASE("recognise_norms: over height and width with one scale a channel it is InstanceNormalization") {
+  for (bool scaled : {false, true}) {
+    GraphBuilder g;
+    ValueId y = standardised(g, g.input("x", {2, 6, 4, 5}), {2, 3}, "quotient");
+    if (scaled) y = g.node("Add", {g.node("Mul", {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
+    g.output(y);
+    double worst = INFINITY;
+    cast_and_compare(g, worst);
+    CHECK(worst <= 1e-5);
+    REQUIRE(g.count("Normalize") == 1);
+    CHECK(g.find("Normalize")->text("kind", "") == "instance");
+    CHECK(g.count("Elementwise") == 0);
+  }
+}
+
+TEST_CASE("recognise_norms: RMSNormalization has no mean") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 5, 8});
+  ValueId variance = g.node("Add", {mean(g, g.node("Pow", {x, g.number(2)}), {2}), g.number(1e-6)});
+  g.output(g.node("Mul", {g.weights({8}), g.node("Mul", {x, g.node("Reciprocal", {g.node("Sqrt", {variance})})})}));
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CHECK(worst <= 1e-5);
+  CHECK(g.listing() == "Normalize ");
+  CHECK(g.find("Normalize")->text("kind", "") == "rms");
+}
+
+TEST_CASE("recognise_norms: a variance over other dimensions than the mean, or of another value, is none") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 5, 8}), z = g.input("z", {2, 5, 8});
+  ValueId d = g.node("Sub", {x, mean(g, x, {2})});
+  auto root = [&](ValueId v, Integers axes) {
+    return g.node("Sqrt", {g.node("Add", {mean(g, g.node("Pow", {v, g.number(2)}), axes), g.number(1e-5)})});
+  };
+  g.output(g.node("Div", {d, root(d, {1})}));
+  g.output(g.node("Div", {d, root(z, {2})}));
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CHECK(worst <= 1e-5);
+  REQUIRE(g.count("Normalize") == 1);  // the first is the RMSNormalization of the difference
+  CHECK(g.find("Normalize")->text("kind", "") == "rms");
+}
+
+TEST_CASE("recognise_softmax: exponentials over their sum") {
+  GraphBuilder g;
+  ValueId x = g.input("x", {2, 5, 8});
+  auto reduced = [&](const char* op, ValueId v) {
+    return g.node(op, {v}, {{"axes", Integers{1}}, {"keepdims", int64_t(1)}});
+  };
+  ValueId exponential = g.node("Exp", {g.node("Sub", {x, reduced("ReduceMax", x)})});
+  g.output(g.node("Div", {exponential, reduced("ReduceSum", exponential)}));
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CHECK(worst <= 1e-6);
+  CHECK(g.listing() == "Softmax ");
+}
