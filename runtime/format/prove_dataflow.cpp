@@ -132,7 +132,7 @@ class Flow {
         if (!spend(1)) return exhausted();
         if (!a_.has_writer[v]) continue;
         const bool derived = k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u];
-        if (derived || !overlap(u, v)) continue;
+        if (derived || !overlap(u, v) || is_overwritten(u, v)) continue;
         return exhausted_or(fail_value(detail_, p_, "values[].alias: two instructions write the same elements", v,
                                        uint64_t(u), uint64_t(v)));
       }
@@ -157,6 +157,24 @@ class Flow {
   }
   Status exhausted_or(Status status) const { return budget_ ? status : exhausted(); }
   bool visible(int32_t v) const { return a_.written_in[v] != 0 && a_.active[a_.written_in[v] - 1]; }
+  /// One overwrites in place a value that the other is a part of. What is read afterwards prove_last_reader knows.
+  /// @pre u comes before v in the preorder.
+  bool is_overwritten(int32_t u, int32_t v) {
+    if (a_.first[v] < a_.end[u]) return false;  // derived from u without overwriting it
+    int32_t below_v = v, below_u = u;           // just below the lowest value that both lie in
+    for (; !contains(p_.values[size_t(below_v)].alias_of, u); below_v = p_.values[size_t(below_v)].alias_of)
+      if (!spend(1)) return false;
+    for (; !contains(p_.values[size_t(below_u)].alias_of, v); below_u = p_.values[size_t(below_u)].alias_of)
+      if (!spend(1)) return false;
+    const bool by_v = p_.values[size_t(below_v)].alias == AliasKind::kInPlace;
+    const bool by_u = p_.values[size_t(below_u)].alias == AliasKind::kInPlace;
+    if (by_v == by_u) return false;
+    return by_v ? a_.writer_step[u] < a_.writer_step[below_v] : a_.writer_step[v] < a_.writer_step[below_u];
+  }
+  /// `part` is `whole` or an alias of it, however far.
+  bool contains(int32_t whole, int32_t part) const {
+    return a_.first[part] >= a_.first[whole] && a_.first[part] < a_.end[whole];
+  }
   /// Put together by writes to views of it, never written as a whole.
   bool assembled(int32_t v) const {
     const int32_t owner = a_.owner[v];
@@ -217,7 +235,9 @@ class Flow {
       if (i >= end) break;
       const int32_t z = int32_t(a_.at[i]);
       if (!spend(1)) return exhausted();
-      if (a_.last_read[z] == kNoStep || a_.last_read[z] <= a_.writer_step[y] || assembled(z)) continue;
+      if (a_.last_read[z] == kNoStep || a_.last_read[z] <= a_.writer_step[y]) continue;
+      // A whole that was put together from parts may be read after a part was overwritten: it then has the new part.
+      if (assembled(z) && !contains(p_.values[size_t(y)].alias_of, z)) continue;
       if (overlap(y, z))
         return exhausted_or(fail_value(detail_, p_, "values[].alias in_place: overwrites what is read later", y,
                                        a_.last_read[z], a_.writer_step[y]));

@@ -120,7 +120,11 @@ Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDe
 
 Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail) {
   WriterCheck check(program, written_in, detail);
-  return walk_program(program, &check);
+  INGOT_TRY(walk_program(program, &check));
+  for (size_t i = 0; i < program.values.size; i++)
+    if (program.values[i].alias == AliasKind::kInPlace && written_in[i] == 0)
+      return fail_value(detail, program, "values[].alias in_place: nobody writes it", int32_t(i), 1, 0);
+  return {};
 }
 
 }  // namespace ingot

@@ -173,6 +173,10 @@ void add_in_place(RefuseTable* t) {
     p.values.push_back(activation("v", {2, 4}, DType::kI64));
     p.subprograms[0].instructions[1] = {a, {1}, {5, 2}, {}, 1};
   });
+  t->spec("nobody_writes_it", [](ProgramSpec& p) {
+    p.values.push_back(view_of(activation("flat", {8}), 2));
+    p.subprograms[0].instructions[1] = {CopyAttributes(), {4}, {5}, {}, 1};
+  });
   t->spec("dense_over_strided", [](ProgramSpec& p) {
     p.values.push_back(activation("wide", {2, 8}));
     p.values[1] = view_of(activation("a", {2, 4}), 5, 0, 8);
@@ -180,6 +184,45 @@ void add_in_place(RefuseTable* t) {
   t->spec("other_view_read_in_the_same_step", [](ProgramSpec& p) {
     p.values.push_back(view_of(activation("row", {4}), 1, 4));
     p.subprograms[0].instructions[1] = {step(ElementwiseOp::kAdd), {1, 5}, {2}, {}, 1};
+  });
+}
+
+/// x -> relu -> left, neg -> right, both views of all; z = tanh all in place of it; copy z -> y.
+cast::FileSpec joined_and_overwritten() {
+  cast::FileSpec f = joined();
+  f.program.values.push_back(in_place_of(activation("z", {2, 8}), 1));  // 7
+  f.program.subprograms[0].instructions.insert(f.program.subprograms[0].instructions.begin() + 2,
+                                               {step(ElementwiseOp::kTanh), {1}, {7}, {}, 1});
+  inputs_of(f.program, 3) = {7};
+  return f;
+}
+
+void add_overwritten_wholes(RefuseTable* t) {
+  t->base("in_place_of_parts", joined_and_overwritten);
+  t->spec("whole_read_later", [](ProgramSpec& p) { inputs_of(p, 3) = {1}; });
+  t->spec("part_read_later", [](ProgramSpec& p) { inputs_of(p, 3) = {2}, p.values[4].dims = {2, 4}; });
+  t->spec("view_of_the_whole_read_later", [](ProgramSpec& p) {
+    p.values.push_back(view_of(activation("flat", {16}), 1));
+    inputs_of(p, 3) = {8};
+  });
+  t->spec("part_written_later",
+          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]); });
+  t->spec("twice", [](ProgramSpec& p) {
+    p.values.push_back(in_place_of(activation("z2", {2, 8}), 1));
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin() + 3,
+                                         {step(ElementwiseOp::kNeg), {1}, {8}, {}, 1});
+  });
+
+  t->base("in_place_of_a_part", [] {  // all is read after its left half was overwritten: it then has the new half
+    cast::FileSpec f = joined();
+    f.program.values.push_back(in_place_of(view_of(activation("new", {2, 4}), 2, 0, 8), 2));  // 7
+    f.program.subprograms[0].instructions.insert(f.program.subprograms[0].instructions.begin() + 1,
+                                                 {step(ElementwiseOp::kTanh), {2}, {7}, {}, 1});
+    return f;
+  });
+  t->spec("part_read_later", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[3] = {step(ElementwiseOp::kAdd), {2, 3}, {4}, {}, 1};
+    p.values[4].dims = {2, 4};
   });
 }
 
@@ -252,6 +295,7 @@ void add_order(RefuseTable* t) {
 void add_alias_cases(RefuseTable* table) {
   add_views(table);
   add_in_place(table);
+  add_overwritten_wholes(table);
   add_order(table);
 }
 
