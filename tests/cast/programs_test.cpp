@@ -205,7 +205,12 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
     for (int i = 0; i < 14; i++) {
       const ValueId a = pick(), b = pick();
       const Dims dims = g.model.values[size_t(a)].dims;
-      switch (random() % 6) {
+      switch (random() % 7) {
+        case 6: {  // a concat read once, as a whole, reshaped, and overwritten if that is allowed
+          const ValueId whole = g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
+          values.push_back(g.node("Reshape", {g.node("Slice", {whole}, {1, 4, 16}, {{"starts", Dims{0, int64_t(random() % 4), 0}}, {"steps", std::vector<int64_t>{1, 1, 1}}})}, dims));
+          break;
+        }
         case 0: values.push_back(g.relu(a)); break;
         case 1: values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4)); break;
         case 2: {

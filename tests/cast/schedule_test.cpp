@@ -72,6 +72,19 @@ TEST_CASE("apply_in_place: a rows-with-gaps operand and a broadcast one are left
   CHECK(apply_in_place(&m.draft) == 0);
 }
 
+TEST_CASE("apply_in_place: not over what several instructions wrote in parts") {
+  DraftMaker m;
+  const int32_t x = m.input("x", {2, 4}), c = m.value("c", {4, 4}), a = m.value("a", {2, 4}), b = m.value("b", {2, 4}), d = m.value("d", {4, 4});
+  const int32_t y = m.output("y", {4, 4});
+  for (const int32_t part : {a, b}) {
+    m.draft.at(part).alias = AliasKind::kView;
+    m.draft.at(part).alias_of = c;
+  }
+  m.draft.at(b).alias_offset = 8;
+  m.relu(x, a), m.relu(x, b), m.relu(c, d), m.relu(d, y);
+  CHECK(apply_in_place(&m.draft) == 0);
+}
+
 TEST_CASE("find_dependencies: disjoint columns of one storage do not wait for each other") {
   DraftMaker m;
   const int32_t x = m.input("x", {4, 3}), c = m.value("c", {4, 6}), a = m.value("a", {4, 3}), b = m.value("b", {4, 3}), d = m.output("d", {4, 3});

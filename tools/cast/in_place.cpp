@@ -56,6 +56,7 @@ class InPlace {
   bool may_overwrite(const DraftInstruction& instruction, int32_t x, int32_t y, uint32_t position, uint32_t mask) const {
     const int32_t root = draft_->root(x);
     if (draft_->at(root).kind != ValueKind::kActivation || last_[size_t(root)] > position) return false;
+    if (is_assembled(x)) return false;
     if (!is_dense({draft_->at(x).dims, draft_->at(x).row_stride})) return false;
     for (size_t k = 0; k < instruction.inputs.size(); k++) {
       const int32_t other = instruction.inputs[k];
@@ -66,6 +67,12 @@ class InPlace {
       if (instruction.outputs[k] >= 0 && draft_->root(instruction.outputs[k]) == root) return false;
     // A small result would keep a large storage alive.
     return elements(root) <= elements(y);
+  }
+
+  /// Written in parts by several instructions: a file may not overwrite that as a whole.
+  bool is_assembled(int32_t id) const {
+    while (usage_.writers[size_t(id)].empty() && draft_->at(id).alias == AliasKind::kView) id = draft_->at(id).alias_of;
+    return usage_.writers[size_t(id)].empty();
   }
 
   int64_t elements(int32_t id) const {
