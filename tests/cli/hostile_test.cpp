@@ -48,8 +48,8 @@ TEST_CASE("hostile: damaged models and goldens end every command with a code and
 
 TEST_CASE("interrupt: a bench that is stopped says nothing more and ends by the signal") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
-  const Ran ran = run({"bench", model, "--seconds", "50"},
+  const std::string model = cast(folder, "batch");
+  const Ran ran = run({"bench", model, "--dim", "N=200000", "--seconds", "50"},
                       {{}, [] {
                          const pid_t runner = getpid();
                          if (fork() == 0) {  // interrupts the command that this process is about to become
@@ -60,5 +60,5 @@ TEST_CASE("interrupt: a bench that is stopped says nothing more and ends by the 
                        }});
   CHECK(ran.signal == SIGINT);
   CHECK(ran.out.empty());
-  CHECK(folder.names() == std::vector<std::string>{"linear.ingot"});
+  CHECK(folder.names() == std::vector<std::string>{"batch.ingot"});
 }

@@ -132,13 +132,21 @@ void print_source(const Json& r) {
            short_bytes(r["activation_bytes"]).c_str());
     return;
   }
-  printf("Can be cast: no. %s\n", text_of(r["why"]).c_str());
-  Table table({"operator", "attribute", "node", "output", "why", "what would help"});
-  for (const Json& o : r["obstacles"]) {
-    table.row({text_of(o["op"]), text_of(o["attribute"]), text_of(o["node"]), text_of(o["output"]), text_of(o["why"]),
-               text_of(o["hint"])});
+  if (r["obstacles"].empty()) {
+    printf("Can be cast: no. %s\n", text_of(r["why"]).c_str());
+    return;
   }
-  if (!table.empty()) fputs(table.text().c_str(), stdout);
+  printf("Can be cast: no, %zu %s in the way\n", r["obstacles"].size(),
+         r["obstacles"].size() == 1 ? "thing stands" : "things stand");
+  for (const Json& o : r["obstacles"]) {
+    std::string line = "  " + text_of(o["op"]);
+    if (!text_of(o["attribute"]).empty()) line += "." + text_of(o["attribute"]);
+    if (!text_of(o["node"]).empty()) line += " '" + text_of(o["node"]) + "'";
+    if (!text_of(o["output"]).empty()) line += " -> '" + text_of(o["output"]) + "'";
+    line += ": " + text_of(o["why"]);
+    if (!text_of(o["hint"]).empty()) line += "; " + text_of(o["hint"]);
+    printf("%s\n", line.c_str());
+  }
 }
 
 void print_dims(const Json& dims) {

@@ -30,6 +30,7 @@ int complain(Exit exit, const std::string& message) {
 /// What stands in the way of casting, whole, under the line that sums it up.
 void list_unsupported(const graph::CastError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
+    if (error.message.find(u.why) != std::string::npos) continue;  // said already
     std::string line = "  " + u.op;
     if (!u.attribute.empty()) line += "." + u.attribute;
     if (!u.node.empty()) line += " in node '" + u.node + "'";
