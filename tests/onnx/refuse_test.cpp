@@ -169,6 +169,21 @@ TEST_CASE("refuse: graphs that contradict themselves name the place") {
   }
 }
 
+TEST_CASE("refuse: attributes that say what they are and are not") {
+  for (const int type : {4, 5, 11}) {
+    CAPTURE(type);
+    const char* const names[] = {"value", "then_branch", "sparse_value"};
+    const Proto hollow = Proto().text(1, names[type == 4 ? 0 : type == 5 ? 1 : 2]).varint(20, uint64_t(type));
+    OnnxGraph g;
+    g.input("c", {}, 9).output("y");
+    if (type == 5)
+      g.node("If", {"c"}, {"y"}, {hollow});
+    else
+      g.node("Constant", {}, {"y"}, {hollow});
+    check_line(import_error(g.bytes()), 2, "holds no");
+  }
+}
+
 TEST_CASE("refuse: everything unsupported is listed, not only the first") {
   OnnxGraph g;
   g.input("x", {1, 3}).output("y").node("NonZero", {"x"}, {"a"}).node("FancyOp", {"x"}, {"b"}, {}, "com.example");

@@ -49,8 +49,29 @@ void group(Site& site) {
   expect_vector(site, 2, site.dims(0)[1], "bias");
   site.set(0, site.dtype(0), site.dims(0));
 }
+/// Mean and 1 / standard deviation, where somebody reads them.
+void statistics(Site& site, int64_t first) {
+  if (site.node.outputs.size() < 2) return;
+  std::vector<int64_t> axes;
+  for (int64_t i = first; i < site.rank(0); i++) axes.push_back(i);
+  const auto mean_of = [&](ValueId x) {
+    return site.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+  };
+  const DType dtype = site.dtype(0);
+  const ValueId mean = mean_of(site.in(0)), centred = site.make("Sub", {site.in(0), mean});
+  const ValueId variance = mean_of(site.make("Mul", {centred, centred}));
+  const ValueId shifted = site.make("Add", {variance, site.scalar(dtype, site.node.number("epsilon", 1e-5))});
+  const ValueId inverse = site.make("Reciprocal", {site.make("Sqrt", {shifted})});
+  if (site.node.outputs[1] != kAbsent) site.run().replace(site.node.outputs[1], mean);
+  if (site.node.outputs.size() > 2 && site.node.outputs[2] != kAbsent)
+    site.run().replace(site.node.outputs[2], inverse);
+  site.node.outputs.resize(1);
+}
 void layer(Site& site) {
-  site.node.attributes["axis"] = site.axis(site.node.integer("axis", -1), site.rank(0));
+  const int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
+  site.node.attributes["axis"] = axis;
+  statistics(site, axis);
+  if (site.node.outputs[0] == kAbsent) site.refuse("", "only its statistics are used");
   for (size_t i = 1; i < site.node.inputs.size(); i++) {
     if (site.has(i) && broadcast(site, site.dims(0), site.dims(i)) != site.dims(0)) {
       site.corrupt("its scale or bias " + text(site.dims(i)) + " does not broadcast to " + text(site.dims(0)));

@@ -1,5 +1,6 @@
 // tools/graph/infer_window.cpp - convolutions and pools: explicit pads, and the extents they give.
 #include "tools/graph/inference.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
 namespace {
@@ -189,8 +190,40 @@ void conv_transpose(Site& site) {
   site.set(0, site.dtype(0), std::move(dims));
 }
 
+/// Pools are of f32: small integers go there and come back unchanged.
+bool pooled_as_float(Site& site) {
+  const DType dtype = site.dtype(0);
+  if (is_floating(dtype)) return false;
+  if (dtype != DType::kI8 && dtype != DType::kU8 && dtype != DType::kI16 && dtype != DType::kU16) {
+    site.refuse("", std::string("pooling of ") + dtype_text(dtype) + " is not supported");
+  }
+  const ValueId x = site.make("Cast", {site.in(0)}, {{"to", int64_t(DType::kF32)}});
+  const ValueId y = site.make(site.node.op, {x}, site.node.attributes);
+  site.finish("Cast", {y}, {{"to", int64_t(dtype)}});
+  return true;
+}
+
+/// (sum of |x|^p)^(1/p) for p beyond 2: the sum is an average that counts the border, times the size of the window.
+void lp_by_powers(Site& site, const Window& w, int64_t p) {
+  const DType dtype = site.dtype(0);
+  double size = 1;
+  for (const int64_t k : w.kernel) size *= double(k);
+  const ValueId powers = site.make("Pow", {site.make("Abs", {site.in(0)}), site.scalar(dtype, double(p))});
+  Site::Attributes attributes = site.node.attributes;
+  attributes.erase("p");
+  attributes["count_include_pad"] = int64_t(1);
+  const ValueId mean = site.make("AveragePool", {powers}, std::move(attributes));
+  const ValueId sum = site.make("Mul", {mean, site.scalar(dtype, size)});
+  site.finish("Pow", {sum, site.scalar(dtype, 1.0 / double(p))});
+}
+
 void pool(Site& site) {
+  if (pooled_as_float(site)) return;
   Window w = read_window(site, nullptr);
+  if (const int64_t p = site.node.integer("p", 2); site.node.op == "LpPool" && p != 1 && p != 2) {
+    if (p < 1 || site.node.integer("ceil_mode", 0) != 0) site.refuse("p", std::to_string(p) + " is not supported here");
+    return lp_by_powers(site, w, p);
+  }
   resolve_pads(site, w);
   const bool ceil_mode = site.node.integer("ceil_mode", 0) != 0;
   Dims dims = {site.dims(0)[0], site.dims(0)[1]};

@@ -51,6 +51,11 @@ const Attribute* Call::attribute(Text name, int32_t type) {
       translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " + type_name(attribute->type) +
                           ", expected " + type_name(type));
     }
+    const bool hollow = (type == kAttributeTensor && !attribute->tensor) ||
+                        (type == kAttributeGraph && !attribute->graph) ||
+                        (type == kAttributeSparse && !attribute->sparse);
+    if (hollow)
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' holds no " + type_name(type));
     return attribute;
   }
   return nullptr;

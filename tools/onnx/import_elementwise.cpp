@@ -130,7 +130,13 @@ void identity(Call& call) {
 void dropout(Call& call) {
   call.expect_inputs(1, 3);
   call.ignore({"ratio", "seed", "is_test"});
-  call.leave_out(1, "the mask of a Dropout, which drops nothing in inference");
+  if (call.wants(1)) {  // its mask: nothing is dropped
+    const uint8_t kept = 1;
+    const ValueId dims = call.temporary("shape");
+    call.emit("Shape", {call.input(0)}, {dims}).attributes["start"] = int64_t(0);
+    call.emit("ConstantOfShape", {dims}, {call.output(1)}).attributes["value"] =
+        graph::make_constant(DType::kBool, {}, &kept);
+  }
   if (const graph::Constant* training = call.constant(2); training && training->bytes && (*training->bytes)[0] != 0) {
     call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
   }

@@ -35,9 +35,7 @@ void group_normalization(Call& call) {
 }
 void layer_normalization(Call& call) {
   call.expect_inputs(2, 3);
-  for (size_t i = 1; i <= 2; i++)
-    call.leave_out(i, "Mean or InvStdDev of LayerNormalization, which inference does not make");
-  graph::Node& made = call.emit("LayerNormalization", call.inputs(), {call.output(0)});
+  graph::Node& made = call.emit("LayerNormalization");
   made.attributes["axis"] = call.integer("axis", -1);
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
   if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
