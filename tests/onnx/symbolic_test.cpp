@@ -83,6 +83,18 @@ TEST_CASE("symbolic: a dim that feeds computation is a sum of ones") {
   CHECK(made.find("Expand ReduceSum") != std::string::npos);
 }
 
+TEST_CASE("symbolic: integers that outgrow a dim are data, not an error") {
+  OnnxGraph g = with_dims();
+  std::string at = "d3";
+  for (int i = 0; i < 9; i++) {
+    const std::string next = "p" + std::to_string(i);
+    g.node("Add", {at, "d2"}, {next + "a"}).node("Mul", {next + "a", at}, {next});
+    at = next;
+  }
+  g.node("Identity", {at}, {"y"});
+  CHECK(output_type(import(g)) == "i64[1]");
+}
+
 TEST_CASE("symbolic: what depends on data is named") {
   OnnxGraph g;
   g.input("x", {4}).input("n", {1}, 7).output("y").node("Expand", {"x", "n"}, {"y"});

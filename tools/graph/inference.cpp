@@ -11,7 +11,7 @@ namespace ingot::graph {
 namespace {
 
 constexpr int kMaxRewriteDepth = 256;  // nested branches, and operators made of operators
-constexpr int64_t kMaxSymbolic = 64;    // elements of shape arithmetic
+constexpr int64_t kMaxSymbolic = 64;   // elements of shape arithmetic
 
 const InferTable& infer_table() {
   static const InferTable kTable = [] {
@@ -134,7 +134,7 @@ void Inference::visit(Node node) {
     Site site(*this, node);
     rule->second(site);
     if (site.finished()) return;
-    commit(std::move(node));
+    commit(node);
   } catch (const Refusal& refusal) {
     refuse(node, refusal);
     out_->push_back(std::move(node));
@@ -143,12 +143,16 @@ void Inference::visit(Node node) {
   }
 }
 
-void Inference::commit(Node node) {
+void Inference::commit(Node& node) {
   for (const ValueId id : node.outputs) {
     if (id != kAbsent && !known(id)) throw_cast_error(8, describe(node) + ": shape inference left an output unknown");
   }
   if (fold_node(model, node)) return;
-  compute_contents(node);
+  try {
+    compute_contents(node);
+  } catch (const DimError&) {
+    // Integers that are no shapes may grow beyond a dim; then nothing is known of them.
+  }
   bool all_constant = !node.outputs.empty();
   for (const ValueId id : node.outputs) {
     if (id == kAbsent) continue;

@@ -38,7 +38,7 @@ class Inference {
   Model& model;
 
  private:
-  void commit(Node node);
+  void commit(Node& node);
   void infer_if(Node& node);
   void refuse(const Node& node, const Refusal& refusal);
   void compute_contents(const Node& node);
