@@ -31,6 +31,18 @@ TEST_CASE("fuse_elementwise: neighbours become one node, numbers its constants")
   CHECK(g.find("Elementwise")->sources.size() == 6);
 }
 
+TEST_CASE("fuse_elementwise: a factor and a shift are one step, unless the product is read elsewhere") {
+  GraphBuilder g;
+  ValueId a = g.input("a", {2, 3, 4});
+  ValueId y = g.node("Add", {g.number(0.25), g.node("Mul", {g.node("Tanh", {a}), g.number(0.5)})});
+  g.output(g.node("Mul", {y, a}));
+  ValueId z = g.node("Mul", {a, g.number(3)});
+  g.output(g.node("Mul", {g.node("Add", {z, g.number(1)}), z}));
+  CHECK(cast(g) <= 1e-6);
+  CHECK(passes::steps_of(g.model.graph.nodes[0]).size() == 3);
+  CHECK(passes::steps_of(g.model.graph.nodes[1]).size() == 3);
+}
+
 TEST_CASE("fuse_elementwise: nothing is computed twice, and smaller values are not widened") {
   GraphBuilder g;
   ValueId a = g.input("a", {2, 3, 4}), b = g.input("b", {3, 1});

@@ -245,3 +245,10 @@ TEST_CASE("fold_products: transposes and factors go into MatMul") {
   CHECK(product->integer("trans_b", 0) == 1);
   CHECK(product->number("alpha", 1) == doctest::Approx(0.125));
 }
+
+TEST_CASE("materialise_weights: one number spread over the shape of weights becomes weights") {
+  GraphBuilder g;
+  ValueId w = g.node("Expand", {g.number(0.25)}, {}, {4, 3, 3, 3});
+  g.output(g.node("Conv", {g.input("x", {1, 3, 6, 6}), w}, kernel3()));
+  alone(g, "Conv2d");
+}

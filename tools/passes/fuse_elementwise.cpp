@@ -133,6 +133,40 @@ bool inline_scalars(Editor& e, Node& node) {
   return true;
 }
 
+bool reads(const Step& s, int reg) {
+  int arity = elementwise_arity(s.op);
+  return s.a == reg || (arity > 1 && s.b == reg) || (arity > 2 && s.c == reg);
+}
+
+// The operand of a step that is `op` with one constant, else -1.
+int operand_beside_constant(const Step& s, Op op) {
+  if (s.op != op || (s.a == kConstantRegister) == (s.b == kConstantRegister)) return -1;
+  return s.a == kConstantRegister ? s.b : s.a;
+}
+
+// A product with a number whose only use is a sum with a number: one step.
+bool join_scale_and_shift(Node& node) {
+  if (node.text("compute", "f32") != "f32") return false;
+  std::vector<Step> steps = steps_of(node);
+  int inputs = int(node.inputs.size());
+  for (size_t j = 0; j < steps.size(); j++) {
+    int product = operand_beside_constant(steps[j], Op::kAdd);
+    if (product < inputs) continue;
+    size_t i = size_t(product - inputs);
+    int x = operand_beside_constant(steps[i], Op::kMul);
+    size_t uses = size_t(std::count_if(steps.begin(), steps.end(), [&](const Step& s) { return reads(s, product); }));
+    if (x < 0 || uses != 1) continue;
+    steps[j] = {Op::kScaleShift, x, 0, 0, steps[i].alpha, steps[j].alpha};
+    steps.erase(steps.begin() + long(i));
+    for (size_t k = i; k < steps.size(); k++)
+      for (int* reg : {&steps[k].a, &steps[k].b, &steps[k].c})
+        if (*reg != kConstantRegister && *reg > product) --*reg;
+    set_steps(node, steps);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 uint32_t fuse_elementwise(Editor& e, Remarks&) {
@@ -151,6 +185,7 @@ uint32_t fuse_elementwise(Editor& e, Remarks&) {
         break;
       }
     }
+    while (join_scale_and_shift(*node)) changed++;
   }
   return changed;
 }

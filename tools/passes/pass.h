@@ -12,6 +12,7 @@ using Remarks = std::vector<std::string>;
 
 // On source operators
 uint32_t inline_constant_conditions(Model& model, Graph& graph);  // before an Editor is open
+uint32_t materialise_weights(Editor& editor, Remarks& remarks);
 uint32_t recognise_activations(Editor& editor, Remarks& remarks);
 uint32_t recognise_norms(Editor& editor, Remarks& remarks);
 uint32_t recognise_softmax(Editor& editor, Remarks& remarks);

@@ -17,6 +17,7 @@ struct Named {
 
 // On the operators of the source.
 const Named kRecognition[] = {
+    {"materialise weights", materialise_weights},
     {"merge equal nodes", merge_equal},
     {"recognise activations", recognise_activations},
     {"recognise norms", recognise_norms},
