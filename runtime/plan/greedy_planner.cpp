@@ -15,6 +15,7 @@ struct Workspace {
   uint64_t* breadth;     // by tensor: live bytes of its busiest step
   uint32_t* sequence;    // tensors in the order being tried
   uint32_t* placed;      // tensors placed so far, ascending offset
+  uint32_t* kept;        // the best sequence while moving
 };
 
 uint64_t words(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
@@ -26,6 +27,7 @@ Workspace cut(uint8_t* memory, uint32_t tensors, uint32_t steps) {
   w.breadth = w.step_bytes + steps + 2;
   w.sequence = reinterpret_cast<uint32_t*>(w.breadth + tensors);
   w.placed = w.sequence + tensors;
+  w.kept = w.placed + tensors;
   return w;
 }
 
@@ -35,6 +37,7 @@ class Planner {
       : lifetimes_(lifetimes), mask_(alignment - 1), w_(workspace) {}
 
   uint32_t tensor_count = 0;  // with bytes, at the front of sequence
+  uint32_t highest = 0;       // place in the sequence of what ended highest
   uint64_t steps_left = kPlanSteps;
 
   uint64_t size(uint32_t i) const { return (lifetimes_[i].bytes + mask_) & ~mask_; }
@@ -65,11 +68,22 @@ class Planner {
       if (order == PlanOrder::kFirstStep) placed_count = drop_ended(placed_count, lifetimes_[tensor].first_step);
       if (!place(tensor, placed_count)) return false;
       placed_count++;
-      end = std::max(end, w_.trial[tensor] + size(tensor));
+      const uint64_t top = w_.trial[tensor] + size(tensor);
+      if (top > end) end = top, highest = i;
       if (end >= limit) return false;
     }
     *out_bytes = end;
     return true;
+  }
+  /// Moves what ended highest, now and then any other, to an earlier place of the sequence.
+  void move(uint64_t* random) {
+    const auto below = [random](uint32_t count) {  // xorshift: the same moves on every machine
+      *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
+      return uint32_t(*random % count);
+    };
+    const uint32_t from = below(4) == 0 ? below(tensor_count - 1) + 1 : std::max(highest, 1u);
+    const uint32_t to = below(from);
+    std::rotate(w_.sequence + to, w_.sequence + from, w_.sequence + from + 1);
   }
 
  private:
@@ -83,6 +97,7 @@ class Planner {
       case PlanOrder::kBreadth: return w_.breadth[i];
       case PlanOrder::kLife: return life(i);
       case PlanOrder::kSize:
+      case PlanOrder::kMoved:
       case PlanOrder::kNone: break;
     }
     return size(i);
@@ -140,6 +155,36 @@ bool find_breadth(Span<const Lifetime> lifetimes, const Workspace& w, uint64_t* 
   return true;
 }
 
+/// Starts from the order that won. Writes offsets and returns the bytes when it finds less than `best`.
+uint64_t improve_by_moves(Planner* planner, const Workspace& w, Span<const Lifetime> lifetimes, uint64_t best,
+                          Span<uint64_t> offsets, PlanSummary* summary) {
+  const uint32_t count = planner->tensor_count;
+  if (count < 2 || best - summary->lower_bound <= summary->lower_bound / 64) return best;
+  planner->sort(summary->order);
+  planner->steps_left = std::min(planner->steps_left, kMovedSteps);
+  std::copy(w.sequence, w.sequence + count, w.kept);
+  uint64_t kept_bytes = ~uint64_t{0}, bytes, random = 0x9e3779b97f4a7c15u;
+  uint32_t kept_highest = 0;
+  while (best > summary->lower_bound && planner->place_all(PlanOrder::kMoved, ~uint64_t{0}, &bytes)) {
+    if (bytes < best) {
+      best = bytes;
+      summary->order = PlanOrder::kMoved;
+      for (uint32_t i = 0; i < lifetimes.size; i++)
+        if (lifetimes[i].bytes) offsets[i] = w.trial[i];
+    }
+    if (bytes <= kept_bytes) {
+      kept_bytes = bytes;
+      kept_highest = planner->highest;
+      std::copy(w.sequence, w.sequence + count, w.kept);
+    } else {
+      planner->highest = kept_highest;
+      std::copy(w.kept, w.kept + count, w.sequence);
+    }
+    planner->move(&random);
+  }
+  return best;
+}
+
 }  // namespace
 
 const char* plan_order_name(PlanOrder order) {
@@ -150,12 +195,13 @@ const char* plan_order_name(PlanOrder order) {
     case PlanOrder::kSizeTimesLife: return "size times life";
     case PlanOrder::kBreadth: return "breadth";
     case PlanOrder::kLife: return "life";
+    case PlanOrder::kMoved: return "moved";
   }
   return "none";
 }
 
 uint64_t planner_workspace_bytes(uint32_t tensor_count, uint32_t step_count) {
-  return (uint64_t{tensor_count} * 2 + step_count + 2) * 8 + words(uint64_t{tensor_count} * 8);
+  return (uint64_t{tensor_count} * 2 + step_count + 2) * 8 + words(uint64_t{tensor_count} * 12);
 }
 
 Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t alignment, Span<uint8_t> workspace,
@@ -193,7 +239,7 @@ Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t
   }
   if (best == ~uint64_t{0})
     return fail(detail, Code::kLimitExceeded, "plan: tensors alive at once", kPlanSteps, planner.tensor_count);
-  summary.bytes = best;
+  summary.bytes = improve_by_moves(&planner, w, lifetimes, best, offsets, &summary);
   *out = summary;
   return {};
 }

@@ -9,10 +9,13 @@
 
 namespace ingot {
 
-enum class PlanOrder : uint8_t { kNone, kFirstStep, kSize, kSizeTimesLife, kBreadth, kLife };
+enum class PlanOrder : uint8_t { kNone, kFirstStep, kSize, kSizeTimesLife, kBreadth, kLife, kMoved };
 const char* plan_order_name(PlanOrder order);
 
 constexpr uint64_t kPlanSteps = uint64_t{1} << 28;
+/// For a layout more than 1/64 above the lower bound: from the best order, what lies highest is placed earlier, again and
+/// again, and kept when it does no harm. About two milliseconds at most.
+constexpr uint64_t kMovedSteps = uint64_t{1} << 20;
 
 struct PlanSummary {
   uint64_t bytes = 0;                  // of the layout, a multiple of the alignment
