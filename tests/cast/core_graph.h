@@ -45,12 +45,14 @@ class CoreGraph {
     return added(graph::make_constant(DType::kI64, std::move(dims), numbers.data()));
   }
   /// Adds a node with one result and returns it.
-  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims, AttributeMap attributes = {}, DType dtype = DType::kF32) {
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims, AttributeMap attributes = {},
+               DType dtype = DType::kF32) {
     const ValueId y = value(op + std::to_string(model.values.size()), std::move(dims), dtype);
     add(op, std::move(inputs), {y}, std::move(attributes));
     return y;
   }
-  graph::Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, AttributeMap attributes = {}) {
+  graph::Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+                   AttributeMap attributes = {}) {
     graph::Node node;
     node.op = op;
     node.name = op + "_" + std::to_string(model.source_nodes.size());
@@ -66,22 +68,33 @@ class CoreGraph {
   void begin(graph::Graph* graph) { block_ = graph; }
   void end() { block_ = &model.graph; }
 
-  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1, const std::string& activation = "relu", ValueId residual = -1,
-               const std::string& method = "direct") {
+  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1, const std::string& activation = "relu",
+               ValueId residual = -1, const std::string& method = "direct") {
     const Dims in = model.values[size_t(x)].dims;
     const int64_t channels = *in[3].value(), pad = kernel / 2;
-    const auto extent = [&](const graph::Dim& n) { return (n + graph::Dim(2 * pad - kernel)) / graph::Dim(stride) + graph::Dim(1); };
+    const auto extent = [&](const graph::Dim& n) {
+      return (n + graph::Dim(2 * pad - kernel)) / graph::Dim(stride) + graph::Dim(1);
+    };
     const ValueId w = weights({outputs, kernel, kernel, method == "depthwise" ? 1 : channels}), b = weights({outputs});
     std::vector<ValueId> inputs{x, w, b};
     if (residual >= 0) inputs.push_back(residual);
     const Dims out{in[0], extent(in[1]), extent(in[2]), outputs};
     return node("Conv2d", inputs, out,
-                {{"kernel_h", kernel}, {"kernel_w", kernel}, {"stride_h", stride}, {"stride_w", stride}, {"pad_top", pad}, {"pad_left", pad},
-                 {"pad_bottom", pad}, {"pad_right", pad}, {"groups", method == "depthwise" ? channels : 1}, {"method", method},
+                {{"kernel_h", kernel},
+                 {"kernel_w", kernel},
+                 {"stride_h", stride},
+                 {"stride_w", stride},
+                 {"pad_top", pad},
+                 {"pad_left", pad},
+                 {"pad_bottom", pad},
+                 {"pad_right", pad},
+                 {"groups", method == "depthwise" ? channels : 1},
+                 {"method", method},
                  {"activation", activation}});
   }
   ValueId relu(ValueId x) {
-    return node("Elementwise", {x}, model.values[size_t(x)].dims, {{"steps", std::vector<int64_t>{17, 0, 0, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
+    return node("Elementwise", {x}, model.values[size_t(x)].dims,
+                {{"steps", std::vector<int64_t>{17, 0, 0, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
   }
   ValueId add_to(ValueId x, ValueId other) {
     return node("Elementwise", {x, other}, model.values[size_t(x)].dims,
@@ -96,12 +109,15 @@ class CoreGraph {
   }
   ValueId concat(std::vector<ValueId> parts, int64_t axis) {
     Dims dims = model.values[size_t(parts[0])].dims;
-    for (size_t i = 1; i < parts.size(); i++) dims[size_t(axis)] = dims[size_t(axis)] + model.values[size_t(parts[i])].dims[size_t(axis)];
+    for (size_t i = 1; i < parts.size(); i++)
+      dims[size_t(axis)] = dims[size_t(axis)] + model.values[size_t(parts[i])].dims[size_t(axis)];
     return node("Concat", std::move(parts), dims, {{"axis", axis}});
   }
 
  private:
-  ValueId added(graph::Constant constant) { return model.add_constant("c" + std::to_string(model.values.size()), std::move(constant)); }
+  ValueId added(graph::Constant constant) {
+    return model.add_constant("c" + std::to_string(model.values.size()), std::move(constant));
+  }
   std::mt19937 random_;
   graph::Graph* block_ = &model.graph;
 };

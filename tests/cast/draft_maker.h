@@ -29,7 +29,8 @@ struct DraftMaker {
   int32_t input(const std::string& name, Dims dims) { return value(name, std::move(dims), ValueKind::kInput); }
   int32_t output(const std::string& name, Dims dims) { return value(name, std::move(dims), ValueKind::kOutput); }
 
-  DraftInstruction& add(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs, Dims extents = {}) {
+  DraftInstruction& add(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+                        Dims extents = {}) {
     DraftInstruction i;
     i.attributes = std::move(attributes);
     i.inputs = std::move(inputs);
@@ -48,7 +49,9 @@ struct DraftMaker {
     add(a, other < 0 ? std::vector<int32_t>{x} : std::vector<int32_t>{x, other}, {y});
   }
   void reshape(int32_t x, int32_t y) { add(CopyAttributes{}, {x}, {y}); }
-  void concat(uint32_t axis, std::vector<int32_t> parts, int32_t y) { add(ConcatAttributes{axis}, std::move(parts), {y}); }
+  void concat(uint32_t axis, std::vector<int32_t> parts, int32_t y) {
+    add(ConcatAttributes{axis}, std::move(parts), {y});
+  }
   void slice(int32_t x, int32_t y, Dims starts) {
     SliceAttributes a;
     a.rank = uint32_t(starts.size());

@@ -66,7 +66,8 @@ namespace {
 
 class DraftRun {
  public:
-  DraftRun(const Draft& draft, const Bindings& bindings) : draft_(draft), bindings_(bindings), memory_(draft.values.size()) {
+  DraftRun(const Draft& draft, const Bindings& bindings)
+      : draft_(draft), bindings_(bindings), memory_(draft.values.size()) {
     for (size_t i = 0; i < draft.values.size(); i++) {
       const DraftValue& value = draft.values[i];
       const TensorType type = evaluate_type(value, bindings);
@@ -89,9 +90,11 @@ class DraftRun {
       std::vector<TensorView> inputs, outputs;
       for (const int32_t id : i.inputs) inputs.push_back(view(id));
       for (const int32_t id : i.outputs) outputs.push_back(view(id));
-      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(), uint16_t(inputs.size()), uint16_t(outputs.size())};
+      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(), uint16_t(inputs.size()),
+                                  uint16_t(outputs.size())};
       std::string error;
-      if (!run_kernel(*oracle_kernels(), i.op(), arguments, &error).ok()) throw std::runtime_error(error + " at " + i.node);
+      if (!run_kernel(*oracle_kernels(), i.op(), arguments, &error).ok())
+        throw std::runtime_error(error + " at " + i.node);
     }
   }
   TensorView view(int32_t id) {
@@ -149,8 +152,8 @@ class OpenFile {
   }
   void expect(const Status& status) const {
     if (!status.ok())
-      throw std::runtime_error(std::string(code_name(status.code())) + " " + detail_.field + " '" + detail_.name + "' need " +
-                               std::to_string(detail_.need) + " have " + std::to_string(detail_.have));
+      throw std::runtime_error(std::string(code_name(status.code())) + " " + detail_.field + " '" + detail_.name +
+                               "' need " + std::to_string(detail_.need) + " have " + std::to_string(detail_.have));
   }
   uint8_t* constant(const ValueDef& value) {
     if (value.inline_data) return const_cast<uint8_t*>(static_cast<const uint8_t*>(value.inline_data));
@@ -178,7 +181,8 @@ class FileExecution {
     Aligned work(planner_workspace_bytes(count, steps)), proof(verify_plan_workspace_bytes(count));
     PlanSummary summary;
     ErrorDetail detail;
-    file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(), {offsets_.data(), count}, &summary, &detail));
+    file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(), {offsets_.data(), count},
+                             &summary, &detail));
     uint64_t bytes = summary.bytes;
     if (!p_.plan_offsets.empty()) {
       std::copy(p_.plan_offsets.begin(), p_.plan_offsets.end(), offsets_.begin());
@@ -186,7 +190,8 @@ class FileExecution {
       if (p_.plan_lower_bound != summary.lower_bound) throw std::runtime_error("the file's lower bound is wrong");
       bytes = p_.plan_bytes;
     }
-    file_.expect(verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes, p_.alignment, proof.span(), &detail));
+    file_.expect(
+        verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes, p_.alignment, proof.span(), &detail));
     arena_ = Aligned(bytes, ~uint64_t{0});
     return bytes;
   }
@@ -202,9 +207,11 @@ class FileExecution {
         std::vector<TensorView> inputs, outputs;
         for (uint32_t k = 0; k < i.input_count; k++) inputs.push_back(view(i.inputs[k]));
         for (uint32_t k = 0; k < i.output_count; k++) outputs.push_back(view(i.outputs[k]));
-        const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(), outputs.data(), i.input_count, i.output_count};
+        const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(), outputs.data(), i.input_count,
+                                    i.output_count};
         std::string error;
-        if (!run_kernel(table_, i.op, arguments, &error).ok()) throw std::runtime_error(error.empty() ? op_name(i.op) : error);
+        if (!run_kernel(table_, i.op, arguments, &error).ok())
+          throw std::runtime_error(error.empty() ? op_name(i.op) : error);
       }
     }
   }
@@ -213,7 +220,8 @@ class FileExecution {
     if (id < 0) return v;
     static_cast<TensorType&>(v) = value_type(p_, file_.bound, id);
     const ValueDef& root = p_.values[size_t(p_.values[size_t(id)].root)];
-    uint8_t* storage = root.kind == ValueKind::kConstant ? file_.constant(root) : arena_.data() + offsets_[size_t(p_.values[size_t(id)].root)];
+    uint8_t* storage = root.kind == ValueKind::kConstant ? file_.constant(root)
+                                                         : arena_.data() + offsets_[size_t(p_.values[size_t(id)].root)];
     v.data = storage + file_.bound.root_offset[id];
     return v;
   }

@@ -30,7 +30,8 @@ Numbers row_positions(const Numbers& extents, int64_t row_stride, int64_t offset
   const int64_t length = extents.empty() ? 1 : extents.back();
   const int64_t count = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   Numbers all;
-  for (int64_t i = 0; i < count; i++) all.push_back(offset + i / length * (row_stride ? row_stride : length) + i % length);
+  for (int64_t i = 0; i < count; i++)
+    all.push_back(offset + i / length * (row_stride ? row_stride : length) + i % length);
   return all;
 }
 
@@ -44,7 +45,13 @@ Numbers strides_of(const Numbers& extents, int64_t row_stride) {
 }  // namespace
 
 TEST_CASE("place_view: a slice is rows with a stride exactly when its rows are evenly spaced") {
-  struct Case { const char* name; Numbers parent; int64_t row_stride; Numbers starts, view; bool possible; };
+  struct Case {
+    const char* name;
+    Numbers parent;
+    int64_t row_stride;
+    Numbers starts, view;
+    bool possible;
+  };
   const Case cases[] = {{"channels", {1, 4, 5, 8}, 0, {0, 0, 0, 3}, {1, 4, 5, 2}, true},
                         {"rows of the first dimension", {6, 5}, 0, {2, 0}, {3, 5}, true},
                         {"rows of a batch of one", {1, 6, 5, 4}, 0, {0, 2, 0, 0}, {1, 3, 5, 4}, true},
@@ -57,20 +64,29 @@ TEST_CASE("place_view: a slice is rows with a stride exactly when its rows are e
                         {"one element", {3, 4}, 0, {2, 1}, {1, 1}, true}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    const auto placed = place_view({dims(c.parent), c.row_stride}, {ViewOf::Kind::kSlice, dims(c.starts), {}, {}}, dims(c.view));
+    const auto placed =
+        place_view({dims(c.parent), c.row_stride}, {ViewOf::Kind::kSlice, dims(c.starts), {}, {}}, dims(c.view));
     REQUIRE(placed.has_value() == c.possible);
     if (!placed) continue;
     int64_t offset = 0;
     const Numbers strides = strides_of(c.parent, c.row_stride);
     for (size_t d = 0; d < strides.size(); d++) offset += c.starts[d] * strides[d];
-    CHECK(row_positions(c.view, number(placed->row_stride), number(placed->offset)) == positions(c.view, strides, offset));
+    CHECK(row_positions(c.view, number(placed->row_stride), number(placed->offset)) ==
+          positions(c.view, strides, offset));
   }
 }
 
 TEST_CASE("place_view: a transpose is a view when it moves extents of one only") {
-  struct Case { Numbers parent; std::vector<uint8_t> perm; bool possible; };
-  const Case cases[] = {{{1, 3, 5}, {1, 0, 2}, true},  {{1, 4, 5, 1}, {0, 3, 1, 2}, true}, {{2, 3}, {1, 0}, false},
-                        {{1, 3, 5}, {0, 2, 1}, false}, {{4, 1, 1, 6}, {0, 3, 1, 2}, true}};
+  struct Case {
+    Numbers parent;
+    std::vector<uint8_t> perm;
+    bool possible;
+  };
+  const Case cases[] = {{{1, 3, 5}, {1, 0, 2}, true},
+                        {{1, 4, 5, 1}, {0, 3, 1, 2}, true},
+                        {{2, 3}, {1, 0}, false},
+                        {{1, 3, 5}, {0, 2, 1}, false},
+                        {{4, 1, 1, 6}, {0, 3, 1, 2}, true}};
   for (const Case& c : cases) {
     Numbers view, strides;
     const Numbers parent_strides = strides_of(c.parent, 0);
@@ -78,7 +94,8 @@ TEST_CASE("place_view: a transpose is a view when it moves extents of one only")
     CAPTURE(dims_text(dims(c.parent)));
     const auto placed = place_view({dims(c.parent), 0}, {ViewOf::Kind::kPermute, {}, c.perm, {}}, dims(view));
     REQUIRE(placed.has_value() == c.possible);
-    if (placed) CHECK(row_positions(view, number(placed->row_stride), number(placed->offset)) == positions(view, strides, 0));
+    if (placed)
+      CHECK(row_positions(view, number(placed->row_stride), number(placed->offset)) == positions(view, strides, 0));
   }
 }
 
@@ -100,7 +117,8 @@ TEST_CASE("place_view: symbolic extents are proved, not guessed") {
   const auto behind = place_view({{w + SymbolicDim(2), 4}, 0}, {ViewOf::Kind::kSlice, {w, 0}, {}, {}}, {2, 4});
   REQUIRE(behind);
   CHECK(behind->offset == w * SymbolicDim(4));
-  CHECK_FALSE(place_view({{w, 5, 4}, 0}, {ViewOf::Kind::kSlice, {0, 1, 0}, {}, {}}, {w, 2, 4}));  // w may be more than one
+  CHECK_FALSE(
+      place_view({{w, 5, 4}, 0}, {ViewOf::Kind::kSlice, {0, 1, 0}, {}, {}}, {w, 2, 4}));  // w may be more than one
 }
 
 TEST_CASE("place_view: a slice may drop the dimension of which it takes one") {

@@ -33,8 +33,11 @@ size_t count_winograd(const MethodChoices& choices) {
 }  // namespace
 
 TEST_CASE("winograd_pays: from 10x10 up, off at 7x7, and not for few channels") {
-  struct Case { ConvShape shape; bool pays; };
-  const Case cases[] = {{{1, 7, 7, 512, 512}, false}, {{1, 8, 8, 256, 256}, false},  {{1, 10, 10, 256, 256}, true},
+  struct Case {
+    ConvShape shape;
+    bool pays;
+  };
+  const Case cases[] = {{{1, 7, 7, 512, 512}, false},  {{1, 8, 8, 256, 256}, false}, {{1, 10, 10, 256, 256}, true},
                         {{1, 14, 14, 256, 256}, true}, {{1, 56, 56, 64, 64}, true},  {{1, 56, 56, 3, 64}, false},
                         {{1, 56, 56, 64, 8}, false},   {{1, 320, 320, 16, 16}, true}};
   for (const Case& c : cases) {

@@ -79,7 +79,8 @@ TEST_CASE("cast: C2f runs from one storage") {
 TEST_CASE("cast: concats along rows, nested, with an input as a part and outputs along the way") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 4, 6, 4});
-  const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1), d = g.concat({c, x}, 1), e = g.concat({d, d}, 3);
+  const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1), d = g.concat({c, x}, 1),
+                e = g.concat({d, d}, 3);
   g.output(g.relu(e));
   g.output(c);
   g.output(a);
@@ -140,8 +141,10 @@ TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
 TEST_CASE("cast: linear, matmul, softmax, normalize, transpose and gather") {
   CoreGraph g;
   const ValueId x = g.input("x", {4, 10});
-  const ValueId n = g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10}, {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
-  const ValueId q = g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33}, {{"activation", std::string("gelu")}});
+  const ValueId n = g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10},
+                           {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
+  const ValueId q =
+      g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33}, {{"activation", std::string("gelu")}});
   const ValueId t = g.node("Transpose", {q}, {33, 4}, {{"perm", std::vector<int64_t>{1, 0}}});
   const ValueId s = g.node("MatMul", {q, t}, {4, 4}, {{"alpha", 0.5}});
   const ValueId p = g.node("Softmax", {s}, {4, 4}, {{"axis", int64_t{1}}});
@@ -161,7 +164,8 @@ TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") 
     const ValueId x = g.input("x", {5, 2, 6}), h0 = g.input("h0", {2, 2, 9});
     const ValueId w = g.weights({2, gates * 9, 6}), r = g.weights({2, gates * 9, 9}), b = g.weights({2, 1, gates * 9});
     const ValueId y = g.value("y", {5, 2, 2, 9}), h = g.value("h", {2, 2, 9});
-    g.add("Recurrent", {x, w, r, b, h0}, {y, h}, {{"kind", std::string(kind)}, {"direction", std::string("bidirectional")}, {"hidden", int64_t{9}}});
+    g.add("Recurrent", {x, w, r, b, h0}, {y, h},
+          {{"kind", std::string(kind)}, {"direction", std::string("bidirectional")}, {"hidden", int64_t{9}}});
     g.output(y);
     g.output(h);
     check(g);
@@ -171,10 +175,20 @@ TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") 
 TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 6});
-  const ValueId t = g.node("ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
-                           {{"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
-  const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10}, {{"kind", std::string("max")}, {"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
-  const ValueId z = g.node("Resize", {p}, {1, 16, 16, 10}, {{"mode", std::string("nearest")}, {"coordinate", std::string("asymmetric")}, {"nearest", std::string("floor")}, {"scales", std::vector<double>{1, 2, 2, 1}}});
+  const ValueId t =
+      g.node("ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
+             {{"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
+  const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10},
+                           {{"kind", std::string("max")},
+                            {"kernel_h", int64_t{2}},
+                            {"kernel_w", int64_t{2}},
+                            {"stride_h", int64_t{2}},
+                            {"stride_w", int64_t{2}}});
+  const ValueId z = g.node("Resize", {p}, {1, 16, 16, 10},
+                           {{"mode", std::string("nearest")},
+                            {"coordinate", std::string("asymmetric")},
+                            {"nearest", std::string("floor")},
+                            {"scales", std::vector<double>{1, 2, 2, 1}}});
   const ValueId d = g.node("Pad", {z}, {1, 18, 17, 10}, {{"before", Dims{0, 1, 0, 0}}, {"value", 0.25}});
   const ValueId m = g.node("Reduce", {d}, {1, 1, 1, 10}, {{"kind", std::string("mean")}, {"axes", int64_t{6}}});
   g.output(m);
@@ -208,7 +222,11 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
       switch (random() % 7) {
         case 6: {  // a concat read once, as a whole, reshaped, and overwritten if that is allowed
           const ValueId whole = g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
-          values.push_back(g.node("Reshape", {g.node("Slice", {whole}, {1, 4, 16}, {{"starts", Dims{0, int64_t(random() % 4), 0}}, {"steps", std::vector<int64_t>{1, 1, 1}}})}, dims));
+          values.push_back(g.node(
+              "Reshape",
+              {g.node("Slice", {whole}, {1, 4, 16},
+                      {{"starts", Dims{0, int64_t(random() % 4), 0}}, {"steps", std::vector<int64_t>{1, 1, 1}}})},
+              dims));
           break;
         }
         case 0: values.push_back(g.relu(a)); break;
@@ -216,7 +234,8 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
         case 2: {
           const ValueId rows = g.concat({a, b}, 1);
           const int64_t start = int64_t(random() % 5);
-          values.push_back(g.node("Slice", {rows}, dims, {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          values.push_back(g.node("Slice", {rows}, dims,
+                                  {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
           break;
         }
         case 3: {

@@ -60,7 +60,8 @@ TEST_CASE("eliminate_views: a concat of nothing that can move stays a concat") {
 TEST_CASE("eliminate_views: nested concats are one storage") {
   DraftMaker m;
   const int32_t x = m.input("x", {1, 2, 2, 2}), a = m.value("a", {1, 2, 2, 2}), b = m.value("b", {1, 2, 2, 2});
-  const int32_t c = m.value("c", {1, 2, 2, 4}), d = m.value("d", {1, 2, 2, 2}), e = m.value("e", {1, 2, 2, 6}), y = m.output("y", {1, 2, 2, 6});
+  const int32_t c = m.value("c", {1, 2, 2, 4}), d = m.value("d", {1, 2, 2, 2}), e = m.value("e", {1, 2, 2, 6}),
+                y = m.output("y", {1, 2, 2, 6});
   m.relu(x, a), m.relu(x, b), m.concat(3, {a, b}, c), m.slice(c, d, {0, 0, 0, 1});
   const int32_t f = m.value("f", {1, 2, 2, 2});
   m.relu(d, f), m.concat(3, {f, c}, e), m.relu(e, y);
@@ -78,9 +79,11 @@ TEST_CASE("eliminate_views: nested concats are one storage") {
 
 TEST_CASE("eliminate_views: C2f, the halves of a split and what follows lie in one concat") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 4, 4, 4}), t = m.value("t", {1, 4, 4, 4}), a = m.value("a", {1, 4, 4, 2}), b = m.value("b", {1, 4, 4, 2});
+  const int32_t x = m.input("x", {1, 4, 4, 4}), t = m.value("t", {1, 4, 4, 4}), a = m.value("a", {1, 4, 4, 2}),
+                b = m.value("b", {1, 4, 4, 2});
   const int32_t p = m.value("p", {1, 4, 4, 2}), c = m.value("c", {1, 4, 4, 6}), y = m.output("y", {1, 4, 4, 6});
-  m.relu(x, t), m.slice(t, a, {0, 0, 0, 0}), m.slice(t, b, {0, 0, 0, 2}), m.relu(b, p), m.concat(3, {a, b, p}, c), m.relu(c, y);
+  m.relu(x, t), m.slice(t, a, {0, 0, 0, 0}), m.slice(t, b, {0, 0, 0, 2}), m.relu(b, p), m.concat(3, {a, b, p}, c),
+      m.relu(c, y);
   CastReport report;
   eliminate_views(&m.draft, &report);
   CHECK(m.count() == 3);
@@ -133,7 +136,8 @@ TEST_CASE("eliminate_views: a reshaped part is turned around, so that its produc
 
 TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part falls back to a copy") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 2, 2, 4}), a = m.value("a", {1, 2, 2, 4}), f = m.value("f", {16}), g = m.output("g", {16});
+  const int32_t x = m.input("x", {1, 2, 2, 4}), a = m.value("a", {1, 2, 2, 4}), f = m.value("f", {16}),
+                g = m.output("g", {16});
   const int32_t b = m.value("b", {1, 2, 2, 4}), c = m.value("c", {1, 2, 2, 8}), y = m.output("y", {1, 2, 2, 8});
   m.relu(x, a), m.reshape(a, f), m.relu(f, g), m.relu(x, b), m.concat(3, {a, b}, c), m.relu(c, y);
   CastReport report;
@@ -147,7 +151,8 @@ TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part fal
 
 TEST_CASE("eliminate_views: nothing is written straight into the result of an If or out of its branch") {
   DraftMaker m;
-  const int32_t condition = m.input("condition", {}), x = m.input("x", {4}), r = m.value("r", {4}), y = m.output("y", {4});
+  const int32_t condition = m.input("condition", {}), x = m.input("x", {4}), r = m.value("r", {4}),
+                y = m.output("y", {4});
   m.draft.at(condition).dtype = DType::kBool;
   const int32_t t = m.value("t", {2, 2});
   m.draft.subprograms.push_back({"then", {}});
@@ -165,7 +170,8 @@ TEST_CASE("eliminate_views: nothing is written straight into the result of an If
     return i;
   };
   const int32_t flat = m.value("flat", {2, 2});
-  m.draft.subprograms[1].instructions = {instruction(CopyAttributes{}, x, flat), instruction(relu, flat, t), instruction(CopyAttributes{}, t, r)};
+  m.draft.subprograms[1].instructions = {instruction(CopyAttributes{}, x, flat), instruction(relu, flat, t),
+                                         instruction(CopyAttributes{}, t, r)};
   m.draft.subprograms[2].instructions = {instruction(CopyAttributes{}, x, r)};
   CastReport report;
   eliminate_views(&m.draft, &report);

@@ -6,11 +6,12 @@
 namespace ingot::cast {
 namespace {
 
-constexpr int64_t kPictureExtent = 320;   // a multiple of 64, as strided networks want
+constexpr int64_t kPictureExtent = 320;  // a multiple of 64, as strided networks want
 constexpr int64_t kSequenceExtent = 64;
 constexpr size_t kMostCombinations = 2000;
 /// What networks are made for: heights of text lines, crops, windows of samples.
-constexpr int64_t kUsualExtents[] = {48, 32, 64, 128, 224, 256, 320, 512, 640, 16, 80, 96, 8, 1, 2, 3, 4, 160, 384, 576, 1024, 4096, 16000};
+constexpr int64_t kUsualExtents[] = {48, 32, 64, 128, 224, 256, 320, 512, 640,  16,   80,   96,
+                                     8,  1,  2,  3,   4,   160, 384, 576, 1024, 4096, 16000};
 
 struct Symbol {
   std::string name;
@@ -29,7 +30,8 @@ void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std:
   Symbol symbol{name, {clamp_to(draft, name, usual)}};
   for (const int64_t extent : kUsualExtents) {
     const int64_t n = clamp_to(draft, name, extent);
-    if (std::find(symbol.candidates.begin(), symbol.candidates.end(), n) == symbol.candidates.end()) symbol.candidates.push_back(n);
+    if (std::find(symbol.candidates.begin(), symbol.candidates.end(), n) == symbol.candidates.end())
+      symbol.candidates.push_back(n);
   }
   symbols->push_back(std::move(symbol));
 }
@@ -80,7 +82,8 @@ bool choose_trials(Draft* draft) {
   if (symbols.empty() || !found) return draft->has_sound_extents;
   const auto add = [&](const Bindings& bindings) {
     auto& trials = draft->trials;
-    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && contracts_hold(*draft, bindings)) trials.push_back(bindings);
+    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && contracts_hold(*draft, bindings))
+      trials.push_back(bindings);
   };
   Bindings low = typical, high = typical;
   for (const auto& [name, extent] : typical) {

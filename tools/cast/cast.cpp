@@ -38,7 +38,8 @@ double products_of(const Draft& draft, const DraftInstruction& instruction, cons
   switch (instruction.op()) {
     case OpCode::kConv2d: {
       const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
-      return convolution(std::get<Conv2dAttributes>(instruction.attributes), instruction.inputs[1], double(y.dims[0] * y.dims[1] * y.dims[2]));
+      return convolution(std::get<Conv2dAttributes>(instruction.attributes), instruction.inputs[1],
+                         double(y.dims[0] * y.dims[1] * y.dims[2]));
     }
     case OpCode::kLinear: {
       const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
@@ -47,7 +48,9 @@ double products_of(const Draft& draft, const DraftInstruction& instruction, cons
     case OpCode::kMatMul: {
       const TensorType a = evaluate_type(draft.at(instruction.inputs[0]), typical);
       const bool transposed = std::get<MatMulAttributes>(instruction.attributes).trans_a;
-      return elements(instruction.outputs[0]) * double(a.rank == 0 ? 1 : a.rank >= 2 && transposed ? a.dims[a.rank - 2] : a.row_length());
+      return elements(instruction.outputs[0]) * double(a.rank == 0                 ? 1
+                                                       : a.rank >= 2 && transposed ? a.dims[a.rank - 2]
+                                                                                   : a.row_length());
     }
     default: return 0;
   }
@@ -61,11 +64,13 @@ void report_instructions(const Draft& draft, CastReport* report) {
       line.op = op_name(instruction.op());
       line.node = instruction.node;
       line.note = instruction.note;
-      if (!instruction.outputs.empty() && instruction.outputs[0] >= 0) line.dims = dims_text(draft.at(instruction.outputs[0]).dims);
+      if (!instruction.outputs.empty() && instruction.outputs[0] >= 0)
+        line.dims = dims_text(draft.at(instruction.outputs[0]).dims);
       line.macs = products_of(draft, instruction, typical);
       for (const int32_t id : instruction.inputs) {
         uint64_t bytes = 0;
-        if (id >= 0 && draft.at(id).kind == ValueKind::kConstant && storage_bytes(evaluate_type(draft.at(id), typical), &bytes))
+        if (id >= 0 && draft.at(id).kind == ValueKind::kConstant &&
+            storage_bytes(evaluate_type(draft.at(id), typical), &bytes))
           line.weight_bytes += bytes;
       }
       const OpCode op = instruction.op();

@@ -16,17 +16,17 @@ namespace ingot::cast {
 enum class WinogradMode { kAuto, kOff, kBudget };
 
 struct CastOptions {
-  std::vector<std::string> targets{"cpu"};          // cpu, cuda, mcu
+  std::vector<std::string> targets{"cpu"};  // cpu, cuda, mcu
   WinogradMode winograd = WinogradMode::kAuto;
-  uint64_t winograd_bytes = 0;                      // budget: how much larger Winograd may make the weights
+  uint64_t winograd_bytes = 0;  // budget: how much larger Winograd may make the weights
   bool fuse_chains = true;
-  bool require_kernels = true;                      // an instruction that no kernel of this build can run is an error
-  std::map<std::string, std::string> io_layout;     // port -> "nchw" or "nhwc"
-  std::vector<std::string> input_shapes;            // "NAME=1x3x224xW", as on the command line
-  std::vector<std::string> dims;                    // "NAME=16" or "NAME=1..64"
-  std::map<std::string, std::string> metadata;      // entries, and name, version, licence
+  bool require_kernels = true;                   // an instruction that no kernel of this build can run is an error
+  std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
+  std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
+  std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
+  std::map<std::string, std::string> metadata;   // entries, and name, version, licence
   std::vector<std::string> labels;
-  std::vector<GoldenCaseSpec> goldens;              // embedded when not empty
+  std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
   std::function<void(const std::string& stage, double done)> progress;
 };
@@ -43,26 +43,26 @@ void set_targets(CastOptions& options, const std::string& argument);
 /// What one instruction became and why; in the order of the file's instructions.
 struct InstructionReport {
   std::string op, node, note;
-  std::string dims;             // of output 0
-  double macs = 0;              // at the typical binding
+  std::string dims;  // of output 0
+  double macs = 0;   // at the typical binding
   uint64_t weight_bytes = 0;
 };
 
 struct CastReport {
   std::vector<passes::PassRecord> passes;
-  std::vector<std::string> notes;            // said aloud: training mode, unusual choices
+  std::vector<std::string> notes;  // said aloud: training mode, unusual choices
   std::vector<InstructionReport> instructions;
-  std::vector<std::string> copies;           // transposes and copies that remain, one sentence each
-  std::map<std::string, int64_t> binding;    // typical extents of symbolic dims that choices were made for
-  std::string order;                         // the heuristic that gave the smallest plan
-  uint64_t arena_bytes = 0, lower_bound = 0; // of activations, at the typical binding when dims are symbolic
+  std::vector<std::string> copies;            // transposes and copies that remain, one sentence each
+  std::map<std::string, int64_t> binding;     // typical extents of symbolic dims that choices were made for
+  std::string order;                          // the heuristic that gave the smallest plan
+  uint64_t arena_bytes = 0, lower_bound = 0;  // of activations, at the typical binding when dims are symbolic
   uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
   uint32_t views = 0, in_place = 0, chains = 0, winograd = 0;
   double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
 };
 
 struct CastResult {
-  FileSpec file;      // write_file(file, path) of file_writer.h writes it, whole or not at all
+  FileSpec file;  // write_file(file, path) of file_writer.h writes it, whole or not at all
   CastReport report;
 };
 

@@ -30,7 +30,9 @@ class ChainFusion {
   const DraftInstruction& at(uint32_t index) const { return draft_->subprograms[subprogram_].instructions[index]; }
   TensorType type(int32_t value) const { return evaluate_type(draft_->at(value), typical_); }
 
-  static const Conv2dAttributes& conv(const DraftInstruction& instruction) { return std::get<Conv2dAttributes>(instruction.attributes); }
+  static const Conv2dAttributes& conv(const DraftInstruction& instruction) {
+    return std::get<Conv2dAttributes>(instruction.attributes);
+  }
   static bool has_residual(const DraftInstruction& i) { return i.inputs.size() > 3 && i.inputs[3] >= 0; }
 
   static bool works_by_rows(const DraftInstruction& instruction) {
@@ -117,10 +119,12 @@ class ChainFusion {
 
   void replace(const std::vector<uint32_t>& run, DraftInstruction chain, uint64_t rings) {
     int64_t saved = 0;
-    for (size_t k = 0; k + 1 < run.size(); k++) saved += type(at(run[k]).outputs[0]).elements() * 4, dead_[run[k]] = true;
+    for (size_t k = 0; k + 1 < run.size(); k++)
+      saved += type(at(run[k]).outputs[0]).elements() * 4, dead_[run[k]] = true;
     chain.note = "chain of " + std::to_string(run.size()) + " in bands of " +
-                 std::to_string(std::get<ChainAttributes>(chain.attributes).band_rows) + " rows: " + std::to_string(saved >> 10) +
-                 " KiB of intermediates become " + std::to_string(rings >> 10) + " KiB of rings a thread";
+                 std::to_string(std::get<ChainAttributes>(chain.attributes).band_rows) +
+                 " rows: " + std::to_string(saved >> 10) + " KiB of intermediates become " +
+                 std::to_string(rings >> 10) + " KiB of rings a thread";
     draft_->subprograms[subprogram_].instructions[run.back()] = std::move(chain);
     report_->chains++;
   }

@@ -7,9 +7,10 @@
 namespace ingot::cast {
 
 struct ChainRule {
-  int64_t least_bytes = 512 << 10;    // the largest intermediate has at least this
-  int64_t weight_bytes = 384 << 10;   // of the stages behind the first: read again for every band, they stay in the L2 cache
-  int64_t ring_bytes = 384 << 10;     // of all intermediates of one thread, also in the L2 cache
+  int64_t least_bytes = 512 << 10;  // the largest intermediate has at least this
+  int64_t weight_bytes =
+      384 << 10;  // of the stages behind the first: read again for every band, they stay in the L2 cache
+  int64_t ring_bytes = 384 << 10;  // of all intermediates of one thread, also in the L2 cache
   int64_t most_band_rows = 8;
 };
 

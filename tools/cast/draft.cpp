@@ -24,8 +24,8 @@ TensorType evaluate_type(const DraftValue& value, const Bindings& bindings) {
   type.dtype = value.dtype;
   type.packing = value.packing;
   if (value.dims.size() > size_t(kMaxRank))
-    graph::throw_cast_error(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) + " dimensions, at most " +
-                                   std::to_string(kMaxRank) + " are supported");
+    graph::throw_cast_error(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) +
+                                   " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
   type.rank = uint8_t(value.dims.size());
   for (size_t i = 0; i < value.dims.size(); i++) {
     type.dims[i] = value.dims[i].evaluate(bindings);
@@ -123,9 +123,11 @@ std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
   Violation violation;
   if (contract_of(instruction.op())->check(arguments.get(), &violation)) return "";
   std::string where;
-  for (const auto& [name, extent] : bindings) where += (where.empty() ? " (with " : ", ") + name + "=" + std::to_string(extent);
-  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " + std::to_string(violation.expected) +
-         ", found " + std::to_string(violation.found) + (where.empty() ? "" : where + ")");
+  for (const auto& [name, extent] : bindings)
+    where += (where.empty() ? " (with " : ", ") + name + "=" + std::to_string(extent);
+  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " +
+         std::to_string(violation.expected) + ", found " + std::to_string(violation.found) +
+         (where.empty() ? "" : where + ")");
 }
 
 }  // namespace
@@ -138,7 +140,8 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings) {
     for (const DraftSubprogram& subprogram : draft.subprograms)
       for (const DraftInstruction& instruction : subprogram.instructions) {
         Violation violation;
-        if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation)) return false;
+        if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation))
+          return false;
       }
   } catch (const graph::DimError&) {  // a division by nothing, or too large
     return false;
@@ -165,7 +168,8 @@ void check_draft(const Draft& draft, bool is_fresh) {
     }
   }
   if (error.unsupported.empty()) return;
-  error.message = std::to_string(error.unsupported.size()) + " of the model's operations ask for what no operator here does";
+  error.message =
+      std::to_string(error.unsupported.size()) + " of the model's operations ask for what no operator here does";
   throw error;
 }
 

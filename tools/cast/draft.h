@@ -49,8 +49,8 @@ struct Draft {
   std::vector<PortSpec> inputs, outputs;
   std::map<std::string, graph::SymbolBounds> symbols;
   uint32_t alignment = 64;
-  std::vector<Bindings> trials;              // choose_trials(); empty until then
-  bool has_sound_extents = true;             // false: under none of the trials do all contracts hold
+  std::vector<Bindings> trials;   // choose_trials(); empty until then
+  bool has_sound_extents = true;  // false: under none of the trials do all contracts hold
 
   int32_t add(DraftValue value);
   const DraftValue& at(int32_t id) const { return values[size_t(id)]; }

@@ -84,8 +84,10 @@ class Emitter {
     for (const int32_t id : order_) emit_value(draft_.at(id));
     program_.subprograms.clear();
     for (const DraftSubprogram& subprogram : draft_.subprograms) emit_subprogram(subprogram);
-    for (PortSpec port : draft_.inputs) port.value = index_[size_t(port.value)], program_.inputs.push_back(std::move(port));
-    for (PortSpec port : draft_.outputs) port.value = index_[size_t(port.value)], program_.outputs.push_back(std::move(port));
+    for (PortSpec port : draft_.inputs)
+      port.value = index_[size_t(port.value)], program_.inputs.push_back(std::move(port));
+    for (PortSpec port : draft_.outputs)
+      port.value = index_[size_t(port.value)], program_.outputs.push_back(std::move(port));
     if (program_.symbols.empty()) emit_plan();
     return std::move(program_);
   }
@@ -139,7 +141,8 @@ class Emitter {
       int64_t* numbers = nullptr;
       if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
-      for (size_t i = 0; numbers && i < instruction.extents.size(); i++) numbers[i] = dims_.write(instruction.extents[i]);
+      for (size_t i = 0; numbers && i < instruction.extents.size(); i++)
+        numbers[i] = dims_.write(instruction.extents[i]);
       const auto place = [&](int32_t id) { return id < 0 ? -1 : index_[size_t(id)]; };
       for (const int32_t id : instruction.inputs) out.inputs.push_back(place(id));
       for (const int32_t id : instruction.outputs) out.outputs.push_back(place(id));

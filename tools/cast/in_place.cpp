@@ -11,7 +11,8 @@ namespace {
 
 class InPlace {
  public:
-  explicit InPlace(Draft* draft) : draft_(draft), usage_(*draft), order_(*draft), trials_(trial_bindings(*draft)), last_(draft->values.size(), 0) {
+  explicit InPlace(Draft* draft)
+      : draft_(draft), usage_(*draft), order_(*draft), trials_(trial_bindings(*draft)), last_(draft->values.size(), 0) {
     for (int32_t id = 0; id < int32_t(draft->values.size()); id++) {
       uint32_t& last = last_[size_t(draft->root(id))];
       for (const Use& use : usage_.readers[size_t(id)]) last = std::max(last, order_.at(use));
@@ -42,9 +43,12 @@ class InPlace {
     if (!contract->in_place || instruction.outputs.empty() || instruction.outputs[0] < 0) return;
     const int32_t y = instruction.outputs[0];
     const DraftValue& result = draft_->at(y);
-    if (result.alias != AliasKind::kNone || result.kind != ValueKind::kActivation || usage_.writers[size_t(y)].size() != 1) return;
+    if (result.alias != AliasKind::kNone || result.kind != ValueKind::kActivation ||
+        usage_.writers[size_t(y)].size() != 1)
+      return;
     uint32_t mask = ~0u;
-    for (const Bindings& bindings : trials_) mask &= contract->in_place(Arguments(*draft_, instruction, bindings).get());
+    for (const Bindings& bindings : trials_)
+      mask &= contract->in_place(Arguments(*draft_, instruction, bindings).get());
     for (size_t i = 0; i < instruction.inputs.size() && i < 32; i++) {
       const int32_t x = instruction.inputs[i];
       if ((mask >> i & 1) == 0 || x < 0 || !may_overwrite(instruction, x, y, position, mask)) continue;
@@ -53,7 +57,8 @@ class InPlace {
     }
   }
 
-  bool may_overwrite(const DraftInstruction& instruction, int32_t x, int32_t y, uint32_t position, uint32_t mask) const {
+  bool may_overwrite(const DraftInstruction& instruction, int32_t x, int32_t y, uint32_t position,
+                     uint32_t mask) const {
     const int32_t root = draft_->root(x);
     if (draft_->at(root).kind != ValueKind::kActivation || last_[size_t(root)] > position) return false;
     if (is_assembled(x)) return false;

@@ -35,23 +35,29 @@ constexpr KernelEntry row(const char* name) {
 
 }  // namespace
 
-std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundProgram& bound, const KernelTable& table) {
+std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundProgram& bound,
+                                        const KernelTable& table) {
   std::set<const KernelEntry*> needed;
   std::string missing;
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
     if (instruction.op == OpCode::kIf) continue;  // the session runs it
     std::vector<TensorView> inputs(instruction.input_count), outputs(instruction.output_count);
-    for (size_t k = 0; k < inputs.size(); k++) static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
-    for (size_t k = 0; k < outputs.size(); k++) static_cast<TensorType&>(outputs[k]) = value_type(program, bound, instruction.outputs[k]);
+    for (size_t k = 0; k < inputs.size(); k++)
+      static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
+    for (size_t k = 0; k < outputs.size(); k++)
+      static_cast<TensorType&>(outputs[k]) = value_type(program, bound, instruction.outputs[k]);
     OpArguments arguments;
     arguments.attributes = bound.attributes[i];
     arguments.inputs = inputs.data(), arguments.input_count = instruction.input_count;
     arguments.outputs = outputs.data(), arguments.output_count = instruction.output_count;
-    if (const KernelEntry* entry = find_kernel(table, instruction.op, arguments)) needed.insert(entry);
-    else missing += (missing.empty() ? "" : ", ") + std::to_string(i) + " " + op_name(instruction.op);
+    if (const KernelEntry* entry = find_kernel(table, instruction.op, arguments))
+      needed.insert(entry);
+    else
+      missing += (missing.empty() ? "" : ", ") + std::to_string(i) + " " + op_name(instruction.op);
   }
-  if (!missing.empty()) graph::throw_cast_error(4, "no " + std::string(table.isa) + " kernel for instructions " + missing);
+  if (!missing.empty())
+    graph::throw_cast_error(4, "no " + std::string(table.isa) + " kernel for instructions " + missing);
   std::vector<std::string> names;
   for (const KernelTable* t = &table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
@@ -59,14 +65,18 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
   return names;
 }
 
-std::string kernel_table_source(const std::string& model, const std::string& isa, const std::vector<std::string>& kernels) {
+std::string kernel_table_source(const std::string& model, const std::string& isa,
+                                const std::vector<std::string>& kernels) {
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
-  std::string source = "// The kernels of " + printable + ", made by `ingot kernels`: hand ingot_model_kernels() to ingot_open.\n";
-  source += "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections" + flags_of(isa) +
-            " -I INGOT -I INGOT/runtime/include -c THIS\n";
+  std::string source =
+      "// The kernels of " + printable + ", made by `ingot kernels`: hand ingot_model_kernels() to ingot_open.\n";
+  source +=
+      "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections" +
+      flags_of(isa) + " -I INGOT -I INGOT/runtime/include -c THIS\n";
   source += "#include \"kernels/cpu/simd/" + isa + ".h\"\n";
-  source += "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include \"ingot/ingot.h\"\n\n";
+  source +=
+      "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include \"ingot/ingot.h\"\n\n";
   source += "namespace ingot {\nnamespace cpu {\nnamespace {\n";
   source += kTail;
   source += "\nconstexpr KernelEntry kRows[] = {\n";
@@ -74,7 +84,8 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   if (kernels.empty()) source += "    {},\n";
   source += "};\n\n}  // namespace\n}  // namespace cpu\n\n";
   source += "extern const KernelTable kModelKernels;\n";
-  source += "const KernelTable kModelKernels = {\"" + isa + "\", cpu::kRows, " + std::to_string(kernels.size()) + ", nullptr};\n\n";
+  source += "const KernelTable kModelKernels = {\"" + isa + "\", cpu::kRows, " + std::to_string(kernels.size()) +
+            ", nullptr};\n\n";
   source += "}  // namespace ingot\n\n";
   source += "extern \"C\" const ingot_kernel_table* ingot_model_kernels(void);\n";
   source += "extern \"C\" const ingot_kernel_table* ingot_model_kernels(void) {\n";

@@ -15,6 +15,7 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
 /// Source that defines `const KernelTable ingot::kModelKernels` and the C function ingot_model_kernels(), from kernels/cpu of
 /// this instruction set ("scalar", "avx2", "avx512", "neon"). Compile it with the repository's root as include folder and the
 /// flags that it names.
-std::string kernel_table_source(const std::string& model, const std::string& isa, const std::vector<std::string>& kernels);
+std::string kernel_table_source(const std::string& model, const std::string& isa,
+                                const std::vector<std::string>& kernels);
 
 }  // namespace ingot::cast

@@ -63,7 +63,8 @@ std::optional<ViewPlace> place_view(const RowLayout& parent, const ViewOf& view,
       continue;
     }
     offset = offset + view.starts[i] * strides[i];
-    if (std::find(view.dropped.begin(), view.dropped.end(), uint8_t(i)) == view.dropped.end()) kept.push_back(strides[i]);
+    if (std::find(view.dropped.begin(), view.dropped.end(), uint8_t(i)) == view.dropped.end())
+      kept.push_back(strides[i]);
   }
   const std::optional<SymbolicDim> row_stride = rows_from(dims, kept);
   if (!row_stride) return std::nullopt;

@@ -17,9 +17,10 @@ struct RowLayout {
 struct ViewOf {
   enum class Kind { kReshape, kSlice, kPermute };
   Kind kind = Kind::kReshape;
-  Dims starts;                     // kSlice: per dimension of the parent
-  std::vector<uint8_t> perm;       // kPermute: dimension perm[k] of the parent is dimension k here
-  std::vector<uint8_t> dropped{};  // kSlice: dimensions of the parent (extent 1 in the slice) that the view does not have
+  Dims starts;                // kSlice: per dimension of the parent
+  std::vector<uint8_t> perm;  // kPermute: dimension perm[k] of the parent is dimension k here
+  std::vector<uint8_t>
+      dropped{};  // kSlice: dimensions of the parent (extent 1 in the slice) that the view does not have
 };
 
 /// Offset in elements from the parent's start, and the view's own row stride.

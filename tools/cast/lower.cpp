@@ -21,7 +21,8 @@ std::string port_layout(const graph::Model& model, graph::ValueId id) {
   if (!value.layout.empty()) return value.layout;
   if (value.dims.size() != 4) return "";
   for (const graph::Node& node : model.graph.nodes) {
-    const bool reads = !node.inputs.empty() && node.inputs[0] == id, writes = !node.outputs.empty() && node.outputs[0] == id;
+    const bool reads = !node.inputs.empty() && node.inputs[0] == id,
+               writes = !node.outputs.empty() && node.outputs[0] == id;
     if (reads && node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw") return "NCHW";
     if (node.op != "Transpose") continue;
     const std::vector<int64_t> perm = node.integers("perm");
@@ -51,8 +52,9 @@ Draft Lowering::run() {
   if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
   lower_all();
   if (!choose_trials(&draft_))
-    report_->notes.push_back("no extents of the symbolic dimensions were found under which every operator is sound; what they demand is "
-                             "checked when a session is made");
+    report_->notes.push_back(
+        "no extents of the symbolic dimensions were found under which every operator is sound; what they demand is "
+        "checked when a session is made");
   const std::vector<Bindings> trials = draft_.trials;
   const bool has_sound_extents = draft_.has_sound_extents;
   report_->binding = trials[0];
@@ -108,7 +110,8 @@ int32_t Lowering::value(graph::ValueId id) {
   constant.dtype = source.constant->dtype;
   constant.kind = ValueKind::kConstant;
   for (const int64_t n : source.constant->dims) constant.dims.emplace_back(n);
-  constant.bytes.held = source.constant->bytes ? source.constant->bytes : std::make_shared<const std::vector<uint8_t>>();
+  constant.bytes.held =
+      source.constant->bytes ? source.constant->bytes : std::make_shared<const std::vector<uint8_t>>();
   return draft = draft_.add(std::move(constant));
 }
 
@@ -136,8 +139,10 @@ void Lowering::lower_main() {
       DraftValue output;
       output.name = source.name;
       output.dtype = source.constant ? source.constant->dtype : source.dtype;
-      if (source.constant) output.dims.assign(source.constant->dims.begin(), source.constant->dims.end());
-      else output.dims = source.dims;
+      if (source.constant)
+        output.dims.assign(source.constant->dims.begin(), source.constant->dims.end());
+      else
+        output.dims = source.dims;
       draft = draft_.add(std::move(output));
       copies.emplace_back(id, draft);
     }
@@ -146,7 +151,8 @@ void Lowering::lower_main() {
   }
   Block block;
   lower_nodes(model_.graph, &block);
-  for (const auto& [id, draft] : copies) append_copy(value(id), draft, "an output that is an input, a constant or another output", &block);
+  for (const auto& [id, draft] : copies)
+    append_copy(value(id), draft, "an output that is an input, a constant or another output", &block);
   draft_.subprograms[0].instructions = std::move(block);
 }
 
@@ -158,10 +164,13 @@ void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t
     if (results[i] < 0) continue;
     const graph::ValueId id = graph.outputs[i];
     const int32_t own = model_.constant(id) ? -1 : value(id);
-    const bool direct = produced.count(id) && seen.insert(id).second && draft_.at(own).dims == draft_.at(results[i]).dims &&
+    const bool direct = produced.count(id) && seen.insert(id).second &&
+                        draft_.at(own).dims == draft_.at(results[i]).dims &&
                         draft_.at(own).dtype == draft_.at(results[i]).dtype;
-    if (direct) values_[size_t(id)] = results[i];
-    else copies.emplace_back(id, results[i]);
+    if (direct)
+      values_[size_t(id)] = results[i];
+    else
+      copies.emplace_back(id, results[i]);
   }
   Block block;
   lower_nodes(graph, &block);

@@ -30,7 +30,8 @@ int enum_value(const graph::Node& node, const std::string& key, const char* cons
 
 uint32_t unsigned_value(const graph::Node& node, const std::string& key, int64_t otherwise) {
   const int64_t n = node.integer(key, otherwise);
-  if (n < 0 || n > int64_t(std::numeric_limits<uint32_t>::max())) refuse_attribute(node, key, std::to_string(n) + " is not a uint");
+  if (n < 0 || n > int64_t(std::numeric_limits<uint32_t>::max()))
+    refuse_attribute(node, key, std::to_string(n) + " is not a uint");
   return uint32_t(n);
 }
 
@@ -61,8 +62,10 @@ ElementwiseAttributes elementwise(const graph::Node& node) {
   a.compute = ComputeType(enum_value(node, "compute", fb::EnumNamesComputeType(), 0));
   const std::vector<int64_t> steps = node.integers("steps");
   const std::vector<double>* numbers = numbers_of(node, "step_numbers");
-  if (steps.size() % 4 != 0 || steps.size() / 4 > size_t(kMaxElementwiseSteps)) refuse_attribute(node, "steps", "has no place in 16 steps of 4");
-  if (numbers && numbers->size() != steps.size() / 2) refuse_attribute(node, "step_numbers", "has not two numbers a step");
+  if (steps.size() % 4 != 0 || steps.size() / 4 > size_t(kMaxElementwiseSteps))
+    refuse_attribute(node, "steps", "has no place in 16 steps of 4");
+  if (numbers && numbers->size() != steps.size() / 2)
+    refuse_attribute(node, "step_numbers", "has not two numbers a step");
   a.step_count = uint32_t(steps.size() / 4);
   for (size_t i = 0; i < a.step_count; i++) {
     ElementwiseStep& step = a.steps[i];
@@ -84,8 +87,10 @@ RecurrentAttributes recurrent(const graph::Node& node) {
   const auto found = node.attributes.find("activations");
   if (found == node.attributes.end()) return a;
   const auto* kinds = std::get_if<std::vector<std::string>>(&found->second);
-  const std::vector<double>*alphas = numbers_of(node, "activation_alphas"), *betas = numbers_of(node, "activation_betas");
-  if (!kinds || kinds->size() > std::size(a.activations)) refuse_attribute(node, "activations", "is not a list of at most 6 strings");
+  const std::vector<double>*alphas = numbers_of(node, "activation_alphas"),
+        *betas = numbers_of(node, "activation_betas");
+  if (!kinds || kinds->size() > std::size(a.activations))
+    refuse_attribute(node, "activations", "is not a list of at most 6 strings");
   a.activation_count = uint32_t(kinds->size());
   for (size_t i = 0; i < kinds->size(); i++)
     a.activations[i] = {activation_kind(node, (*kinds)[i]), alphas && i < alphas->size() ? float((*alphas)[i]) : 0,
@@ -112,8 +117,10 @@ Dims extents_of(const graph::Node& node, const std::string& key, size_t rank) {
   Dims dims;
   const auto found = node.attributes.find(key);
   if (found == node.attributes.end()) return Dims(rank, SymbolicDim(0));
-  if (const auto* symbolic = std::get_if<Dims>(&found->second)) dims = *symbolic;
-  else for (const int64_t n : node.integers(key)) dims.emplace_back(n);
+  if (const auto* symbolic = std::get_if<Dims>(&found->second))
+    dims = *symbolic;
+  else
+    for (const int64_t n : node.integers(key)) dims.emplace_back(n);
   if (dims.size() != rank || rank > size_t(kMaxRank)) refuse_attribute(node, key, "has not one entry a dimension");
   return dims;
 }
@@ -153,9 +160,12 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
   const auto flag = [&](const char* key, bool otherwise) { return node.integer(key, otherwise) != 0; };
   switch (op) {
     case OpCode::kLinear: return LinearAttributes{activation_of(node), flag("residual_first", false)};
-    case OpCode::kMatMul: return MatMulAttributes{flag("trans_a", false), flag("trans_b", false), float(node.number("alpha", 1))};
+    case OpCode::kMatMul:
+      return MatMulAttributes{flag("trans_a", false), flag("trans_b", false), float(node.number("alpha", 1))};
     case OpCode::kElementwise: return elementwise(node);
-    case OpCode::kReduce: return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)), unsigned_value(node, "axes", 0)};
+    case OpCode::kReduce:
+      return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),
+                              unsigned_value(node, "axes", 0)};
     case OpCode::kArgReduce: return ArgReduceAttributes{flag("largest", true), axis(), flag("select_last", false)};
     case OpCode::kSoftmax: return SoftmaxAttributes{axis(), flag("log", false)};
     case OpCode::kNormalize: return normalize(node);
@@ -179,8 +189,10 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
 Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents) {
   const OpCode op = op_of(node.op);
   switch (op) {
-    case OpCode::kConv2d: case OpCode::kConvTranspose2d: case OpCode::kPool2d: case OpCode::kResize:
-      return picture_attributes(op, node, rank, extents);
+    case OpCode::kConv2d:
+    case OpCode::kConvTranspose2d:
+    case OpCode::kPool2d:
+    case OpCode::kResize: return picture_attributes(op, node, rank, extents);
     default: return tensor_attributes(op, node, rank, extents);
   }
 }

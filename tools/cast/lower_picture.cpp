@@ -53,7 +53,8 @@ ResizeAttributes resize(const graph::Node& node, size_t rank) {
   const auto found = node.attributes.find("scales");
   if (found == node.attributes.end()) return a;
   const auto* scales = std::get_if<std::vector<double>>(&found->second);
-  if (!scales || scales->size() != rank || rank > size_t(kMaxRank)) refuse_attribute(node, "scales", "has not one number a dimension");
+  if (!scales || scales->size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, "scales", "has not one number a dimension");
   for (size_t i = 0; i < rank; i++) a.scales[i] = float((*scales)[i]);
   return a;
 }

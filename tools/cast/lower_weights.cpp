@@ -9,7 +9,9 @@
 namespace ingot::cast {
 namespace {
 
-std::span<const float> numbers_of(const graph::Constant& constant) { return {constant.as<float>(), size_t(constant.elements())}; }
+std::span<const float> numbers_of(const graph::Constant& constant) {
+  return {constant.as<float>(), size_t(constant.elements())};
+}
 
 std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {
   std::vector<uint8_t> bytes(numbers.size() * sizeof(float));
@@ -33,8 +35,9 @@ void Lowering::lower_weights(const graph::Node& node, DraftInstruction* instruct
 const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand, size_t rank) const {
   const graph::Constant* constant = operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
   if (!constant || constant->dtype != DType::kF32 || constant->dims.size() != rank)
-    graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) + " is not an f32 constant of " +
-                                   std::to_string(rank) + " dimensions; a fault of ingot's passes, please report it with the model");
+    graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
+                                   " is not an f32 constant of " + std::to_string(rank) +
+                                   " dimensions; a fault of ingot's passes, please report it with the model");
   return *constant;
 }
 
@@ -54,8 +57,10 @@ int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<i
 int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t outputs) {
   if (operand >= node.inputs.size() || node.inputs[operand] < 0) return -1;
   const graph::Constant bias = weight(node, operand, 1);
-  if (bias.dims[0] != outputs) graph::throw_cast_error(8, "node '" + node.name + "': the bias has not one number an output");
-  return packed(node.inputs[operand], Packing::kVector16, {outputs}, [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
+  if (bias.dims[0] != outputs)
+    graph::throw_cast_error(8, "node '" + node.name + "': the bias has not one number an output");
+  return packed(node.inputs[operand], Packing::kVector16, {outputs},
+                [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
 }
 
 void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instruction) {
@@ -69,14 +74,17 @@ void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instructi
   int32_t weights = -1;
   switch (attributes.method) {
     case ConvMethod::kDirect:
-      weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
+      weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
+                       [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
       break;
     case ConvMethod::kWinogradF43:
-      weights = packed(node.inputs[1], Packing::kWinogradF43, w.dims, [=] { return bytes_of(pack_winograd_f43(numbers_of(w), outputs, channels)); });
+      weights = packed(node.inputs[1], Packing::kWinogradF43, w.dims,
+                       [=] { return bytes_of(pack_winograd_f43(numbers_of(w), outputs, channels)); });
       report_->winograd++;
       break;
     case ConvMethod::kDepthwise:
-      weights = packed(node.inputs[1], Packing::kDepthwise16, w.dims, [=] { return bytes_of(pack_depthwise16(numbers_of(w), outputs, taps)); });
+      weights = packed(node.inputs[1], Packing::kDepthwise16, w.dims,
+                       [=] { return bytes_of(pack_depthwise16(numbers_of(w), outputs, taps)); });
       break;
     case ConvMethod::kGrouped: weights = value(node.inputs[1]); break;
   }
@@ -92,15 +100,16 @@ void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction*
   if (attributes.groups != 1) {
     weights = value(node.inputs[1]);
   } else {
-    weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
+    weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
+                     [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
   }
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
 }
 
 void Lowering::lower_linear(const graph::Node& node, DraftInstruction* instruction) {
   const graph::Constant w = weight(node, 1, 2);
-  const int32_t weights =
-      packed(node.inputs[1], Packing::kPanels16, w.dims, [w] { return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1])); });
+  const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
+                                 [w] { return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1])); });
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, w.dims[0])};
   if (node.inputs.size() > 3 && node.inputs[3] >= 0) instruction->inputs.push_back(value(node.inputs[3]));
 }
@@ -137,9 +146,8 @@ void Lowering::lower_recurrent(const graph::Node& node, DraftInstruction* instru
       const int64_t parts = i == 3 ? c.dims[1] * gates : 3;
       const std::vector<int64_t> dims = i == 3 ? std::vector<int64_t>{directions, c.dims[1], gates * padded}
                                                : std::vector<int64_t>{directions, 3 * padded};
-      instruction->inputs.push_back(packed(node.inputs[i], Packing::kDense, dims, [=] {
-        return bytes_of(pad_gates(c, directions * parts, hidden, 1));
-      }));
+      instruction->inputs.push_back(packed(node.inputs[i], Packing::kDense, dims,
+                                           [=] { return bytes_of(pad_gates(c, directions * parts, hidden, 1)); }));
     }
   }
 }

@@ -12,10 +12,14 @@ namespace {
 
 void add_entries(const std::map<std::string, std::string>& from, MetadataSpec* metadata) {
   for (const auto& [key, value] : from) {
-    if (key == "name") metadata->name = value;
-    else if (key == "version") metadata->version = value;
-    else if (key == "licence" || key == "license") metadata->licence = value;
-    else metadata->entries.emplace_back(key, value);
+    if (key == "name")
+      metadata->name = value;
+    else if (key == "version")
+      metadata->version = value;
+    else if (key == "licence" || key == "license")
+      metadata->licence = value;
+    else
+      metadata->entries.emplace_back(key, value);
   }
 }
 
@@ -25,27 +29,35 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-std::string percent(double ratio) { return std::to_string(int64_t((ratio - 1) * 1000 + 0.5) / 10) + "." + std::to_string(int64_t((ratio - 1) * 1000 + 0.5) % 10); }
+std::string percent(double ratio) {
+  return std::to_string(int64_t((ratio - 1) * 1000 + 0.5) / 10) + "." +
+         std::to_string(int64_t((ratio - 1) * 1000 + 0.5) % 10);
+}
 
 /// The stages of casting as pass records, behind those of the graph.
 void add_cast_passes(const CastReport& report, MetadataSpec* metadata) {
-  metadata->passes.push_back({"winograd", "adds " + std::to_string(report.winograd_extra_bytes) + " bytes of weights", report.winograd});
+  metadata->passes.push_back(
+      {"winograd", "adds " + std::to_string(report.winograd_extra_bytes) + " bytes of weights", report.winograd});
   metadata->passes.push_back({"chains", "", report.chains});
   metadata->passes.push_back({"views", joined(report.copies), report.views});
   metadata->passes.push_back({"in_place", "", report.in_place});
-  metadata->passes.push_back({"schedule", "order: " + report.order + "; activations " + std::to_string(report.arena_bytes) + " bytes, " +
-                                              percent(report.ratio()) + " % above the lower bound", 1});
+  metadata->passes.push_back({"schedule",
+                              "order: " + report.order + "; activations " + std::to_string(report.arena_bytes) +
+                                  " bytes, " + percent(report.ratio()) + " % above the lower bound",
+                              1});
 }
 
 }  // namespace
 
-MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program, const CastOptions& options, const CastReport& report) {
+MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program, const CastOptions& options,
+                           const CastReport& report) {
   MetadataSpec metadata;
   metadata.name = model.name;
   metadata.producer = "ingot " INGOT_VERSION;
   metadata.source_format = model.source_format;
   metadata.source_producer = model.source_producer;
-  for (const graph::SourceNode& node : model.source_nodes) metadata.source_nodes.push_back({node.name, node.op, node.output});
+  for (const graph::SourceNode& node : model.source_nodes)
+    metadata.source_nodes.push_back({node.name, node.op, node.output});
   for (size_t i = 0; i < program.values.size(); i++) {
     const ValueSpec& value = program.values[i];
     if (value.kind != ValueKind::kConstant || value.name.empty()) continue;
@@ -56,15 +68,18 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
     tensor.dims = value.dims;  // constants are never symbolic
     metadata.source_tensors.push_back(std::move(tensor));
   }
-  for (const passes::PassRecord& pass : report.passes) metadata.passes.push_back({pass.name, joined(pass.remarks), pass.changed});
+  for (const passes::PassRecord& pass : report.passes)
+    metadata.passes.push_back({pass.name, joined(pass.remarks), pass.changed});
   add_cast_passes(report, &metadata);
   metadata.notes = report.notes;
   metadata.labels = options.labels;
   add_entries(model.metadata, &metadata);
   add_entries(options.metadata, &metadata);
-  for (const auto& [symbol, extent] : report.binding) metadata.entries.emplace_back("ingot.typical." + symbol, std::to_string(extent));
+  for (const auto& [symbol, extent] : report.binding)
+    metadata.entries.emplace_back("ingot.typical." + symbol, std::to_string(extent));
   for (size_t i = 0; i < report.instructions.size(); i++)
-    if (!report.instructions[i].note.empty()) metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);
+    if (!report.instructions[i].note.empty())
+      metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);
   return metadata;
 }
 

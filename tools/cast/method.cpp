@@ -26,13 +26,15 @@ struct Candidate {
 };
 
 bool has_winograd_form(const graph::Node& node) {
-  return node.text("method", "direct") == "direct" && node.integer("kernel_h", 1) == 3 && node.integer("kernel_w", 1) == 3 &&
-         node.integer("stride_h", 1) == 1 && node.integer("stride_w", 1) == 1 && node.integer("dilation_h", 1) == 1 &&
-         node.integer("dilation_w", 1) == 1 && node.integer("groups", 1) == 1 && node.text("input_layout", "nhwc") == "nhwc";
+  return node.text("method", "direct") == "direct" && node.integer("kernel_h", 1) == 3 &&
+         node.integer("kernel_w", 1) == 3 && node.integer("stride_h", 1) == 1 && node.integer("stride_w", 1) == 1 &&
+         node.integer("dilation_h", 1) == 1 && node.integer("dilation_w", 1) == 1 && node.integer("groups", 1) == 1 &&
+         node.text("input_layout", "nhwc") == "nhwc";
 }
 
 std::string shape_text(const ConvShape& s) {
-  return std::to_string(s.out_h) + "x" + std::to_string(s.out_w) + ", " + std::to_string(s.channels) + " to " + std::to_string(s.outputs);
+  return std::to_string(s.out_h) + "x" + std::to_string(s.out_w) + ", " + std::to_string(s.channels) + " to " +
+         std::to_string(s.outputs);
 }
 
 void gather(const graph::Model& model, const graph::Graph& graph, const CastOptions& options, const Bindings& typical,
@@ -73,7 +75,8 @@ double winograd_cost(const ConvShape& s) {
 }
 
 bool winograd_pays(const ConvShape& s) {
-  return s.channels >= kLeastChannels && s.outputs >= kLeastChannels && tiles_of(s) >= kLeastTiles && winograd_cost(s) < direct_cost(s);
+  return s.channels >= kLeastChannels && s.outputs >= kLeastChannels && tiles_of(s) >= kLeastTiles &&
+         winograd_cost(s) < direct_cost(s);
 }
 
 MethodChoices choose_methods(const graph::Model& model, const CastOptions& options, const Bindings& typical) {

@@ -31,7 +31,8 @@ void set_winograd(CastOptions& options, const std::string& argument) {
 
 void add_io_layout(CastOptions& options, const std::string& argument) {
   const auto [name, layout] = split_pair("--io-layout", argument);
-  if (layout != "nchw" && layout != "nhwc") graph::throw_cast_error(1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
+  if (layout != "nchw" && layout != "nhwc")
+    graph::throw_cast_error(1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
   options.io_layout[name] = layout;
 }
 
@@ -46,7 +47,8 @@ void set_targets(CastOptions& options, const std::string& argument) {
     const size_t comma = std::min(argument.find(',', begin), argument.size());
     const std::string target = argument.substr(begin, comma - begin);
     if (target != "cpu" && target != "cuda" && target != "mcu")
-      graph::throw_cast_error(1, "--target '" + argument + "': expected cpu, cuda or mcu, separated by commas, found '" + target + "'");
+      graph::throw_cast_error(
+          1, "--target '" + argument + "': expected cpu, cuda or mcu, separated by commas, found '" + target + "'");
     options.targets.push_back(target);
     begin = comma + 1;
   }

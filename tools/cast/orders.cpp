@@ -9,6 +9,7 @@ namespace ingot::cast {
 namespace {
 
 constexpr size_t kMostForGreedy = 20000;  // ready lists are walked at every step
+constexpr size_t kMostForSearch = 1000;   // each order costs a plan
 
 /// Live bytes while instructions run one after another.
 class LiveBytes {
@@ -29,7 +30,8 @@ class LiveBytes {
   int64_t ends(uint32_t instruction) const {
     int64_t bytes = 0;
     for (const int32_t root : dependencies_.touches[instruction])
-      if (left_[size_t(root)] == 1 && draft_.at(root).kind != ValueKind::kOutput) bytes += dependencies_.root_bytes[size_t(root)];
+      if (left_[size_t(root)] == 1 && draft_.at(root).kind != ValueKind::kOutput)
+        bytes += dependencies_.root_bytes[size_t(root)];
     return bytes;
   }
   void run(uint32_t instruction) {
@@ -125,15 +127,39 @@ std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings&
   for (uint32_t i = 0; i < d.before.size(); i++) source.order.push_back(i);
   candidates.push_back(std::move(source));
   if (d.before.size() > kMostForGreedy) return candidates;
-  candidates.push_back({"least live bytes", list_schedule(draft, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
-                          return live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
-                        })});
-  candidates.push_back({"below the peak", list_schedule(draft, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
-                          const int64_t over_a = std::max<int64_t>(0, live.now() + live.starts(a) - peak);
-                          const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
-                          return over_a != over_b ? over_a < over_b : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
-                        })});
+  candidates.push_back(
+      {"least live bytes", list_schedule(draft, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
+         return live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
+       })});
+  candidates.push_back(
+      {"below the peak", list_schedule(draft, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
+         const int64_t over_a = std::max<int64_t>(0, live.now() + live.starts(a) - peak);
+         const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
+         return over_a != over_b ? over_a < over_b : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
+       })});
   candidates.push_back({"depth first", depth_first(draft, d)});
+  return candidates;
+}
+
+std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings, uint32_t count) {
+  const Dependencies d = find_dependencies(draft, bindings);
+  std::vector<CandidateOrder> candidates;
+  if (d.before.size() > kMostForSearch) return candidates;
+  for (uint32_t seed = 1; seed <= count; seed++) {
+    // Among what keeps below the peak: mostly as in the source, now and then something else.
+    std::vector<uint64_t> key(d.before.size());
+    uint64_t state = seed * 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < key.size(); i++) {
+      state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+      key[i] = i + state % (2 + key.size() * seed / (count * 4));
+    }
+    const auto better = [&](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
+      const int64_t over_a = std::max<int64_t>(0, live.now() + live.starts(a) - peak);
+      const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
+      return over_a != over_b ? over_a < over_b : key[a] < key[b];
+    };
+    candidates.push_back({"search " + std::to_string(seed), list_schedule(draft, d, better)});
+  }
   return candidates;
 }
 

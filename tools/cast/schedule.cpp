@@ -42,15 +42,16 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
 
 Draft reordered(const Draft& draft, const std::vector<uint32_t>& order) {
   Draft result = draft;
-  for (size_t i = 0; i < order.size(); i++) result.subprograms[0].instructions[i] = draft.subprograms[0].instructions[order[i]];
+  for (size_t i = 0; i < order.size(); i++)
+    result.subprograms[0].instructions[i] = draft.subprograms[0].instructions[order[i]];
   return result;
 }
 
 }  // namespace
 
-ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings) {
-  uint32_t steps = 0;
-  std::vector<Lifetime> lifetimes = lifetimes_of(draft, bindings, &steps);
+namespace {
+
+ArenaEstimate place(const Draft& draft, std::vector<Lifetime>& lifetimes, uint32_t steps) {
   std::vector<uint64_t> offsets(lifetimes.size());
   std::vector<uint64_t> workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 + 1);
   PlanSummary summary;
@@ -59,29 +60,62 @@ ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings) {
                                     {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
                                     {offsets.data(), offsets.size()}, &summary, &detail);
   if (!status.ok())
-    graph::throw_cast_error(8, std::string("the planner refused a layout: ") + code_name(status.code()) + " (" + detail.field + ")");
+    graph::throw_cast_error(
+        8, std::string("the planner refused a layout: ") + code_name(status.code()) + " (" + detail.field + ")");
   return {summary.bytes, summary.lower_bound, summary.peak_step, std::move(offsets)};
 }
 
+}  // namespace
+
+ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings) {
+  uint32_t steps = 0;
+  std::vector<Lifetime> lifetimes = lifetimes_of(draft, bindings, &steps);
+  return place(draft, lifetimes, steps);
+}
+
+namespace {
+
+/// The order with the smallest plan so far.
+class BestOrder {
+ public:
+  BestOrder(const Draft& draft, CastReport* report)
+      : draft_(draft), report_(report), typical_(typical_binding(draft)) {}
+
+  void consider(const CandidateOrder& candidate) {
+    Draft tried = reordered(draft_, candidate.order);
+    const uint32_t in_place = apply_in_place(&tried);
+    const ArenaEstimate estimate = estimate_arena(tried, typical_);
+    if (any_ && (estimate.bytes > report_->arena_bytes ||
+                 (estimate.bytes == report_->arena_bytes && estimate.lower_bound >= report_->lower_bound)))
+      return;
+    any_ = true;
+    best = std::move(tried);
+    report_->order = candidate.name;
+    report_->arena_bytes = estimate.bytes;
+    report_->lower_bound = estimate.lower_bound;
+    report_->in_place = in_place;
+  }
+  Draft best;
+
+ private:
+  const Draft& draft_;
+  CastReport* report_;
+  Bindings typical_;
+  bool any_ = false;
+};
+
+constexpr double kCloseEnough = 1.02;  // to the lower bound: no search
+constexpr uint32_t kSearchedOrders = 48;
+
+}  // namespace
+
 void schedule(Draft* draft, CastReport* report) {
   const Bindings typical = typical_binding(*draft);
-  Draft best;
-  bool any = false;
-  for (const CandidateOrder& candidate : candidate_orders(*draft, typical)) {
-    Draft tried = reordered(*draft, candidate.order);
-    const uint32_t in_place = apply_in_place(&tried);
-    const ArenaEstimate estimate = estimate_arena(tried, typical);
-    if (any && (estimate.bytes > report->arena_bytes ||
-                (estimate.bytes == report->arena_bytes && estimate.lower_bound >= report->lower_bound)))
-      continue;
-    any = true;
-    best = std::move(tried);
-    report->order = candidate.name;
-    report->arena_bytes = estimate.bytes;
-    report->lower_bound = estimate.lower_bound;
-    report->in_place = in_place;
-  }
-  *draft = std::move(best);
+  BestOrder best(*draft, report);
+  for (const CandidateOrder& candidate : candidate_orders(*draft, typical)) best.consider(candidate);
+  if (report->ratio() > kCloseEnough)
+    for (const CandidateOrder& candidate : random_orders(*draft, typical, kSearchedOrders)) best.consider(candidate);
+  *draft = std::move(best.best);
 }
 
 }  // namespace ingot::cast

@@ -25,5 +25,7 @@ struct CandidateOrder {
   std::vector<uint32_t> order;
 };
 std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings& bindings);
+/// Seeded variations, for programs whose plan stays above the lower bound. None for large programs.
+std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings, uint32_t count);
 
 }  // namespace ingot::cast

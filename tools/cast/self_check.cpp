@@ -14,7 +14,8 @@ namespace {
 const KernelTable& all_contracts() {
   static const std::vector<KernelEntry> rows = [] {
     std::vector<KernelEntry> all;
-    for (int op = 1; op < kOpCodeCount; op++) all.push_back({OpCode(op), "contract", contract_of(OpCode(op)), nullptr, nullptr});
+    for (int op = 1; op < kOpCodeCount; op++)
+      all.push_back({OpCode(op), "contract", contract_of(OpCode(op)), nullptr, nullptr});
     return all;
   }();
   static const KernelTable table{"contracts", rows.data(), uint32_t(rows.size()), nullptr};
@@ -34,8 +35,9 @@ const KernelTable& all_contracts() {
       left -= uint32_t(subprogram.instructions.size());
     }
   }
-  graph::throw_cast_error(8, std::string("the cast program would be refused when it is ") + stage + where + ": " + code_name(status.code()) +
-                                 ", " + detail.field + (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
+  graph::throw_cast_error(8, std::string("the cast program would be refused when it is ") + stage + where + ": " +
+                                 code_name(status.code()) + ", " + detail.field +
+                                 (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
                                  std::to_string(detail.need) + ", found " + std::to_string(detail.have) +
                                  "; a fault of ingot's converter, please report it with the model");
 }
@@ -60,15 +62,21 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, 
     const InstructionDef& instruction = program.instructions[i];
     if (instruction.op == OpCode::kIf) continue;
     std::vector<TensorView> inputs(instruction.input_count), outputs(instruction.output_count);
-    for (size_t k = 0; k < inputs.size(); k++) static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
-    for (size_t k = 0; k < outputs.size(); k++) static_cast<TensorType&>(outputs[k]) = value_type(program, bound, instruction.outputs[k]);
-    const OpArguments arguments{bound.attributes[i], inputs.data(), outputs.data(), instruction.input_count, instruction.output_count};
+    for (size_t k = 0; k < inputs.size(); k++)
+      static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
+    for (size_t k = 0; k < outputs.size(); k++)
+      static_cast<TensorType&>(outputs[k]) = value_type(program, bound, instruction.outputs[k]);
+    const OpArguments arguments{bound.attributes[i], inputs.data(), outputs.data(), instruction.input_count,
+                                instruction.output_count};
     if (find_kernel(*cpu_kernels("scalar"), instruction.op, arguments)) continue;
     std::string types;
     for (const TensorView& view : inputs)
       if (view.present()) types += (types.empty() ? "" : ", ") + std::string(dtype_name(view.dtype));
-    const std::string output = instruction.output_count && instruction.outputs[0] >= 0 ? program.values[size_t(instruction.outputs[0])].name : "";
-    error.unsupported.push_back({op_name(instruction.op), "", instructions[i]->node, output, "no kernel takes " + types, ""});
+    const std::string output = instruction.output_count && instruction.outputs[0] >= 0
+                                   ? program.values[size_t(instruction.outputs[0])].name
+                                   : "";
+    error.unsupported.push_back(
+        {op_name(instruction.op), "", instructions[i]->node, output, "no kernel takes " + types, ""});
   }
   if (error.unsupported.empty()) return;
   error.message = std::to_string(error.unsupported.size()) + " instructions have no kernel";
@@ -116,10 +124,12 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   if (!draft.has_sound_extents) return;
   for (const Bindings& bindings : trials) {
     std::vector<int64_t> values;
-    for (const SymbolDef& symbol : program.symbols) values.push_back(bindings.count(symbol.name) ? bindings.at(symbol.name) : symbol.low);
+    for (const SymbolDef& symbol : program.symbols)
+      values.push_back(bindings.count(symbol.name) ? bindings.at(symbol.name) : symbol.low);
     Block memory(binding_bytes(program));
     BoundProgram bound;
-    expect("bound", bind_program(program, {values.data(), values.size()}, memory.span(binding_bytes(program)), &bound, &detail));
+    expect("bound",
+           bind_program(program, {values.data(), values.size()}, memory.span(binding_bytes(program)), &bound, &detail));
     if (require_kernels && &bindings == &trials[0]) list_missing_kernels(program, bound, draft);
   }
 }

@@ -29,7 +29,8 @@ void ViewTree::grow() {
 void ViewTree::forget(const Use& where) {
   const DraftInstruction& instruction = draft_->subprograms[where.subprogram].instructions[where.index];
   const auto drop = [&](std::vector<Use>* uses) {
-    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& use) { return same(use, where); }), uses->end());
+    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& use) { return same(use, where); }),
+                uses->end());
   };
   for (const int32_t id : instruction.inputs)
     if (id >= 0) drop(&usage_.readers[size_t(id)]);
@@ -55,19 +56,22 @@ bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
 std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes) {
   const DraftInstruction& instruction = draft_->subprograms[use.subprogram].instructions[use.index];
   const OpContract* contract = contract_of(instruction.op());
-  const std::string who = std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
+  const std::string who =
+      std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
   if (!allows(writes ? contract->strided_outputs : contract->strided_inputs, use.slot))
     return who + (writes ? " writes dense rows only" : " reads dense rows only");
   const Arguments arguments(*draft_, instruction, trials_[0]);
   Violation violation;
   if (!contract->check(arguments.get(), &violation)) return who + ": " + violation.rule;
-  if (instruction.op() == OpCode::kIf || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
+  if (instruction.op() == OpCode::kIf || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get()))
+    return "";
   // A kernel that is missing for dense rows too is no reason against the view.
   const SymbolicDim stride = draft_->at(value).row_stride;
   draft_->at(value).row_stride = 0;
   const Arguments dense(*draft_, instruction, trials_[0]);
   draft_->at(value).row_stride = stride;
-  return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get()) ? who + " has no kernel for rows with gaps" : "";
+  return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get()) ? who + " has no kernel for rows with gaps"
+                                                                            : "";
 }
 
 /// Asks every reader and writer of a value whose rows have gaps, and of all that views it.
@@ -137,7 +141,8 @@ bool ViewTree::make_root(int32_t view) {
   if (own.alias != AliasKind::kView) return false;
   const int32_t root = own.alias_of;
   if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation) return false;
-  if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape || !same_count(own.dims, draft_->at(root).dims)) return false;
+  if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape || !same_count(own.dims, draft_->at(root).dims))
+    return false;
   own.alias = AliasKind::kNone;
   own.alias_of = -1;
   own.alias_offset = 0;

@@ -33,7 +33,10 @@ class ViewTree {
   void add_writer(int32_t value, const Use& use) { usage_.writers[size_t(value)].push_back(use); }
 
  private:
-  struct Saved { int32_t value; DraftValue before; };
+  struct Saved {
+    int32_t value;
+    DraftValue before;
+  };
   bool place(int32_t value, std::vector<Saved>* saved);
   std::string why_refused(int32_t value);
   bool strides_nest(int32_t root) const;

@@ -14,7 +14,8 @@ class ViewElimination {
   ViewElimination(Draft* draft, CastReport* report) : draft_(draft), report_(report), tree_(draft) {
     for (const DraftSubprogram& subprogram : draft->subprograms)
       for (const DraftInstruction& instruction : subprogram.instructions)
-        if (instruction.op() == OpCode::kIf) results_of_if_.insert(instruction.outputs.begin(), instruction.outputs.end());
+        if (instruction.op() == OpCode::kIf)
+          results_of_if_.insert(instruction.outputs.begin(), instruction.outputs.end());
   }
   void run();
 
@@ -28,7 +29,9 @@ class ViewElimination {
   void visit_concat(const Use& at);
   std::string write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation);
   bool written_in(int32_t value, uint32_t subprogram) const;
-  bool is_free(int32_t value) const { return draft_->at(value).kind == ValueKind::kActivation && tree_.usage().writers[size_t(value)].size() == 1; }
+  bool is_free(int32_t value) const {
+    return draft_->at(value).kind == ValueKind::kActivation && tree_.usage().writers[size_t(value)].size() == 1;
+  }
   size_t covering_run(const std::vector<int32_t>& parts, size_t first, uint32_t axis) const;
   void rebuild(uint32_t subprogram);
   DraftInstruction& instruction_at(const Use& at) { return draft_->subprograms[at.subprogram].instructions[at.index]; }
@@ -36,7 +39,7 @@ class ViewElimination {
   Draft* draft_;
   CastReport* report_;
   ViewTree tree_;
-  std::set<int32_t> results_of_if_;  // each branch writes them itself
+  std::set<int32_t> results_of_if_;                           // each branch writes them itself
   std::map<std::pair<uint32_t, uint32_t>, Copies> replaced_;  // by place: what is left to copy, nothing for a view
 };
 
@@ -99,7 +102,8 @@ std::string ViewElimination::visit_gather(const DraftInstruction& instruction) {
     return "it takes several or unknown indices";
   if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
   const void* data = indices.bytes.held->data();
-  const int64_t index = indices.dtype == DType::kI64 ? *static_cast<const int64_t*>(data) : *static_cast<const int32_t*>(data);
+  const int64_t index =
+      indices.dtype == DType::kI64 ? *static_cast<const int64_t*>(data) : *static_cast<const int32_t*>(data);
   const DraftValue& source = draft_->at(x);
   const SymbolicDim start = index < 0 ? source.dims[axis] + SymbolicDim(index) : SymbolicDim(index);
   if (index < 0 && !graph::proven_at_least(start, SymbolicDim(0))) return "its index may lie outside";
@@ -121,7 +125,8 @@ size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t f
     const ViewOf& relation = tree_.relation(parts[i]);
     if (relation.kind != ViewOf::Kind::kSlice || !relation.dropped.empty()) return 0;
     for (size_t d = 0; d < dims.size(); d++)
-      if (relation.starts[d] != (d == axis ? covered : SymbolicDim(0)) || (d != axis && part.dims[d] != dims[d])) return 0;
+      if (relation.starts[d] != (d == axis ? covered : SymbolicDim(0)) || (d != axis && part.dims[d] != dims[d]))
+        return 0;
     covered = covered + part.dims[axis];
     if (covered == dims[axis]) return i + 1 - first;
   }
@@ -143,8 +148,10 @@ void ViewElimination::visit_concat(const Use& at) {
     const int32_t part = run ? draft_->at(parts[i]).alias_of : parts[i];
     const std::string refused = write_into(at, part, whole, slice_at(rank, axis, start));
     for (size_t end = i + std::max<size_t>(run, 1); i < end; i++) {
-      if (!refused.empty()) left.emplace_back(parts[i], start), why = refused;
-      else any = true;
+      if (!refused.empty())
+        left.emplace_back(parts[i], start), why = refused;
+      else
+        any = true;
       start = start + draft_->at(parts[i]).dims[axis];
     }
   }
@@ -159,7 +166,8 @@ void ViewElimination::visit_concat(const Use& at) {
     DraftValue slot;
     slot.name = draft_->at(whole).name + "/" + draft_->at(part).name;
     slot.dtype = draft_->at(part).dtype;
-    slot.dims = draft_->at(whole).dims;  // a part's own dims may be spelled differently, equal only where the program is sound
+    slot.dims =
+        draft_->at(whole).dims;  // a part's own dims may be spelled differently, equal only where the program is sound
     slot.dims[axis] = draft_->at(part).dims[axis];
     const int32_t to = draft_->add(std::move(slot));
     tree_.grow();
