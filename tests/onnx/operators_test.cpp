@@ -240,6 +240,18 @@ TEST_CASE("import: transposed convolutions by output_padding, output_shape and S
   }
 }
 
+TEST_CASE("import: outputs that nobody wants") {
+  OnnxGraph g;
+  g.input("x", {2, 6})
+      .output("y")
+      .node("Split", {"x"}, {"", "y"}, {attribute("axis", int64_t(1))})
+      .node("Exp", {"x"}, {""});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "Split");
+  CHECK(model.graph.nodes[0].outputs[0] == graph::kAbsent);
+  CHECK(output_type(model) == "f32[2, 3]");
+}
+
 TEST_CASE("import: products") {
   struct Case {
     const char* equation;

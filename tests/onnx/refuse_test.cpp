@@ -161,7 +161,10 @@ TEST_CASE("refuse: graphs that contradict themselves name the place") {
        "expected INT"},
       {"matrices that do not meet",
        OnnxGraph().input("a", {2, 3}).input("b", {4, 5}).output("y").node("MatMul", {"a", "b"}, {"y"}), 2, "disagree"},
-      {"input without a shape", OnnxGraph(), 2, "no outputs"},
+      {"a hole in a list", OnnxGraph().input("x", {2}).output("y").node("Mean", {"x", "", "x"}, {"y"}), 2, "missing"},
+      {"more outputs than there are", OnnxGraph().input("x", {2}).output("y").node("Relu", {"x"}, {"y", "z"}), 2,
+       "2 outputs"},
+      {"an input without a shape", OnnxGraph(), 2, "no outputs"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);

@@ -22,8 +22,7 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
 }
 
 void reshape(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0]))
-    return;  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;  // in normal form
   const std::vector<std::optional<Dim>> wanted = wanted_dims(site);
   const bool allow_zero = site.node.integer("allowzero", 0) != 0;
   const Dims in = site.dims(0);
@@ -133,7 +132,7 @@ void transpose(Site& site) {
 }
 
 void expand(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0])) return;
+  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
   const Dims out = broadcast(site, site.dims(0), site.need_dims("shape", 1));
   site.drop_inputs_from(1);
   site.erase({"shape"});
@@ -141,7 +140,7 @@ void expand(Site& site) {
   site.set(0, site.dtype(0), out);
 }
 void tile(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.run().known(site.node.outputs[0])) return;
+  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
   const Dims repeats = site.need_dims("repeats", 1);
   Dims out = site.dims(0);
   if (repeats.size() != out.size())

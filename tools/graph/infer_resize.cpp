@@ -98,7 +98,7 @@ void apply_sizes(Site& site, Dims& out, std::vector<double>& scales) {
 }
 
 void resize(Site& site) {
-  if (site.node.inputs.size() == 1 && site.run().known(site.node.outputs[0])) return;  // in normal form
+  if (site.node.inputs.size() == 1 && site.settled()) return;  // in normal form
   check_modes(site);
   const Dims in = site.dims(0);
   Dims out = in;

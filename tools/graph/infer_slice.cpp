@@ -43,8 +43,7 @@ Cut cut(Site& site, const Dim& start, const Dim& end, int64_t step, const Dim& e
 }
 
 void slice(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.run().known(site.node.outputs[0]))
-    return;  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.settled()) return;  // in normal form
   const Dims in = site.dims(0);
   const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
   std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
@@ -83,8 +82,7 @@ void split(Site& site) {
   const Dim extent = in[size_t(axis)];
   const size_t parts = site.node.outputs.size();
   site.node.attributes["axis"] = axis;
-  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") &&
-      site.run().known(site.node.outputs[0]))
+  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") && site.settled())
     return;
   Dims sizes;
   if (const auto given = site.find_dims("split", 1); given && (site.node.has("split") || site.has(1))) {
@@ -147,7 +145,7 @@ double pad_value(Site& site) {
   return read_number(*value, 0);
 }
 void pad(Site& site) {
-  if (site.node.inputs.size() == 1 && site.node.has("before") && site.run().known(site.node.outputs[0])) return;
+  if (site.node.inputs.size() == 1 && site.node.has("before") && site.settled()) return;
   const Dims in = site.dims(0);
   const size_t rank = in.size();
   const Dims pads = site.need_dims("pads", 1);

@@ -122,6 +122,8 @@ void Inference::visit(Node node) {
     int& depth;
     ~Leave() { depth--; }
   } leave{depth_};
+  if (std::all_of(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id == kAbsent; }))
+    return;  // makes nothing
   // Something before it was refused: its outputs stay unknown and are not reported again.
   if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return known(id); })) {
     out_->push_back(std::move(node));
@@ -145,7 +147,9 @@ void Inference::visit(Node node) {
 
 void Inference::commit(Node& node) {
   for (const ValueId id : node.outputs) {
-    if (id != kAbsent && !known(id)) throw_cast_error(8, describe(node) + ": shape inference left an output unknown");
+    if (!known(id))
+      throw_cast_error(2, describe(node) + ": has " + std::to_string(node.outputs.size()) +
+                              " outputs, more than its operator makes");
   }
   if (fold_node(model, node)) return;
   try {

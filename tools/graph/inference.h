@@ -73,6 +73,8 @@ class Site {
   int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;                // >= 0, or corrupt
   std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;                // sorted, distinct
 
+  /// The outputs have their dims already: the node is in normal form since an earlier walk.
+  bool settled() const;
   void set(size_t output, DType dtype, Dims dims);
   void drop_inputs_from(size_t first);
   void erase(std::initializer_list<const char*> attributes);

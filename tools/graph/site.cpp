@@ -65,6 +65,9 @@ std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const
   return values;
 }
 
+bool Site::settled() const {
+  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return run_.known(id); });
+}
 void Site::set(size_t output, DType dtype, Dims dims) {
   if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
   if (dims.size() > size_t(kMaxRank))

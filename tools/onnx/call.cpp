@@ -156,12 +156,16 @@ void Call::refuse_unknown_attributes() {
 }
 void Call::expect_inputs(size_t lowest, size_t highest) {
   bool good = inputs_.size() >= lowest && inputs_.size() <= highest;
-  for (size_t i = 0; good && i < lowest; i++) good = inputs_[i] != kAbsent;
+  const size_t present = highest == SIZE_MAX ? inputs_.size() : lowest;  // of a list, all
+  for (size_t i = 0; good && i < present; i++) good = inputs_[i] != kAbsent;
   if (good) return;
-  const std::string range =
-      lowest == highest ? std::to_string(lowest) : std::to_string(lowest) + " to " + std::to_string(highest);
+  std::string range = std::to_string(lowest);
+  if (highest == SIZE_MAX)
+    range += " or more";
+  else if (lowest != highest)
+    range += " to " + std::to_string(highest);
   translator_.corrupt(describe(node_) + ": has " + std::to_string(inputs_.size()) + " inputs, expected " + range +
-                      (inputs_.size() >= lowest ? ", none of the first missing" : ""));
+                      (inputs_.size() >= lowest ? ", none of them missing" : ""));
 }
 
 const TranslateTable& translate_table() {

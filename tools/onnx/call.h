@@ -54,6 +54,7 @@ class Call {
   /// Attributes that nobody asked for.
   void refuse_unknown_attributes();
   /// Fails unless lowest <= inputs <= highest and the first `lowest` are present.
+  /// highest SIZE_MAX: a list, in which none may be missing.
   void expect_inputs(size_t lowest, size_t highest);
 
  private:
