@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
+#include "tools/cast/kernel_table_source.h"
 
 namespace ingot::cast {
 namespace {
@@ -26,7 +27,6 @@ struct Aligned {
 
 Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments, std::string* error) {
   const KernelEntry* kernel = find_kernel(table, op, arguments);
-  if (!kernel) kernel = find_kernel(*oracle_kernels(), op, arguments);
   if (!kernel) {
     *error = std::string("no ") + table.isa + " kernel for " + op_name(op);
     return Code::kNoKernel;
@@ -236,11 +236,11 @@ class FileExecution {
 
 }  // namespace
 
-FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs, const char* isa) {
+FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs,
+                 const KernelTable& table) {
   FileRun result;
   try {
-    const KernelTable& table = *cpu_kernels(isa);
-    OpenFile open(file, *oracle_kernels());
+    OpenFile open(file, table);
     open.bind(bindings);
     FileExecution execution(&open, table);
     result.arena_bytes = execution.plan();
@@ -258,6 +258,12 @@ FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, con
     result.error = error.what();
   }
   return result;
+}
+
+std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file, const KernelTable& table) {
+  OpenFile open(file, table);
+  open.bind({});
+  return needed_kernels(open.program, open.bound, table);
 }
 
 double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, DType dtype) {

@@ -1,5 +1,5 @@
 // tests/cast/interpreter.h - runs drafts and files without the session: a draft with a buffer for each value and the oracle's
-// kernels, a file from its bytes with the plan, a poisoned arena and the kernels of an instruction set.
+// kernels, a file from its bytes with the plan, a poisoned arena and the kernels of a table.
 #pragma once
 #include <map>
 #include <string>
@@ -23,7 +23,11 @@ struct FileRun {
   std::string error;  // "" when it ran
 };
 /// Opens, binds, plans with the runtime's planner (and checks the file's plan to be the same size), proves the plan, runs.
-FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs, const char* isa);
+FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs,
+                 const KernelTable& table);
+
+/// Names of the rows of `table` that a file without symbols needs. @throws like needed_kernels(), std::runtime_error
+std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file, const KernelTable& table);
 
 /// Largest |a - b| over largest |b|, both f32; 0 for equal bytes of other types, 1 for different ones.
 double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, DType dtype);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/cpu_kernels.h"
 #include "tests/cast/core_graph.h"
 #include "tests/cast/interpreter.h"
 #include "tools/cast/cast.h"
@@ -18,10 +19,9 @@ struct Checked {
 };
 
 /// Casts, runs and compares under every binding.
-Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings, CastOptions options) {
+Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings, const CastOptions& options) {
   CastOptions plain = options;
   plain.winograd = WinogradMode::kOff;
-  options.require_kernels = false;  // the interpreter has the oracle's
   CastReport ignored;
   const Draft draft = lower(graph.model, plain, &ignored);
   graph::Model copy = graph.model;
@@ -30,7 +30,7 @@ Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bi
   for (const Bindings& binding : bindings) {
     const Tensors inputs = random_inputs(draft, binding, 7);
     const Tensors expected = run_draft(draft, binding, inputs);
-    const FileRun run = run_file(checked.file, binding, inputs, "scalar");
+    const FileRun run = run_file(checked.file, binding, inputs, *cpu_kernels("scalar"));
     REQUIRE(run.error == "");
     for (const PortSpec& port : draft.outputs) {
       CAPTURE(port.name);
@@ -203,7 +203,6 @@ TEST_CASE("cast: the same model gives the same bytes") {
     const ValueId a = g.conv(x, 16, 3), b = g.conv(a, 16, 3);
     g.output(g.concat({a, b}, 3));
     CastOptions options;
-    options.require_kernels = false;
     return write_memory(cast_model(std::move(g.model), options).file);
   };
   CHECK(bytes() == bytes());

@@ -19,6 +19,10 @@ std::string flags_of(const std::string& isa) {
 }
 
 const char kTail[] = R"(
+KernelEntry no_row_of_that_name();  // never defined, never constant
+
+namespace {
+
 /// The row of that name; a name that the lists do not have is a compile error.
 constexpr KernelEntry row(const char* name) {
   const auto same = [](const char* a, const char* b) {
@@ -29,7 +33,7 @@ constexpr KernelEntry row(const char* name) {
     if (entry.name && same(entry.name, name)) return entry;
   for (const KernelEntry& entry : kTensorKernels)
     if (entry.name && same(entry.name, name)) return entry;
-  return kProductKernels[~0u];
+  return no_row_of_that_name();
 }
 )";
 
@@ -77,7 +81,7 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   source += "#include \"kernels/cpu/simd/" + isa + ".h\"\n";
   source +=
       "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include \"ingot/ingot.h\"\n\n";
-  source += "namespace ingot {\nnamespace cpu {\nnamespace {\n";
+  source += "namespace ingot {\nnamespace cpu {\n";
   source += kTail;
   source += "\nconstexpr KernelEntry kRows[] = {\n";
   for (const std::string& name : kernels) source += "    row(\"" + name + "\"),\n";
