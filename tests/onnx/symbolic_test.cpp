@@ -123,6 +123,9 @@ TEST_CASE("options: dims are bound, bounded, renamed") {
   model = import(g, 13, options);
   CHECK(output_type(model) == "f32[1, 3, 48, width]");
   CHECK(model.symbols.size() == 1);
+  options = {};
+  onnx::add_input_shape(options, "x=1,3,48,max_len");
+  CHECK(output_type(import(g, 13, options)) == "f32[1, 3, 48, max_len]");
 }
 
 TEST_CASE("options: one symbol in two inputs is bound in both, '?' is not one symbol") {

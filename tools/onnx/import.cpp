@@ -44,12 +44,14 @@ std::string one_line(const std::vector<graph::Unsupported>& all) {
 }  // namespace
 
 void add_input_shape(ImportOptions& options, const std::string& argument) {
-  const char* const kForm = "NAME=DIMxDIMx..., as in image=1x3x224x224 (a name keeps a dimension symbolic)";
+  const char* const kForm =
+      "NAME=DIMxDIMx..., as in image=1x3x224x224 (a name keeps a dimension symbolic; 1,3,max_len with commas)";
   const auto [name, shape] = split_argument(argument, kForm);
   graph::Dims dims;
+  const char separator = shape.find(',') == std::string::npos ? 'x' : ',';  // commas where a name holds an x
   size_t at = 0;
   while (at <= shape.size()) {
-    const size_t end = std::min(shape.find('x', at), shape.size());
+    const size_t end = std::min(shape.find(separator, at), shape.size());
     const std::string part = shape.substr(at, end - at);
     int64_t number = 0;
     const bool digits = parse_integer(part, &number);
