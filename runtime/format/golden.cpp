@@ -3,7 +3,6 @@
 
 #include "ingot_schema/golden_generated.h"
 #include "runtime/base/checked_math.h"
-#include "runtime/format/no_assertions.h"
 #include "runtime/format/prove.h"
 
 namespace ingot {

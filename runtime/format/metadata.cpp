@@ -4,7 +4,6 @@
 
 #include "ingot_schema/metadata_generated.h"
 #include "runtime/format/file_layout.h"
-#include "runtime/format/no_assertions.h"
 
 namespace ingot {
 

@@ -1,7 +1,6 @@
 // runtime/format/schema_access.h - the generated accessors, for runtime/format alone.
 #pragma once
 #include "ingot_schema/ingot_generated.h"
-#include "runtime/format/no_assertions.h"
 
 namespace ingot {
 

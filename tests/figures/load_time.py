@@ -35,7 +35,7 @@ def main():
     print(f"{args.model}: file {rows[0]['file_bytes'] / 1e6:.1f} MB; ready in {middle('load_ms'):.2f} ms "
           f"(worst {max(r['load_ms'] for r in rows):.2f}); first result {middle('first_ms'):.1f} ms, steady {middle('median_ms'):.1f} ms, "
           f"ratio {ratio:.2f}")
-    for key in ("page_faults_first", "page_faults", "fault_ms", "first_warm_ms"):
+    for key in ("page_faults", "major_page_faults", "steady_page_faults"):
         if key in rows[0]:
             print(f"  {key}: {middle(key):.2f}")
     ready = middle("load_ms") < 5

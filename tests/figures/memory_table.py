@@ -10,6 +10,9 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+from run_models import symbols  # noqa: E402
+
 BEGIN, END = "<!-- table: made by ./dev show memory -->", "<!-- end of table -->"
 
 
@@ -26,25 +29,22 @@ def main():
     for path in sorted(work.glob("*.ingot")):
         if path.stem not in stored:
             continue
-        dims = []
-        described = json.loads(subprocess.run([args.ingot, "inspect", path, "--json"], capture_output=True, text=True, check=True).stdout)
-        shapes = dict(s.rsplit("=", 1) for s in stored[path.stem]["shapes"])
-        for port in described["inputs"]:
-            for have, text in zip(shapes[port["name"]].split("x"), port["dims"]):
-                if isinstance(text, str) and text.isidentifier() or isinstance(text, str) and "." in text:
-                    dims += ["--dim", f"{text}={have}"]
-        done = subprocess.run([args.ingot, "bench", path, "--threads", "1", "--seconds", "0", "--json", *dims], capture_output=True, text=True)
-        if done.returncode:
-            print(f"[fail] {path.stem}: {done.stderr.strip()}")
+        ports = json.loads(subprocess.run([args.ingot, "inspect", path, "--json"], capture_output=True, text=True, check=True).stdout)["inputs"]
+        dims = [word for binding in symbols(ports, stored[path.stem]["shapes"]) for word in ("--dim", binding)]
+        done = [subprocess.run([args.ingot, *command, "--json", *dims], capture_output=True, text=True)
+                for command in (("bench", path, "--threads", "1", "--seconds", "0"), ("inspect", path))]
+        if any(d.returncode for d in done):
+            print(f"[fail] {path.stem}: {(done[0].stderr + done[1].stderr).strip()}")
+            count += 1
             continue
-        row = json.loads(done.stdout)
-        need = row["requirements"]
-        ratio = need["activations"] / max(need["activations_lower_bound"], 1)
+        row, need = (json.loads(d.stdout) for d in done)
+        used, bound = need["activation_bytes"], need["activation_lower_bound"]
+        ratio = used / max(bound, 1)
         close += ratio <= 1.05
         count += 1
         kb = lambda n: f"{n / 1024:,.0f} KiB"
-        lines.append(f"| {path.stem} | {kb(row['weights_bytes'])} | {kb(need['activations'])} | {kb(need['activations_lower_bound'])} | "
-                     f"{ratio:.3f} | {kb(need['scratch'])} | {kb(row['arena_bytes'])} |")
+        lines.append(f"| {path.stem} | {kb(row['weights_bytes'])} | {kb(used)} | {kb(bound)} | "
+                     f"{ratio:.3f} | {kb(row['scratch_bytes'])} | {kb(row['arena_bytes'])} |")
     print("\n".join(lines))
     share = close / max(count, 1)
     print(f"{close} of {count} models within 5 % of the lower bound")

@@ -41,7 +41,7 @@ PY
 INGOT_CPU_ISA=scalar "$ingot" kernels "$work/model.ingot" >"$work/kernels.cpp"
 
 target=(-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard)
-common=("${target[@]}" -Os -ffunction-sections -fdata-sections -ffp-contract=off -ffreestanding -DINGOT_FREESTANDING=1 -I "$repo" -I "$repo/runtime/include")
+common=("${target[@]}" -Os -ffunction-sections -fdata-sections -ffp-contract=off '-DFLATBUFFERS_ASSERT(condition)=static_cast<void>(0)' -I "$repo" -I "$repo/runtime/include")
 cxx=(arm-none-eabi-g++ "${common[@]}" -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-unwind-tables -fno-asynchronous-unwind-tables
   -fno-math-errno -I "$work/generated")
 mkdir -p "$work/generated/ingot_schema" "$work/flatbuffers" "$work/objects"
@@ -50,9 +50,8 @@ ln -sfn /usr/include/flatbuffers "$work/flatbuffers/flatbuffers"
 objects=()
 sources=("$work/kernels.cpp" "$here/main.cpp")
 for layer in base op format plan memory device session api; do
-  while IFS= read -r f; do sources+=("$f"); done < <(find "$repo/runtime/$layer" -name '*.cpp' ! -path '*/os/*' ! -path '*/fake/*' ! -path '*/null/*' | sort)
+  while IFS= read -r f; do sources+=("$f"); done < <(find "$repo/runtime/$layer" -name '*.cpp' ! -path '*/fake/*' ! -path '*/null/*' | sort)
 done
-for f in "$repo"/runtime/base/os/none/*.cpp; do [ -f "$f" ] && sources+=("$f"); done
 build_one() {
   local f=$1 o
   o=$work/objects/$(echo "${f#"$repo"/}" | tr '/.' '__').o
