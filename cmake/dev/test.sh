@@ -2,7 +2,7 @@
 # a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 stages_quick=(gcc lint)
-stages_all=(lint gcc models isa aarch64 firmware sizes nodes asan tsan fuzz package demo)
+stages_all=(lint gcc package firmware sizes models aarch64 nodes demo fuzz asan)
 stages_long=(fuzz_long peers)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
@@ -61,27 +61,15 @@ stage_models() {
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
 }
 
-stage_isa() {
-  local isa
-  for isa in $(build/gcc/bin/ingot --version | sed -n 's/^instruction sets: //p'); do
-    echo "== INGOT_CPU_ISA=$isa"
-    INGOT_CPU_ISA=$isa run_ctest gcc -L per_isa
-  done
-}
-
 stage_asan() {
   configure_and_build asan all -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined \
     -DINGOT_TESTS=ON -DINGOT_WERROR=ON
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE no_asan
 }
 
-stage_tsan() {
-  configure_and_build tsan all -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread -DINGOT_TESTS=ON
-  TSAN_OPTIONS=halt_on_error=1 run_ctest tsan -L threads
-}
-
+# The thread pool under ThreadSanitizer is part of stage gcc (device_crew_tsan).
 stage_aarch64() {
-  configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON
+  configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF
   run_ctest aarch64 -L per_isa
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models --emulated \
     "qemu-aarch64 build/aarch64/tests/support/raw_runner"
