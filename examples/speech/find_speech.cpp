@@ -4,7 +4,7 @@
 //
 // The number of frames is a symbolic dimension, bound when the session is made: one run for the whole recording.
 // Before: mono, 16 kHz (windowed-sinc resampling), frames of 512 samples, each with the 64 before it. After: hysteresis
-// (speech begins above 0.5, ends below 0.35), at least 0.25 s of speech, gaps under 0.1 s closed.
+// (speech begins above 0.5, ends below 0.35), at least 0.25 s of speech, gaps under 0.2 s closed.
 #include <ingot/cpu.h>
 #include <ingot/ingot.hpp>
 
@@ -96,7 +96,7 @@ std::vector<Segment> segments(const float* probability, size_t frames) {
   for (size_t i = 0; i < frames; i++) {
     if (!inside && probability[i] >= 0.5f) {
       const double begin = static_cast<double>(i) * seconds;
-      if (!found.empty() && begin - found.back().end < 0.1) found.back().end = begin;
+      if (!found.empty() && begin - found.back().end < 0.2) found.back().end = begin;
       else found.push_back({begin, begin});
       inside = true;
     }
