@@ -63,6 +63,15 @@ TEST_CASE("choose_methods: off is off, a budget buys the best layers first, auto
   CHECK(count_winograd(choose_methods(model, options, {})) == 0);
 }
 
+TEST_CASE("choose_methods: a file for flash has no winograd unless a budget asks for it") {
+  const graph::Model model = layers({{1, 56, 56, 64, 64}});
+  CastOptions options;
+  set_targets(options, "mcu");
+  CHECK(count_winograd(choose_methods(model, options, {})) == 0);
+  set_winograd(options, "1000000");
+  CHECK(count_winograd(choose_methods(model, options, {})) == 1);
+}
+
 TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
   for (const char* key : {"stride_h", "dilation_w", "groups"}) {
     graph::Model model = layers({{1, 56, 56, 64, 64}});

@@ -83,7 +83,11 @@ MethodChoices choose_methods(const graph::Model& model, const CastOptions& optio
   MethodChoices choices;
   std::vector<Candidate> candidates;
   gather(model, model.graph, options, typical, &choices, &candidates);
-  uint64_t left = options.winograd == WinogradMode::kBudget ? options.winograd_bytes : ~uint64_t{0};
+  uint64_t left = ~uint64_t{0};
+  if (options.winograd == WinogradMode::kBudget) left = options.winograd_bytes;
+  // Four times the weights are too dear in flash, unless asked for.
+  else if (options.targets == std::vector<std::string>{"mcu"})
+    left = 0;
   // Most saved per byte first; stable, so that equal layers keep their order.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.saved * double(b.extra_bytes) > b.saved * double(a.extra_bytes);
