@@ -27,17 +27,18 @@ Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bi
   graph::Model copy = graph.model;
   const CastResult cast = cast_model(std::move(copy), options);
   Checked checked{cast.report, write_memory(cast.file)};
-  for (const Bindings& binding : bindings) {
-    const Tensors inputs = random_inputs(draft, binding, 7);
-    const Tensors expected = run_draft(draft, binding, inputs);
-    const FileRun run = run_file(checked.file, binding, inputs, *cpu_kernels("scalar"));
-    REQUIRE(run.error == "");
-    for (const PortSpec& port : draft.outputs) {
-      CAPTURE(port.name);
-      const double limit = draft.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
-      CHECK(difference(run.outputs.at(port.name), expected.at(port.name), draft.at(port.value).dtype) <= limit);
+  for (uint32_t seed = 0; seed < 3; seed++)  // of the inputs, so that conditions go both ways
+    for (const Bindings& binding : bindings) {
+      const Tensors inputs = random_inputs(draft, binding, seed);
+      const Tensors expected = run_draft(draft, binding, inputs);
+      const FileRun run = run_file(checked.file, binding, inputs, *cpu_kernels("scalar"));
+      REQUIRE(run.error == "");
+      for (const PortSpec& port : draft.outputs) {
+        CAPTURE(port.name);
+        const double limit = draft.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
+        CHECK(difference(run.outputs.at(port.name), expected.at(port.name), draft.at(port.value).dtype) <= limit);
+      }
     }
-  }
   return checked;
 }
 
@@ -208,17 +209,38 @@ TEST_CASE("cast: the same model gives the same bytes") {
   CHECK(bytes() == bytes());
 }
 
+namespace {
+
+/// If (condition) relu(a) + b, twice over, else the second half of concat(a, b); both read values that are read again later.
+ValueId conditional(CoreGraph* g, ValueId condition, ValueId a, ValueId b) {
+  const Dims dims = g->model.values[size_t(a)].dims;
+  const ValueId result = g->value("if" + std::to_string(g->model.values.size()), dims);
+  auto then_branch = std::make_shared<graph::Graph>(), else_branch = std::make_shared<graph::Graph>();
+  g->begin(then_branch.get());
+  const ValueId sum = g->add_to(g->relu(a), b);
+  then_branch->outputs = {g->add_to(sum, g->relu(sum))};
+  g->begin(else_branch.get());
+  else_branch->outputs = {g->slice_channels(g->concat({g->relu(a), g->relu(b)}, 3), 2, 4)};
+  g->end();
+  g->add("If", {condition}, {result}, {{"then_branch", then_branch}, {"else_branch", else_branch}});
+  return result;
+}
+
+}  // namespace
+
 TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
   for (uint32_t seed = 1; seed <= 60; seed++) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     CoreGraph g(seed);
     std::vector<ValueId> values{g.input("x", {1, 4, 4, 4}), g.input("z", {1, 4, 4, 4})};
+    const ValueId condition = g.input("condition", {}, DType::kBool);
     const auto pick = [&] { return values[random() % values.size()]; };
     for (int i = 0; i < 14; i++) {
       const ValueId a = pick(), b = pick();
       const Dims dims = g.model.values[size_t(a)].dims;
-      switch (random() % 7) {
+      switch (random() % 8) {
+        case 7: values.push_back(conditional(&g, condition, a, b)); break;
         case 6: {  // a concat read once, as a whole, reshaped, and overwritten if that is allowed
           const ValueId whole = g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
           values.push_back(g.node(
