@@ -34,7 +34,7 @@ run_stage() {
   if [ $status -eq 0 ] && [ $((stage_passed + stage_failed)) -eq 0 ]; then stage_passed=1; fi
   say_stage "$name" $stage_passed $stage_failed $stage_skipped $((SECONDS - began))
   if [ $stage_failed -ne 0 ]; then
-    grep -nE 'ERROR|error:|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /"
+    grep -nE 'ERROR|error:|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /" || true
     tail -n 5 "$log" | sed "s/^/    /"
     echo "    whole log: $log"
   fi
