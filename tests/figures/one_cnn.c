@@ -11,10 +11,9 @@ int main(int argc, char** argv) {
   ingot_session* session = NULL;
   ingot_open_options open = {sizeof open};
   ingot_session_options options = {sizeof options};
-  ingot_binding batch = {"n", 1};
   ingot_tensor input, output;
   open.kernels = ingot_model_kernels();
-  options.bindings = &batch, options.binding_count = 1, options.threads = 1;
+  options.threads = 1;
   if (argc < 2 || ingot_model_open(argv[1], &open, &model, &error) || ingot_session_create(model, &options, &session, &error)) return 1;
   ingot_session_input(session, 0, &input);
   memset(input.data, 0, input.bytes);

@@ -9,12 +9,14 @@ repo=$(cd "$here/../.." && pwd)
 shared=${INGOT_SHARED:-$repo/../shared}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
+dims=()
 source=$shared/models/xboot__libonnx/mnist_8/model.onnx golden=$shared/models/golden/xboot__libonnx__mnist_8__model.onnx.npz
 if [ ! -f "$source" ]; then
   echo "[skip] mnist_8: ../shared is absent; the digit reader stands in"
   source=$repo/examples/digits/digits.onnx golden=
+  dims=(--dim n=1)
 fi
-"$ingot" convert "$source" -o "$work/model.ingot" --target mcu
+"$ingot" convert "$source" -o "$work/model.ingot" --target mcu "${dims[@]}"
 python3 - "$ingot" "$work" "$source" "$golden" <<'PY'
 import io, pathlib, struct, subprocess, sys, zipfile
 ingot, work, source, golden = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
