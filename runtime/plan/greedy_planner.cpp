@@ -81,7 +81,7 @@ class Planner {
       *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
       return uint32_t(*random % count);
     };
-    const uint32_t from = below(4) == 0 ? below(tensor_count - 1) + 1 : std::max(highest, 1u);
+    const uint32_t from = below(4) == 0 ? below(tensor_count - 1) + 1 : std::max<uint32_t>(highest, 1);
     const uint32_t to = below(from);
     std::rotate(w_.sequence + to, w_.sequence + from, w_.sequence + from + 1);
   }

@@ -60,7 +60,10 @@ build_one() {
   "${cxx[@]}" -isystem "$work/flatbuffers" -DINGOT_MODEL_MEMORY="${INGOT_MODEL_MEMORY:-24576}" -DINGOT_ARENA="${INGOT_ARENA:-73728}" -c "$f" -o "$o"
   echo "$o"
 }
-for f in "${sources[@]}"; do objects+=("$(build_one "$f")"); done
+for f in "${sources[@]}"; do
+  object=$(build_one "$f")
+  objects+=("$object")
+done
 arm-none-eabi-gcc "${common[@]}" -c "$here/startup.c" -o "$work/objects/startup.o"
 arm-none-eabi-gcc "${target[@]}" -DMODEL_FILE="\"$work/model.ingot\"" -DINPUT_FILE="\"$work/input.bin\"" -DEXPECTED_FILE="\"$work/expected.bin\"" \
   -c "$here/embed.S" -o "$work/objects/embed.o"
