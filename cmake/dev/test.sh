@@ -2,7 +2,7 @@
 # a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 stages_quick=(gcc lint)
-stages_all=(lint gcc package firmware sizes models aarch64 nodes demo fuzz asan)
+stages_all=(lint gcc package firmware models sizes aarch64 nodes demo fuzz asan)
 stages_long=(fuzz_long peers)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
