@@ -28,7 +28,10 @@ count_log() {
 run_stage() {
   local name=$1 log=build/logs/stage-$1.log began=$SECONDS status=0
   mkdir -p build/logs
-  ( set -e; "stage_$name" ) >"$log" 2>&1 || status=$?
+  set +e
+  ( set -e; "stage_$name" ) >"$log" 2>&1
+  status=$?
+  set -e
   count_log "$log"
   if [ $status -ne 0 ] && [ $stage_failed -eq 0 ]; then stage_failed=1; fi
   if [ $status -eq 0 ] && [ $((stage_passed + stage_failed)) -eq 0 ]; then stage_passed=1; fi
