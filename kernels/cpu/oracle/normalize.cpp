@@ -38,6 +38,14 @@ Statistics statistics(const NormalizeAttributes& t, const TensorView& x, const i
   return {mean, 1 / std::sqrt(squares / count + double(t.epsilon))};
 }
 
+/// Whether the element is the first of its set in row-major order.
+bool is_origin(const NormalizeAttributes& t, const TensorType& x, const int64_t* index) {
+  const bool rows = t.kind == NormKind::kLayer || t.kind == NormKind::kRms;
+  for (int i = rows ? int(t.axis) : 1; i < (rows ? int(x.rank) : x.rank - 1); i++)
+    if (index[i] != 0) return false;
+  return rows || index[x.rank - 1] % (t.kind == NormKind::kGroup ? x.row_length() / t.groups : 1) == 0;
+}
+
 /// Number of the element within what scale and bias cover.
 int64_t parameter_of(const NormalizeAttributes& t, const TensorType& x, const int64_t* index) {
   if (t.kind == NormKind::kInstance || t.kind == NormKind::kGroup) return index[x.rank - 1];
@@ -53,13 +61,18 @@ Status normalize(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const NormalizeAttributes& t = a.as<NormalizeAttributes>();
   const TensorView *scale = a.optional(1), *bias = a.optional(2);
-  for_each_index(y, [&](const int64_t* index) {
-    const Statistics s = statistics(t, x, index);
-    const int64_t p = parameter_of(t, x, index);
-    double value = (read(x, offset_of(x, index)) - s.mean) * s.inverse;
-    if (scale) value *= read(*scale, p);
-    if (bias) value += read(*bias, p);
-    write(y, offset_of(y, index), value);
+  // Set by set, since y may overwrite x.
+  for_each_index(y, [&](const int64_t* origin) {
+    if (!is_origin(t, x, origin)) return;
+    const Statistics s = statistics(t, x, origin);
+    for_each_index(y, [&](const int64_t* index) {
+      if (!same_set(t, x, index, origin)) return;
+      const int64_t p = parameter_of(t, x, index);
+      double value = (read(x, offset_of(x, index)) - s.mean) * s.inverse;
+      if (scale) value *= read(*scale, p);
+      if (bias) value += read(*bias, p);
+      write(y, offset_of(y, index), value);
+    });
   });
   return {};
 }
