@@ -4,9 +4,9 @@ dev_show() {
     bare) bash tests/bare/run.sh build/bare ;;
     models | traps | exact) dev_test gcc models ;;
     bits) dev_test gcc models aarch64 ;;
-    share) show_needs numpy onnx; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
-    load) show_needs numpy onnx; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
-    memory) show_needs numpy onnx; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
+    share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
+    load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
+    memory) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;

@@ -59,7 +59,7 @@ stage_gcc() {
 stage_sizes() { python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
-  need_python "models from packages" numpy onnx
+  need_python "models from packages" numpy onnx==1.23.2 onnxruntime
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
 }
 
@@ -80,11 +80,11 @@ stage_aarch64() {
 stage_firmware() { bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
 
 stage_nodes() {
-  need_python "the operators' published tests" numpy onnx
+  need_python "the operators' published tests" numpy onnx==1.23.2
   "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
 }
 
-stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-30} bash tests/fuzz/run.sh; }
+stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-20} bash tests/fuzz/run.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_demo() { dev_demo --check; }
