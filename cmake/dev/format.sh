@@ -10,5 +10,6 @@ dev_lint() {
   local failed=0
   python3 tools/lint/layers.py || failed=1
   python3 tools/lint/sizes.py || failed=1
+  python3 tools/lint/firmware_clean.py || failed=1
   return $failed
 }

@@ -61,7 +61,7 @@ Array make(const std::string& name, DType dtype, std::vector<int64_t> dims, std:
 
 TEST_CASE("read_npz: every element type, byte order and storage order of numpy gives the same values") {
   if (!has_npz_reader()) {
-    MESSAGE("skipped: built without libzip");
+    MESSAGE("[skip] built without libzip");
     return;
   }
   for (const char* file : {"sound_stored.npz", "sound_deflated.npz"}) {
