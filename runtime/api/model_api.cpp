@@ -161,7 +161,7 @@ ingot_code ingot_model_summarize(const ingot_model* model, ingot_model_summary* 
   s.input_count = uint32_t(m.program.inputs.size);
   s.output_count = uint32_t(m.program.outputs.size);
   s.state_count = uint32_t(m.program.states.size);
-  s.symbol_count = uint32_t(m.program.symbols.size);
+  s.symbol_count = uint32_t(m.program.free_symbols);
   s.value_count = uint32_t(m.program.values.size);
   s.instruction_count = uint32_t(m.program.instructions.size);
   s.step_count = uint32_t(m.program.steps.size);

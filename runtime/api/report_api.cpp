@@ -23,14 +23,15 @@ ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_repor
   ingot_memory_report report = {};
   add_row(&report, "weights (mapped)", r.weights_mapped, true);
   add_row(&report, "weights (copied)", r.weights_copied, true);
-  add_row(&report, "activations", r.activations, true);
+  add_row(&report, "activations", r.activations - s.parked_activations, true);
   add_row(&report, "state", r.state, true);
-  add_row(&report, "scratch", r.scratch, true);
+  add_row(&report, "scratch", r.scratch - s.parked_scratch, true);
   add_row(&report, "tables", r.tables, true);
   add_row(&report, "rounding", r.rounding, true);
   add_row(&report, "tables and port copies on the host", s.layout.host_bytes, false);
   if (s.tables.pool) add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
-  report.peak = report.held;  // everything is taken once, when the session is made
+  // Everything is taken once, when the session is made; parking gives some of it back until the next run.
+  report.peak = report.held + s.parked_activations + s.parked_scratch;
   return wrote(write_sized(report, out_report));
 }
 

@@ -7,7 +7,8 @@ using namespace ingot::api;
 namespace {
 
 constexpr uint32_t kKnownFlags =
-    INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT;
+    INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT |
+    INGOT_REBINDABLE;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -17,6 +18,7 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   ingot_session_options o = {};
   if (given && !read_sized(given, &o)) return refuse_argument("options.size", error);
   if (o.binding_count && !o.bindings) return refuse_argument("options.bindings is null", error);
+  if (o.upper_bound_count && !o.upper_bounds) return refuse_argument("options.upper_bounds is null", error);
   if (o.flags & ~kKnownFlags) return refuse_argument("options.flags: unknown bits", error);
   if (o.pool && o.executor) return refuse_argument("options: pool and executor exclude each other", error);
   if (o.executor && !o.executor->parallel) return refuse_argument("options.executor.parallel is null", error);
@@ -28,6 +30,10 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
     return refuse_argument("options.allocator", error);
   out->device = o.device;
   out->bindings = {reinterpret_cast<const DimBinding*>(o.bindings), o.binding_count};
+  out->rebindable = (o.flags & INGOT_REBINDABLE) != 0;
+  if (o.upper_bound_count && !out->rebindable)
+    return refuse_argument("options.upper_bounds: for INGOT_REBINDABLE only", error);
+  out->upper_bounds = {reinterpret_cast<const DimBinding*>(o.upper_bounds), o.upper_bound_count};
   out->threads = o.threads;
   out->rules.ports_outside = (o.flags & INGOT_CALLER_BINDS_PORTS) != 0;
   out->rules.keep_values = (o.flags & INGOT_KEEP_VALUES) != 0;
@@ -135,6 +141,16 @@ ingot_code ingot_session_create(const ingot_model* model, const ingot_session_op
   RunSession* session = nullptr;
   const Status status = create_session(*unwrap(model), request, &session, &detail);
   if (status.ok()) *out_session = reinterpret_cast<ingot_session*>(session);
+  return report(status, detail, error);
+}
+
+ingot_code ingot_session_rebind(ingot_session* session, const ingot_binding* bindings, size_t binding_count,
+                                ingot_error* error) {
+  if (!session) return refuse_argument("session is null", error);
+  if (binding_count && !bindings) return refuse_argument("bindings is null", error);
+  ErrorDetail detail;
+  const Status status =
+      rebind_session(unwrap(session), {reinterpret_cast<const DimBinding*>(bindings), binding_count}, &detail);
   return report(status, detail, error);
 }
 

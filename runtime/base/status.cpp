@@ -29,6 +29,9 @@ const char* code_name(Code code) {
     case Code::kCancelled: return "cancelled";
     case Code::kDeadlineExceeded: return "deadline_exceeded";
     case Code::kBadIndexValue: return "bad_index_value";
+    case Code::kBadStateValue: return "bad_state_value";
+    case Code::kStateMismatch: return "state_mismatch";
+    case Code::kControlRefused: return "control_refused";
     case Code::kNotIngot: return "not_ingot";
     case Code::kTruncated: return "truncated";
     case Code::kHeaderInvalid: return "header_invalid";

@@ -19,6 +19,9 @@ enum class Code : uint16_t {
   kCancelled = 9,           // run() was cancelled
   kDeadlineExceeded = 10,   // run() passed its deadline
   kBadIndexValue = 11,      // an index tensor held an index outside its range
+  kBadStateValue = 12,      // a state variable holds what is not a number
+  kStateMismatch = 13,      // a saved state of another model, version or binding
+  kControlRefused = 14,     // a condition or trip count asked for what the file was not cast for
   // the file
   kNotIngot = 20,           // wrong magic
   kTruncated = 21,          // the file ends before a part does

@@ -20,6 +20,13 @@ struct Call {
   OpArguments arguments;
 };
 
+/// Called by the leader around instructions that measure a symbol or whose types depend on one that is measured.
+struct MeasureHook {
+  void* user = nullptr;
+  Status (*before)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
+  Status (*after)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
+};
+
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
   Span<const StepDef> steps;
@@ -28,6 +35,7 @@ struct StepProgram {
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
+  MeasureHook measure;  // null functions where the program measures nothing
 };
 
 /// An instruction that has just ended; the strings are static or the model's.

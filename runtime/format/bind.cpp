@@ -5,6 +5,7 @@
 #include "runtime/base/checked_math.h"
 #include "runtime/format/prove.h"
 #include "runtime/format/region.h"
+#include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 
@@ -17,6 +18,7 @@ constexpr uint64_t kUnplaced = ~uint64_t{0};
 struct SymbolicSlot {
   alignas(8)
       uint8_t bytes[sizeof(PadAttributes) > sizeof(SliceAttributes) ? sizeof(PadAttributes) : sizeof(SliceAttributes)];
+  static_assert(sizeof(LoopAttributes) <= sizeof(SliceAttributes), "fits");
 };
 
 struct BindingArrays {
@@ -42,11 +44,11 @@ BindingArrays take_arrays(Block* block, const ProgramDef& p) {
 }
 
 /// What cannot be is the caller's fault where the caller chose dimensions, else the file's.
-Code blame(const ProgramDef& p) { return p.symbols.size ? Code::kDimensionOutOfBounds : Code::kMeaningInvalid; }
+Code blame(const ProgramDef& p) { return p.free_symbols ? Code::kDimensionOutOfBounds : Code::kMeaningInvalid; }
 
 Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetail* d) {
-  if (values.size != p.symbols.size)
-    return fail(d, Code::kInvalidArgument, "symbol_values: number", p.symbols.size, values.size);
+  if (values.size != p.free_symbols)
+    return fail(d, Code::kInvalidArgument, "symbol_values: number", p.free_symbols, values.size);
   for (size_t i = 0; i < values.size; i++) {
     const SymbolDef& s = p.symbols[i];
     const int64_t highest = s.high ? s.high : kMaxExtent;
@@ -76,59 +78,27 @@ bool evaluate(DimOp op, int64_t a, int64_t b, int64_t* out) {
   return false;
 }
 
-Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, int64_t* values, ErrorDetail* d) {
-  const auto value = [&](Dim dim) { return dim >= 0 ? dim : values[-1 - dim]; };
-  for (size_t i = 0; i < p.dim_exprs.size; i++) {
-    const DimExpr& e = p.dim_exprs[i];
-    if (e.op == DimOp::kSymbol) {
-      values[i] = symbols[size_t(e.a)];
-    } else if (!evaluate(e.op, value(e.a), value(e.b), &values[i])) {
-      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less", int32_t(i),
-                        uint64_t(value(e.a)), uint64_t(value(e.b)), p.program_offset);
-    }
-  }
-  return {};
-}
-
-Status resolve_attributes(const ProgramDef& p, const BindingArrays& a, const BoundProgram& bound, ErrorDetail* d) {
+Status resolve_all(const ProgramDef& p, const BindingArrays& a, const BoundProgram& bound, ErrorDetail* d) {
   for (uint32_t index = 0; index < p.instructions.size; index++) {
     const InstructionDef& i = p.instructions[index];
     a.attributes[index] = i.attributes;
     if (i.symbolic_slot < 0) continue;
-    void* slot = a.slots[i.symbolic_slot].bytes;
-    const bool slice = i.op == OpCode::kSlice;
-    int64_t* dims;
-    uint32_t rank;
-    if (slice) {
-      auto* to = new (slot) SliceAttributes(*static_cast<const SliceAttributes*>(i.attributes));
-      dims = to->starts, rank = to->rank;
-    } else {
-      auto* to = new (slot) PadAttributes(*static_cast<const PadAttributes*>(i.attributes));
-      dims = to->before, rank = to->rank;
-    }
-    for (uint32_t k = 0; k < rank; k++) {
-      dims[k] = dim_value(bound, dims[k]);
-      if (dims[k] > kMaxExtent || dims[k] < (slice ? 0 : -kMaxExtent))
-        return fail_instruction(d, blame(p), "instructions[].attributes: starts or before", index, uint64_t(kMaxExtent),
-                                uint64_t(dims[k]), p.program_offset + i.table_offset);
-    }
-    a.attributes[index] = slot;
+    int64_t wrong;
+    if (!resolve_attributes(i, bound, a.slots[i.symbolic_slot].bytes, &wrong))
+      return fail_instruction(d, blame(p), "instructions[].attributes: starts or before", index, uint64_t(kMaxExtent),
+                              uint64_t(wrong), p.program_offset + i.table_offset);
+    a.attributes[index] = a.slots[i.symbolic_slot].bytes;
   }
   return {};
 }
 
 Status measure_values(const ProgramDef& p, const BoundProgram& bound, uint64_t* value_bytes, ErrorDetail* d) {
   for (size_t i = 0; i < p.values.size; i++) {
-    const ValueDef& v = p.values[i];
-    int64_t dims[kMaxRank] = {};
-    TensorType type;
-    for (int k = 0; k < v.rank; k++) dims[k] = dim_value(bound, v.dims[k]);
-    const int64_t row_stride = dim_value(bound, v.row_stride);
-    if (row_stride >= 0 && make_type(v, dims, row_stride, &type) && storage_bytes(type, &value_bytes[i])) continue;
+    if (value_storage(p, bound, int32_t(i), &value_bytes[i])) continue;
     const Status bad = fail_value(d, p, "values[].dims or row_stride: negative, too large or too small", int32_t(i),
-                                  uint64_t(kMaxElements), uint64_t(row_stride));
+                                  uint64_t(kMaxElements), uint64_t(dim_value(bound, p.values[i].row_stride)));
     if (d) d->code = blame(p);
-    return p.symbols.size ? Status(blame(p)) : bad;
+    return p.free_symbols ? Status(blame(p)) : bad;
   }
   return {};
 }
@@ -198,14 +168,16 @@ Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_
     if (k < 0 && -1 - k < i.output_count) value = i.outputs[-1 - k];
     const Status bad =
         fail_operand(d, p, violation.rule, index, value, uint64_t(violation.expected), uint64_t(violation.found));
-    if (d && p.symbols.size) d->hint = "the file is wrong, or the dimensions bound do not fit this model";
+    if (d && p.free_symbols) d->hint = "the file is wrong, or the dimensions bound do not fit this model";
     return bad;
   }
   const int32_t y = i.output_count ? i.outputs[0] : -1;
-  if (y < 0 || p.values[size_t(y)].alias != AliasKind::kInPlace || i.op == OpCode::kIf) return {};
-  const uint32_t allowed = i.contract->in_place(arguments);
+  if (y < 0 || is_control(i.op)) return {};
+  // In place of another value, or (what a loop carries) of itself.
+  const int32_t overwritten = p.values[size_t(y)].alias == AliasKind::kInPlace ? p.values[size_t(y)].alias_of : y;
+  const uint32_t allowed = i.contract->in_place ? i.contract->in_place(arguments) : 0;
   for (uint32_t k = 0; k < i.input_count; k++)
-    if (i.inputs[k] == p.values[size_t(y)].alias_of && (k >= 32 || !((allowed >> k) & 1)))
+    if (i.inputs[k] == overwritten && (k >= 32 || !((allowed >> k) & 1)))
       return fail_operand(d, p, "values[].alias in_place: the contract does not allow it here", index, y, allowed, k);
   return {};
 }
@@ -220,11 +192,72 @@ Status prove_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDe
 
 }  // namespace
 
+Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int64_t* measured, int64_t* values,
+                     ErrorDetail* d) {
+  const auto value = [&](Dim dim) { return dim >= 0 ? dim : values[-1 - dim]; };
+  for (size_t i = 0; i < p.dim_exprs.size; i++) {
+    const DimExpr& e = p.dim_exprs[i];
+    if (e.op == DimOp::kSymbol) {
+      const size_t s = size_t(e.a);
+      if (s < p.free_symbols)
+        values[i] = symbols.data ? symbols[s] : values[i];
+      else if (measured && measured[s - p.free_symbols] >= 0)
+        values[i] = measured[s - p.free_symbols];
+      else
+        values[i] = value(p.symbols[s].bound);
+    } else if (!evaluate(e.op, value(e.a), value(e.b), &values[i])) {
+      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less", int32_t(i),
+                        uint64_t(value(e.a)), uint64_t(value(e.b)), p.program_offset);
+    }
+  }
+  return {};
+}
+
+bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void* slot, int64_t* wrong) {
+  const bool slice = i.op == OpCode::kSlice;
+  int64_t* dims;
+  uint32_t rank;
+  if (slice) {
+    auto* to = new (slot) SliceAttributes(*static_cast<const SliceAttributes*>(i.attributes));
+    dims = to->starts, rank = to->rank;
+  } else if (i.op == OpCode::kLoop) {
+    dims = &(new (slot) LoopAttributes(*static_cast<const LoopAttributes*>(i.attributes)))->most, rank = 1;
+  } else {
+    auto* to = new (slot) PadAttributes(*static_cast<const PadAttributes*>(i.attributes));
+    dims = to->before, rank = to->rank;
+  }
+  for (uint32_t k = 0; k < rank; k++) {
+    *wrong = dims[k] = dim_value(bound, dims[k]);
+    if (dims[k] > kMaxExtent || dims[k] < (i.op == OpCode::kPad ? -kMaxExtent : 0)) return false;
+  }
+  return true;
+}
+
+bool value_storage(const ProgramDef& program, const BoundProgram& bound, int32_t value, uint64_t* bytes) {
+  const ValueDef& v = program.values[size_t(value)];
+  int64_t dims[kMaxRank] = {};
+  TensorType type;
+  for (int k = 0; k < v.rank; k++) dims[k] = dim_value(bound, v.dims[k]);
+  const int64_t row_stride = dim_value(bound, v.row_stride);
+  return row_stride >= 0 && make_type(v, dims, row_stride, &type) && storage_bytes(type, bytes);
+}
+
 uint64_t binding_bytes(const ProgramDef& program) {
   Block block;
   take_arrays(&block, program);
   count_dataflow(program, &block);
   return block.used();
+}
+
+void raise_value_bytes(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory,
+                       uint64_t* largest) {
+  Block block(memory);
+  const BindingArrays a = take_arrays(&block, program);
+  const BoundProgram bound = {a.dim_values, a.value_bytes, a.root_offset, a.attributes};
+  if (!block.fits() || !evaluate_dims(program, symbol_values, nullptr, a.dim_values, nullptr).ok()) return;
+  uint64_t bytes;
+  for (size_t i = 0; i < program.values.size; i++)
+    if (value_storage(program, bound, int32_t(i), &bytes) && bytes > largest[i]) largest[i] = bytes;
 }
 
 TensorType value_type(const ProgramDef& program, const BoundProgram& bound, int32_t value) {
@@ -252,8 +285,8 @@ Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values
   Block block(memory);
   const BindingArrays a = take_arrays(&block, program);
   const BoundProgram bound = {a.dim_values, a.value_bytes, a.root_offset, a.attributes};
-  INGOT_TRY(evaluate_dims(program, symbol_values, a.dim_values, detail));
-  INGOT_TRY(resolve_attributes(program, a, bound, detail));
+  INGOT_TRY(evaluate_dims(program, symbol_values, nullptr, a.dim_values, detail));
+  INGOT_TRY(resolve_all(program, a, bound, detail));
   INGOT_TRY(measure_values(program, bound, a.value_bytes, detail));
   INGOT_TRY(place_aliases(program, bound, a.root_offset, a.chain, detail));
   for (uint32_t i = 0; i < program.instructions.size; i++)

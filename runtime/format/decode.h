@@ -9,7 +9,6 @@ namespace ingot {
 
 constexpr uint32_t kMaxInstructionOperands = 8192;
 constexpr uint32_t kMaxNameBytes = 1024;  // of symbols and ports
-constexpr uint32_t kMaxSubprogramDepth = 16;
 
 /// Proves the FlatBuffer sound: offsets, vectors, strings, tables, in time linear in its bytes.
 Status verify_structure(const FileView& file, const fb::Program** out, ErrorDetail* detail);
@@ -21,7 +20,7 @@ inline uint64_t file_offset_of(const FileView& file, const void* part) {
 
 /// What the block has to hold.
 struct ProgramCounts {
-  uint64_t instructions = 0, ifs = 0, attribute_bytes = 0, operands = 0;
+  uint64_t instructions = 0, extra_steps = 0, attribute_bytes = 0, operands = 0;
 };
 Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out, ErrorDetail* detail);
 

@@ -1,5 +1,6 @@
 // runtime/format/decode_attributes.cpp - sizes of the plain structs and the way to the family that fills each.
 #include "runtime/format/decode.h"
+#include "runtime/op/attention.h"
 #include "runtime/op/concat.h"
 #include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"
@@ -9,6 +10,7 @@
 #include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
@@ -56,7 +58,12 @@ constexpr uint16_t kBytes[kOpCodeCount] = {0,
                                            rounded<TopKAttributes>(),
                                            rounded<CumSumAttributes>(),
                                            rounded<ScatterNdAttributes>(),
-                                           rounded<ScatterElementsAttributes>()};
+                                           rounded<ScatterElementsAttributes>(),
+                                           rounded<AttentionAttributes>(),
+                                           rounded<NonZeroAttributes>(),
+                                           rounded<NonMaxSuppressionAttributes>(),
+                                           rounded<UniqueAttributes>(),
+                                           rounded<LoopAttributes>()};
 
 }  // namespace
 
@@ -70,6 +77,7 @@ const char* decode_attributes(const fb::Instruction& instruction, void* to) {
     case OpCode::kLinear:
     case OpCode::kMatMul:
     case OpCode::kPool2d:
+    case OpCode::kAttention:
     case OpCode::kRecurrent: return decode_product_attributes(instruction, to);
     case OpCode::kElementwise:
     case OpCode::kReduce:
@@ -77,6 +85,9 @@ const char* decode_attributes(const fb::Instruction& instruction, void* to) {
     case OpCode::kSoftmax:
     case OpCode::kNormalize:
     case OpCode::kTopK:
+    case OpCode::kNonZero:
+    case OpCode::kNonMaxSuppression:
+    case OpCode::kUnique:
     case OpCode::kCumSum: return decode_map_attributes(instruction, to);
     default: return decode_movement_attributes(instruction, to);
   }

@@ -3,6 +3,7 @@
 
 #include "runtime/format/decode.h"
 #include "runtime/op/elementwise.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/reduce.h"
 #include "runtime/op/softmax.h"
@@ -61,6 +62,15 @@ const char* decode_map_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::CumSum: {
       const fb::CumSum& from = *i.attributes_as_CumSum();
       new (to) CumSumAttributes{from.axis(), from.exclusive(), from.reverse()};
+      return nullptr;
+    }
+    case fb::Attributes::NonZero: new (to) NonZeroAttributes(); return nullptr;
+    case fb::Attributes::NonMaxSuppression:
+      new (to) NonMaxSuppressionAttributes{i.attributes_as_NonMaxSuppression()->center_point_box()};
+      return nullptr;
+    case fb::Attributes::Unique: {
+      const fb::Unique& from = *i.attributes_as_Unique();
+      new (to) UniqueAttributes{from.axis(), from.flat(), from.sorted()};
       return nullptr;
     }
     default: return "instructions[].attributes";

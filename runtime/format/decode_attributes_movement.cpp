@@ -1,4 +1,4 @@
-// runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and If.
+// runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and control flow.
 #include <new>
 
 #include "runtime/format/decode.h"
@@ -83,6 +83,9 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Tile: new (to) TileAttributes(); return nullptr;
     case fb::Attributes::If:
       new (to) IfAttributes{i.attributes_as_If()->then_subprogram(), i.attributes_as_If()->else_subprogram()};
+      return nullptr;
+    case fb::Attributes::Loop:
+      new (to) LoopAttributes{i.attributes_as_Loop()->body(), i.attributes_as_Loop()->most()};
       return nullptr;
     case fb::Attributes::ScatterNd: {
       auto* nd = new (to) ScatterNdAttributes();

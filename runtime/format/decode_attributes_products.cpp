@@ -2,6 +2,7 @@
 #include <new>
 
 #include "runtime/format/decode.h"
+#include "runtime/op/attention.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/linear.h"
@@ -59,6 +60,12 @@ const char* decode(const fb::MatMul& from, MatMulAttributes* to) {
   return nullptr;
 }
 
+const char* decode(const fb::Attention& from, AttentionAttributes* to) {
+  if (uint8_t(from.causal()) > uint8_t(CausalMask::kBottomRight)) return "Attention.causal";
+  *to = {from.heads(), from.kv_heads(), from.scale(), CausalMask(from.causal()), from.softcap()};
+  return nullptr;
+}
+
 const char* decode(const fb::Pool2d& from, Pool2dAttributes* to) {
   decode_window(from, to);
   if (uint8_t(from.kind()) > uint8_t(PoolKind::kLp)) return "Pool2d.kind";
@@ -93,6 +100,7 @@ const char* decode_product_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
     case fb::Attributes::Linear: return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
     case fb::Attributes::MatMul: return decode(*i.attributes_as_MatMul(), new (to) MatMulAttributes());
+    case fb::Attributes::Attention: return decode(*i.attributes_as_Attention(), new (to) AttentionAttributes());
     case fb::Attributes::Pool2d: return decode(*i.attributes_as_Pool2d(), new (to) Pool2dAttributes());
     case fb::Attributes::Recurrent: return decode(*i.attributes_as_Recurrent(), new (to) RecurrentAttributes());
     default: return "instructions[].attributes";

@@ -34,7 +34,7 @@ Status count_instruction(const FileView& file, const fb::Instruction* instructio
   if (const fb::Pad* pad = instruction->attributes_as_Pad())
     if (!aligned(file, pad->before())) return misaligned(file, "Pad.before", pad, d);
   counts->instructions++;
-  counts->ifs += op == OpCode::kIf;
+  counts->extra_steps += op == OpCode::kIf ? 2 : op == OpCode::kLoop ? 1 : 0;  // see lay_out_steps()
   counts->attribute_bytes += bytes;
   counts->operands += operands;
   // A program that shares one list of operands between instructions would cost more than its size.
@@ -141,6 +141,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
       kLittleEndianHost ? vector_size(from->source()) : 0;  // for people; a big-endian device has none to tell
   to->sources = to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
   to->symbolic_slot = -1;
+  to->measures = to->is_measured = false;
   const uint32_t operands = uint32_t(to->input_count) + to->output_count;
   if (operands > walk->max_operands) walk->max_operands = operands;
   walk->index++;
@@ -167,7 +168,7 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
       return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes, name->size(),
                         file_offset_of(file, symbol));
-    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high()};
+    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->measured_by(), symbol->bound()};
   }
   for (uint32_t i = 0; i < vector_size(program.dim_exprs()); i++) {
     const fb::DimExpr* e = program.dim_exprs()->Get(i);
@@ -207,7 +208,7 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
   a.values = block->take<ValueDef>(vector_size(program.values()));
   a.instructions = block->take<InstructionDef>(counts.instructions);
   a.subprograms = block->take<SubprogramDef>(program.subprograms()->size());
-  a.steps = block->take<StepDef>(counts.instructions + counts.ifs);
+  a.steps = block->take<StepDef>(counts.instructions + counts.extra_steps);
   a.inputs = block->take<PortDef>(vector_size(program.inputs()));
   a.outputs = block->take<PortDef>(vector_size(program.outputs()));
   a.states = block->take<StateDef>(vector_size(program.states()));
@@ -217,15 +218,19 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
   return a;
 }
 
+/// Strings in Program.required_features that this reader honours.
+static bool is_known_feature(const char* name) { return strcmp(name, "measured") == 0; }
+
 Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
                       const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
   *out = ProgramDef{};
   out->program_bytes = file.program;
   out->program_offset = file.program_offset;
-  if (const uint32_t features = vector_size(program.required_features())) {  // version 1.0 knows none
-    const flatbuffers::String* feature = program.required_features()->Get(0);
+  for (uint32_t i = 0; i < vector_size(program.required_features()); i++) {
+    const flatbuffers::String* feature = program.required_features()->Get(i);
+    if (is_known_feature(feature->c_str())) continue;
     const Status bad =
-        fail(d, Code::kUnsupportedFeature, "program.required_features", 0, features, file_offset_of(file, feature));
+        fail(d, Code::kUnsupportedFeature, "program.required_features", 0, i, file_offset_of(file, feature));
     name_detail(d, feature->c_str());
     return bad;
   }
@@ -237,7 +242,8 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   INGOT_TRY(decode_ports(file, program.outputs(), a.outputs, "outputs[].name", d));
   for (uint32_t i = 0; i < vector_size(program.states()); i++) {
     const fb::StateVariable* s = program.states()->Get(i);
-    a.states[i] = {text_or_empty(s->name()), s->value(), s->init(), s->input(), s->output()};
+    a.states[i] = {text_or_empty(s->name()), s->value(), s->init(), s->input(), s->output(),
+                   text_or_empty(s->output_name())};
   }
   if (const fb::Plan* plan = program.plan()) {
     uint64_t* spare = a.plan_offsets;
@@ -247,6 +253,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   }
   out->alignment = program.alignment();
   out->symbols = {a.symbols, vector_size(program.symbols())};
+  while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].measured_by < 0) out->free_symbols++;
   out->dim_exprs = {a.dim_exprs, vector_size(program.dim_exprs())};
   out->values = {a.values, vector_size(program.values())};
   out->instructions = {a.instructions, size_t(counts.instructions)};

@@ -53,7 +53,8 @@ Status read_part(const Source& source, const FileView& file, uint32_t part, Span
 /// Bytes of the block that open_program() needs, after proving the structure of the program.
 Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes, ErrorDetail* detail);
 /// Decodes into `block` (16-byte aligned) and proves what does not depend on bindings. Structure is proved again (the image
-/// may not have changed, but a caller may skip measuring). A program without symbols is not bound yet: bind_program() with no values.
+/// may not have changed, but a caller may skip measuring). A program without free symbols is not bound yet:
+/// bind_program() with no values.
 Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> block, ProgramDef* out, ErrorDetail* detail);
 
 /// What fixing the symbolic dimensions decides. Arrays lie in the memory given to bind_program().
@@ -66,10 +67,27 @@ struct BoundProgram {
 
 /// Bytes that bind_program() needs, the proof's own working memory (used during the call only) included.
 uint64_t binding_bytes(const ProgramDef& program);
-/// `symbol_values` by index into ProgramDef::symbols; a value below 0 means not bound: kUnboundDimension.
+/// `symbol_values` of the free symbols; a value below 0 means not bound: kUnboundDimension. Measured ones are at their
+/// bound.
 /// Proves every instruction against its contract, aliases inside their roots, and that all is written before it is read.
 Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory, BoundProgram* out,
                     ErrorDetail* detail);
+
+/// Raises largest[i] to the bytes that value i takes under these symbol values, whether or not they make a sound
+/// program. Where an extent cannot be (negative, overflow) the value is passed over. `memory` as for bind_program(),
+/// overwritten.
+void raise_value_bytes(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory,
+                       uint64_t* largest);
+
+/// Values of all expressions. `measured` by measured symbol: below 0, or null, takes the bound. Without free_symbols
+/// those keep the values that they have.
+Status evaluate_dims(const ProgramDef& program, Span<const int64_t> free_symbols, const int64_t* measured,
+                     int64_t* dim_values, ErrorDetail* detail);
+/// Attributes of Slice or Pad with their Dims as numbers, into `slot`, which has room for either. False where one
+/// cannot be: *wrong. @pre symbolic_slot >= 0
+bool resolve_attributes(const InstructionDef& instruction, const BoundProgram& bound, void* slot, int64_t* wrong);
+/// Bytes from a value's first to one past its last; false where its extents cannot be.
+bool value_storage(const ProgramDef& program, const BoundProgram& bound, int32_t value, uint64_t* bytes);
 
 inline int64_t dim_value(const BoundProgram& bound, Dim dim) { return dim >= 0 ? dim : bound.dim_values[-1 - dim]; }
 /// The type of a value once bound; cheap. Value -1 gives an absent operand.

@@ -19,6 +19,8 @@ struct SymbolDef {
   const char* name;
   int64_t low;
   int64_t high;  // 0: unbounded
+  int32_t measured_by;  // value whose number it is once that is written; -1: bound from outside
+  Dim bound;            // measured: what it is until then, and at most
 };
 
 enum class ValueKind : uint8_t { kActivation = 0, kConstant = 1, kInput = 2, kOutput = 3, kState = 4 };
@@ -55,6 +57,8 @@ struct InstructionDef {
   const uint32_t* sources;
   uint32_t source_count;
   int32_t symbolic_slot;   // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
+  bool measures;           // a symbol is measured by one of its outputs
+  bool is_measured;        // the type of an operand, or an attribute, depends on a measured symbol
 };
 
 struct SubprogramDef {
@@ -69,22 +73,29 @@ struct PortDef {
 struct StateDef {
   const char* name;
   int32_t value, init, input, output;
+  const char* output_name;  // of the source's output that it replaced, or ""
 };
 
-/// One step of the run order: the main program with every branch laid out in place. Lifetimes count in these steps.
-///   kRun   instruction `index`
-///   kIf    reads the condition of instruction `index`; goes on at the next step when true, at step `target` when false
-///   kJump  goes on at step `target` (the end of a then-branch)
-/// Targets lie ahead only, so a run ends.
-enum class StepKind : uint8_t { kRun = 0, kIf = 1, kJump = 2 };
+/// One step of the run order: the main program with every branch and body laid out in place. Lifetimes count in these
+/// steps.
+///   kRun     instruction `index`
+///   kIf      reads the condition of instruction `index`; goes on at the next step when true, at step `target` when false
+///   kJump    goes on at step `target` (the end of a then-branch)
+///   kRefuse  ends the run: the If `index` has no such branch
+///   kLoop    begins loop `index`: goes on at the next step, or at step `target` when there is no iteration
+///   kRepeat  ends an iteration of loop `index`: goes back to step `target`, the one behind its kLoop, or on
+/// Only kRepeat goes back, and a loop counts its iterations against a bound, so a run ends.
+enum class StepKind : uint8_t { kRun = 0, kIf = 1, kJump = 2, kRefuse = 3, kLoop = 4, kRepeat = 5 };
 struct StepDef {
   StepKind kind;
+  uint8_t loop;  // kLoop, kRepeat: how many loops it lies in
   uint32_t index;
   uint32_t target;
 };
 
 struct ProgramDef {
-  Span<const SymbolDef> symbols;
+  Span<const SymbolDef> symbols;  // the free ones first
+  size_t free_symbols = 0;        // that are bound from outside
   Span<const DimExpr> dim_exprs;
   Span<const ValueDef> values;
   Span<const InstructionDef> instructions;
@@ -104,5 +115,6 @@ struct ProgramDef {
 };
 
 constexpr uint64_t kNoOffset = ~uint64_t{0};
+constexpr uint32_t kMaxSubprogramDepth = 16;  // Ifs and Loops inside each other
 
 }  // namespace ingot

@@ -13,13 +13,15 @@ constexpr uint64_t kRegionCost = 8;  // of comparing two regions, in steps of a 
 struct FlowArrays {
   uint32_t *first, *end;     // by value: its descendants and itself are at[first .. end)
   uint32_t* at;              // by preorder: the value
-  int32_t *child, *sibling;  // while numbering
+  int32_t *child, *sibling;  // while numbering; afterwards the same memory as
+  int32_t *latest_before, *latest_from;
   int32_t* owner;            // nearest ancestor or self that an instruction writes or that is no view
   uint32_t* overwrites;      // number of in_place steps from the root
   uint32_t* writer_step;     // first; kNoStep: nobody writes it
   uint32_t* last_read;
   uint32_t* written_in;  // subprogram + 1 while walking
   uint8_t* has_writer;
+  uint8_t* is_carried;  // by some Loop
   uint8_t* active;  // by subprogram
 };
 
@@ -27,10 +29,12 @@ FlowArrays take_arrays(Block* block, const ProgramDef& p) {
   const uint64_t n = p.values.size;
   FlowArrays a;
   a.first = block->take<uint32_t>(n), a.end = block->take<uint32_t>(n), a.at = block->take<uint32_t>(n);
-  a.child = block->take<int32_t>(n), a.sibling = block->take<int32_t>(n), a.owner = block->take<int32_t>(n);
+  a.child = a.latest_before = block->take<int32_t>(n), a.sibling = a.latest_from = block->take<int32_t>(n);
+  a.owner = block->take<int32_t>(n);
   a.overwrites = block->take<uint32_t>(n), a.writer_step = block->take<uint32_t>(n);
   a.last_read = block->take<uint32_t>(n), a.written_in = block->take<uint32_t>(n);
-  a.has_writer = block->take<uint8_t>(n), a.active = block->take<uint8_t>(p.subprograms.size);
+  a.has_writer = block->take<uint8_t>(n), a.is_carried = block->take<uint8_t>(n);
+  a.active = block->take<uint8_t>(p.subprograms.size);
   return a;
 }
 
@@ -90,21 +94,42 @@ class Flow {
     step_++;
     return {};
   }
-  Status begin_if(WalkPlace place) {
-    INGOT_TRY(read(place, p_.instructions[place.instruction].inputs[0]));
+  Status begin(WalkPlace place) {
+    const InstructionDef& i = p_.instructions[place.instruction];
+    for (uint32_t k = 0; k < i.input_count; k++) INGOT_TRY(read(place, i.inputs[k]));
+    if (i.op == OpCode::kLoop) {
+      for (uint32_t k = 0; k < i.output_count; k++)
+        if (i.outputs[k] >= 0) INGOT_TRY(write(place, k));
+      loops_[loop_count_++] = {step_, p_.steps[step_].target - 1};
+    }
     step_++;
     return {};
   }
-  Status enter_branch(WalkPlace, uint32_t, uint32_t branch) {
-    a_.active[branch] = 1;
+  Status enter(WalkPlace, uint32_t, uint32_t callee) {
+    a_.active[callee] = 1;
     return {};
   }
-  Status leave_branch(WalkPlace, uint32_t which, uint32_t branch) {
-    a_.active[branch] = 0;
-    step_ += which == 0;  // the jump
+  Status missing(WalkPlace, uint32_t which) {
+    step_ += which == 0 ? 2 : 1;  // the refusal, and the jump of a then-branch
     return {};
   }
-  Status end_if(WalkPlace place) {
+  Status leave(WalkPlace place, uint32_t which, uint32_t callee) {
+    a_.active[callee] = 0;
+    const InstructionDef& i = p_.instructions[place.instruction];
+    if (i.op != OpCode::kLoop) {
+      step_ += which == 0;  // the jump
+      return {};
+    }
+    for (uint32_t k = 0; k < i.input_count; k++) {  // the end of an iteration looks at them, and the next one reads them
+      if (i.inputs[k] < 0) continue;
+      a_.last_read[i.inputs[k]] = step_;
+      if (k >= kFirstCarried) a_.written_in[i.inputs[k]] = place.subprogram + 1;
+    }
+    loop_count_--;
+    step_++;
+    return {};
+  }
+  Status end(WalkPlace place) {
     const InstructionDef& i = p_.instructions[place.instruction];
     for (uint32_t k = 0; k < i.output_count; k++)
       if (i.outputs[k] >= 0) a_.written_in[i.outputs[k]] = place.subprogram + 1;
@@ -114,7 +139,8 @@ class Flow {
   /// Once the walk is done: the caller reads the outputs.
   Status read_outputs() {
     for (const PortDef& port : p_.outputs) {
-      INGOT_TRY(readable(port.value)
+      uint32_t since;
+      INGOT_TRY(readable(port.value, &since)
                     ? Status()
                     : exhausted_or(fail_value(detail_, p_, "outputs[]: not written on every path", port.value, 1, 0)));
       a_.last_read[port.value] = step_;
@@ -122,17 +148,21 @@ class Flow {
     return {};
   }
 
-  /// Writers of one family against each other, and what in_place overwrites against later readers.
+  /// Writers of one family against each other, and what in_place overwrites against later readers. Linear where each
+  /// overwrites the one before, as in a chain of elementwise operators.
   Status prove_family(uint32_t first, uint32_t end) {
+    find_latest_reads(first, end);
     for (uint32_t i = first; i < end; i++) {
       const int32_t u = int32_t(a_.at[i]);
       if (!a_.has_writer[u]) continue;
       for (uint32_t k = i + 1; k < end; k++) {
         const int32_t v = int32_t(a_.at[k]);
         if (!spend(1)) return exhausted();
-        if (!a_.has_writer[v]) continue;
-        const bool derived = k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u];
-        if (derived || !overlap(u, v) || is_overwritten(u, v)) continue;
+        if (k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u]) {  // derived from u, with all that lies below it
+          k = a_.end[v] - 1;
+          continue;
+        }
+        if (!a_.has_writer[v] || !overlap(u, v) || is_overwritten(u, v)) continue;
         return exhausted_or(fail_value(detail_, p_, "values[].alias: two instructions write the same elements", v,
                                        uint64_t(u), uint64_t(v)));
       }
@@ -183,12 +213,18 @@ class Flow {
            (kind == ValueKind::kActivation || kind == ValueKind::kOutput);
   }
 
-  bool readable(int32_t v) {
+  /// When false is not returned, *since is the first step at which something of it is written.
+  bool readable(int32_t v, uint32_t* since) {
     const int32_t owner = a_.owner[v];
     const ValueDef& root = p_.values[size_t(owner)];
     const bool filled_before = root.kind != ValueKind::kActivation && root.kind != ValueKind::kOutput;
+    *since = 0;
     if (root.alias == AliasKind::kNone && filled_before) return true;
-    if (!assembled(v)) return visible(owner);
+    if (!assembled(v)) {
+      *since = a_.writer_step[owner];
+      return visible(owner);
+    }
+    *since = kNoStep;
     const Region wanted = region(v);
     int64_t covered = 0, shared;
     for (uint32_t i = a_.first[owner]; i < a_.end[owner]; i++) {
@@ -196,17 +232,26 @@ class Flow {
       if (!spend(1)) return false;
       if (p_.values[size_t(w)].alias == AliasKind::kInPlace || !a_.has_writer[w] || !visible(w)) continue;
       if (!spend(kRegionCost)) return false;
-      if (common_elements(region(w), wanted, &shared)) covered += shared;
+      if (!common_elements(region(w), wanted, &shared)) continue;
+      covered += shared;
+      if (shared != 0 && a_.writer_step[w] < *since) *since = a_.writer_step[w];
     }
     return covered == wanted.elements();  // writers are disjoint: prove_family
   }
 
   Status read(WalkPlace place, int32_t v) {
     if (v < 0) return {};
-    if (!readable(v))
+    uint32_t since;
+    if (!readable(v, &since))
       return exhausted_or(
           fail_operand(detail_, p_, "instructions[].inputs: read before it is written", place.instruction, v, 1, 0));
     a_.last_read[v] = step_;
+    // What a loop did not write itself is read again in the next iteration.
+    for (uint32_t loop = 0; loop < loop_count_; loop++)
+      if (since < loops_[loop].begin) {
+        a_.last_read[v] = loops_[loop].end;
+        break;
+      }
     return {};
   }
 
@@ -217,19 +262,42 @@ class Flow {
     for (uint32_t k = 0; k < uint32_t(i.input_count) + output; k++) {
       const int32_t other = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
       if (other < 0 || p_.values[size_t(other)].root != def.root) continue;
-      const bool allowed =
-          k < i.input_count && output == 0 && def.alias == AliasKind::kInPlace && other == def.alias_of;
+      // A carried value may be computed from what it holds; the contract was asked like for in_place.
+      const bool of_alias = def.alias == AliasKind::kInPlace && other == def.alias_of;
+      const bool of_itself = a_.is_carried[o] && other == o;
+      const bool allowed = k < i.input_count && output == 0 && (of_alias || of_itself);
       if (!allowed && overlap(o, other))
         return exhausted_or(fail_operand(detail_, p_,
                                          "values[].alias: an instruction writes what it reads or writes elsewhere",
                                          place.instruction, o, uint64_t(o), uint64_t(other)));
     }
+    if (def.root != o && a_.is_carried[def.root])
+      return fail_operand(detail_, p_, "Loop: what it carries is written as a whole only", place.instruction, o,
+                          uint64_t(def.root), uint64_t(o));
     if (a_.writer_step[o] == kNoStep) a_.writer_step[o] = step_;
     a_.written_in[o] = place.subprogram + 1;
     return {};
   }
 
+  /// By preorder: latest_before[i] of at[first .. i), latest_from[i] of at[i .. end). -1: none of them is read.
+  void find_latest_reads(uint32_t first, uint32_t end) {
+    int32_t latest = -1;
+    for (uint32_t i = first; i < end; i++) {
+      a_.latest_before[i] = latest;
+      latest = later(latest, a_.at[i]);
+    }
+    latest = -1;
+    for (uint32_t i = end; i-- > first;) a_.latest_from[i] = latest = later(latest, a_.at[i]);
+  }
+  int32_t later(int32_t step, uint32_t value) const {
+    const uint32_t read = a_.last_read[value];
+    return read != kNoStep && int32_t(read) > step ? int32_t(read) : step;
+  }
+
   Status prove_last_reader(int32_t y, uint32_t first, uint32_t end) {
+    const int32_t after = a_.end[y] < end ? a_.latest_from[a_.end[y]] : -1;
+    const int32_t latest = a_.latest_before[a_.first[y]] > after ? a_.latest_before[a_.first[y]] : after;
+    if (latest <= int32_t(a_.writer_step[y])) return {};  // nobody outside of what is derived from y reads afterwards
     for (uint32_t i = first; i < end; i++) {
       if (i == a_.first[y]) i = a_.end[y];  // itself and what is derived from it
       if (i >= end) break;
@@ -251,6 +319,11 @@ class Flow {
   ErrorDetail* detail_;
   uint64_t budget_;  // of comparisons, so that a file cannot ask for more than a constant times its size
   uint32_t step_ = 0;
+  struct OpenLoop {
+    uint32_t begin, end;  // steps of its kLoop and kRepeat
+  };
+  OpenLoop loops_[kMaxSubprogramDepth] = {};
+  uint32_t loop_count_ = 0;
 };
 
 }  // namespace
@@ -263,6 +336,9 @@ Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Bloc
   for (const InstructionDef& i : program.instructions)
     for (uint32_t k = 0; k < i.output_count; k++)
       if (i.outputs[k] >= 0) a.has_writer[i.outputs[k]] = 1;
+  for (const InstructionDef& i : program.instructions)
+    for (uint32_t k = kFirstCarried; i.op == OpCode::kLoop && k < i.input_count; k++)
+      if (i.inputs[k] >= 0) a.is_carried[i.inputs[k]] = 1;
   for (size_t i = 0; i < program.values.size; i++) a.writer_step[i] = a.last_read[i] = kNoStep;
   number_forest(program, a);
   a.active[0] = 1;

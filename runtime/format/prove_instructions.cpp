@@ -1,5 +1,6 @@
 // runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn out to be.
 #include "runtime/format/prove.h"
+#include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 
@@ -41,6 +42,19 @@ Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   return {};
 }
 
+/// What a Loop carries is written twice, so nothing else may lie in its storage but views to read from.
+Status prove_carried(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+  const InstructionDef& i = p.instructions[index];
+  for (uint32_t k = kFirstCarried; i.op == OpCode::kLoop && k < i.input_count; k++) {
+    if (i.inputs[k] < 0) continue;
+    const ValueDef& v = p.values[size_t(i.inputs[k])];
+    if ((v.kind != ValueKind::kActivation && v.kind != ValueKind::kOutput) || v.alias != AliasKind::kNone)
+      return fail_operand(d, p, "Loop: a carried value is an activation or output with storage of its own", index,
+                          i.inputs[k], 0, uint64_t(v.kind));
+  }
+  return {};
+}
+
 /// Dims inside attributes exist; counts those that binding resolves.
 Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, ErrorDetail* d) {
   const int64_t* dims = nullptr;
@@ -51,6 +65,8 @@ Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, Er
   } else if (i->op == OpCode::kPad) {
     const auto& pad = *static_cast<const PadAttributes*>(i->attributes);
     dims = pad.before, rank = pad.rank;
+  } else if (i->op == OpCode::kLoop) {
+    dims = &static_cast<const LoopAttributes*>(i->attributes)->most, rank = 1;
   }
   bool symbolic = false;
   for (uint32_t k = 0; k < rank; k++) {
@@ -73,6 +89,7 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
                               i->version, program->program_offset + i->table_offset);
     INGOT_TRY(prove_inputs(*program, index, detail));
     INGOT_TRY(prove_outputs(*program, index, detail));
+    INGOT_TRY(prove_carried(*program, index, detail));
     INGOT_TRY(prove_attribute_dims(program, i, index, detail));
   }
   return {};

@@ -8,6 +8,9 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
   for (size_t i = 0; i < program.symbols.size; i++) {
     const SymbolDef& s = program.symbols[i];
     const bool bounded = s.high != 0;
+    if (s.measured_by >= 0 ? i < program.free_symbols : i >= program.free_symbols)
+      return fail_entry(detail, Code::kMeaningInvalid, "symbols[]: a free one behind a measured one", int32_t(i),
+                        program.free_symbols, i, program.program_offset);
     if (s.low < 0 || s.low > kMaxExtent || s.high < 0 || s.high > kMaxExtent || (bounded && s.high < s.low)) {
       const Status bad = fail_entry(detail, Code::kMeaningInvalid, "symbols[]: low and high", int32_t(i),
                                     uint64_t(s.low), uint64_t(s.high), program.program_offset);
@@ -20,7 +23,10 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
     const auto backwards = [&](Dim dim) { return dim >= 0 ? dim <= kMaxExtent : uint64_t(-1 - dim) < i; };
     const char* rule = nullptr;
     if (e.op == DimOp::kSymbol) {
-      if (e.a < 0 || uint64_t(e.a) >= program.symbols.size || e.b != 0) rule = "dim_exprs[]: symbol";
+      if (e.a < 0 || uint64_t(e.a) >= program.symbols.size || e.b != 0)
+        rule = "dim_exprs[]: symbol";
+      else if (program.symbols[size_t(e.a)].measured_by >= 0 && !backwards(program.symbols[size_t(e.a)].bound))
+        rule = "symbols[].bound: refers to an expression behind the symbol's";
     } else if (!backwards(e.a) || !backwards(e.b)) {
       rule = "dim_exprs[]: refers to itself or a later one";
     } else if ((e.op == DimOp::kFloorDiv || e.op == DimOp::kCeilDiv) && e.b == 0) {

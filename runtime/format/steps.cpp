@@ -1,5 +1,7 @@
-// runtime/format/steps.cpp - control flow in one line: branches behind their condition, a jump between them.
+// runtime/format/steps.cpp - control flow in one line: branches behind their condition, a jump between them; a body
+// between the two ends of its loop.
 //   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
+//   step  0 run a      1 loop, or go to 4        2 run body      3 repeat from 2  4 run b
 #include "runtime/format/walk.h"
 
 namespace ingot {
@@ -12,70 +14,117 @@ class StepLayout {
   uint32_t step_count() const { return count_; }
 
   Status run(WalkPlace place) {
-    steps_[count_++] = {StepKind::kRun, place.instruction, 0};
+    add(StepKind::kRun, place);
     return {};
   }
-  Status begin_if(WalkPlace place) {
+  Status begin(WalkPlace place) {
     open_[place.depth] = count_;
-    steps_[count_++] = {StepKind::kIf, place.instruction, 0};
+    const Callees callees = callees_of(program_.instructions[place.instruction]);
+    if (callees.count == 1)
+      add(StepKind::kLoop, place).loop = loops_++;
+    else if (callees.subprograms[0] == 0 && callees.subprograms[1] == 0)
+      return fail_operand(detail_, program_, "If: it has no branch", place.instruction, -1, 1, 0);
+    else
+      add(StepKind::kIf, place);
     return {};
   }
-  Status enter_branch(WalkPlace place, uint32_t, uint32_t branch) {
-    if (branch == 0 || branch >= program_.subprograms.size)
-      return fail_operand(detail_, program_, "If: subprogram", place.instruction, -1, program_.subprograms.size,
-                          branch);
-    if (seen_[branch]++ != 0)
-      return fail_operand(detail_, program_, "If: a subprogram used twice, or in a circle", place.instruction, -1, 1,
-                          branch);
+  Status enter(WalkPlace place, uint32_t, uint32_t callee) {
+    if (callee == 0 || callee >= program_.subprograms.size)
+      return fail_operand(detail_, program_, "If or Loop: subprogram", place.instruction, -1, program_.subprograms.size,
+                          callee);
+    if (seen_[callee]++ != 0)
+      return fail_operand(detail_, program_, "If or Loop: a subprogram used twice, or in a circle", place.instruction,
+                          -1, 1, callee);
     if (place.depth + 1 > kMaxSubprogramDepth)
-      return fail_operand(detail_, program_, "If: nested too deep", place.instruction, -1, kMaxSubprogramDepth,
+      return fail_operand(detail_, program_, "If or Loop: nested too deep", place.instruction, -1, kMaxSubprogramDepth,
                           place.depth + 1);
     return {};
   }
-  Status leave_branch(WalkPlace place, uint32_t which, uint32_t) {
-    if (which == 0) {
-      steps_[count_++] = {StepKind::kJump, place.instruction, 0};
+  Status missing(WalkPlace place, uint32_t which) {
+    add(StepKind::kRefuse, place);
+    if (which == 0) jump(place);  // keeps the layout the same; never reached
+    if (which == 1) steps_[open_[place.depth]].target = count_;
+    return {};
+  }
+  Status leave(WalkPlace place, uint32_t which, uint32_t) {
+    if (steps_[open_[place.depth]].kind == StepKind::kLoop) {
+      loops_--;
+      StepDef& repeat = add(StepKind::kRepeat, place);
+      repeat.loop = loops_;
+      repeat.target = open_[place.depth] + 1;
       steps_[open_[place.depth]].target = count_;
-      open_[place.depth] = count_ - 1;
+    } else if (which == 0) {
+      jump(place);
     } else {
       steps_[open_[place.depth]].target = count_;
     }
     return {};
   }
-  Status end_if(WalkPlace) { return {}; }
+  Status end(WalkPlace) { return {}; }
 
  private:
+  StepDef& add(StepKind kind, WalkPlace place) {
+    steps_[count_] = {kind, 0, place.instruction, 0};
+    return steps_[count_++];
+  }
+  /// Ends a then-branch: the condition's target is what follows, and the jump's is not known yet.
+  void jump(WalkPlace place) {
+    add(StepKind::kJump, place);
+    steps_[open_[place.depth]].target = count_;
+    open_[place.depth] = count_ - 1;
+  }
+
   const ProgramDef& program_;
   StepDef* steps_;
   uint8_t* seen_;
   ErrorDetail* detail_;
   uint32_t count_ = 0;
+  uint8_t loops_ = 0;                            // open ones
   uint32_t open_[kMaxSubprogramDepth + 1] = {};  // the step whose target is not known yet
 };
 
-/// Each value is written once, or once in each branch of an If that lists it.
+/// Each value is written once, or once in each branch of an If that lists it; what a Loop carries is written once before it
+/// and once in its body.
 class WriterCheck {
  public:
   WriterCheck(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail)
       : program_(program), written_in_(written_in), detail_(detail) {}
 
   Status run(WalkPlace place) {
-    return for_outputs(place, [&](int32_t o) { return write(place, o, place.subprogram); });
+    return for_outputs(place, [&](int32_t o) { return write(place, o); });
   }
-  Status begin_if(WalkPlace place) {
-    return for_outputs(place, [&](int32_t o) { return written_in_[o] == 0 ? Status() : twice(place, o); });
-  }
-  Status enter_branch(WalkPlace, uint32_t, uint32_t) { return {}; }
-  Status leave_branch(WalkPlace place, uint32_t which, uint32_t branch) {
-    return for_outputs(place, [&](int32_t o) {
-      if (written_in_[o] != branch + 1)
-        return fail_operand(detail_, program_, "If: a branch does not write this output", place.instruction, o, branch,
-                            which);
-      if (which == 0) written_in_[o] = 0;
+  Status begin(WalkPlace place) {
+    if (!is_loop(place))
+      return for_outputs(place, [&](int32_t o) { return written_in_[o] == 0 ? Status() : twice(place, o); });
+    INGOT_TRY(for_outputs(place, [&](int32_t o) { return write(place, o); }));
+    return for_carried(place, [&](int32_t c) {
+      if (written_in_[c] != place.subprogram + 1)
+        return fail_operand(detail_, program_, "Loop: a carried value is not written before it, or carried twice",
+                            place.instruction, c, place.subprogram, written_in_[c]);
+      written_in_[c] = 0;
       return Status();
     });
   }
-  Status end_if(WalkPlace place) {
+  Status enter(WalkPlace, uint32_t, uint32_t) { return {}; }
+  Status missing(WalkPlace, uint32_t) { return {}; }
+  Status leave(WalkPlace place, uint32_t which, uint32_t callee) {
+    if (is_loop(place))
+      return for_carried(place, [&](int32_t c) {
+        if (written_in_[c] != callee + 1)
+          return fail_operand(detail_, program_, "Loop: its body does not write this carried value", place.instruction,
+                              c, callee, written_in_[c]);
+        written_in_[c] = place.subprogram + 1;
+        return Status();
+      });
+    return for_outputs(place, [&](int32_t o) {
+      if (written_in_[o] != callee + 1)
+        return fail_operand(detail_, program_, "If: a branch does not write this output", place.instruction, o, callee,
+                            which);
+      written_in_[o] = 0;  // for the other branch
+      return Status();
+    });
+  }
+  Status end(WalkPlace place) {
     return for_outputs(place, [&](int32_t o) {
       written_in_[o] = place.subprogram + 1;
       return Status();
@@ -83,6 +132,7 @@ class WriterCheck {
   }
 
  private:
+  bool is_loop(WalkPlace place) const { return program_.instructions[place.instruction].op == OpCode::kLoop; }
   template <class Visit>
   Status for_outputs(WalkPlace place, Visit visit) {
     const InstructionDef& i = program_.instructions[place.instruction];
@@ -90,13 +140,20 @@ class WriterCheck {
       if (i.outputs[k] >= 0) INGOT_TRY(visit(i.outputs[k]));
     return {};
   }
+  template <class Visit>
+  Status for_carried(WalkPlace place, Visit visit) {
+    const InstructionDef& i = program_.instructions[place.instruction];
+    for (uint32_t k = kFirstCarried; k < i.input_count; k++)
+      if (i.inputs[k] >= 0) INGOT_TRY(visit(i.inputs[k]));
+    return {};
+  }
   Status twice(WalkPlace place, int32_t o) {
     return fail_operand(detail_, program_, "instructions[].outputs: a value is written twice", place.instruction, o, 1,
                         2);
   }
-  Status write(WalkPlace place, int32_t o, uint32_t subprogram) {
+  Status write(WalkPlace place, int32_t o) {
     if (written_in_[o] != 0) return twice(place, o);
-    written_in_[o] = subprogram + 1;
+    written_in_[o] = place.subprogram + 1;
     return {};
   }
 

@@ -114,6 +114,24 @@ uint32_t chain_in_place(const OpArguments& a) {
   return residual && rules::overlays(*residual, a.outputs[0]) ? 1u << at : 0u;
 }
 
+/// Rings grow with the picture; bands of a stage do not always.
+ScratchNeed chain_scratch_bound(const OpArguments& a, int) {
+  const ChainAttributes& t = a.as<ChainAttributes>();
+  conv::Extents stages[kMaxChainStages];
+  conv::ChainPlan plan;
+  conv::chain_extents(a, stages);
+  if (!conv::plan_chain(t, stages, &plan)) return {};
+  uint64_t widest = plan.bytes - plan.stage_offset;
+  for (int i = 0; i < plan.count; i++) {
+    uint64_t bytes = 0;
+    if (t.stages[i].method != ConvMethod::kDirect || stages[i].oh == 0 || stages[i].ow == 0) continue;
+    const bool copies = conv::stage_copies(t.stages[i], i);
+    if (conv::direct_scratch_bound(t.stages[i], stages[i], stages[i].c, copies, &bytes) && bytes > widest)
+      widest = bytes;
+  }
+  return {plan.stage_offset + widest, 0};
+}
+
 ScratchNeed chain_scratch(const OpArguments& a, int) {
   conv::Extents stages[kMaxChainStages];
   conv::ChainPlan plan;
@@ -125,6 +143,7 @@ ScratchNeed chain_scratch(const OpArguments& a, int) {
 
 // Bits 3, 5 .. 17: where the residual stands, by the number of stages. Weights are proved dense.
 const OpContract kChainContract = {
-    OpCode::kChain, 1, 3, 2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place, chain_scratch, 0x2aaa9u, 0x1u};
+    OpCode::kChain, 1, 3, 2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place, chain_scratch, 0x2aaa9u, 0x1u,
+    chain_scratch_bound};
 
 }  // namespace ingot

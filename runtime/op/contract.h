@@ -52,6 +52,9 @@ struct OpContract {
   ScratchNeed (*scratch)(const OpArguments&, int threads);
   uint32_t strided_inputs;       // inputs whose row_stride may exceed the row length
   uint32_t strided_outputs;
+  /// For a session that may be rebound: at least what scratch() says for these extents and for all smaller ones, where a
+  /// smaller extent can take more (blocks that fill a cache level). May be null: scratch() itself never grows so.
+  ScratchNeed (*scratch_bound)(const OpArguments&, int threads) = nullptr;
 };
 
 /// A kernel's view of the threads that run it together. Every member calls the kernel with its own id.

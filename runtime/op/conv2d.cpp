@@ -58,6 +58,14 @@ bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, 
   return check_weights(w, w_operand, packing_of(t.method), dims, 4, v) && check_bias(bias, bias_operand, e->o, v);
 }
 
+/// The panels of one group.
+static bool add_group_panels(const Conv2dAttributes& t, const Extents& e, uint64_t* bytes) {
+  if (t.method != ConvMethod::kGrouped) return true;
+  uint64_t panels = uint64_t(round_up(e.o / t.groups, kPanel));
+  return checked_mul<uint64_t>(panels, uint64_t(t.kernel_h) * t.kernel_w * 4, &panels) &&
+         checked_mul<uint64_t>(panels, uint64_t(e.c / t.groups), &panels) && checked_add(*bytes, panels, bytes);
+}
+
 bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, ScratchNeed* need) {
   *need = {};
   if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return true;
@@ -74,14 +82,27 @@ bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, Sc
     }
     return true;
   }
-  const int64_t channels = e.c / t.groups;
-  if (!direct_scratch(t, e, channels, needs_band(t), &bytes)) return false;
-  if (t.method == ConvMethod::kGrouped) {  // the panels of one group
-    uint64_t panels = uint64_t(round_up(e.o / t.groups, kPanel));
-    if (!checked_mul<uint64_t>(panels, uint64_t(t.kernel_h) * t.kernel_w * 4, &panels) ||
-        !checked_mul<uint64_t>(panels, uint64_t(channels), &panels) || !checked_add(bytes, panels, &bytes))
-      return false;
+  if (!direct_scratch(t, e, e.c / t.groups, needs_band(t), &bytes) || !add_group_panels(t, e, &bytes)) return false;
+  need->per_thread_bytes = bytes;
+  return true;
+}
+
+bool conv2d_scratch_bound(const Conv2dAttributes& t, const Extents& e, int threads, ScratchNeed* need) {
+  *need = {};
+  if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0 || t.method == ConvMethod::kDepthwise) return true;
+  if (t.method == ConvMethod::kWinogradF43) {
+    for (int team = 1; team <= threads; team++) {
+      WinogradBound g;
+      if (!winograd_bound(e, team, &g)) return false;
+      const uint64_t own = uint64_t(g.own_elements) * 4 + 128, shared = uint64_t(round_up(g.shared_elements * 4, 64));
+      if (own > need->per_thread_bytes) need->per_thread_bytes = own;
+      if (shared > need->shared_bytes) need->shared_bytes = shared;
+    }
+    return true;
   }
+  uint64_t bytes = 0;
+  if (!direct_scratch_bound(t, e, e.c / t.groups, needs_band(t), &bytes) || !add_group_panels(t, e, &bytes))
+    return false;
   need->per_thread_bytes = bytes;
   return true;
 }
@@ -122,9 +143,16 @@ ScratchNeed conv2d_scratch(const OpArguments& a, int threads) {
   return conv::conv2d_scratch(t, conv::extents(t, a.inputs[0], a.outputs[0]), threads, &need) ? need : ScratchNeed{};
 }
 
+ScratchNeed conv2d_scratch_bound(const OpArguments& a, int threads) {
+  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
+  ScratchNeed need;
+  const conv::Extents e = conv::extents(t, a.inputs[0], a.outputs[0]);
+  return conv::conv2d_scratch_bound(t, e, threads, &need) ? need : ScratchNeed{};
+}
+
 }  // namespace
 
-const OpContract kConv2dContract = {OpCode::kConv2d, 1,    2,   4, 1, 1, check_conv2d, conv2d_in_place,
-                                    conv2d_scratch,  0x9u, 0x1u};
+const OpContract kConv2dContract = {OpCode::kConv2d, 1,    2,    4, 1, 1, check_conv2d, conv2d_in_place,
+                                    conv2d_scratch,  0x9u, 0x1u, conv2d_scratch_bound};
 
 }  // namespace ingot

@@ -75,4 +75,44 @@ bool direct_scratch(const Conv2dAttributes& t, const Extents& e, int64_t channel
          checked_align(band, 64, &band) && checked_add(*bytes, band, bytes);
 }
 
+bool direct_scratch_bound(const Conv2dAttributes& t, const Extents& e, int64_t channels, bool copies, uint64_t* bytes) {
+  *bytes = segment_bytes(t);
+  if (!copies) return true;
+  const int64_t tall = window_h(t), wide = window_w(t);
+  // A band holds what fits, or one row of the fewest columns that it is cut into; and never more than the whole picture.
+  int64_t columns = (2 * kTileGrain - 1) * int64_t(t.stride_w) + wide;
+  const int64_t all_rows = (e.oh - 1) * int64_t(t.stride_h) + tall, all_columns = (e.ow - 1) * int64_t(t.stride_w) + wide;
+  columns = columns < all_columns ? columns : all_columns;
+  int64_t pixels, all, band;
+  if (!checked_mul(tall, columns, &pixels) || !checked_mul(all_rows, all_columns, &all)) return false;
+  const int64_t fit = kBandBytes / 4 / (channels > 0 ? channels : 1);
+  pixels = pixels < fit ? fit : pixels;
+  pixels = pixels < all ? pixels : all;
+  uint64_t aligned;
+  return checked_mul(pixels, channels, &band) && checked_mul(band, int64_t{4}, &band) && band < int64_t{1} << 60 &&
+         checked_align(uint64_t(band), 64, &aligned) && checked_add(*bytes, aligned, bytes);
+}
+
+bool winograd_bound(const Extents& e, int threads, WinogradBound* out) {
+  WinogradBlocks g;
+  if (!winograd_blocks(e, threads, &g)) return false;
+  const auto elements = [&](int64_t tiles, int64_t* v, int64_t* m) {
+    int64_t plane;
+    if (!checked_mul(tiles, g.v_row, &plane) || plane >= int64_t{1} << 50) return false;
+    *v = kWinogradPlanes * (plane + 16);
+    *m = kWinogradPlanes * (tiles * 2 * kPanel + 16);
+    return true;
+  };
+  int64_t fit = kWinogradBytes / 4 / kWinogradPlanes / (g.v_row > 0 ? g.v_row : 1) / kTileGrain * kTileGrain;
+  fit = fit < kTileGrain ? kTileGrain : fit;
+  const int64_t few = 2 * kTileGrain * threads - 1;  // at most so many are shared
+  const int64_t mine = ceil_div(g.total, threads);
+  int64_t v, m, shared_v = 0, shared_m = 0;
+  if (!elements(mine < fit ? mine : fit, &v, &m)) return false;
+  if (threads > 1 && !elements(g.total < few ? g.total : few, &shared_v, &shared_m)) return false;
+  out->own_elements = v + m > shared_m ? v + m : shared_m;
+  out->shared_elements = shared_v;
+  return true;
+}
+
 }  // namespace ingot::conv

@@ -61,4 +61,12 @@ bool stage_copies(const Conv2dAttributes& t, int stage);
 /// Scratch of one thread for a direct convolution: segment table, then the band when it copies. False on overflow.
 bool direct_scratch(const Conv2dAttributes& t, const Extents& e, int64_t channels, bool copies, uint64_t* bytes);
 
+/// At least direct_scratch() of these extents and of all smaller ones: a narrower picture may fill the band better.
+bool direct_scratch_bound(const Conv2dAttributes& t, const Extents& e, int64_t channels, bool copies, uint64_t* bytes);
+/// At least what winograd_blocks() gives a team of `threads` for these extents and for all with fewer tiles.
+struct WinogradBound {
+  int64_t own_elements = 0, shared_elements = 0;
+};
+bool winograd_bound(const Extents& e, int threads, WinogradBound* out);
+
 }  // namespace ingot::conv

@@ -59,9 +59,19 @@ ScratchNeed conv_transpose2d_scratch(const OpArguments& a, int) {
   return {bytes, 0};
 }
 
+ScratchNeed conv_transpose2d_scratch_bound(const OpArguments& a, int) {
+  const TensorType &x = a.inputs[0], &y = a.outputs[0];
+  uint64_t bytes = 0;
+  if (y.elements() == 0 || !conv::transpose_scratch_bound(a.as<ConvTranspose2dAttributes>(), x.dims[2], x.dims[3],
+                                                          y.dims[1], y.dims[2], y.dims[3], &bytes))
+    return {};
+  return {bytes, 0};
+}
+
 }  // namespace
 
 const OpContract kConvTranspose2dContract = {
-    OpCode::kConvTranspose2d, 1, 2, 3, 1, 1, check_conv_transpose2d, nullptr, conv_transpose2d_scratch, 0x1u, 0x1u};
+    OpCode::kConvTranspose2d, 1, 2, 3, 1, 1, check_conv_transpose2d, nullptr, conv_transpose2d_scratch, 0x1u, 0x1u,
+    conv_transpose2d_scratch_bound};
 
 }  // namespace ingot

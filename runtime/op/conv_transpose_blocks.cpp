@@ -39,4 +39,17 @@ bool transpose_scratch(const ConvTranspose2dAttributes& t, int64_t w, int64_t c,
   return checked_add(*bytes, panels, bytes);
 }
 
+bool transpose_scratch_bound(const ConvTranspose2dAttributes& t, int64_t w, int64_t c, int64_t oh, int64_t ow,
+                             int64_t o, uint64_t* bytes) {
+  TransposeBand b;
+  uint64_t exact;
+  if (!transpose_band(t, w, oh, ow, c / t.groups, &b) || !transpose_scratch(t, w, c, oh, ow, o, &exact)) return false;
+  // The rows that fit in a band and one more, or what one output row reads.
+  const int64_t row = b.in_cols * (c / t.groups), fit = kBandBytes / 4 + row, one = row * transpose_in_rows(t, 1);
+  const int64_t most = one > fit ? one : fit;
+  if (most > b.elements) exact += uint64_t(round_up(most * 4, 64) - round_up(b.elements * 4, 64));
+  *bytes = exact;
+  return true;
+}
+
 }  // namespace ingot::conv

@@ -22,5 +22,8 @@ bool transpose_band(const ConvTranspose2dAttributes& t, int64_t w, int64_t oh, i
 /// Scratch of one thread: segment table, band, and the panels of one group. False on overflow.
 bool transpose_scratch(const ConvTranspose2dAttributes& t, int64_t w, int64_t c, int64_t oh, int64_t ow, int64_t o,
                        uint64_t* bytes);
+/// At least transpose_scratch() of these extents and of all smaller ones.
+bool transpose_scratch_bound(const ConvTranspose2dAttributes& t, int64_t w, int64_t c, int64_t oh, int64_t ow,
+                             int64_t o, uint64_t* bytes);
 
 }  // namespace ingot::conv

@@ -46,8 +46,18 @@ ScratchNeed matmul_scratch(const OpArguments& g, int) {
   return {uint64_t(round_up((panels + rows) * 4, 64)), 0};
 }
 
+ScratchNeed matmul_scratch_bound(const OpArguments& g, int) {
+  const MatMulAttributes& t = g.as<MatMulAttributes>();
+  int64_t panels = 0, rows = 0;
+  if (g.outputs[0].elements() == 0 ||
+      !matmul::scratch_elements_bound(t, matmul::extents(t, g.inputs[0], g.inputs[1]), &panels, &rows))
+    return {};
+  return {uint64_t(round_up((panels + rows) * 4, 64)), 0};
+}
+
 }  // namespace
 
-const OpContract kMatMulContract = {OpCode::kMatMul, 1, 2, 2, 1, 1, check_matmul, nullptr, matmul_scratch, 0x3u, 0x1u};
+const OpContract kMatMulContract = {OpCode::kMatMul, 1, 2, 2, 1, 1, check_matmul, nullptr, matmul_scratch, 0x3u, 0x1u,
+                                    matmul_scratch_bound};
 
 }  // namespace ingot

@@ -19,4 +19,17 @@ bool scratch_elements(const MatMulAttributes& t, const Extents& e, int64_t* pane
          *panels < int64_t{1} << 44 && *rows < int64_t{1} << 44;
 }
 
+bool scratch_elements_bound(const MatMulAttributes& t, const Extents& e, int64_t* panels, int64_t* rows) {
+  // Panels fill a part of the cache whose last column depends on k, or are two when one would not fit; never more than all.
+  int64_t all, two;
+  const int64_t fit = kPanelBytes / 4;
+  *rows = 0;
+  if (!checked_mul<int64_t>(round_up(ceil_div(e.n, kPanel), 2) * kPanel, e.k, &all) || !checked_mul<int64_t>(2 * kPanel, e.k, &two) ||
+      (t.trans_a && !checked_mul(kRowBlock, e.k, rows)))
+    return false;
+  *panels = two > fit ? two : fit;
+  *panels = *panels < all ? *panels : all;
+  return *panels < int64_t{1} << 44 && *rows < int64_t{1} << 44;
+}
+
 }  // namespace ingot::matmul

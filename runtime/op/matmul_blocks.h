@@ -19,5 +19,7 @@ int64_t panel_block(const Extents& e);
 
 /// Elements of a thread's scratch: panels, then the packed rows of a. False on overflow.
 bool scratch_elements(const MatMulAttributes& t, const Extents& e, int64_t* panels, int64_t* rows);
+/// At least scratch_elements() of these extents and of all smaller ones.
+bool scratch_elements_bound(const MatMulAttributes& t, const Extents& e, int64_t* panels, int64_t* rows);
 
 }  // namespace ingot::matmul

@@ -31,7 +31,12 @@ const char* op_name(OpCode op) {
                                                        "top_k",
                                                        "cum_sum",
                                                        "scatter_nd",
-                                                       "scatter_elements"};
+                                                       "scatter_elements",
+                                                       "attention",
+                                                       "nonzero",
+                                                       "non_max_suppression",
+                                                       "unique",
+                                                       "loop"};
   return int(op) < kOpCodeCount ? kNames[int(op)] : "unknown";
 }
 

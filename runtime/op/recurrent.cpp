@@ -113,6 +113,16 @@ ScratchNeed recurrent_scratch(const OpArguments& a, int) {
   return recurrent_shared_floats(a, &floats) ? ScratchNeed{0, floats * sizeof(float)} : ScratchNeed{};
 }
 
+/// A smaller batch has longer chunks, of up to kRecurrentChunkRows - 1 rows more than the batch.
+ScratchNeed recurrent_scratch_bound(const OpArguments& a, int threads) {
+  const Extents e = extents(a);
+  const ScratchNeed need = recurrent_scratch(a, threads);
+  int64_t floats;
+  if (!checked_mul(kRecurrentChunkRows * e.gates * e.directions, e.padded, &floats) || floats > int64_t{1} << 57)
+    return need;
+  return {0, need.shared_bytes + uint64_t(floats) * sizeof(float)};
+}
+
 }  // namespace
 
 int64_t recurrent_chunk_steps(int64_t steps, int64_t batch) {
@@ -135,6 +145,6 @@ bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
 }
 
 const OpContract kRecurrentContract = {OpCode::kRecurrent, 1, 3, 8, 1, 3, check_recurrent, nullptr,
-                                       recurrent_scratch,  0, 0};
+                                       recurrent_scratch,  0, 0, recurrent_scratch_bound};
 
 }  // namespace ingot

@@ -1,5 +1,6 @@
 #include "runtime/op/resize.h"
 
+#include "runtime/base/checked_math.h"
 #include "runtime/op/rules.h"
 
 namespace ingot {
@@ -8,6 +9,8 @@ bool resize_changes(const OpArguments& a, int i) {
   const float scale = a.as<ResizeAttributes>().scales[i];
   return a.inputs[0].dims[i] != a.outputs[0].dims[i] || (scale != 0 && scale != 1);
 }
+
+int64_t resize_row_elements(int64_t length) { return round_up(length, 16); }
 
 namespace {
 
@@ -52,11 +55,18 @@ bool check_resize(const OpArguments& a, Violation* v) {
   return true;
 }
 
-/// For each output position of each dimension up to four source positions (i32) and weights (f32).
+/// For each output position of each dimension up to four source positions (i32) and weights (f32); where the last dimension
+/// and another are mixed, also as many source rows, mixed along the last dimension, as an output row reads.
 ScratchNeed resize_scratch(const OpArguments& a, int) {
+  const ResizeMode mode = a.as<ResizeAttributes>().mode;
   uint64_t positions = 0;
   for (int i = 0; i < a.outputs[0].rank; i++) positions += uint64_t(a.outputs[0].dims[i]);
-  return {positions * (a.as<ResizeAttributes>().mode == ResizeMode::kNearest ? 4 : 32), 0};
+  if (mode == ResizeMode::kNearest) return {positions * 4, 0};
+  const int last = a.outputs[0].rank - 1;
+  uint64_t rows = 0;
+  if (last > 0 && resize_changes(a, last))
+    rows = uint64_t(resize_row_elements(a.outputs[0].dims[last])) * (mode == ResizeMode::kCubic ? 16 : 8);
+  return {positions * 32 + rows, 0};
 }
 
 }  // namespace

@@ -26,4 +26,7 @@ extern const OpContract kResizeContract;
 /// Whether dimension i is resampled rather than copied.
 bool resize_changes(const OpArguments& arguments, int i);
 
+/// Elements from one kept row of `length` to the next: whole vectors of any instruction set.
+int64_t resize_row_elements(int64_t length);
+
 }  // namespace ingot

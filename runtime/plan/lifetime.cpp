@@ -17,6 +17,11 @@ struct Intervals {
   const ProgramDef& program;
   const LifetimeRules& rules;
   Span<Lifetime> by_value;
+  struct OpenLoop {
+    uint32_t begin, end;  // steps of its kLoop and kRepeat
+  };
+  OpenLoop loops[kMaxSubprogramDepth] = {};
+  uint32_t loop_count = 0;
 
   /// first > last marks an interval that nothing has touched yet.
   void touch(int32_t value, uint32_t step) const {
@@ -24,6 +29,23 @@ struct Intervals {
     Lifetime& root = by_value[size_t(storage_root(program, value, rules))];
     if (step < root.first_step) root.first_step = step;
     if (step > root.last_step || root.last_step == UINT32_MAX) root.last_step = step;
+    // What was there before a loop is needed in each of its iterations.
+    for (uint32_t i = 0; i < loop_count; i++)
+      if (root.first_step < loops[i].begin) {
+        if (loops[i].end > root.last_step) root.last_step = loops[i].end;
+        break;
+      }
+  }
+  /// Steps come in order.
+  void visit(uint32_t step) {
+    const StepDef& at = program.steps[step];
+    if (at.kind == StepKind::kJump || at.kind == StepKind::kRefuse) return;
+    while (loop_count != 0 && loops[loop_count - 1].end < step) loop_count--;
+    const InstructionDef& instruction = program.instructions[at.index];
+    for (uint32_t k = 0; k < instruction.input_count; k++) touch(instruction.inputs[k], step);
+    for (uint32_t k = 0; k < instruction.output_count && at.kind != StepKind::kIf; k++)
+      touch(instruction.outputs[k], step);
+    if (at.kind == StepKind::kLoop) loops[loop_count++] = {step, at.target - 1};
   }
 };
 
@@ -48,24 +70,19 @@ bool is_direct_port(const ProgramDef& program, const BoundProgram& bound, const 
 void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules,
                     Span<Lifetime> by_value) {
   const uint32_t last = program.steps.size ? uint32_t(program.steps.size - 1) : 0;
-  const Intervals intervals{program, rules, by_value};
+  Intervals intervals{program, rules, by_value};
   for (Lifetime& lifetime : by_value) lifetime = {0, UINT32_MAX, UINT32_MAX};
-  for (uint32_t i = 0; i <= last && i < program.steps.size; i++) {
-    const StepDef& step = program.steps[i];
-    if (step.kind == StepKind::kJump) continue;
-    const InstructionDef& instruction = program.instructions[step.index];
-    for (uint32_t k = 0; k < instruction.input_count; k++) intervals.touch(instruction.inputs[k], i);
-    if (step.kind == StepKind::kIf) continue;
-    for (uint32_t k = 0; k < instruction.output_count; k++) intervals.touch(instruction.outputs[k], i);
-  }
+  for (const PortDef& port : program.inputs) intervals.touch(port.value, 0);
+  for (size_t i = 0; i < program.values.size; i++)
+    if (program.values[i].kind == ValueKind::kState) intervals.touch(int32_t(i), 0);
+  for (uint32_t i = 0; i < program.steps.size; i++) intervals.visit(i);
+  intervals.loop_count = 0;
   for (size_t i = 0; i < program.values.size; i++) {
     const ValueDef& def = program.values[i];
-    if (def.kind == ValueKind::kState || rules.keep_values) intervals.touch(int32_t(i), 0);
+    if (rules.keep_values) intervals.touch(int32_t(i), 0);
     if (def.kind == ValueKind::kState || rules.keep_values) intervals.touch(int32_t(i), last);
-    if (def.kind == ValueKind::kInput) intervals.touch(int32_t(i), 0);
     if (def.kind == ValueKind::kOutput) intervals.touch(int32_t(i), last);
   }
-  for (const PortDef& port : program.inputs) intervals.touch(port.value, 0);
   for (const PortDef& port : program.outputs) intervals.touch(port.value, last);
   for (size_t i = 0; i < program.values.size; i++) {
     Lifetime& lifetime = by_value[i];

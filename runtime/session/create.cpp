@@ -3,7 +3,7 @@
 #include <new>
 
 #include "runtime/base/os/memory.h"
-#include "runtime/session/session.h"
+#include "runtime/session/measure.h"
 #include "runtime/session/weights.h"
 
 namespace ingot {
@@ -62,14 +62,8 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.scratch = base + s->layout.scratch;
   s->program.scratch_stride = p.scratch.per_thread;
   s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
+  s->program.measure = measure_hook(s);
   s->control.cancel = &s->cancel;
-}
-
-uint32_t count_unbound(const RunSession& s) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < s.model->program.inputs.size; i++) count += s.tables.inputs[i].view.data == nullptr;
-  for (size_t i = 0; i < s.model->program.outputs.size; i++) count += s.tables.outputs[i].view.data == nullptr;
-  return count;
 }
 
 /// Writes the session into its tables. @pre memory is taken, weights are loaded.
@@ -80,6 +74,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   Carver carver(tables_at);
   const Tables tables = carve_tables(model, p, &carver);
   fill_tables(model, p, request.rules, base, tables);
+  if (tables.rebinding.binding_bytes) fill_rebinding(model, p, tables.rebinding);
   RunSession* s = new (tables.session) RunSession;
   s->model = &model;
   s->device = p.device;
@@ -91,6 +86,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   s->requirements = sum_up(model, p);
   s->rules = request.rules;
   s->is_poisoned = request.poison;
+  s->is_locked = request.lock_memory;
   s->threads = p.threads;
   s->join_spins = p.join_spins;
   s->threads_reason = p.threads_reason;
@@ -113,6 +109,13 @@ Status start(RunSession* s, ErrorDetail* detail) {
 }
 
 }  // namespace
+
+uint32_t count_unbound(const RunSession& s) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < s.model->program.inputs.size; i++) count += s.tables.inputs[i].view.data == nullptr;
+  for (size_t i = 0; i < s.model->program.outputs.size; i++) count += s.tables.outputs[i].view.data == nullptr;
+  return count;
+}
 
 Status session_requirements(const OpenModel& model, const SessionRequest& request, Requirements* out,
                             ErrorDetail* detail) {
@@ -140,6 +143,7 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
     if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
   }
   RunSession* session = fill_session(model, request, p, memory);
+  if (session->tables.rebinding.binding_bytes) INGOT_TRY(rebind_session(session, request.bindings, detail));
   INGOT_TRY(start(session, detail));
   memory.kept = true;
   *out = session;

@@ -73,7 +73,9 @@ Workspace carve_workspace(const OpenModel& model, Carver* carver) {
   Workspace w;
   w.binding_bytes = binding_bytes(program);
   w.planner_bytes = largest(planner_workspace_bytes(values, steps), verify_plan_workspace_bytes(values));
-  w.symbol_values = carver->take<int64_t>(program.symbols.size);
+  w.symbol_values = carver->take<int64_t>(program.free_symbols);
+  w.symbol_highs = carver->take<int64_t>(program.free_symbols);
+  w.capacities = carver->take<uint64_t>(values);
   w.lifetimes = carver->take<Lifetime>(values);
   w.offsets = carver->take<uint64_t>(values);
   w.part_offsets = carver->take<uint64_t>(model.file.weight_part_count);
@@ -101,15 +103,15 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
   Carver carver(model->blocks[3].at);
   model->workspace = carve_workspace(*model, &carver);
   model->held_bytes = blocks->held();
-  model->is_static = model->program.symbols.size == 0;
+  model->is_static = model->program.free_symbols == 0;
   if (!model->is_static) return {};
   // A static program is bound and its plan proved now, so that nothing unsound is ever open.
   INGOT_TRY(bind_program(model->program, {}, {model->workspace.binding, size_t(model->workspace.binding_bytes)},
                          &model->bound, detail));
   PlannedProgram planned;
-  INGOT_TRY(plan_program(*model, {}, {}, &planned, detail));
+  INGOT_TRY(plan_program(*model, {}, &planned, detail));
   ScratchTotals scratch;
-  return find_kernels(*model, planned.bound, 1, &scratch, detail);
+  return find_kernels(*model, planned.bound, 1, false, model->workspace.operands, &scratch, detail);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ struct OpenRequest {
 /// Arrays that binding and planning work in. Sized when the model is opened, so that neither allocates.
 struct Workspace {
   int64_t* symbol_values = nullptr;
+  int64_t* symbol_highs = nullptr;   // of a session that may be rebound
+  uint64_t* capacities = nullptr;    // by value: largest bytes at any corner of its bounds
   uint8_t* binding = nullptr;
   uint64_t binding_bytes = 0;
   Lifetime* lifetimes = nullptr;     // by value

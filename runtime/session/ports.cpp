@@ -17,17 +17,17 @@ Status check_bound(const PortDef& def, const Port& port, const TensorView& view,
   if (!view.data) return refuse(def, detail, Code::kInvalidArgument, "tensor.data is null", 0, 0);
   if (view.dtype != port.view.dtype)
     return refuse(def, detail, Code::kDtypeMismatch, "tensor.dtype", uint64_t(port.view.dtype), uint64_t(view.dtype));
-  if (view.rank != port.view.rank)
-    return refuse(def, detail, Code::kShapeMismatch, "tensor.rank", port.view.rank, view.rank);
+  if (view.rank != port.most.rank)
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.rank", port.most.rank, view.rank);
   for (int i = 0; i < view.rank; i++)
-    if (view.dims[i] != port.view.dims[i])
-      return refuse(def, detail, Code::kShapeMismatch, "tensor.dims", uint64_t(port.view.dims[i]),
+    if (view.dims[i] != port.most.dims[i])
+      return refuse(def, detail, Code::kShapeMismatch, "tensor.dims", uint64_t(port.most.dims[i]),
                     uint64_t(view.dims[i]));
   if (view.row_stride < view.row_length())
     return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(view.row_length()),
                   uint64_t(view.row_stride));
-  if (port.is_direct && view.row_stride != port.home_stride && view.rows() > 1)
-    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(port.home_stride),
+  if (port.is_direct && view.row_stride != port.most.row_stride && view.rows() > 1)
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(port.most.row_stride),
                   uint64_t(view.row_stride));
   const uint64_t beside = uintptr_t(view.data) & (kBoundAlignment - 1);
   if (beside) return refuse(def, detail, Code::kMisaligned, "tensor.data", kBoundAlignment, beside);
@@ -75,6 +75,7 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
   if (view) {
     INGOT_TRY(check_bound(defs[index], *port, *view, bytes, detail));
     if (port->is_direct) move_operands(s, port, uintptr_t(view->data) - port->offset_in_root);
+    static_cast<TensorType&>(port->view) = port->most;
     port->view.data = view->data;
     port->view.row_stride = view->row_stride;
     port->is_bound = true;
@@ -83,7 +84,8 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
       return refuse(defs[index], detail, Code::kWrongState, "bind: the arena has no place for this port", 0, 0);
     if (port->is_direct) move_operands(s, port, uintptr_t(port->home) - port->offset_in_root);
     port->view.data = port->host_copy ? port->host_copy : port->home;
-    port->view.row_stride = port->home_stride;
+    static_cast<TensorType&>(port->view) = port->most;
+    port->home_stride = port->most.row_stride;
     port->is_bound = false;
   }
   if (!had_memory) s->unbound_ports--;
@@ -99,6 +101,8 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
     if (s.tables.inputs[i].value == value) return *out = s.tables.inputs[i].view, Status();
   for (size_t i = 0; i < program.outputs.size; i++)
     if (s.tables.outputs[i].value == value) return *out = s.tables.outputs[i].view, Status();
+  for (size_t i = 0; i < program.states.size && s.device.interface->host_memory; i++)
+    if (program.states[i].value == value) return *out = s.tables.states[i].view, Status();
   const ValueDef& def = program.values[size_t(value)];
   const ValueKind root_kind = program.values[size_t(def.root)].kind;
   const bool lasts = root_kind == ValueKind::kConstant || root_kind == ValueKind::kState || s.rules.keep_values;

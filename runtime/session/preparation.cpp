@@ -12,32 +12,67 @@
 namespace ingot {
 namespace {
 
-Status refuse_binding(ErrorDetail* detail, Code code, const DimBinding& binding, uint64_t need) {
-  const Status status = fail(detail, code, "options.bindings", need, uint64_t(binding.value));
+Status refuse_binding(ErrorDetail* detail, Code code, const char* field, const DimBinding& binding, uint64_t need) {
+  const Status status = fail(detail, code, field, need, uint64_t(binding.value));
   name_error(detail, binding.name);
   return status;
 }
 
-Status bind(const OpenModel& model, Span<const DimBinding> bindings, BoundProgram* out, ErrorDetail* detail) {
+/// The upper bound of every symbol: as asked for, as in the file, or where neither says one, what it is bound to.
+Status find_highs(const ProgramDef& program, const SessionRequest& request, const Workspace& w, ErrorDetail* detail) {
+  for (size_t i = 0; i < program.free_symbols; i++) w.symbol_highs[i] = -1;
+  INGOT_TRY(read_bindings(program, request.upper_bounds, "options.upper_bounds", w.symbol_highs, detail));
+  for (size_t i = 0; i < program.free_symbols; i++) {
+    const SymbolDef& symbol = program.symbols[i];
+    if (w.symbol_highs[i] < 0) w.symbol_highs[i] = symbol.high ? symbol.high : w.symbol_values[i];
+    Status status;
+    if (w.symbol_highs[i] < 0)
+      status = fail(detail, Code::kUnboundDimension, "options.upper_bounds: a rebindable session needs one");
+    else if (w.symbol_values[i] > w.symbol_highs[i])
+      status = fail(detail, Code::kDimensionOutOfBounds, "options.bindings: above the upper bound",
+                    uint64_t(w.symbol_highs[i]), uint64_t(w.symbol_values[i]));
+    if (status.ok()) continue;
+    name_error(detail, symbol.name);
+    if (detail && status.code() == Code::kUnboundDimension) detail->hint = "or convert with --dim NAME=LOW..HIGH";
+    return status;
+  }
+  return {};
+}
+
+/// Bytes of each value at the corners of the bounds: all of them for up to six symbols, else each symbol low by
+/// itself, and all. What lies between is checked when it is bound.
+void measure_corners(const ProgramDef& program, const Workspace& w) {
+  constexpr size_t kMaxCrossed = 6;
+  const size_t symbols = program.free_symbols;
+  const size_t corners = symbols <= kMaxCrossed ? size_t{1} << symbols : symbols + 2;
+  for (size_t i = 0; i < program.values.size; i++) w.capacities[i] = 0;
+  for (size_t corner = 0; corner < corners; corner++) {
+    for (size_t i = 0; i < symbols; i++) {
+      const bool low = symbols <= kMaxCrossed ? (corner >> i) & 1 : corner == i + 1 || corner == symbols + 1;
+      w.symbol_values[i] = low && program.symbols[i].low < w.symbol_highs[i] ? program.symbols[i].low : w.symbol_highs[i];
+    }
+    raise_value_bytes(program, {w.symbol_values, symbols}, {w.binding, size_t(w.binding_bytes)}, w.capacities);
+  }
+}
+
+Status bind(const OpenModel& model, const SessionRequest& request, PlannedProgram* planned, ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
-  for (size_t i = 0; i < program.symbols.size; i++) w.symbol_values[i] = -1;
-  for (const DimBinding& binding : bindings) {
-    if (!binding.name) return fail(detail, Code::kInvalidArgument, "options.bindings[].name is null");
-    size_t i = 0;
-    while (i < program.symbols.size && std::strcmp(program.symbols[i].name, binding.name) != 0) i++;
-    if (i == program.symbols.size) return refuse_binding(detail, Code::kNotFound, binding, 0);
-    if (binding.value < 0)
-      return refuse_binding(detail, Code::kDimensionOutOfBounds, binding, uint64_t(program.symbols[i].low));
-    if (w.symbol_values[i] >= 0 && w.symbol_values[i] != binding.value)
-      return refuse_binding(detail, Code::kInvalidArgument, binding, uint64_t(w.symbol_values[i]));
-    w.symbol_values[i] = binding.value;
-  }
+  for (size_t i = 0; i < program.free_symbols; i++) w.symbol_values[i] = -1;
+  INGOT_TRY(read_bindings(program, request.bindings, "options.bindings", w.symbol_values, detail));
   if (model.is_static) {
-    *out = model.bound;
+    planned->bound = model.bound;
     return {};
   }
-  return bind_program(program, {w.symbol_values, program.symbols.size}, {w.binding, size_t(w.binding_bytes)}, out,
+  const int64_t* values = w.symbol_values;
+  if (request.rebindable) {
+    INGOT_TRY(find_highs(program, request, w, detail));
+    measure_corners(program, w);
+    planned->capacities = {w.capacities, program.values.size};
+    planned->symbol_highs = {w.symbol_highs, program.free_symbols};
+    values = w.symbol_highs;
+  }
+  return bind_program(program, {values, program.free_symbols}, {w.binding, size_t(w.binding_bytes)}, &planned->bound,
                       detail);
 }
 
@@ -137,15 +172,38 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
 
 }  // namespace
 
-Status plan_program(const OpenModel& model, Span<const DimBinding> bindings, const LifetimeRules& rules,
-                    PlannedProgram* out, ErrorDetail* detail) {
+Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field, int64_t* values,
+                     ErrorDetail* detail) {
+  for (size_t k = 0; k < bindings.size; k++) {
+    const DimBinding& binding = bindings[k];
+    if (!binding.name) return fail(detail, Code::kInvalidArgument, field);
+    size_t i = 0;
+    while (i < program.free_symbols && std::strcmp(program.symbols[i].name, binding.name) != 0) i++;
+    if (i == program.free_symbols) return refuse_binding(detail, Code::kNotFound, field, binding, 0);
+    if (binding.value < 0)
+      return refuse_binding(detail, Code::kDimensionOutOfBounds, field, binding, uint64_t(program.symbols[i].low));
+    for (size_t earlier = 0; earlier < k; earlier++)
+      if (bindings[earlier].value != binding.value && std::strcmp(bindings[earlier].name, binding.name) == 0)
+        return refuse_binding(detail, Code::kInvalidArgument, field, binding, uint64_t(bindings[earlier].value));
+    values[i] = binding.value;
+  }
+  return {};
+}
+
+Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out, ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
   PlannedProgram planned;
-  INGOT_TRY(bind(model, bindings, &planned.bound, detail));
-  find_lifetimes(program, planned.bound, rules, {w.lifetimes, program.values.size});
+  INGOT_TRY(bind(model, request, &planned, detail));
+  find_lifetimes(program, planned.bound, request.rules, {w.lifetimes, program.values.size});
+  for (size_t i = 0; i < planned.capacities.size; i++) {
+    if (w.lifetimes[i].bytes)
+      w.lifetimes[i].bytes = w.capacities[i];
+    else if (planned.bound.value_bytes[i] == 0)
+      w.capacities[i] = 0;  // empty at the upper bounds, hence without a place
+  }
   planned.lifetimes = {w.lifetimes, program.values.size};
-  INGOT_TRY(place(model, rules, &planned, detail));
+  INGOT_TRY(place(model, request.rules, &planned, detail));
   INGOT_TRY(measure_plan(program, &planned, detail));
   Status status = verify_plan(planned.lifetimes, planned.offsets, planned.bytes, program.alignment,
                               {w.planner, size_t(w.planner_bytes)}, detail);
@@ -193,17 +251,19 @@ uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound) {
   return total;
 }
 
-Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, ScratchTotals* out,
-                    ErrorDetail* detail) {
+Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
+                    ScratchTotals* out, ErrorDetail* detail) {
   *out = {};
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const InstructionDef& instruction = model.program.instructions[i];
-    if (instruction.op == OpCode::kIf) continue;
-    const OpArguments arguments = operand_types(model.program, bound, i, model.workspace.operands);
+    if (is_control(instruction.op)) continue;
+    const OpArguments arguments = operand_types(model.program, bound, i, operands);
     const KernelEntry* kernel = find_kernel(*model.kernels, instruction.op, arguments);
     if (!kernel) return no_kernel(model, i, detail);
     if (!instruction.contract->scratch) continue;
-    const ScratchNeed need = instruction.contract->scratch(arguments, threads);
+    const auto scratch = for_all && instruction.contract->scratch_bound ? instruction.contract->scratch_bound
+                                                                        : instruction.contract->scratch;
+    const ScratchNeed need = scratch(arguments, threads);
     uint64_t per_thread, shared;
     if (!checked_align(need.per_thread_bytes, 64, &per_thread) || !checked_align(need.shared_bytes, 64, &shared))
       return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", ~uint64_t{0}, need.per_thread_bytes).code(), i);
@@ -219,9 +279,11 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   if (model.program.inputs.size > kMaxPorts || model.program.outputs.size > kMaxPorts)
     return fail(detail, Code::kLimitExceeded, "inputs or outputs", kMaxPorts, model.program.inputs.size);
   INGOT_TRY(find_device(request.device, &p.device, detail));
-  INGOT_TRY(plan_program(model, request.bindings, request.rules, &p.planned, detail));
+  INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
-  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, &p.scratch, detail));
+  const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
+  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch,
+                         detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

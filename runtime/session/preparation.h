@@ -20,6 +20,8 @@ enum class ArenaSource : uint8_t { kOwn, kCaller, kAllocator };
 struct SessionRequest {
   const char* device = nullptr;
   Span<const DimBinding> bindings;
+  bool rebindable = false;
+  Span<const DimBinding> upper_bounds;  // rebindable: instead of those in the file
   int threads = 0;
   LifetimeRules rules;
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
@@ -40,6 +42,8 @@ struct PlannedProgram {
   uint64_t state_bytes = 0;
   uint64_t lower_bound = 0;
   uint32_t peak_step = 0;
+  Span<const uint64_t> capacities;   // by value, when rebindable: no binding may need more
+  Span<const int64_t> symbol_highs;  // the same; `bound` is the binding at these
 };
 
 struct ScratchTotals {
@@ -76,12 +80,16 @@ struct Preparation {
   Layout layout;
 };
 
-/// Finds lifetimes, takes the file's plan or makes one, and proves it.
-Status plan_program(const OpenModel& model, Span<const DimBinding> bindings, const LifetimeRules& rules,
-                    PlannedProgram* out, ErrorDetail* detail);
-/// Proves that every instruction has a kernel, and sums up scratch.
-Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, ScratchTotals* out,
-                    ErrorDetail* detail);
+/// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is planned at the upper
+/// bound of each symbol, every value with the most bytes that it has at any corner of the bounds.
+Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out, ErrorDetail* detail);
+/// Writes the values that `bindings` name into `values`, which is by symbol; kInvalidArgument where two contradict
+/// each other.
+Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field, int64_t* values,
+                     ErrorDetail* detail);
+/// Proves that every instruction has a kernel, and sums up scratch; `for_all`: what smaller extents may need as well.
+Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
+                    ScratchTotals* out, ErrorDetail* detail);
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,
                           TensorView* operands);

@@ -1,7 +1,7 @@
 // runtime/session/run.cpp - one run, and what surrounds it.
 #include <cstring>
 
-#include "runtime/session/session.h"
+#include "runtime/session/measure.h"
 
 namespace ingot {
 namespace {
@@ -103,40 +103,17 @@ Status run_session(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
     return fail(detail, Code::kWrongState, "run: the session is running (called from its own callback?)");
   if (s->unbound_ports) return name_unbound(s, detail);
   s->is_running = true;
+  s->parked_activations = s->parked_scratch = 0;
   s->runs++;
   s->control.deadline_ns = deadline_ns;
+  begin_measuring(s);
   Status status = bring_inputs(s, detail);
   if (status.ok()) status = run_on_device(s, detail);
+  if (status.ok()) show_measured(s);
   if (status.ok()) status = fetch_outputs(s, detail);
   s->is_dead = kills(status.code());
   s->is_running = false;
   return status;
-}
-
-Status reset_state(RunSession* s, ErrorDetail* detail) {
-  if (s->is_running) return fail(detail, Code::kWrongState, "reset_state: the session is running");
-  static constexpr uint8_t kZeros[256] = {};
-  for (size_t i = 0; i < s->model->program.states.size; i++) {
-    const StateSlot& slot = s->tables.states[i];
-    if (s->device.interface->host_memory) {
-      if (slot.init)
-        std::memcpy(slot.home, slot.init, size_t(slot.bytes));
-      else
-        std::memset(slot.home, 0, size_t(slot.bytes));
-      continue;
-    }
-    uint8_t chunk[sizeof kZeros];
-    for (uint64_t done = 0; done < slot.bytes; done += sizeof chunk) {
-      const uint64_t bytes = slot.bytes - done < sizeof chunk ? slot.bytes - done : sizeof chunk;
-      const uint8_t* from = kZeros;
-      if (slot.init) {
-        INGOT_TRY(s->device.interface->download(s->device, chunk, slot.init + done, bytes, detail));
-        from = chunk;
-      }
-      INGOT_TRY(s->device.interface->upload(s->device, slot.home + done, from, bytes, detail));
-    }
-  }
-  return {};
 }
 
 }  // namespace ingot

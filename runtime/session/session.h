@@ -3,6 +3,7 @@
 // Threads  one at a time, except cancel_session(): any.
 // Errors   create: those of prepare(), kArenaTooSmall kMisaligned kOutOfMemory kMapFailed kThreadFailed kLockFailed
 // kFileRead;
+//          state: kBadStateValue kStateMismatch and those of open_state_file();
 //          run: kWrongState kCancelled kDeadlineExceeded kBadIndexValue kDeviceLost kDeviceFault.
 // Allocates  create: one arena; threads' stacks. Nothing else does.
 #pragma once
@@ -27,6 +28,7 @@ struct RunSession {
   bool is_poisoned = false;
   bool is_dead = false;
   bool is_running = false;
+  bool is_locked = false;
   const char* threads_reason = "";
   int threads = 1;
   uint32_t join_spins = 0;
@@ -35,6 +37,7 @@ struct RunSession {
   uint32_t unbound_ports = 0;  // without memory; run() refuses while there are any
   std::atomic<uint32_t> cancel{0};
   RunControl control;
+  uint64_t parked_activations = 0, parked_scratch = 0;  // bytes given back since the last run
   uint64_t runs = 0, wakes = 0, waits = 0, alone_runs = 0;
   void (*profile)() = nullptr;  // the caller's function and argument, cast by the layer that knows its type
   void* profile_user = nullptr;
@@ -48,7 +51,24 @@ void destroy_session(RunSession* session);
 
 Status run_session(RunSession* session, uint64_t deadline_ns, ErrorDetail* detail);
 inline void cancel_session(RunSession* session) { session->cancel.store(1, std::memory_order_relaxed); }
+/// Initial values.
 Status reset_state(RunSession* session, ErrorDetail* detail);
+/// Ports that have no memory.
+uint32_t count_unbound(const RunSession& session);
+
+/// Other values for the symbols named, within the bounds that the session was made for; the others keep theirs.
+/// Nothing but the session's own memory is used. On failure the session is as before, otherwise ports have new
+/// extents, those that were bound are back in the arena, and state of another size starts anew. Errors  kWrongState
+/// kNotFound kInvalidArgument kDimensionOutOfBounds kArenaTooSmall, and those of bind_program().
+Status rebind_session(RunSession* session, Span<const DimBinding> bindings, ErrorDetail* detail);
+/// A file of runtime/format/state_file.h. capacity 0: only its size.
+Status save_state(RunSession* session, uint8_t* out, uint64_t capacity, uint64_t* out_bytes, ErrorDetail* detail);
+/// All or nothing, unless the device fails.
+Status restore_state(RunSession* session, const uint8_t* bytes, uint64_t size, ErrorDetail* detail);
+/// kBadStateValue: an element is not a number.
+Status check_state(RunSession* session, ErrorDetail* detail);
+/// Gives back pages of activations and scratch; kWrongState where there are none to give.
+Status park_session(RunSession* session, ErrorDetail* detail);
 
 /// Memory of the caller's for a port: `view` has type, row stride (0: dense) and address. Null: back to the arena.
 Status bind_port(RunSession* session, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 #include "runtime/session/session.h"
@@ -17,18 +18,42 @@ constexpr uint64_t kAttributeAlignment = 16;
 /// copy.
 uint64_t resolved_bytes(const OpenModel& model, const BoundProgram& bound, uint32_t index) {
   const InstructionDef& instruction = model.program.instructions[index];
-  if (model.is_static || !bound.attributes || bound.attributes[index] == instruction.attributes) return 0;
+  if (instruction.symbolic_slot < 0 || (model.is_static && !instruction.is_measured)) return 0;
+  if (!bound.attributes || bound.attributes[index] == instruction.attributes) return 0;
   if (instruction.op == OpCode::kSlice) return sizeof(SliceAttributes);
   if (instruction.op == OpCode::kPad) return sizeof(PadAttributes);
+  if (instruction.op == OpCode::kLoop) return sizeof(LoopAttributes);
   return 0;
 }
 
 uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
 
+/// Of a value at any binding.
+uint64_t most_bytes(const Preparation& p, int32_t value) {
+  return p.planned.capacities.empty() ? p.planned.bound.value_bytes[value] : p.planned.capacities[size_t(value)];
+}
+
 uint64_t port_bytes(const Preparation& p, Span<const PortDef> ports) {
   uint64_t total = 0;
-  for (const PortDef& port : ports) total += rounded(p.planned.bound.value_bytes[port.value], 64);
+  for (const PortDef& port : ports) total += rounded(most_bytes(p, port.value), 64);
   return total;
+}
+
+Rebinding carve_rebinding(const OpenModel& model, const Preparation& p, Carver* carver) {
+  Rebinding r;
+  if (p.planned.capacities.empty()) return r;
+  const size_t symbols = model.program.free_symbols, values = model.program.values.size;
+  r.symbol_values = carver->take<int64_t>(symbols);
+  r.candidates = carver->take<int64_t>(symbols);
+  r.symbol_highs = carver->take<int64_t>(symbols);
+  r.binding_bytes = model.workspace.binding_bytes;
+  r.binding = carver->take<uint8_t>(r.binding_bytes, 16);
+  r.capacities = carver->take<uint64_t>(values);
+  r.lifetimes = carver->take<Lifetime>(values);
+  r.offsets = carver->take<uint64_t>(values);
+  r.part_offsets = carver->take<uint64_t>(model.file.weight_part_count);
+  r.operands = carver->take<TensorView>(model.program.max_operands);
+  return r;
 }
 
 /// Addresses of values for the kernels.
@@ -75,6 +100,7 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   const bool on_host = p.device.interface->host_memory;
   port->root = addresses.root(port->value);
   static_cast<TensorType&>(port->view) = value_type(model.program, bound, port->value);
+  port->most = port->view;
   port->home_stride = port->view.row_stride;
   port->offset_in_root = addresses.offset_in_root(port->value);
   port->base = uintptr_t(addresses.of(port->value)) - port->offset_in_root;
@@ -84,7 +110,7 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   if (on_host) return;
   port->host_copy = *host_copies;
   port->view.data = port->host_copy;
-  *host_copies += rounded(bound.value_bytes[port->value], 64);
+  *host_copies += rounded(most_bytes(p, port->value), 64);
 }
 
 /// The port among `others` whose storage `port` lies in.
@@ -133,10 +159,16 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
       call->arguments.attributes = attributes;
       attributes += rounded(bytes, kAttributeAlignment);
     }
-    if (instruction.op == OpCode::kIf) continue;
+    if (is_control(instruction.op)) continue;
     call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
     call->run = call->kernel->run;
   }
+}
+
+void fill_measuring(const ProgramDef& program, const BoundProgram& bound, const Measuring& to) {
+  for (size_t i = program.free_symbols; i < program.symbols.size; i++) to.measured[i - program.free_symbols] = -1;
+  std::memcpy(to.dim_values, bound.dim_values, program.dim_exprs.size * sizeof(int64_t));
+  std::memcpy(to.capacities, bound.value_bytes, program.values.size * sizeof(uint64_t));
 }
 
 }  // namespace
@@ -167,6 +199,12 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   t.outputs = carver->take<Port>(program.outputs.size);
   t.states = carver->take<StateSlot>(program.states.size);
   t.attributes = carver->take<uint8_t>(attributes, kAttributeAlignment);
+  t.rebinding = carve_rebinding(model, p, carver);
+  if (const size_t measured = program.symbols.size - program.free_symbols) {
+    t.measuring.measured = carver->take<int64_t>(measured);
+    t.measuring.dim_values = carver->take<int64_t>(program.dim_exprs.size);
+    t.measuring.capacities = carver->take<uint64_t>(program.values.size);
+  }
   if (p.starts_threads)
     t.pool = carver->take<ThreadPool>(1);
   else if (p.threads > 1)
@@ -176,10 +214,24 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   return t;
 }
 
+void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to) {
+  const auto copy = [](auto* into, const auto* from, size_t count) {
+    if (count) std::memcpy(into, from, count * sizeof *into);
+  };
+  const size_t values = model.program.values.size;
+  copy(to.symbol_values, p.planned.symbol_highs.data, model.program.free_symbols);
+  copy(to.symbol_highs, p.planned.symbol_highs.data, model.program.free_symbols);
+  copy(to.capacities, p.planned.capacities.data, values);
+  copy(to.lifetimes, p.planned.lifetimes.data, values);
+  copy(to.offsets, p.planned.offsets.data, values);
+  if (p.layout.part_offsets) copy(to.part_offsets, p.layout.part_offsets, model.file.weight_part_count);
+}
+
 void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
                  const Tables& t) {
   const Addresses addresses(model, p, rules, base);
   fill_calls(model, p, addresses, t);
+  if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);
   fill_ports(model, p, rules, addresses, t);
   for (size_t i = 0; i < model.program.states.size; i++) {
     const StateDef& def = model.program.states[i];
@@ -187,6 +239,8 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
     slot->home = addresses.of(def.value);
     slot->bytes = p.planned.bound.value_bytes[def.value];
     if (def.init >= 0) slot->init = addresses.of(def.init);
+    static_cast<TensorType&>(slot->view) = value_type(model.program, p.planned.bound, def.value);
+    if (p.device.interface->host_memory) slot->view.data = slot->home;
   }
 }
 

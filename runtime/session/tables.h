@@ -10,6 +10,7 @@ struct RunSession;
 
 /// An input or an output.
 struct Port {
+  TensorType most;  // at the bounds of measured symbols; equal to the view's type where nothing is measured
   TensorView view;  // type and stride; data is what the user sees: bound memory, a host copy, the arena, or null
   int32_t value = -1;
   int32_t root = -1;        // whose storage it is
@@ -24,13 +25,37 @@ struct Port {
 };
 
 struct StateSlot {
+  TensorView view;  // dense; data is null on a device without host memory
   uint8_t* home = nullptr;
   uint64_t bytes = 0;
   const uint8_t* init = nullptr;  // where the kernels find it; null: zeros
 };
 
+/// What a session keeps of its preparation, so that binding it anew takes nothing from outside.
+struct Rebinding {
+  int64_t* symbol_values = nullptr;   // now
+  int64_t* candidates = nullptr;      // while rebinding
+  int64_t* symbol_highs = nullptr;
+  uint8_t* binding = nullptr;
+  uint64_t binding_bytes = 0;         // 0: not rebindable
+  uint64_t* capacities = nullptr;     // by value
+  Lifetime* lifetimes = nullptr;      // by value
+  uint64_t* offsets = nullptr;        // by value
+  uint64_t* part_offsets = nullptr;   // by weight part
+  TensorView* operands = nullptr;     // of one instruction
+};
+
+/// What the measured symbols of a program are worth in this run.
+struct Measuring {
+  int64_t* measured = nullptr;    // by measured symbol; below 0: not measured yet. Null: the program measures nothing
+  int64_t* dim_values = nullptr;  // by expression
+  uint64_t* capacities = nullptr; // by value: its bytes at the bounds
+};
+
 struct Tables {
   RunSession* session = nullptr;
+  Measuring measuring;
+  Rebinding rebinding;
   Call* calls = nullptr;           // by instruction
   TensorView* operands = nullptr;  // inputs, then outputs, of one instruction behind the other
   uint8_t* attributes = nullptr;   // resolved ones, that would not outlive the workspace
@@ -44,6 +69,9 @@ struct Tables {
 
 /// One code path measures (the carver has no base) and cuts; it writes nothing.
 Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
+
+/// Copies what rebinding needs out of the model's workspace. @pre p.planned.capacities is there
+void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to);
 
 /// Fills calls, operands, ports and states. `base` is the arena's; constants in place come from the model's memory.
 void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,

@@ -20,6 +20,8 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
   ingot_error error;
   ingot_tensor tensor;
   ingot_value_type type;
+  ingot_state state = {};
+  state.size = sizeof state;
   ingot_symbol symbol;
   ingot_instruction instruction;
   ingot_golden* golden;
@@ -64,6 +66,13 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
       ingot_session_run(nullptr, &error),
       ingot_session_run_until(nullptr, 1, nullptr),
       ingot_session_reset_state(nullptr, &error),
+      ingot_model_state(nullptr, 0, &state),
+      ingot_model_state(m, 0, nullptr),
+      ingot_session_state(nullptr, 0, &tensor),
+      ingot_session_save_state(nullptr, nullptr, 0, &part_bytes, &error),
+      ingot_session_restore_state(nullptr, bytes.data(), 1, &error),
+      ingot_session_check_state(nullptr, &error),
+      ingot_session_park(nullptr, &error),
       ingot_session_set_profile(nullptr, nullptr, nullptr),
       ingot_session_value(nullptr, 0, &tensor, &error),
       ingot_session_value(s, 0, nullptr, &error),

@@ -64,9 +64,9 @@ class CoreGraph {
     block_->nodes.push_back(std::move(node));
     return block_->nodes.back();
   }
-  /// Nodes go to `graph` until end().
-  void begin(graph::Graph* graph) { block_ = graph; }
-  void end() { block_ = &model.graph; }
+  /// Nodes go to `graph` until end(). Gives where they went before.
+  graph::Graph* begin(graph::Graph* graph) { return std::exchange(block_, graph); }
+  void end(graph::Graph* outer = nullptr) { block_ = outer ? outer : &model.graph; }
 
   ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1, const std::string& activation = "relu",
                ValueId residual = -1, const std::string& method = "direct") {

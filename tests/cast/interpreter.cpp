@@ -83,7 +83,19 @@ class DraftRun {
   void run(uint32_t subprogram) {
     for (const DraftInstruction& i : draft_.subprograms[subprogram].instructions) {
       if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
-        run(*memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram : branch->else_subprogram);
+        const uint32_t taken = *memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram : branch->else_subprogram;
+        if (taken == 0) throw std::runtime_error("the branch is missing");
+        run(taken);
+        continue;
+      }
+      if (const auto* loop = std::get_if<LoopAttributes>(&i.attributes)) {
+        int64_t count = i.extents.at(0).evaluate(bindings_);
+        if (i.inputs[0] >= 0) count = *reinterpret_cast<int64_t*>(memory_[size_t(i.inputs[0])].data());
+        int64_t* iteration = reinterpret_cast<int64_t*>(memory_[size_t(i.outputs[0])].data());
+        for (*iteration = 0; *iteration < count; ++*iteration) {
+          if (i.inputs[1] >= 0 && !*memory_[size_t(i.inputs[1])].data()) break;
+          run(loop->body);
+        }
         continue;
       }
       const Attributes attributes = evaluate_attributes(i, bindings_);
@@ -146,7 +158,7 @@ class OpenFile {
   }
   void bind(const Bindings& bindings) {
     std::vector<int64_t> values;
-    for (const SymbolDef& symbol : program.symbols) values.push_back(bindings.at(symbol.name));
+    for (size_t i = 0; i < program.free_symbols; i++) values.push_back(bindings.at(program.symbols[i].name));
     memory_ = Aligned(binding_bytes(program));
     expect(bind_program(program, {values.data(), values.size()}, memory_.span(), &bound, &detail_));
   }
@@ -201,6 +213,16 @@ class FileExecution {
       const InstructionDef& i = p_.instructions[step.index];
       if (step.kind == StepKind::kJump) {
         s = step.target;
+      } else if (step.kind == StepKind::kRefuse) {
+        throw std::runtime_error("the branch is missing");
+      } else if (step.kind == StepKind::kLoop || step.kind == StepKind::kRepeat) {
+        const bool first = step.kind == StepKind::kLoop;
+        const auto& loop = *static_cast<const LoopAttributes*>(file_.bound.attributes[step.index]);
+        auto* iteration = static_cast<int64_t*>(view(i.outputs[0]).data);
+        *iteration = first ? 0 : *iteration + 1;
+        const int64_t count = i.inputs[0] < 0 ? loop.most : *static_cast<int64_t*>(view(i.inputs[0]).data);
+        const bool goes_on = *iteration < count && (i.inputs[1] < 0 || *static_cast<uint8_t*>(view(i.inputs[1]).data));
+        if (goes_on != first) s = step.target;
       } else if (step.kind == StepKind::kIf) {
         if (!*static_cast<uint8_t*>(view(i.inputs[0]).data)) s = step.target;
       } else {

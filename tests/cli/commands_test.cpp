@@ -111,6 +111,10 @@ TEST_CASE("inspect: a source that can be cast, and one that cannot with all that
   const Json no = json_of(run({"inspect", data("unsupported.onnx"), "--json"}));
   CHECK(no["castable"] == false);
   CHECK(no["obstacles"].size() == 3);
+  CHECK(no["inputs"].size() == 1);  // as the file states them
+  CHECK(no["inputs"][0]["dtype"] == "f32");
+  CHECK(no["outputs"].size() == 1);
+  CHECK(no["op_counts"]["com.acme.Frobnicate"] == 1);
   CHECK(run({"inspect", data("unsupported.onnx")}).out.find("Frobnicate") != std::string::npos);
 }
 
@@ -212,6 +216,8 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
     CHECK(run(arguments).err.empty());
   }
   CHECK(run({"bench", folder / "linear.ingot", "--seconds", "0"}).out.find("median") != std::string::npos);
+  const Json touched = json_of(run({"bench", folder / "linear.ingot", "--seconds", "0", "--json", "--prefault"}));
+  CHECK(touched["prefault"] == true);
 }
 
 TEST_CASE("check: a golden that fits is exit 0, one that differs is exit 6, and both print the largest error") {
@@ -285,4 +291,16 @@ TEST_CASE("kernels: writes source that names the kernels of this model") {
   CHECK(ran.exit == 0);
   CHECK(slurp(folder / "k.cpp").find("ingot_model_kernels") != std::string::npos);
   CHECK(run({"kernels", model}).out == slurp(folder / "k.cpp"));
+}
+
+TEST_CASE("operators: the page is what the importer takes today") {
+  const Ran page = run({"operators", "--markdown"});
+  CHECK(page.exit == 0);
+  CHECK_MESSAGE(page.out == slurp(std::string(INGOT_DOCS) + "/operators.md"),
+                "docs/operators.md is old: ingot operators --markdown > docs/operators.md");
+  const Ran one = run({"operators", "Gather"});
+  CHECK(one.out == "Gather\n  attributes  axis\n  limits      none\n");
+  const Ran unknown = run({"operators", "Gathr"});
+  CHECK(unknown.exit == 4);
+  CHECK(unknown.err.find("did you mean 'Gather'?") != std::string::npos);
 }

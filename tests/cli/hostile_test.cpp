@@ -1,8 +1,10 @@
 // Damaged files through the whole program: whatever the bytes, an exit code of the table and never a signal.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <iostream>
 #include <random>
 
 #include "tests/cli/command_line.h"
@@ -10,6 +12,18 @@
 using namespace cli_test;
 
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
 
 void check_clean_end(const Ran& ran) {
   CHECK(ran.signal == 0);
@@ -44,6 +58,60 @@ TEST_CASE("hostile: damaged models and goldens end every command with a code and
     check_clean_end(run({"check", folder / "batch.ingot", "--golden", folder / "g.npz"}));
     check_clean_end(run({"convert", folder / "s.onnx", "-o", folder / "o.ingot"}));
   }
+}
+
+TEST_CASE("hostile: names in a file reach a terminal without control characters, whatever the command") {
+  const Folder folder;
+  const std::string source = data("escapes.onnx"), model = folder / "o.ingot";
+  const std::vector<std::vector<std::string>> commands = {
+      {"convert", source, "-o", model, "--explain"}, {"inspect", source},
+      {"inspect", model, "--ops", "--tensors", "--plan", "--metadata"}, {"inspect", model, "--json"},
+      {"verify", model}, {"bench", model, "--seconds", "0"}, {"why", model, "--seconds", "0"},
+      {"bench", model, "--seconds", "0", "--dim", "M=1"}};
+  for (const auto& command : commands) {
+    CAPTURE(command[0]);
+    const Ran ran = run(command);
+    CHECK(ran.exit < 8);
+    for (const std::string& text : {ran.out, ran.err}) {
+      for (size_t i = 0; i < text.size(); i++) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const bool c1 = byte >= 0x80 && byte < 0xa0 && i && static_cast<unsigned char>(text[i - 1]) == 0xc2;
+        CHECK_FALSE(((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f || c1));
+      }
+    }
+  }
+  CHECK(run({"inspect", source}).out.find("[31mred") != std::string::npos);  // named all the same
+}
+
+TEST_CASE("hostile: where memory ends every command says so, whatever it had begun") {
+  if (kSanitized) {
+    std::cout << "[skip] limits of the address space: a sanitizer needs it whole\n";
+    return;
+  }
+  const Folder folder;
+  const std::string model = cast(folder, "batch");
+  int refused = 0, done = 0;
+  for (const rlim_t megabytes : {40, 48, 56, 64, 80, 96, 128, 192, 256, 1024}) {
+    CAPTURE(megabytes);
+    const auto limit = [megabytes] {
+      const rlimit few = {megabytes << 20, megabytes << 20};
+      setrlimit(RLIMIT_AS, &few);
+    };
+    for (const auto& command : std::vector<std::vector<std::string>>{
+             {"convert", data("batch.onnx"), "-o", folder / "o.ingot"},
+             {"bench", model, "--seconds", "0", "--threads", "2", "--dim", "N=1000000"}}) {
+      const Ran ran = run(command, {{}, limit});
+      CAPTURE(command[0]);
+      CAPTURE(ran.err);
+      CHECK(ran.signal == 0);
+      if (ran.exit == 127) continue;  // not even the program itself could be loaded
+      CHECK((ran.exit == 0 || ran.exit == 7));
+      if (ran.exit != 0) CHECK(is_one_error_line(ran.err));
+      refused += ran.exit == 7, done += ran.exit == 0;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(done > 0);
 }
 
 TEST_CASE("interrupt: a bench that is stopped says nothing more and ends by the signal") {

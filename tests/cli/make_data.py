@@ -76,6 +76,9 @@ save("unsupported",
      [helper.make_node("Det", ["x"], ["a"], name="first"), helper.make_node("Frobnicate", ["a"], ["b"], name="second", domain="com.acme"),
       helper.make_node("NoSuchOperator", ["b"], ["y"], name="third")],
      [value("x", F, [1, 3, 3])], [value("y", F, [1])], domains=["com.acme"])
+# Names that would repaint a terminal, ring its bell and set its title.
+red, title = "\x1b[31mred\n\x07bell", "y\x1b]0;title\x07\u009b2J"
+save("escapes", [helper.make_node("Relu", [red], [title], name="n\x1b[2J")], [value(red, F, [1, "N\x1b[2J"])], [value(title, F, [1, "N\x1b[2J"])])
 save("cyclic", [helper.make_node("Add", ["x", "q"], ["p"], name="a"), helper.make_node("Relu", ["p"], ["q"], name="b"),
                 helper.make_node("Relu", ["q"], ["y"], name="c")], [value("x", F, [1, 4])], [value("y", F, [1, 4])])
 outside = onnx.TensorProto(name="w", data_type=F, dims=[4, 3], data_location=TensorProto.EXTERNAL)

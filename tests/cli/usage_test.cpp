@@ -6,8 +6,8 @@
 using namespace cli_test;
 
 namespace {
-const char* const kCommands[] = {"convert", "inspect", "run",     "bench",     "check",
-                                 "verify",  "why",     "kernels", "completion"};
+const char* const kCommands[] = {"convert", "inspect", "run",       "bench",      "check",  "verify",
+                                 "why",     "kernels", "operators", "completion", "upgrade"};
 }
 
 TEST_CASE("--help: every command says what it does, its options, and examples") {
@@ -34,11 +34,11 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
   const Contract contracts[] = {
       {"convert",
        {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd", "--io-layout",
-        "--metadata", "--explain", "--dry-run", "-o"}},
+        "--metadata", "--explain", "--dry-run", "--state", "--state-init", "-o"}},
       {"inspect", {"--json", "--ops", "--tensors", "--plan", "--metadata"}},
       {"run",
        {"--inputs", "--outputs", "--device", "--threads", "--dim", "--arena-bytes", "--trust", "--map", "--profile",
-        "--dump"}},
+        "--dump", "--load-state", "--save-state"}},
       {"bench", {"--device", "--threads", "--dim", "--seconds", "--json"}},
       {"check", {"--golden", "--rtol", "--atol"}},
   };

@@ -98,6 +98,9 @@ TEST_CASE("elementwise: broadcasts of every kind and rank") {
       {"empty", {4, 0, 3}, {3}, {4, 0, 3}},
       {"one million split by threads", {1000, 70}, {1000, 70}, {1000, 70}},
       {"ones", {1, 1, 1}, {1, 1}, {1, 1, 1}},
+      {"rows of one", {5, 9, 1}, {5, 9, 1}, {5, 9, 1}},  // apart where strided: the last channel of a concat
+      {"rows of one, one of them still", {3, 700, 1}, {1}, {3, 700, 1}},
+      {"rows of one, broadcast", {5, 1, 1}, {5, 7, 1}, {5, 7, 1}},
   };
   const auto sum = steps({{Op::kAdd, 0, 1}});
   const auto chain = steps({{Op::kMul, 0, 1},

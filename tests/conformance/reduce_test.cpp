@@ -38,8 +38,8 @@ const std::vector<double> kOdd = {1, NAN, -3, 2, INFINITY, 5, -INFINITY, 0.0, -0
 }  // namespace
 
 TEST_CASE("reduce: every kind over every set of dimensions") {
-  const Dims shapes[] = {
-      {}, {37}, {5, 37}, {3, 5, 70}, {2, 3, 4, 19}, {1, 7, 7, 130}, {2, 1, 3, 1}, {3, 0, 4}, {2, 2, 2, 2, 2, 2, 2, 3}};
+  const Dims shapes[] = {{},         {37},          {5, 37},        {3, 5, 70},   {2, 35, 2}, {83, 7},
+                         {3, 21, 5}, {2, 3, 4, 19}, {1, 7, 7, 130}, {2, 1, 3, 1}, {3, 0, 4},  {2, 2, 2, 2, 2, 2, 2, 3}};
   for (const Dims& x : shapes)
     for (uint32_t axes = 0; axes < 1u << x.size(); axes++) {
       if (x.size() == 8 && axes % 37 != 0) continue;

@@ -11,10 +11,12 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 dims=()
 source=$shared/models/xboot__libonnx/mnist_8/model.onnx golden=$shared/models/golden/xboot__libonnx__mnist_8__model.onnx.npz
+network=mnist_8
 if [ ! -f "$source" ]; then
   echo "[skip] mnist_8: ../shared is absent; the digit reader stands in"
   source=$repo/examples/digits/digits.onnx golden=
   dims=(--dim n=1)
+  network=digits
 fi
 "$ingot" convert "$source" -o "$work/model.ingot" --target mcu "${dims[@]}"
 python3 - "$ingot" "$work" "$source" "$golden" <<'PY'
@@ -75,5 +77,6 @@ fi
 arm-none-eabi-size "$work/image.elf"
 text=$(arm-none-eabi-size -A "$work/image.elf" | awk '$1==".text"{print $2}')
 model=$(stat -c %s "$work/model.ingot")
+echo "$network" >"$work/name"
 echo "code and constants $text bytes, model file $model bytes"
 timeout 120 qemu-system-arm -M netduinoplus2 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel "$work/image.elf"

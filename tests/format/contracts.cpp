@@ -1,5 +1,6 @@
 #include "tests/format/contracts.h"
 
+#include "runtime/op/attention.h"
 #include "runtime/op/concat.h"
 #include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"
@@ -9,6 +10,7 @@
 #include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
@@ -47,10 +49,15 @@ const KernelTable& contract_table() {
       {OpCode::kCopy, "", &kCopyContract, nullptr, nullptr},
       {OpCode::kTile, "", &kTileContract, nullptr, nullptr},
       {OpCode::kIf, "", &kIfContract, nullptr, nullptr},
+      {OpCode::kLoop, "", &kLoopContract, nullptr, nullptr},
       {OpCode::kTopK, "", &kTopKContract, nullptr, nullptr},
       {OpCode::kCumSum, "", &kCumSumContract, nullptr, nullptr},
       {OpCode::kScatterNd, "", &kScatterNdContract, nullptr, nullptr},
       {OpCode::kScatterElements, "", &kScatterElementsContract, nullptr, nullptr},
+      {OpCode::kAttention, "", &kAttentionContract, nullptr, nullptr},
+      {OpCode::kNonZero, "", &kNonZeroContract, nullptr, nullptr},
+      {OpCode::kNonMaxSuppression, "", &kNonMaxSuppressionContract, nullptr, nullptr},
+      {OpCode::kUnique, "", &kUniqueContract, nullptr, nullptr},
   };
   static const KernelTable table = {"none", entries, sizeof entries / sizeof entries[0], nullptr};
   return table;

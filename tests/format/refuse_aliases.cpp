@@ -264,7 +264,7 @@ void add_order(RefuseTable* t) {
   t->spec(
       "version_zero", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 0; }, Code::kUnsupportedOperator);
   t->bytes(
-      "operator_28", [](Bytes& b) { set_operator(&b, 1, 28); }, Code::kUnsupportedOperator);
+      "operator_250", [](Bytes& b) { set_operator(&b, 1, 250); }, Code::kUnsupportedOperator);
   t->bytes(
       "operator_255", [](Bytes& b) { set_operator(&b, 1, 255); }, Code::kUnsupportedOperator);
   t->bytes(

@@ -127,6 +127,7 @@ const RefuseTable& refuse_table() {
     add_value_cases(&t);
     add_alias_cases(&t);
     add_control_cases(&t);
+    add_measured_cases(&t);
     add_file_cases(&t);
     return t;
   }();

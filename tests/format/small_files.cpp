@@ -36,7 +36,7 @@ Opened open_source(const Source& source, const OpenWith& how) {
     if (!how.bind) return {};
     std::vector<int64_t> values = how.symbol_values;
     if (values.empty())
-      for (const SymbolDef& s : o.program.symbols) values.push_back(s.low);
+      for (size_t i = 0; i < o.program.free_symbols; i++) values.push_back(o.program.symbols[i].low);
     return bind_program(o.program, {values.data(), values.size()}, take_memory(&o, binding_bytes(o.program)), &o.bound,
                         &o.detail);
   };

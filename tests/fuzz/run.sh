@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 seconds=${fuzz_seconds:-30}
-configure_and_build fuzz fuzz_targets -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_FUZZ=ON -DINGOT_TESTS=ON
+configure_and_build fuzz fuzz_targets -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_FUZZ=ON -DINGOT_TESTS=ON \
+  -DINGOT_ISAS=none -DINGOT_SHARED=OFF
 passed=0 failed=0
 for target in build/fuzz/tests/fuzz/fuzz_*; do
   [ -x "$target" ] && [ -f "$target" ] || continue
@@ -13,7 +14,7 @@ for target in build/fuzz/tests/fuzz/fuzz_*; do
   mkdir -p "$work" "build/fuzz/finds"
   seeds=()
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
-  if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  if "$target" -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -print_final_stats=1 \
       -artifact_prefix=build/fuzz/finds/ "$work" "${seeds[@]}" >"build/logs/$name.log" 2>&1; then
     passed=$((passed + 1))
     echo "$name: no finding in $seconds s, $(grep -o 'number_of_executed_units: *[0-9]*' "build/logs/$name.log" | grep -o '[0-9]*$') runs"

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the convolutional networks of the tests and benchmarks with random weights, from `onnx` and `numpy` alone.
+"""Makes the networks for pictures of the tests and benchmarks with random weights, from `onnx` and `numpy` alone.
 
   make_zoo.py OUTDIR [name ...] [--folded] [--golden]
 
-Names: mobilenetv2_224 mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 yolov8n_640.
+Names: mobilenetv2_224 mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 yolov8n_640 efficientnet_b0_224
+shufflenetv2_224 lraspp_224 unet_192 vit_tiny_224.
 The graphs have the operators and the spelling that exporters emit (SiLU as Sigmoid and Mul, hard-swish, squeeze-and-excite,
-split and concat of C2f, the distribution head of YOLOv8); MobileNetV2 keeps its BatchNormalization nodes. Weights are seeded,
-so every machine makes the same bytes. With --golden, OUTDIR/NAME.npz gets an input and onnxruntime's outputs
+split and concat of C2f, the distribution head of YOLOv8, channel shuffles as transposes of five dimensions); MobileNetV2 and
+the last four keep their BatchNormalization nodes. Gains keep the activations of a smooth picture near unit size at every depth.
+Weights are seeded, so every machine makes the same bytes. With --golden, OUTDIR/NAME.npz gets an input and onnxruntime's outputs
 (arrays in:NAME, out:NAME and meta with opt_spread), for `ingot check`.
 """
 import argparse
@@ -16,6 +18,7 @@ import zlib
 
 import numpy as np
 import onnx
+import vit
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -45,7 +48,7 @@ class Net:
             self.channels[n] = channels if channels is not None else self.channels.get(inputs[0])
         return names[0] if outputs == 1 else names
 
-    def conv(self, x, out, k=1, stride=1, groups=1, gain=1.4, bias=True, norm=False, pad=None):
+    def conv(self, x, out, k=1, stride=1, groups=1, gain=1.4, bias=True, norm=False, pad=None, dilation=1):
         c = self.channels[x]
         fan = c // groups * k * k
         w = self.rng.standard_normal((out, c // groups, k, k)).astype(np.float32) * np.float32(gain / np.sqrt(fan))
@@ -58,9 +61,9 @@ class Net:
             inputs = [x, self.const(w, "w")]
             if bias and not norm:
                 inputs.append(self.const((self.rng.standard_normal(out) * 0.1).astype(np.float32), "b"))
-        pad = k // 2 if pad is None else pad
+        pad = k // 2 * dilation if pad is None else pad
         y = self.op("Conv", inputs, channels=out, kernel_shape=[k, k], strides=[stride, stride], pads=[pad] * 4, group=groups,
-                    dilations=[1, 1])
+                    dilations=[dilation] * 2)
         if norm and not self.folded:
             y = self.op("BatchNormalization", [y] + [self.const(s, "bn") for s in statistics], epsilon=1e-5)
         return y
@@ -129,14 +132,16 @@ def mobilenetv2(size=224):
     return n.model(n.classifier(n.act(n.conv(x, 1280, norm=True), "relu6")), [1, 1000])
 
 
+MOBILENETV3L = [(3, 16, 16, 0, "relu", 1), (3, 64, 24, 0, "relu", 2), (3, 72, 24, 0, "relu", 1), (5, 72, 40, 1, "relu", 2),
+                (5, 120, 40, 1, "relu", 1), (5, 120, 40, 1, "relu", 1), (3, 240, 80, 0, "hswish", 2), (3, 200, 80, 0, "hswish", 1),
+                (3, 184, 80, 0, "hswish", 1), (3, 184, 80, 0, "hswish", 1), (3, 480, 112, 1, "hswish", 1), (3, 672, 112, 1, "hswish", 1),
+                (5, 672, 160, 1, "hswish", 2), (5, 960, 160, 1, "hswish", 1), (5, 960, 160, 1, "hswish", 1)]
+
+
 def mobilenetv3l(size=224):
     n = Net("mobilenetv3l", size)
     x = n.act(n.conv("input", 16, 3, 2), "hswish")
-    rows = [(3, 16, 16, 0, "relu", 1), (3, 64, 24, 0, "relu", 2), (3, 72, 24, 0, "relu", 1), (5, 72, 40, 1, "relu", 2),
-            (5, 120, 40, 1, "relu", 1), (5, 120, 40, 1, "relu", 1), (3, 240, 80, 0, "hswish", 2), (3, 200, 80, 0, "hswish", 1),
-            (3, 184, 80, 0, "hswish", 1), (3, 184, 80, 0, "hswish", 1), (3, 480, 112, 1, "hswish", 1), (3, 672, 112, 1, "hswish", 1),
-            (5, 672, 160, 1, "hswish", 2), (5, 960, 160, 1, "hswish", 1), (5, 960, 160, 1, "hswish", 1)]
-    for k, expand, c, squeeze, act, stride in rows:
+    for k, expand, c, squeeze, act, stride in MOBILENETV3L:
         y, c_in = x, n.channels[x]
         if expand != c_in:
             y = n.act(n.conv(y, expand), act)
@@ -241,9 +246,97 @@ def yolov8n(size):
     return n.model(n.op("Concat", [boxes, n.op("Sigmoid", [cls])], axis=1), [1, 84, total])
 
 
+def efficientnet_b0(size=224):
+    n = Net("efficientnet_b0", size)
+    x = n.act(n.conv("input", 32, 3, 2, norm=True), "silu")
+    rows = [(1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)]
+    for t, c, repeat, stride, k in rows:
+        for i in range(repeat):
+            y, c_in, s = x, n.channels[x], stride if i == 0 else 1
+            if t != 1:
+                y = n.act(n.conv(y, c_in * t, gain=1.0, norm=True), "silu")
+            y = n.act(n.conv(y, c_in * t, k, s, groups=c_in * t, gain=1.5, norm=True), "silu")
+            squeeze = n.act(n.conv(n.op("GlobalAveragePool", [y]), max(1, c_in // 4)), "silu")
+            y = n.op("Mul", [n.op("Sigmoid", [n.conv(squeeze, c_in * t)]), y], channels=c_in * t)
+            y = n.conv(y, c, gain=1.6, norm=True)
+            x = n.add(y, x) if s == 1 and c_in == c else y
+    return n.model(n.classifier(n.act(n.conv(x, 1280, gain=1.0, norm=True), "silu")), [1, 1000])
+
+
+def shufflenetv2(size=224):
+    n = Net("shufflenetv2", size)
+    relu = lambda x, c: n.act(n.conv(x, c, norm=True), "relu")
+    deep = lambda x, s: n.conv(x, n.channels[x], 3, s, groups=n.channels[x], gain=0.9, norm=True)
+
+    def shuffle(x, side):
+        c = n.channels[x]
+        x = n.op("Transpose", [n.reshape(x, [1, 2, c // 2, side, side])], perm=[0, 2, 1, 3, 4])
+        return n.reshape(x, [1, c, side, side], c)
+
+    x = n.pool(n.act(n.conv("input", 24, 3, 2, norm=True), "relu"), 3, 2, 1)
+    side = size // 4
+    for c, repeat in [(116, 4), (232, 8), (464, 4)]:
+        half, side = c // 2, side // 2
+        x = shuffle(n.concat([relu(deep(x, 2), half), relu(deep(relu(x, half), 2), half)]), side)
+        for _ in range(repeat - 1):
+            left, right = n.op("Split", [x, n.const(np.array([half, half], np.int64))], outputs=2, channels=half, axis=1)
+            x = shuffle(n.concat([left, relu(deep(relu(right, half), 1), half)]), side)
+    return n.model(n.classifier(relu(x, 1024)), [1, 1000])
+
+
+def lraspp(size=224, classes=21):
+    """MobileNetV3-Large whose last stage is dilated instead of strided, under the two-branch head."""
+    n = Net("lraspp", size)
+    x = n.act(n.conv("input", 16, 3, 2, norm=True), "hswish")
+    for i, (k, expand, c, squeeze, act, stride) in enumerate(MOBILENETV3L):
+        y, c_in, dilation = x, n.channels[x], 2 if i >= 12 else 1
+        if expand != c_in:
+            y = n.act(n.conv(y, expand, norm=True), act)
+        y = n.act(n.conv(y, expand, k, 1 if i == 12 else stride, groups=expand, gain=1.0, norm=True, dilation=dilation), act)
+        if squeeze:
+            s = n.act(n.conv(n.op("GlobalAveragePool", [y]), (expand // 4 + 7) // 8 * 8), "relu")
+            y = n.op("Mul", [n.op("HardSigmoid", [n.conv(s, expand)], alpha=1 / 6, beta=0.5), y], channels=expand)
+        y = n.conv(y, c, gain=1.2 if squeeze else 1.0, norm=True)
+        x = n.add(y, x) if stride == 1 and c_in == c else y
+        if c == 40:
+            low = x
+    x = n.act(n.conv(x, 960, norm=True), "hswish")
+    gate = n.op("Sigmoid", [n.conv(n.op("GlobalAveragePool", [x]), 128, bias=False)])
+    x = n.op("Mul", [n.act(n.conv(x, 128, norm=True), "relu"), gate])
+    up = lambda x, factor: n.op("Resize", [x, "", n.const(np.array([1, 1, factor, factor], np.float32), "scales")], mode="linear",
+                                coordinate_transformation_mode="half_pixel", cubic_coeff_a=-0.75, nearest_mode="floor")
+    x = n.add(n.conv(low, classes), n.conv(up(x, 2), classes))
+    return n.model(up(x, 8), [1, classes, size, size])
+
+
+def unet(size=192, width=16):
+    n = Net("unet", size)
+
+    def twice(x, c):
+        for _ in range(2):
+            x = n.act(n.conv(x, c, 3, norm=True), "relu")
+        return x
+
+    def up(x, c):
+        w = n.rng.standard_normal((n.channels[x], c, 2, 2)).astype(np.float32) * np.float32(1.4 / np.sqrt(n.channels[x]))
+        return n.op("ConvTranspose", [x, n.const(w, "w"), n.const(np.zeros(c, np.float32), "b")], channels=c, kernel_shape=[2, 2],
+                    strides=[2, 2], pads=[0] * 4, dilations=[1, 1], group=1)
+
+    x, skips = "input", []
+    for level in range(4):
+        skips.append(twice(x, width << level))
+        x = n.pool(skips[-1], 2, 2)
+    x = twice(x, width << 4)
+    for level in reversed(range(4)):
+        x = twice(n.concat([skips[level], up(x, width << level)]), width << level)
+    return n.model(n.op("Sigmoid", [n.conv(x, 1, gain=1.0)]), [1, 1, size, size])
+
+
 ZOO = {"mobilenetv2_224": mobilenetv2, "mobilenetv3l_224": mobilenetv3l, "resnet18_224": lambda: resnet(18),
        "resnet50_224": lambda: resnet(50), "squeezenet11_224": squeezenet11, "yolov8n_320": lambda: yolov8n(320),
-       "yolov8n_640": lambda: yolov8n(640)}
+       "yolov8n_640": lambda: yolov8n(640), "efficientnet_b0_224": efficientnet_b0, "shufflenetv2_224": shufflenetv2,
+       "lraspp_224": lraspp, "unet_192": unet, "lraspp_mbv3_320": lambda: lraspp(320), "unet16_256": lambda: unet(256),
+       "vit_tiny_224": lambda: vit.vit_tiny(Net("vit_tiny", 224))}
 
 
 def golden(path, out):

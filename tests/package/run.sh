@@ -8,7 +8,7 @@ mkdir -p "$work"
 cmake --install "$tree" --prefix "$work/prefix" >"$work/install.log"
 prefix=$(cd "$work/prefix" && pwd)
 "$prefix/bin/ingot" convert "$here/../../examples/digits/digits.onnx" -o "$work/digits.ingot" >/dev/null
-cmake -S "$here/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log"
+cmake -S "$here/consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log"
 cmake --build "$work/consumer" >"$work/build.log"
 passed=0 failed=0
 one() { # NAME COMMAND...
@@ -20,9 +20,9 @@ one "find_package, static" "$work/consumer/consumer_static" "$work/digits.ingot"
 one "find_package, shared" "$work/consumer/consumer_shared" "$work/digits.ingot"
 one "find_package, C++" "$work/consumer/consumer_cpp" "$work/digits.ingot"
 pc=$(dirname "$(find "$prefix" -name ingot.pc)")
-flags=$(sed "s|^prefix=.*|prefix=$prefix|" "$pc/ingot.pc" >"$work/ingot.pc" && PKG_CONFIG_PATH=$work pkg-config --cflags --libs ingot)
-# shellcheck disable=SC2086
-cc -o "$work/by_pkg_config" "$here/consumer/consumer.c" $flags
+sed "s|^prefix=.*|prefix=${prefix// /\\\\ }|" "$pc/ingot.pc" >"$work/ingot.pc"
+flags=$(PKG_CONFIG_PATH=$work pkg-config --cflags --libs ingot)
+eval "cc -o \"\$work/by_pkg_config\" \"\$here/consumer/consumer.c\" $flags"  # pkg-config quotes for a shell
 one "pkg-config" env LD_LIBRARY_PATH="$(dirname "$(find "$prefix" -name libingot.so)")" "$work/by_pkg_config" "$work/digits.ingot"
 echo "package: $passed passed, $failed failed"
 [ $failed -eq 0 ]

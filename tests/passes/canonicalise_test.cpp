@@ -293,11 +293,54 @@ TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
         }
 }
 
+TEST_CASE("canonicalise: convolutions with computed weights are products of slices") {
+  for (int64_t groups : {1, 2}) {
+    GraphBuilder g;
+    ValueId x = g.input("x", {2, 4, 5, 6}), w = g.node("Neg", {g.input("w", {6, 4 / groups, 3, 2})});
+    Attributes a = window({3, 2}, {2, 1}, {1, 2}, {1, 0, 0, 1});
+    a["group"] = groups;
+    g.output(g.node("Conv", {x, w, g.weights({6})}, a, {2, 6, 2, 5}));
+    check_cast(g);
+    CHECK(g.count("MatMul") == 1);
+  }
+}
+
+TEST_CASE("canonicalise: normalisation by computed statistics is one chain") {
+  GraphBuilder g;
+  std::vector<ValueId> operands = {g.input("x", {2, 3, 4, 5})};
+  for (const char* name : {"scale", "b", "mean"}) operands.push_back(g.node("Neg", {g.input(name, {3})}));
+  operands.push_back(g.node("Exp", {g.input("var", {3})}));
+  g.output(g.node("BatchNormalization", operands, {{"epsilon", 1e-3}}));
+  check_cast(g);
+}
+
+TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cell") {
+  GraphBuilder g;
+  ValueId lens = g.input("lens", {2});
+  g.model.values[size_t(lens)].dtype = DType::kI32;
+  ValueId peepholes = g.weights({1, 12});
+  std::vector<ValueId> operands = {g.input("x", {5, 2, 3}),
+                                   g.weights({1, 16, 3}),
+                                   g.weights({1, 16, 4}),
+                                   graph::kAbsent,
+                                   lens,
+                                   graph::kAbsent,
+                                   graph::kAbsent,
+                                   peepholes};
+  for (ValueId out : g.nodes("LSTM", operands, {{"hidden_size", int64_t(4)}}, {{5, 1, 2, 4}, {1, 2, 4}, {1, 2, 4}}))
+    g.output(out);
+  passes::run_passes(g.model);
+  const graph::Node* cell = g.find("Recurrent");
+  REQUIRE(cell->inputs.size() == 8);
+  CHECK(cell->inputs[6] == lens);
+  CHECK(cell->inputs[7] == peepholes);
+}
+
 TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and output") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 2, 4, 4});
-  ValueId w = g.node("Neg", {g.input("w", {3, 2, 1, 1})});
-  ValueId a = g.node("Conv", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}));
+  ValueId w = g.node("Neg", {g.input("w", {2, 3, 1, 1})});
+  ValueId a = g.node("ConvTranspose", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4});
   g.output(a);
   g.output(g.node("Relu", {x}));
   g.model.graph.nodes.back().op = "Sorcery";
@@ -307,7 +350,7 @@ TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and outp
   } catch (const graph::CastError& error) {
     CHECK(error.exit_code == 4);
     REQUIRE(error.unsupported.size() == 2);
-    CHECK(error.unsupported[0].op == "Conv");
+    CHECK(error.unsupported[0].op == "ConvTranspose");
     CHECK(error.unsupported[0].attribute == "W");
     CHECK(error.unsupported[1].op == "Sorcery");
     CHECK(error.unsupported[1].output != "");

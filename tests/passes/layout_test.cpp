@@ -192,6 +192,38 @@ TEST_CASE("choose_layout: the head that turns distributions into distances moves
   CHECK(g.model.values[size_t(g.find("Transpose")->inputs[0])].dims.size() == 3);
 }
 
+TEST_CASE("lay_columns_down: a convolution over a picture one column wide works along a row") {
+  for (const int64_t groups : {1, 4}) {
+    CAPTURE(groups);
+    GraphBuilder g;
+    ValueId x = g.input("x", {2, 4, 13, 1});
+    const Attributes window = {{"kernel_shape", Integers{5, 1}},
+                               {"strides", Integers{2, 1}},
+                               {"dilations", Integers{1, 1}},
+                               {"pads", Integers{2, 0, 1, 0}},
+                               {"group", groups}};
+    ValueId y = g.node("Conv", {x, g.weights({8, 4 / groups, 5, 1}), g.weights({8})}, window);
+    g.output(g.node("Conv", {g.node("Relu", {y}), g.weights({3, 8, 3, 1})}, 
+                    {{"kernel_shape", Integers{3, 1}},
+                     {"strides", Integers{1, 1}},
+                     {"dilations", Integers{1, 1}},
+                     {"pads", Integers{0, 0, 0, 0}},
+                     {"group", int64_t(1)}}));
+    double worst = INFINITY;
+    cast_and_compare(g, worst);
+    CAPTURE(g.listing());
+    CHECK(worst <= 1e-5);
+    for (const graph::Node& node : g.model.graph.nodes) {
+      if (node.op != "Conv2d") continue;
+      CHECK(node.integer("kernel_h", 1) == 1);
+      CHECK(node.integer("kernel_w", 1) > 1);
+      CHECK(node.integer("stride_h", 1) == 1);
+      CHECK(node.integer("pad_top", 0) == 0);
+    }
+    CHECK(g.count("Conv2d") == 2);
+  }
+}
+
 TEST_CASE("choose_layout: convolutions along one dimension, with what stands between them") {
   GraphBuilder g;
   auto conv1 = [&](ValueId x, int64_t in, int64_t out) {

@@ -122,3 +122,25 @@ TEST_CASE("recognise_softmax: exponentials over their sum") {
   CHECK(worst <= 1e-6);
   CHECK(g.listing() == "Softmax ");
 }
+
+TEST_CASE("recognise_channel_shuffle: between convolutions it is one Transpose inside the pixels") {
+  GraphBuilder g;
+  auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
+    return g.node("Conv", {v, g.weights({out, in, 1, 1})},
+                  {{"kernel_shape", Integers{1, 1}},
+                   {"strides", Integers{1, 1}},
+                   {"dilations", Integers{1, 1}},
+                   {"pads", Integers{0, 0, 0, 0}},
+                   {"group", int64_t(1)}},
+                  {1, out, 4, 6});
+  };
+  ValueId x = pointwise(g.input("x", {1, 3, 4, 6}), 3, 12);
+  x = g.node("Reshape", {x}, {}, {1, 3, 4, 4, 6});
+  x = g.node("Transpose", {x}, {{"perm", Integers{0, 2, 1, 3, 4}}}, {1, 4, 3, 4, 6});
+  x = g.node("Reshape", {x}, {}, {1, 12, 4, 6});
+  g.output(pointwise(x, 12, 2));
+  double worst = INFINITY;
+  cast_and_compare(g, worst);
+  CHECK(worst <= 1e-5);
+  CHECK(g.count("Transpose") == 2);  // the shuffle, and the output in the source's order
+}

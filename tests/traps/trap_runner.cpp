@@ -2,8 +2,8 @@
 // thread at most one wake and one wait, no other system call.
 //
 //   trap_runner                                  small models of its own, threads 1, 2 and 3
-//   trap_runner MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a value get their low bound; inputs are
-//   zeros
+//   trap_runner MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a value get their low bound; an i64 input
+//   of that NAME gets its VALUE, all others are zeros
 //
 // Each case runs in a child that this process traces (ptrace): system calls between two marks are counted by number.
 // Exit 0 when all hold, 1 when one does not, 77 when tracing is not allowed here.
@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/op/measured.h"
 #include "tests/session/session_models.h"
 #include "tests/traps/traps.h"
 
@@ -43,6 +44,7 @@ struct Job {
   int threads = 1;
   bool sabotage = false;  // a callback that allocates and calls the system: must be seen
   std::vector<std::pair<std::string, int64_t>> dims;
+  bool rebind = false;    // to other extents before each run, in the arena of the largest
 };
 
 int complain(const Error& error, const char* what) {
@@ -75,6 +77,7 @@ int run_armed(const Job& job) {
   options.threads = job.threads;
   options.bindings = bindings.data();
   options.binding_count = bindings.size();
+  if (job.rebind) options.flags |= INGOT_REBINDABLE;
   auto session = model->session(options);
   if (!session) return complain(session.error(), "session");
   const uint32_t inputs = model->summary().input_count;
@@ -86,6 +89,9 @@ int run_armed(const Job& job) {
       const ingot_tensor tensor = session->input(i);
       std::memset(tensor.data, 0, tensor.bytes);
     }
+    for (const auto& [name, value] : job.dims)  // an integer that steers, such as a sample rate
+      if (const ingot_tensor tensor = session->input(name.c_str()); tensor.data && tensor.bytes == sizeof value)
+        std::memcpy(tensor.data, &value, sizeof value);
   };
   fill();
   if (const auto warm = session->run(); !warm) return complain(warm.error(), "run");
@@ -97,6 +103,10 @@ int run_armed(const Job& job) {
   for (int i = 0; i < kRuns; i++) {
     fill();
     syscall(kMark);
+    for (size_t k = 0; job.rebind && k < bindings.size(); k++) {
+      const ingot_binding binding = {bindings[k].name, 1 + (i * 7) % bindings[k].value};
+      ok = ingot_session_rebind(session->get(), &binding, 1, &error) == INGOT_OK && ok;
+    }
     ok = ingot_session_run(session->get(), &error) == INGOT_OK && ok;
     syscall(kMark);
   }
@@ -199,11 +209,32 @@ bool holds(const Job& job) {
   return fine;
 }
 
+/// y [n] = the elements of x that are not zero, n measured.
+cast::FileSpec measuring_network() {
+  cast::FileSpec file;
+  file.segment_alignment = 16;
+  cast::ProgramSpec& p = file.program;
+  p.required_features = {"measured"};
+  const Dim n = p.add_symbol("n", 0, 0);
+  const int32_t x = p.add_value(input("x", {12}));
+  const int32_t found = p.add_value(activation("found", {1, n}, DType::kI64));
+  const int32_t count = p.add_value(activation("count", {}, DType::kI64));
+  const int32_t where = p.add_value(view_of(activation("where", {n}, DType::kI64), found));
+  const int32_t y = p.add_value(output("y", {n}));
+  p.symbols[0].measured_by = count;
+  p.symbols[0].bound = 12;
+  p.add_instruction(NonZeroAttributes(), {x}, {found, count});
+  p.add_instruction(GatherAttributes(), {x, where}, {y});
+  add_ports(&file);
+  return file;
+}
+
 int own_models() {
   const std::vector<std::pair<std::string, cast::FileSpec>> specs = {{"chain", chain_network(500)},
                                                                      {"branching", branching_network()},
                                                                      {"counting", counting_network(true)},
-                                                                     {"lookup", lookup_network()}};
+                                                                     {"lookup", lookup_network()},
+                                                                     {"measuring", measuring_network()}};
   bool all = true;
   for (const auto& [name, spec] : specs)
     for (int threads = 1; threads <= 3; threads++) {
@@ -215,6 +246,14 @@ int own_models() {
       job.dims = {{"N", 33}};
       all = holds(job) && all;
     }
+  Job rebound;
+  rebound.name = "branching, rebound";
+  rebound.kernels = oracle_table();
+  rebound.spec = &specs[1].second;
+  rebound.threads = 2;
+  rebound.rebind = true;
+  rebound.dims = {{"N", 33}};
+  all = holds(rebound) && all;
   Job sabotaged;
   sabotaged.name = "sabotaged, must fail";
   sabotaged.kernels = oracle_table();

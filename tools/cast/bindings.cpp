@@ -26,6 +26,7 @@ int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
 }
 
 void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std::vector<Symbol>* symbols) {
+  if (draft.measured.count(name)) return;  // bound by bind_measured()
   if (std::any_of(symbols->begin(), symbols->end(), [&](const Symbol& s) { return s.name == name; })) return;
   Symbol symbol{name, {clamp_to(draft, name, usual)}};
   for (const int64_t extent : kUsualExtents) {
@@ -51,9 +52,10 @@ std::vector<Symbol> symbols_of(const Draft& draft) {
   return symbols;
 }
 
-Bindings first_candidates(const std::vector<Symbol>& symbols) {
+Bindings first_candidates(const Draft& draft, const std::vector<Symbol>& symbols) {
   Bindings bindings;
   for (const Symbol& symbol : symbols) bindings[symbol.name] = symbol.candidates[0];
+  bind_measured(draft, &bindings);
   return bindings;
 }
 
@@ -62,12 +64,13 @@ bool find_typical(const Draft& draft, const std::vector<Symbol>& symbols, Bindin
   std::vector<size_t> at(symbols.size(), 0);
   for (size_t tries = 0; tries < kMostCombinations; tries++) {
     for (size_t i = 0; i < symbols.size(); i++) (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
+    bind_measured(draft, typical);
     if (contracts_hold(draft, *typical)) return true;
     size_t i = symbols.size();
     while (i > 0 && ++at[i - 1] == symbols[i - 1].candidates.size()) at[--i] = 0;
     if (i == 0) break;
   }
-  *typical = first_candidates(symbols);
+  *typical = first_candidates(draft, symbols);
   return false;
 }
 
@@ -80,13 +83,15 @@ bool choose_trials(Draft* draft) {
   draft->trials = {typical};
   draft->has_sound_extents = found || symbols.empty();  // without symbols check_draft() says what is wrong
   if (symbols.empty() || !found) return draft->has_sound_extents;
-  const auto add = [&](const Bindings& bindings) {
+  const auto add = [&](Bindings bindings) {
+    bind_measured(*draft, &bindings);
     auto& trials = draft->trials;
     if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && contracts_hold(*draft, bindings))
       trials.push_back(bindings);
   };
   Bindings low = typical, high = typical;
   for (const auto& [name, extent] : typical) {
+    if (draft->measured.count(name)) continue;
     Bindings twice = typical;
     twice[name] = clamp_to(*draft, name, extent * 2);
     add(twice);
@@ -101,7 +106,7 @@ bool choose_trials(Draft* draft) {
 }
 
 std::vector<Bindings> trial_bindings(const Draft& draft) {
-  return draft.trials.empty() ? std::vector<Bindings>{first_candidates(symbols_of(draft))} : draft.trials;
+  return draft.trials.empty() ? std::vector<Bindings>{first_candidates(draft, symbols_of(draft))} : draft.trials;
 }
 
 }  // namespace ingot::cast

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "tools/cast/carry.h"
 #include "tools/cast/chains.h"
 #include "tools/cast/emit.h"
 #include "tools/cast/lower.h"
 #include "tools/cast/metadata.h"
 #include "tools/cast/schedule.h"
+#include "tools/cast/states.h"
 #include "tools/cast/self_check.h"
 #include "tools/cast/views.h"
 
@@ -44,6 +46,12 @@ double products_of(const Draft& draft, const DraftInstruction& instruction, cons
     case OpCode::kLinear: {
       const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
       return y.row_length() ? double(y.rows()) * elements(instruction.inputs[1]) : 0;
+    }
+    case OpCode::kAttention: {  // scores and sums
+      const TensorType q = evaluate_type(draft.at(instruction.inputs[0]), typical),
+                       k = evaluate_type(draft.at(instruction.inputs[1]), typical);
+      const int64_t keys = k.rank == 4 ? k.dims[2] : k.dims[1];
+      return double(keys) * double(q.elements() + elements(instruction.outputs[0]));
     }
     case OpCode::kMatMul: {
       const TensorType a = evaluate_type(draft.at(instruction.inputs[0]), typical);
@@ -89,12 +97,16 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   CastResult result;
   result.report.passes = std::move(passes);
   result.report.notes = model.notes;
+  result.report.hints = hint_states(model, options);
   tell(options, "lower", 0.5);
   Draft draft = lower(model, options, &result.report);
   check_draft(draft, true);
   if (options.fuse_chains) fuse_chains(&draft, chain_rule(options), &result.report);
   tell(options, "views", 0.6);
   eliminate_views(&draft, &result.report);
+  result.report.states = uint32_t(draft.states.size());
+  part_state_reads(&draft);
+  write_carried_in_place(&draft);
   tell(options, "schedule", 0.7);
   schedule(&draft, &result.report);
   check_draft(draft, false);

@@ -9,11 +9,18 @@
 #include <vector>
 
 #include "tools/cast/file_writer.h"
+#include "tools/overlay/overlay.h"
 #include "tools/passes/pipeline.h"
 
 namespace ingot::cast {
 
 enum class WinogradMode { kAuto, kOff, kBudget };
+
+/// A pair of ports that is one variable kept in the arena from run to run.
+struct StatePair {
+  std::string input, output;
+  double init = 0;  // of every element in a fresh session
+};
 
 struct CastOptions {
   std::vector<std::string> targets{"cpu"};  // cpu, cuda, mcu
@@ -24,17 +31,26 @@ struct CastOptions {
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
+  std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
+  overlay::OverlayOptions weights;               // of a checkpoint, in the place of the source's own
+  std::vector<StatePair> states;                 // "IN=OUT", as on the command line
   std::map<std::string, std::string> metadata;   // entries, and name, version, licence
   std::vector<std::string> labels;
   std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
   std::function<void(const std::string& stage, double done)> progress;
+  /// Called with "import" and the imported model, then after each pass. May be empty.
+  passes::Observer observe;
 };
 
 /// "auto", "off" or a number of bytes. @throws CastError(1)
 void set_winograd(CastOptions& options, const std::string& argument);
 /// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
 void add_io_layout(CastOptions& options, const std::string& argument);
+/// "IN=OUT". @throws CastError(1)
+void add_state(CastOptions& options, const std::string& argument);
+/// "IN=NUMBER", after the pair. @throws CastError(1); CastError(5) when no pair has that input.
+void set_state_init(CastOptions& options, const std::string& argument);
 /// "KEY=VALUE". @throws CastError(1)
 void add_metadata(CastOptions& options, const std::string& argument);
 /// "cpu,cuda,mcu", any of them. @throws CastError(1)
@@ -57,6 +73,9 @@ struct CastReport {
   std::string order;                          // the heuristic that gave the smallest plan
   uint64_t arena_bytes = 0, lower_bound = 0;  // of activations, at the typical binding when dims are symbolic
   uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
+  std::vector<std::string> hints;  // what another option would do; not kept in the file
+  uint32_t states = 0;             // kept in the arena
+  uint32_t states_in_place = 0;    // updated where their next value is computed; the others by a copy at the end
   uint32_t views = 0, in_place = 0, chains = 0, winograd = 0;
   double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
 };

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/op/tensor.h"
+#include "tools/cast/states.h"
 
 namespace ingot::cast {
 namespace {
@@ -27,6 +28,7 @@ class Finder {
  public:
   Finder(const Draft& draft, const Bindings& bindings) : draft_(draft), bindings_(bindings) {
     written_.resize(draft.values.size());
+    read_.resize(draft.values.size());
     result_.root_bytes.assign(draft.values.size(), 0);
     for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
       const DraftValue& value = draft.at(id);
@@ -45,6 +47,11 @@ class Finder {
       for (const int32_t id : reads)
         for (const auto& [writer, value] : written_[size_t(draft_.root(id))])
           if (may_meet(rows_of(id), rows_of(value))) before.insert(writer);
+      // A state variable is read as the run before left it: whatever reads it goes before what writes it.
+      for (const int32_t id : writes)
+        if (const int32_t root = draft_.root(id); draft_.at(root).kind == ValueKind::kState)
+          before.insert(read_[size_t(root)].begin(), read_[size_t(root)].end());
+      for (const int32_t id : reads) read_[size_t(draft_.root(id))].push_back(i);
       std::set<int32_t> roots;
       for (const int32_t id : reads) roots.insert(draft_.root(id));
       for (const int32_t id : writes) roots.insert(draft_.root(id));
@@ -53,6 +60,7 @@ class Finder {
       result_.before.emplace_back(before.begin(), before.end());
       result_.touches.emplace_back(roots.begin(), roots.end());
     }
+    order_updates(draft_, &result_);
     return std::move(result_);
   }
 
@@ -62,9 +70,8 @@ class Finder {
       if (id >= 0 && draft_.at(id).kind != ValueKind::kConstant) reads->insert(id);
     for (const int32_t id : instruction.outputs)
       if (id >= 0) writes->insert(id);
-    const auto* branch = std::get_if<IfAttributes>(&instruction.attributes);
-    if (!branch) return;
-    for (const uint32_t s : {branch->then_subprogram, branch->else_subprogram})
+    for (const int32_t id : measures_of(draft_, instruction)) reads->insert(id);
+    for (const uint32_t s : callees_of(instruction))
       for (const DraftInstruction& inner : draft_.subprograms[s].instructions) gather(inner, reads, writes);
   }
 
@@ -80,6 +87,7 @@ class Finder {
   const Draft& draft_;
   const Bindings& bindings_;
   std::vector<std::vector<std::pair<uint32_t, int32_t>>> written_;  // by root: instruction and value it wrote
+  std::vector<std::vector<uint32_t>> read_;  // by root: instructions that read it
   Dependencies result_;
 };
 

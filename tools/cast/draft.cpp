@@ -13,6 +13,16 @@ int32_t Draft::root(int32_t id) const {
   return id;
 }
 
+std::vector<uint32_t> callees_of(const DraftInstruction& instruction) {
+  if (const auto* loop = std::get_if<LoopAttributes>(&instruction.attributes)) return {loop->body};
+  const auto* branch = std::get_if<IfAttributes>(&instruction.attributes);
+  if (!branch) return {};
+  std::vector<uint32_t> callees;
+  for (const uint32_t s : {branch->then_subprogram, branch->else_subprogram})
+    if (s != 0) callees.push_back(s);
+  return callees;
+}
+
 std::string dims_text(const Dims& dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); i++) text += (i ? ", " : "") + dims[i].text();
@@ -45,6 +55,7 @@ Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindin
   if (auto* pad = std::get_if<PadAttributes>(&attributes)) numbers = pad->before;
   for (size_t i = 0; numbers && i < instruction.extents.size() && i < size_t(kMaxRank); i++)
     numbers[i] = instruction.extents[i].evaluate(bindings);
+  if (auto* loop = std::get_if<LoopAttributes>(&attributes)) loop->most = instruction.extents.at(0).evaluate(bindings);
   return attributes;
 }
 
@@ -94,10 +105,15 @@ const OpContract* contract_of(OpCode op) {
     case OpCode::kCopy: return &kCopyContract;
     case OpCode::kTile: return &kTileContract;
     case OpCode::kIf: return &kIfContract;
+    case OpCode::kLoop: return &kLoopContract;
     case OpCode::kTopK: return &kTopKContract;
     case OpCode::kCumSum: return &kCumSumContract;
     case OpCode::kScatterNd: return &kScatterNdContract;
     case OpCode::kScatterElements: return &kScatterElementsContract;
+    case OpCode::kAttention: return &kAttentionContract;
+    case OpCode::kNonZero: return &kNonZeroContract;
+    case OpCode::kNonMaxSuppression: return &kNonMaxSuppressionContract;
+    case OpCode::kUnique: return &kUniqueContract;
   }
   return nullptr;
 }

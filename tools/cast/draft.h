@@ -25,11 +25,14 @@ struct DraftValue {
   SymbolicDim alias_offset;  // elements from the start of alias_of
   SymbolicDim row_stride;    // 0: dense
   ConstantBytes bytes;       // of constants
+  graph::ValueId graph_value = graph::kAbsent;  // whose elements these are, where casting did not make the value
+  int32_t carried_in = -1;   // the subprogram of the Loop that carries it: written before that and again in its body
+  bool carried() const { return carried_in >= 0; }
 };
 
 struct DraftInstruction {
   Attributes attributes;
-  Dims extents;                   // Slice: starts; Pad: before. Copied into the attributes when evaluated
+  Dims extents;                   // Slice: starts; Pad: before; Loop: most. Copied into the attributes when evaluated
   std::vector<int32_t> inputs;    // -1: absent
   std::vector<int32_t> outputs;   // -1: absent
   std::vector<uint32_t> sources;  // indices into Model::source_nodes
@@ -38,16 +41,27 @@ struct DraftInstruction {
   OpCode op() const { return OpCode(attributes.index()); }
 };
 
+/// The subprograms of an If (then, else; what is missing left out) or of a Loop, in run order.
+std::vector<uint32_t> callees_of(const DraftInstruction& instruction);
+
 struct DraftSubprogram {
   std::string name;
   std::vector<DraftInstruction> instructions;
+};
+
+/// A symbol that the program measures.
+struct DraftMeasured {
+  int32_t by = -1;  // value: an i64 scalar
+  SymbolicDim bound;
 };
 
 struct Draft {
   std::vector<DraftValue> values;
   std::vector<DraftSubprogram> subprograms;  // 0 is the main program
   std::vector<PortSpec> inputs, outputs;
+  std::vector<StateSpec> states;  // value and init are those of the draft
   std::map<std::string, graph::SymbolBounds> symbols;
+  std::map<std::string, DraftMeasured> measured;
   uint32_t alignment = 64;
   std::vector<Bindings> trials;   // choose_trials(); empty until then
   bool has_sound_extents = true;  // false: under none of the trials do all contracts hold
@@ -58,6 +72,13 @@ struct Draft {
   /// The value in whose storage this one lives.
   int32_t root(int32_t id) const;
 };
+
+/// The values that measure dims of an instruction's operands, but not those that it writes. Not of its branches.
+std::vector<int32_t> measures_of(const Draft& draft, const DraftInstruction& instruction);
+/// True when a measured symbol is in the value's extents.
+bool is_measured(const Draft& draft, int32_t value);
+/// Adds the measured symbols to a binding of the free ones, at their bounds.
+void bind_measured(const Draft& draft, Bindings* bindings);
 
 /// Type of a value under a binding. @throws CastError when a dimension comes out negative.
 TensorType evaluate_type(const DraftValue& value, const Bindings& bindings);

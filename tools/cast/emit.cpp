@@ -13,6 +13,8 @@ class DimWriter {
  public:
   DimWriter(const Draft& draft, ProgramSpec* program) : draft_(draft), program_(program) {}
 
+  Dim bound_of(const std::string& measured) const { return bounds_.at(measured); }
+
   Dim write(const SymbolicDim& dim) {
     if (const auto number = dim.value()) return *number >= 0 ? *number : expression(DimOp::kSub, 0, -*number);
     const auto [found, is_first] = written_.try_emplace(dim.text(), 0);
@@ -55,6 +57,12 @@ class DimWriter {
   }
 
   Dim symbol(const graph::DimAtom& atom) {
+    if (const auto measured = draft_.measured.find(atom.name); measured != draft_.measured.end()) {
+      const Dim bound = write(measured->second.bound);  // before the symbol's own expression
+      const Dim result = program_->add_symbol(atom.name, 0, 0);
+      bounds_[atom.name] = bound;
+      return result;
+    }
     const auto bounds = draft_.symbols.find(atom.name);
     return bounds == draft_.symbols.end() ? program_->add_symbol(atom.name, atom.low, atom.high)
                                           : program_->add_symbol(atom.name, bounds->second.low, bounds->second.high);
@@ -72,6 +80,7 @@ class DimWriter {
   const Draft& draft_;
   ProgramSpec* program_;
   std::map<std::string, Dim> written_;
+  std::map<std::string, Dim> bounds_;  // of measured symbols
 };
 
 class Emitter {
@@ -88,7 +97,13 @@ class Emitter {
       port.value = index_[size_t(port.value)], program_.inputs.push_back(std::move(port));
     for (PortSpec port : draft_.outputs)
       port.value = index_[size_t(port.value)], program_.outputs.push_back(std::move(port));
-    if (program_.symbols.empty()) emit_plan();
+    for (StateSpec state : draft_.states) {
+      state.value = index_[size_t(state.value)];
+      if (state.init >= 0) state.init = index_[size_t(state.init)];
+      program_.states.push_back(std::move(state));
+    }
+    emit_measured();
+    if (program_.symbols.empty() || program_.symbols[0].measured_by >= 0) emit_plan();
     return std::move(program_);
   }
 
@@ -103,14 +118,12 @@ class Emitter {
     for (const DraftInstruction& instruction : subprogram.instructions) {
       for (const int32_t id : instruction.inputs) number(id);
       for (const int32_t id : instruction.outputs) number(id);
-      if (const auto* branch = std::get_if<IfAttributes>(&instruction.attributes)) {
-        number_block(draft_.subprograms[branch->then_subprogram]);
-        number_block(draft_.subprograms[branch->else_subprogram]);
-      }
+      for (const uint32_t callee : callees_of(instruction)) number_block(draft_.subprograms[callee]);
     }
   }
   void number_values() {
     for (const PortSpec& port : draft_.inputs) number(port.value);
+    for (const StateSpec& state : draft_.states) number(state.value), number(state.init);
     number_block(draft_.subprograms[0]);
     for (const PortSpec& port : draft_.outputs) number(port.value);
   }
@@ -129,6 +142,7 @@ class Emitter {
     for (const SymbolicDim& dim : value.dims) spec.dims.push_back(dims_.write(dim));
     spec.row_stride = dims_.write(value.row_stride);
     spec.bytes = value.bytes;
+    spec.graph_value = value.graph_value;
     program_.add_value(std::move(spec));
   }
 
@@ -143,6 +157,8 @@ class Emitter {
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
       for (size_t i = 0; numbers && i < instruction.extents.size(); i++)
         numbers[i] = dims_.write(instruction.extents[i]);
+      if (auto* loop = std::get_if<LoopAttributes>(&out.attributes))
+        loop->most = dims_.write(instruction.extents.at(0));
       const auto place = [&](int32_t id) { return id < 0 ? -1 : index_[size_t(id)]; };
       for (const int32_t id : instruction.inputs) out.inputs.push_back(place(id));
       for (const int32_t id : instruction.outputs) out.outputs.push_back(place(id));
@@ -152,8 +168,30 @@ class Emitter {
     program_.subprograms.push_back(std::move(spec));
   }
 
+  /// Measured symbols follow the free ones.
+  void emit_measured() {
+    for (SymbolSpec& symbol : program_.symbols) {
+      const auto found = draft_.measured.find(symbol.name);
+      if (found == draft_.measured.end()) continue;
+      symbol.measured_by = index_[size_t(found->second.by)];
+      symbol.bound = dims_.bound_of(symbol.name);
+    }
+    std::vector<SymbolSpec> sorted;
+    std::vector<int64_t> place(program_.symbols.size());
+    for (const bool measured : {false, true})
+      for (size_t i = 0; i < program_.symbols.size(); i++) {
+        if ((program_.symbols[i].measured_by >= 0) != measured) continue;
+        place[i] = int64_t(sorted.size());
+        sorted.push_back(program_.symbols[i]);
+        if (measured && program_.required_features.empty()) program_.required_features.push_back("measured");
+      }
+    program_.symbols = std::move(sorted);
+    for (DimExpr& expr : program_.dim_exprs)
+      if (expr.op == DimOp::kSymbol) expr.a = place[size_t(expr.a)];
+  }
+
   void emit_plan() {
-    const ArenaEstimate estimate = estimate_arena(draft_, {});
+    const ArenaEstimate estimate = estimate_arena(draft_, trial_bindings(draft_)[0]);
     PlanSpec plan;
     for (const int32_t id : order_) plan.offsets.push_back(estimate.offsets[size_t(id)]);
     plan.bytes = estimate.bytes;

@@ -43,6 +43,10 @@ Table encode(Builder& b, const LinearAttributes& a) {
 Table encode(Builder& b, const MatMulAttributes& a) {
   return table(fb::CreateMatMul(b, a.trans_a, a.trans_b, a.alpha));
 }
+Table encode(Builder& b, const AttentionAttributes& a) {
+  return table(
+      fb::CreateAttention(b, a.heads, a.kv_heads, a.scale, fb::CausalMask(uint8_t(a.causal)), a.softcap));
+}
 Table encode(Builder& b, const Pool2dAttributes& a) {
   return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w, a.stride_h, a.stride_w,
                                 a.dilation_h, a.dilation_w, a.pad_top, a.pad_left, a.pad_bottom, a.pad_right, a.p));
@@ -92,6 +96,7 @@ Table encode(Builder& b, const ResizeAttributes& a) {
 }
 Table encode(Builder& b, const CopyAttributes&) { return table(fb::CreateCopy(b)); }
 Table encode(Builder& b, const TileAttributes&) { return table(fb::CreateTile(b)); }
+Table encode(Builder& b, const LoopAttributes& a) { return table(fb::CreateLoop(b, a.body, a.most)); }
 Table encode(Builder& b, const IfAttributes& a) { return table(fb::CreateIf(b, a.then_subprogram, a.else_subprogram)); }
 Table encode(Builder& b, const TopKAttributes& a) { return table(fb::CreateTopK(b, a.axis, a.largest, a.sorted)); }
 Table encode(Builder& b, const CumSumAttributes& a) {
@@ -101,6 +106,11 @@ Table encode(Builder& b, const ScatterNdAttributes& a) { return table(fb::Create
 Table encode(Builder& b, const ScatterElementsAttributes& a) {
   return table(fb::CreateScatterElements(b, a.axis, uint8_t(a.reduction)));
 }
+Table encode(Builder& b, const NonZeroAttributes&) { return table(fb::CreateNonZero(b)); }
+Table encode(Builder& b, const NonMaxSuppressionAttributes& a) {
+  return table(fb::CreateNonMaxSuppression(b, a.center_point_box));
+}
+Table encode(Builder& b, const UniqueAttributes& a) { return table(fb::CreateUnique(b, a.axis, a.flat, a.sorted)); }
 
 }  // namespace
 

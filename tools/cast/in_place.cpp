@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tools/cast/layout.h"
+#include "tools/cast/roots.h"
 #include "tools/cast/usage.h"
 
 namespace ingot::cast {
@@ -12,10 +13,16 @@ namespace {
 class InPlace {
  public:
   explicit InPlace(Draft* draft)
-      : draft_(draft), usage_(*draft), order_(*draft), trials_(trial_bindings(*draft)), last_(draft->values.size(), 0) {
+      : draft_(draft),
+        roots_(*draft),
+        usage_(*draft),
+        order_(*draft),
+        trials_(trial_bindings(*draft)),
+        last_(draft->values.size(), 0) {
     for (int32_t id = 0; id < int32_t(draft->values.size()); id++) {
-      uint32_t& last = last_[size_t(draft->root(id))];
-      for (const Use& use : usage_.readers[size_t(id)]) last = std::max(last, order_.at(use));
+      uint32_t& last = last_[size_t(roots_.of(id))];
+      const uint32_t since = order_.loops.empty() ? 0 : first_use(id);
+      for (const Use& use : usage_.readers[size_t(id)]) last = std::max(last, order_.last_use(since, order_.at(use)));
       for (const Use& use : usage_.writers[size_t(id)]) last = std::max(last, order_.at(use));
     }
   }
@@ -26,15 +33,21 @@ class InPlace {
   }
 
  private:
+  /// Position of the first instruction that writes a value or what it is a view of; 0 for an input.
+  uint32_t first_use(int32_t id) {
+    const int32_t root = roots_.of(id);
+    if (draft_->at(root).kind == ValueKind::kInput || draft_->at(root).kind == ValueKind::kState) return 0;
+    uint32_t first = order_.length;
+    for (; ; id = draft_->at(id).alias_of) {
+      for (const Use& use : usage_.writers[size_t(id)]) first = std::min(first, order_.at(use));
+      if (draft_->at(id).alias == AliasKind::kNone) return first == order_.length ? 0 : first;
+    }
+  }
   void visit_subprogram(uint32_t subprogram) {
     auto& instructions = draft_->subprograms[subprogram].instructions;
     for (uint32_t i = 0; i < instructions.size(); i++) {
-      if (const auto* branch = std::get_if<IfAttributes>(&instructions[i].attributes)) {
-        visit_subprogram(branch->then_subprogram);
-        visit_subprogram(branch->else_subprogram);
-      } else {
-        visit(instructions[i], order_.position[subprogram][i]);
-      }
+      for (const uint32_t callee : callees_of(instructions[i])) visit_subprogram(callee);
+      if (!is_control(instructions[i].op())) visit(instructions[i], order_.position[subprogram][i]);
     }
   }
 
@@ -58,18 +71,21 @@ class InPlace {
   }
 
   bool may_overwrite(const DraftInstruction& instruction, int32_t x, int32_t y, uint32_t position,
-                     uint32_t mask) const {
-    const int32_t root = draft_->root(x);
-    if (draft_->at(root).kind != ValueKind::kActivation || last_[size_t(root)] > position) return false;
+                     uint32_t mask) {
+    const int32_t root = roots_.of(x);
+    if (draft_->at(root).kind != ValueKind::kActivation || draft_->at(root).carried()) return false;
+    if (last_[size_t(root)] > position) return false;
     if (is_assembled(x)) return false;
+    if (is_measured(*draft_, x) != is_measured(*draft_, y)) return false;
+    if (is_measured(*draft_, x) && draft_->at(x).dims != draft_->at(y).dims) return false;
     if (!is_dense({draft_->at(x).dims, draft_->at(x).row_stride})) return false;
     for (size_t k = 0; k < instruction.inputs.size(); k++) {
       const int32_t other = instruction.inputs[k];
-      if (other < 0 || draft_->root(other) != root) continue;
+      if (other < 0 || roots_.of(other) != root) continue;
       if (other != x || k >= 32 || (mask >> k & 1) == 0) return false;
     }
     for (size_t k = 1; k < instruction.outputs.size(); k++)
-      if (instruction.outputs[k] >= 0 && draft_->root(instruction.outputs[k]) == root) return false;
+      if (instruction.outputs[k] >= 0 && roots_.of(instruction.outputs[k]) == root) return false;
     // A small result would keep a large storage alive.
     return elements(root) <= elements(y);
   }
@@ -87,7 +103,7 @@ class InPlace {
 
   void overwrite(int32_t x, int32_t y) {
     DraftValue& result = draft_->at(y);
-    last_[size_t(draft_->root(x))] = std::max(last_[size_t(draft_->root(x))], last_[size_t(y)]);
+    last_[size_t(roots_.of(x))] = std::max(last_[size_t(roots_.of(x))], last_[size_t(y)]);
     result.alias = AliasKind::kInPlace;
     result.alias_of = x;
     result.alias_offset = 0;
@@ -95,6 +111,7 @@ class InPlace {
   }
 
   Draft* draft_;
+  Roots roots_;
   Usage usage_;
   RunOrder order_;
   std::vector<Bindings> trials_;

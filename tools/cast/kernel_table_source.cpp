@@ -45,7 +45,11 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
   std::string missing;
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
-    if (instruction.op == OpCode::kIf) continue;  // the session runs it
+    if (is_control(instruction.op)) {  // the session runs it; its row carries the contract
+      for (uint32_t e = 0; e < table.entry_count; e++)
+        if (table.entries[e].op == instruction.op) needed.insert(&table.entries[e]);
+      continue;
+    }
     std::vector<TensorView> inputs(instruction.input_count), outputs(instruction.output_count);
     for (size_t k = 0; k < inputs.size(); k++)
       static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/cast/lower_attributes.h"
+#include "tools/cast/states.h"
 
 namespace ingot::cast {
 namespace {
@@ -50,6 +51,7 @@ Draft lower(const graph::Model& model, const CastOptions& options, CastReport* r
 Draft Lowering::run() {
   const std::string flaw = passes::why_not_core_form(model_);
   if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
+  check_state_pairs(model_, options_);
   lower_all();
   if (!choose_trials(&draft_))
     report_->notes.push_back(
@@ -58,6 +60,7 @@ Draft Lowering::run() {
   const std::vector<Bindings> trials = draft_.trials;
   const bool has_sound_extents = draft_.has_sound_extents;
   report_->binding = trials[0];
+  for (const auto& [name, symbol] : draft_.measured) report_->binding.erase(name);
   methods_ = choose_methods(model_, options_, trials[0]);
   for (const auto& [node, choice] : methods_) report_->winograd_extra_bytes += choice.extra_bytes;
   lower_all();  // again, now that extents are known for which methods could be chosen
@@ -71,6 +74,7 @@ void Lowering::lower_all() {
   packed_.clear();
   report_->winograd = 0;
   draft_.symbols = model_.symbols;
+  draft_.measured.clear();
   draft_.subprograms.push_back({"main", {}});
   declare_values();
   declare_inputs();
@@ -86,17 +90,42 @@ void Lowering::declare_values() {
     draft.name = value.name;
     draft.dtype = value.dtype;
     draft.dims = value.dims;
+    draft.graph_value = graph::ValueId(i);
     values_[i] = draft_.add(std::move(draft));
   }
+  for (const auto& [name, symbol] : model_.measured) draft_.measured[name] = {value(symbol.by), symbol.bound};
 }
 
 void Lowering::declare_inputs() {
   for (const graph::ValueId id : model_.graph.inputs) {
     if (model_.constant(id)) continue;
     const int32_t draft = value(id);
+    if (const StatePair* pair = state_of_input(options_, model_.values[size_t(id)].name)) {
+      declare_state(*pair, id, draft);
+      continue;
+    }
     draft_.at(draft).kind = ValueKind::kInput;
     draft_.inputs.push_back(port_of(model_, id, draft));
   }
+}
+
+void Lowering::declare_state(const StatePair& pair, graph::ValueId input, int32_t draft) {
+  DraftValue& state = draft_.at(draft);
+  state.kind = ValueKind::kState;
+  StateSpec spec;
+  spec.name = pair.input;
+  spec.output_name = pair.output;
+  spec.value = draft;
+  if (pair.init != 0) {
+    DraftValue init;
+    init.name = pair.input + "/init";
+    init.dtype = state.dtype;
+    init.kind = ValueKind::kConstant;
+    init.dims = state.dims;
+    init.bytes.held = initial_bytes(pair, model_.values[size_t(input)]);
+    spec.init = draft_.add(std::move(init));
+  }
+  draft_.states.push_back(std::move(spec));
 }
 
 int32_t Lowering::value(graph::ValueId id) {
@@ -130,7 +159,12 @@ void Lowering::lower_main() {
   const std::set<graph::ValueId> produced = produced_by(model_.graph);
   std::set<graph::ValueId> seen;
   std::vector<std::pair<graph::ValueId, int32_t>> copies;
+  std::vector<std::pair<graph::ValueId, int32_t>> updates;
   for (const graph::ValueId id : model_.graph.outputs) {
+    if (const StateSpec* state = state_of_output(draft_, model_.values[size_t(id)].name)) {
+      updates.emplace_back(id, state->value);
+      continue;
+    }
     int32_t draft = -1;
     if (produced.count(id) && seen.insert(id).second) {
       draft = value(id);
@@ -153,6 +187,7 @@ void Lowering::lower_main() {
   lower_nodes(model_.graph, &block);
   for (const auto& [id, draft] : copies)
     append_copy(value(id), draft, "an output that is an input, a constant or another output", &block);
+  for (const auto& [id, draft] : updates) append_copy(value(id), draft, "", &block);
   draft_.subprograms[0].instructions = std::move(block);
 }
 
@@ -173,7 +208,10 @@ void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t
       copies.emplace_back(id, results[i]);
   }
   Block block;
+  const uint32_t outer = subprogram_;
+  subprogram_ = subprogram;
   lower_nodes(graph, &block);
+  subprogram_ = outer;
   for (const auto& [id, result] : copies) append_copy(value(id), result, "the end of a branch", &block);
   draft_.subprograms[subprogram].instructions = std::move(block);
 }
@@ -191,8 +229,16 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
   if (node.op == "Reshape") {
     instruction.attributes = CopyAttributes{};
     instruction.inputs = {value(node.inputs[0])};
+  } else if (node.op == "Measure") {
+    ElementwiseAttributes same;  // no step: a conversion of i64 to itself
+    same.compute = ComputeType::kI64;
+    instruction.attributes = same;
+    instruction.inputs = {value(node.inputs[0])};
   } else if (node.op == "If") {
     lower_if(node, &instruction);
+  } else if (node.op == "Loop") {
+    instruction.outputs.clear();
+    lower_loop(node, &instruction, block);
   } else {
     const graph::Value& first = model_.values[size_t(node.inputs.at(0))];
     const size_t rank = first.constant ? first.constant->dims.size() : first.dims.size();
@@ -200,18 +246,6 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
     lower_weights(node, &instruction);
   }
   block->push_back(std::move(instruction));
-}
-
-void Lowering::lower_if(const graph::Node& node, DraftInstruction* instruction) {
-  IfAttributes attributes;
-  attributes.then_subprogram = uint32_t(draft_.subprograms.size());
-  attributes.else_subprogram = attributes.then_subprogram + 1;
-  draft_.subprograms.push_back({node.name + "/then", {}});
-  draft_.subprograms.push_back({node.name + "/else", {}});
-  instruction->attributes = attributes;
-  instruction->inputs = {value(node.inputs.at(0))};
-  lower_branch(*node.subgraph("then_branch"), instruction->outputs, attributes.then_subprogram);
-  lower_branch(*node.subgraph("else_branch"), instruction->outputs, attributes.else_subprogram);
 }
 
 }  // namespace ingot::cast

@@ -24,11 +24,17 @@ class Lowering {
   void lower_all();
   void declare_values();
   void declare_inputs();
+  void declare_state(const StatePair& pair, graph::ValueId input, int32_t draft);
   void lower_main();
   void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results, uint32_t subprogram);
   void lower_nodes(const graph::Graph& graph, Block* block);
   void lower_node(const graph::Node& node, Block* block);
   void lower_if(const graph::Node& node, DraftInstruction* instruction);
+  void lower_loop(const graph::Node& node, DraftInstruction* instruction, Block* before);
+  /// The value that a loop carries, given its first value before the loop.
+  int32_t carry(int32_t initial, int32_t carried, uint32_t subprogram, Block* before);
+  void lower_body(const graph::Node& node, const std::vector<int32_t>& carried, uint32_t body);
+  uint32_t subprogram_ = 0;  // that is being lowered
   void lower_weights(const graph::Node& node, DraftInstruction* instruction);
   void lower_conv2d(const graph::Node& node, DraftInstruction* instruction);
   void lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction);

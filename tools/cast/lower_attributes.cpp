@@ -162,6 +162,11 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
     case OpCode::kLinear: return LinearAttributes{activation_of(node), flag("residual_first", false)};
     case OpCode::kMatMul:
       return MatMulAttributes{flag("trans_a", false), flag("trans_b", false), float(node.number("alpha", 1))};
+    case OpCode::kAttention:
+      return AttentionAttributes{unsigned_value(node, "heads", 1), unsigned_value(node, "kv_heads", 1),
+                                 float(node.number("scale", 1)),
+                                 CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
+                                 float(node.number("softcap", 0))};
     case OpCode::kElementwise: return elementwise(node);
     case OpCode::kReduce:
       return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),
@@ -179,6 +184,9 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
     case OpCode::kPad: return pad(node, rank, extents);
     case OpCode::kTile: return TileAttributes{};
     case OpCode::kTopK: return TopKAttributes{axis(), flag("largest", true), flag("sorted", true)};
+    case OpCode::kNonZero: return NonZeroAttributes{};
+    case OpCode::kUnique: return UniqueAttributes{axis(), flag("flat", true), flag("sorted", true)};
+    case OpCode::kNonMaxSuppression: return NonMaxSuppressionAttributes{flag("center_point_box", false)};
     case OpCode::kCumSum: return CumSumAttributes{axis(), flag("exclusive", false), flag("reverse", false)};
     case OpCode::kScatterNd: return ScatterNdAttributes{scatter_reduction(node)};
     case OpCode::kScatterElements: return ScatterElementsAttributes{axis(), scatter_reduction(node)};

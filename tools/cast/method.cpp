@@ -40,7 +40,7 @@ std::string shape_text(const ConvShape& s) {
 void gather(const graph::Model& model, const graph::Graph& graph, const CastOptions& options, const Bindings& typical,
             MethodChoices* choices, std::vector<Candidate>* candidates) {
   for (const graph::Node& node : graph.nodes) {
-    for (const char* key : {"then_branch", "else_branch"})
+    for (const char* key : {"then_branch", "else_branch", "body"})
       if (const auto found = node.attributes.find(key); found != node.attributes.end())
         gather(model, *std::get<std::shared_ptr<graph::Graph>>(found->second), options, typical, choices, candidates);
     if (node.op != "Conv2d" || !has_winograd_form(node)) continue;

@@ -36,6 +36,27 @@ void add_io_layout(CastOptions& options, const std::string& argument) {
   options.io_layout[name] = layout;
 }
 
+void add_state(CastOptions& options, const std::string& argument) {
+  const auto [input, output] = split_pair("--state", argument);
+  if (output.empty()) graph::throw_cast_error(1, "--state '" + argument + "': expected IN=OUT, an input and an output");
+  options.states.push_back({input, output, 0});
+}
+
+void set_state_init(CastOptions& options, const std::string& argument) {
+  const auto [input, number] = split_pair("--state-init", argument);
+  double value = 0;
+  const char* end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, value);
+  if (error != std::errc() || rest != end || number.empty())
+    graph::throw_cast_error(1, "--state-init '" + argument + "': expected NAME=NUMBER, found '" + number + "'");
+  for (StatePair& pair : options.states)
+    if (pair.input == input) {
+      pair.init = value;
+      return;
+    }
+  graph::throw_cast_error(5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
+}
+
 void add_metadata(CastOptions& options, const std::string& argument) {
   const auto [key, value] = split_pair("--metadata", argument);
   options.metadata[key] = value;

@@ -19,7 +19,7 @@ class LiveBytes {
     for (const auto& roots : dependencies.touches)
       for (const int32_t root : roots) left_[size_t(root)]++;
     for (size_t id = 0; id < draft.values.size(); id++)
-      if (draft.values[id].kind == ValueKind::kInput) live_[id] = true;
+      if (draft.values[id].kind == ValueKind::kInput || draft.values[id].kind == ValueKind::kState) live_[id] = true;
   }
   int64_t starts(uint32_t instruction) const {
     int64_t bytes = 0;
@@ -30,7 +30,8 @@ class LiveBytes {
   int64_t ends(uint32_t instruction) const {
     int64_t bytes = 0;
     for (const int32_t root : dependencies_.touches[instruction])
-      if (left_[size_t(root)] == 1 && draft_.at(root).kind != ValueKind::kOutput)
+      if (left_[size_t(root)] == 1 && draft_.at(root).kind != ValueKind::kOutput &&
+          draft_.at(root).kind != ValueKind::kState)
         bytes += dependencies_.root_bytes[size_t(root)];
     return bytes;
   }

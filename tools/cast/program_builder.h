@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/format/program.h"
+#include "runtime/op/attention.h"
 #include "runtime/op/concat.h"
 #include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"
@@ -20,6 +21,7 @@
 #include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
@@ -39,7 +41,9 @@ using Attributes =
                  Pool2dAttributes, ElementwiseAttributes, ReduceAttributes, ArgReduceAttributes, SoftmaxAttributes,
                  NormalizeAttributes, RecurrentAttributes, TransposeAttributes, GatherAttributes, GatherElementsAttributes,
                  GatherNdAttributes, ConcatAttributes, SliceAttributes, PadAttributes, ResizeAttributes, CopyAttributes,
-                 TileAttributes, IfAttributes, TopKAttributes, CumSumAttributes, ScatterNdAttributes, ScatterElementsAttributes>;
+                 TileAttributes, IfAttributes, TopKAttributes, CumSumAttributes, ScatterNdAttributes, ScatterElementsAttributes,
+                 AttentionAttributes, NonZeroAttributes,
+                 NonMaxSuppressionAttributes, UniqueAttributes, LoopAttributes>;
 static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
 
 /// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called once, while the file is
@@ -63,6 +67,7 @@ struct ValueSpec {
   uint32_t segment = 0;        // of a constant: weight part that it goes to
   bool inline_data = false;    // of a constant: inside the program (it steers control or shapes)
   DType source_dtype = DType::kInvalid;  // when it differs
+  int32_t graph_value = -1;    // id in the graph that was cast, -1: none. Not written
 };
 
 struct InstructionSpec {
@@ -81,6 +86,8 @@ struct SubprogramSpec {
 struct SymbolSpec {
   std::string name;
   int64_t low = 1, high = 0;
+  int32_t measured_by = -1;  // value; such symbols follow the others
+  Dim bound = 0;
 };
 struct PortSpec {
   std::string name;
@@ -91,6 +98,7 @@ struct PortSpec {
 struct StateSpec {
   std::string name;
   int32_t value = -1, init = -1, input = -1, output = -1;
+  std::string output_name{};  // of the source's output that it replaced
 };
 struct PlanSpec {
   std::vector<uint64_t> offsets;         // by value; kNoOffset where it has none

@@ -120,7 +120,7 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   for (const std::string& feature : spec.required_features) features.push_back(b.CreateString(feature));
   Offsets<fb::Symbol> symbols;
   for (const SymbolSpec& s : spec.symbols)
-    symbols.push_back(fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high));
+    symbols.push_back(fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high, s.measured_by, s.bound));
   std::vector<fb::DimExpr> dim_exprs;
   for (const DimExpr& e : spec.dim_exprs) dim_exprs.emplace_back(fb::DimOp(uint8_t(e.op)), e.a, e.b);
   Offsets<fb::Value> values;
@@ -137,7 +137,7 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto outputs = b.CreateVector(encode_ports(b, spec.outputs));
   Offsets<fb::StateVariable> states;
   for (const StateSpec& s : spec.states)
-    states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output));
+    states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output, text(b, s.output_name)));
   const auto plan = encode_plan(b, spec.plan);
   const auto feature_list = features.empty() ? 0 : b.CreateVector(features);
   const auto symbol_list = symbols.empty() ? 0 : b.CreateVector(symbols);

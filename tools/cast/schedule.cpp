@@ -5,33 +5,63 @@
 
 #include "runtime/plan/greedy_planner.h"
 #include "tools/cast/in_place.h"
+#include "tools/cast/roots.h"
+#include "tools/cast/states.h"
 #include "tools/cast/usage.h"
 
 namespace ingot::cast {
 namespace {
 
+/// The operands of each Loop at the end of its iterations, where they are looked at again.
+std::vector<std::pair<int32_t, uint32_t>> loop_ends(const Draft& draft, const RunOrder& order) {
+  std::vector<std::pair<int32_t, uint32_t>> uses;
+  for (uint32_t s = 0; s < draft.subprograms.size(); s++) {
+    const auto& instructions = draft.subprograms[s].instructions;
+    for (uint32_t i = 0; i < instructions.size(); i++) {
+      if (instructions[i].op() != OpCode::kLoop) continue;
+      for (const RunOrder::LoopSpan& span : order.loops) {
+        if (span.begin != order.position[s][i]) continue;
+        for (const auto* ids : {&instructions[i].inputs, &instructions[i].outputs})
+          for (const int32_t id : *ids)
+            if (id >= 0 && draft.at(id).kind != ValueKind::kConstant) uses.emplace_back(id, span.end);
+      }
+    }
+  }
+  return uses;
+}
+
 /// Lifetimes of roots in positions of the run order, as runtime/plan/lifetime.h counts them.
 std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings, uint32_t* steps) {
   const Usage usage(draft);
   const RunOrder order(draft);
+  Roots roots(draft);
   *steps = std::max(order.length, 1u);
   std::vector<Lifetime> lifetimes(draft.values.size());
   std::vector<bool> seen(draft.values.size(), false);
   const auto touch = [&](int32_t id, uint32_t position) {
-    const size_t root = size_t(draft.root(id));
+    const size_t root = size_t(roots.of(id));
     Lifetime& life = lifetimes[root];
     life.first_step = seen[root] ? std::min(life.first_step, position) : position;
     life.last_step = seen[root] ? std::max(life.last_step, position) : position;
     seen[root] = true;
   };
+  std::vector<std::pair<int32_t, uint32_t>> in_loops;  // uses that a loop may extend, once first_step is known
+  const auto use_at = [&](int32_t id, const Use& use) {
+    touch(id, order.at(use));
+    if (!order.loops.empty()) in_loops.emplace_back(id, order.at(use));
+  };
   for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
     const ValueKind kind = draft.at(id).kind;
     if (kind == ValueKind::kConstant) continue;
-    for (const Use& use : usage.readers[size_t(id)]) touch(id, order.at(use));
-    for (const Use& use : usage.writers[size_t(id)]) touch(id, order.at(use));
+    for (const Use& use : usage.readers[size_t(id)]) use_at(id, use);
+    for (const Use& use : usage.writers[size_t(id)]) use_at(id, use);
     if (kind == ValueKind::kInput) touch(id, 0);
     if (kind == ValueKind::kOutput) touch(id, *steps - 1);
+    if (kind == ValueKind::kState) touch(id, 0), touch(id, *steps - 1);
   }
+  for (const auto& [id, position] : in_loops)
+    touch(id, order.last_use(lifetimes[size_t(draft.root(id))].first_step, position));
+  for (const auto& [id, position] : loop_ends(draft, order)) touch(id, position);
   for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
     const DraftValue& value = draft.at(id);
     if (!seen[size_t(id)] || value.alias != AliasKind::kNone || value.kind == ValueKind::kConstant) continue;
@@ -83,10 +113,13 @@ class BestOrder {
 
   void consider(const CandidateOrder& candidate) {
     Draft tried = reordered(draft_, candidate.order);
+    const uint32_t updated = update_states_in_place(&tried);
     const uint32_t in_place = apply_in_place(&tried);
     const ArenaEstimate estimate = estimate_arena(tried, typical_);
+    const bool same_size = estimate.bytes == report_->arena_bytes && estimate.lower_bound == report_->lower_bound;
     if (any_ && (estimate.bytes > report_->arena_bytes ||
-                 (estimate.bytes == report_->arena_bytes && estimate.lower_bound >= report_->lower_bound)))
+                 (estimate.bytes == report_->arena_bytes && estimate.lower_bound > report_->lower_bound) ||
+                 (same_size && updated <= report_->states_in_place)))
       return;
     any_ = true;
     best = std::move(tried);
@@ -94,6 +127,7 @@ class BestOrder {
     report_->arena_bytes = estimate.bytes;
     report_->lower_bound = estimate.lower_bound;
     report_->in_place = in_place;
+    report_->states_in_place = updated;
   }
   Draft best;
 

@@ -22,7 +22,15 @@ const KernelTable& all_contracts() {
   return table;
 }
 
+/// A limit is the model's size against the format's, not a fault; anything else is one of ours.
 [[noreturn]] void refused(const char* stage, const Status& status, const ErrorDetail& detail, const Draft& draft) {
+  if (status.code() == Code::kLimitExceeded) {
+    const std::string numbers = detail.need || detail.have ? ", expected at most " + std::to_string(detail.need) +
+                                                                 ", found " + std::to_string(detail.have)
+                                                           : "";
+    graph::throw_cast_error(4, std::string("the model is beyond a limit of the format: ") + detail.field + numbers +
+                                   "; cut it into smaller models");
+  }
   std::string where;
   if (status.instruction() != kNoInstruction) {
     uint32_t left = status.instruction();
@@ -60,7 +68,7 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, 
   error.exit_code = 4;
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
-    if (instruction.op == OpCode::kIf) continue;
+    if (is_control(instruction.op)) continue;
     std::vector<TensorView> inputs(instruction.input_count), outputs(instruction.output_count);
     for (size_t k = 0; k < inputs.size(); k++)
       static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
@@ -83,9 +91,20 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, 
   throw error;
 }
 
+void check_name(const char* what, const std::string& name) {
+  constexpr size_t kMaxNameBytes = 1024;  // as runtime/format has it
+  if (!name.empty() && name.size() <= kMaxNameBytes && name.find('\0') == std::string::npos) return;
+  graph::throw_cast_error(4, std::string(what) + " '" + name.substr(0, 40) + (name.size() > 40 ? "...'" : "'") +
+                                 ": names have 1 to 1024 bytes, none of them 0, found " + std::to_string(name.size()) +
+                                 "; rename it in the source");
+}
+
 }  // namespace
 
 void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bindings>& trials, bool require_kernels) {
+  for (const PortSpec& port : file.program.inputs) check_name("input", port.name);
+  for (const PortSpec& port : file.program.outputs) check_name("output", port.name);
+  for (const SymbolSpec& symbol : file.program.symbols) check_name("dimension", symbol.name);
   FileSpec hollow = file;
   hollow.goldens.clear();
   for (ValueSpec& value : hollow.program.values) {
@@ -124,7 +143,7 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   if (!draft.has_sound_extents) return;
   for (const Bindings& bindings : trials) {
     std::vector<int64_t> values;
-    for (const SymbolDef& symbol : program.symbols)
+    for (const SymbolDef& symbol : Span<const SymbolDef>(program.symbols.data, program.free_symbols))
       values.push_back(bindings.count(symbol.name) ? bindings.at(symbol.name) : symbol.low);
     Block memory(binding_bytes(program));
     BoundProgram bound;

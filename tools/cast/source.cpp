@@ -38,15 +38,28 @@ CastResult cast_source(const std::string& source, const CastOptions& options) {
   onnx::ImportOptions import;
   for (const std::string& argument : options.input_shapes) onnx::add_input_shape(import, argument);
   for (const std::string& argument : options.dims) onnx::add_dim(import, argument);
+  import.expected_inputs = options.expected_inputs;
+  if (!options.weights.checkpoint.empty()) {
+    import.replace_weights = [&](graph::Model& model, const std::vector<graph::ValueId>& initialisers) {
+      overlay::overlay_weights(model, initialisers, options.weights);
+    };
+  }
   tell("import", 0);
   graph::Model model = onnx::import_onnx(source, import);
+  if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
   passes::PassOptions pass_options;
   pass_options.io_layout = options.io_layout;
+  pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
   CastResult result = cast_model(std::move(model), options, std::move(records));
   result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);
+  if (!options.weights.checkpoint.empty()) {
+    const std::string& weights = options.weights.checkpoint;
+    result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
+    result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
+  }
   return result;
 }
 

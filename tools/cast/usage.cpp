@@ -1,6 +1,8 @@
 // tools/cast/usage.cpp - see usage.h.
 #include "tools/cast/usage.h"
 
+#include <algorithm>
+
 namespace ingot::cast {
 
 Usage::Usage(const Draft& draft) : readers(draft.values.size()), writers(draft.values.size()) {
@@ -25,11 +27,20 @@ void number(const Draft& draft, uint32_t subprogram, RunOrder* order) {
   position.resize(instructions.size());
   for (size_t i = 0; i < instructions.size(); i++) {
     position[i] = order->length++;
-    const auto* branch = std::get_if<IfAttributes>(&instructions[i].attributes);
-    if (!branch) continue;
-    number(draft, branch->then_subprogram, order);
-    order->length++;  // the jump over the else-branch
-    number(draft, branch->else_subprogram, order);
+    if (const auto* loop = std::get_if<LoopAttributes>(&instructions[i].attributes)) {
+      number(draft, loop->body, order);
+      order->loops.push_back({position[i], order->length++});
+    } else if (const auto* branch = std::get_if<IfAttributes>(&instructions[i].attributes)) {
+      if (branch->then_subprogram != 0)
+        number(draft, branch->then_subprogram, order);
+      else
+        order->length++;  // the refusal
+      order->length++;    // the jump over the else-branch
+      if (branch->else_subprogram != 0)
+        number(draft, branch->else_subprogram, order);
+      else
+        order->length++;
+    }
   }
 }
 
@@ -37,6 +48,13 @@ void number(const Draft& draft, uint32_t subprogram, RunOrder* order) {
 
 RunOrder::RunOrder(const Draft& draft) : position(draft.subprograms.size()) {
   if (!draft.subprograms.empty()) number(draft, 0, this);
+  std::sort(loops.begin(), loops.end(), [](const LoopSpan& a, const LoopSpan& b) { return a.begin < b.begin; });
+}
+
+uint32_t RunOrder::last_use(uint32_t since, uint32_t at) const {
+  for (const LoopSpan& loop : loops)  // outer ones first
+    if (since < loop.begin && loop.begin < at && at <= loop.end) return loop.end;
+  return at;
 }
 
 }  // namespace ingot::cast

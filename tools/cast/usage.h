@@ -1,4 +1,4 @@
-// tools/cast/usage.h - who writes and who reads each value of a draft, branches included.
+// tools/cast/usage.h - who writes and who reads each value of a draft, branches and bodies included.
 #pragma once
 #include <vector>
 
@@ -21,8 +21,15 @@ struct Usage {
 struct RunOrder {
   std::vector<std::vector<uint32_t>> position;
   uint32_t length = 0;
+  struct LoopSpan {
+    uint32_t begin, end;  // positions of a Loop and of the end of its iterations
+  };
+  std::vector<LoopSpan> loops;  // by begin
   explicit RunOrder(const Draft& draft);
   uint32_t at(const Use& use) const { return position[use.subprogram][use.index]; }
+  /// Until when an access at position `at` needs a storage that was first used at `since`: what was there before a loop is
+  /// needed in each of its iterations.
+  uint32_t last_use(uint32_t since, uint32_t at) const;
 };
 
 }  // namespace ingot::cast

@@ -63,8 +63,7 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
   const Arguments arguments(*draft_, instruction, trials_[0]);
   Violation violation;
   if (!contract->check(arguments.get(), &violation)) return who + ": " + violation.rule;
-  if (instruction.op() == OpCode::kIf || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get()))
-    return "";
+  if (is_control(instruction.op()) || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
   // A kernel that is missing for dense rows too is no reason against the view.
   const SymbolicDim stride = draft_->at(value).row_stride;
   draft_->at(value).row_stride = 0;
@@ -85,6 +84,21 @@ std::string ViewTree::why_refused(int32_t value) {
   }
   for (const int32_t child : children_[size_t(value)])
     if (std::string why = why_refused(child); !why.empty()) return why;
+  return "";
+}
+
+/// What has measured extents lies at the start of its storage, row after row, so that no measure moves it.
+std::string ViewTree::why_unmeasurable(int32_t value) {
+  DraftValue& own = draft_->at(value);
+  if (own.alias != AliasKind::kNone && (is_measured(*draft_, value) || is_measured(*draft_, own.alias_of))) {
+    const bool starts = own.alias_offset.value() == std::optional<int64_t>(0);
+    if (!is_measured(*draft_, value) || !is_measured(*draft_, own.alias_of) || !starts ||
+        !is_dense({own.dims, own.row_stride}))
+      return "its extents are measured when it runs";
+    own.row_stride = 0;
+  }
+  for (const int32_t child : children_[size_t(value)])
+    if (std::string why = why_unmeasurable(child); !why.empty()) return why;
   return "";
 }
 
@@ -123,6 +137,7 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   std::vector<Saved> saved;
   std::string why;
   if (!place(child, &saved)) why = "its rows would not be evenly spaced";
+  if (why.empty() && !draft_->measured.empty()) why = why_unmeasurable(child);
   if (why.empty()) why = why_refused(child);
   if (why.empty()) {
     children_[size_t(parent)].push_back(child);

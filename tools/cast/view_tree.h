@@ -39,6 +39,7 @@ class ViewTree {
   };
   bool place(int32_t value, std::vector<Saved>* saved);
   std::string why_refused(int32_t value);
+  std::string why_unmeasurable(int32_t value);
   bool strides_nest(int32_t root) const;
   void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;
   std::string why_use_refused(int32_t value, const Use& use, bool writes);

@@ -16,6 +16,7 @@ class ViewElimination {
       for (const DraftInstruction& instruction : subprogram.instructions)
         if (instruction.op() == OpCode::kIf)
           results_of_if_.insert(instruction.outputs.begin(), instruction.outputs.end());
+    for (const DraftValue& value : draft->values) any_carried_ = any_carried_ || value.carried();
   }
   void run();
 
@@ -23,22 +24,32 @@ class ViewElimination {
   using Copies = std::vector<std::pair<int32_t, int32_t>>;  // from, to
   void visit(uint32_t subprogram, uint32_t index);
   std::string visit_copy(const Use& at, int32_t x, int32_t y);
-  std::string visit_slice(const DraftInstruction& instruction);
+  std::string visit_slice(const Use& at, const DraftInstruction& instruction);
   std::string visit_transpose(const Use& at, const DraftInstruction& instruction);
-  std::string visit_gather(const DraftInstruction& instruction);
+  std::string visit_gather(const Use& at, const DraftInstruction& instruction);
   void visit_concat(const Use& at);
   std::string write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation);
   bool written_in(int32_t value, uint32_t subprogram) const;
   bool is_free(int32_t value) const {
-    return draft_->at(value).kind == ValueKind::kActivation && tree_.usage().writers[size_t(value)].size() == 1;
+    return draft_->at(value).kind == ValueKind::kActivation && !draft_->at(value).carried() &&
+           tree_.usage().writers[size_t(value)].size() == 1;
   }
   size_t covering_run(const std::vector<int32_t>& parts, size_t first, uint32_t axis) const;
   void rebuild(uint32_t subprogram);
   DraftInstruction& instruction_at(const Use& at) { return draft_->subprograms[at.subprogram].instructions[at.index]; }
 
+  /// What a loop carries may be looked at through views after the loop; in its body the value changes under them.
+  std::string attach(const Use& at, int32_t view, int32_t whole, const ViewOf& relation) {
+    const int32_t carried_in = any_carried_ ? draft_->at(draft_->root(whole)).carried_in : -1;
+    if (carried_in >= 0 && carried_in != int32_t(at.subprogram))
+      return "'" + draft_->at(whole).name + "' is carried by the loop around it";
+    return tree_.attach(view, whole, relation);
+  }
+
   Draft* draft_;
   CastReport* report_;
   ViewTree tree_;
+  bool any_carried_ = false;                                  // by a loop
   std::set<int32_t> results_of_if_;                           // each branch writes them itself
   std::map<std::pair<uint32_t, uint32_t>, Copies> replaced_;  // by place: what is left to copy, nothing for a view
 };
@@ -59,6 +70,9 @@ bool ViewElimination::written_in(int32_t value, uint32_t subprogram) const {
 
 /// Has `part`, or what it is a view of, written straight into `whole`.
 std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation) {
+  if (draft_->at(whole).kind == ValueKind::kState) return "the state it goes to is read until then";
+  if (any_carried_ && draft_->at(draft_->root(whole)).carried())
+    return "'" + draft_->at(whole).name + "' is carried by a loop";
   if (results_of_if_.count(whole)) return "'" + draft_->at(whole).name + "' is the result of an If";
   const int32_t above = draft_->at(part).alias_of;
   const bool turned = tree_.is_alias(part) && tree_.make_root(part);
@@ -69,31 +83,31 @@ std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t who
 }
 
 std::string ViewElimination::visit_copy(const Use& at, int32_t x, int32_t y) {
-  if (is_free(y)) return tree_.attach(y, x, ViewOf{});
+  if (is_free(y)) return attach(at, y, x, ViewOf{});
   return write_into(at, x, y, ViewOf{});
 }
 
-std::string ViewElimination::visit_slice(const DraftInstruction& instruction) {
+std::string ViewElimination::visit_slice(const Use& at, const DraftInstruction& instruction) {
   const auto& attributes = std::get<SliceAttributes>(instruction.attributes);
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   if (!std::all_of(attributes.steps, attributes.steps + attributes.rank, [](int64_t step) { return step == 1; }))
     return "it takes steps";
   if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
-  return tree_.attach(y, x, ViewOf{ViewOf::Kind::kSlice, instruction.extents, {}, {}});
+  return attach(at, y, x, ViewOf{ViewOf::Kind::kSlice, instruction.extents, {}, {}});
 }
 
 std::string ViewElimination::visit_transpose(const Use& at, const DraftInstruction& instruction) {
   const auto& attributes = std::get<TransposeAttributes>(instruction.attributes);
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   std::vector<uint8_t> perm(attributes.perm, attributes.perm + attributes.rank);
-  if (is_free(y)) return tree_.attach(y, x, ViewOf{ViewOf::Kind::kPermute, {}, perm, {}});
+  if (is_free(y)) return attach(at, y, x, ViewOf{ViewOf::Kind::kPermute, {}, perm, {}});
   std::vector<uint8_t> inverse(perm.size());
   for (size_t i = 0; i < perm.size(); i++) inverse[perm[i]] = uint8_t(i);
   return write_into(at, x, y, ViewOf{ViewOf::Kind::kPermute, {}, inverse, {}});
 }
 
 /// One constant index: a slice of one element, whose dimension the result may lack.
-std::string ViewElimination::visit_gather(const DraftInstruction& instruction) {
+std::string ViewElimination::visit_gather(const Use& at, const DraftInstruction& instruction) {
   const uint32_t axis = std::get<GatherAttributes>(instruction.attributes).axis;
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   const DraftValue& indices = draft_->at(instruction.inputs[1]);
@@ -110,7 +124,7 @@ std::string ViewElimination::visit_gather(const DraftInstruction& instruction) {
   if (!graph::proven_at_least(source.dims[axis], start + SymbolicDim(1))) return "its index may lie outside";
   ViewOf relation = slice_at(source.dims.size(), axis, start);
   if (indices.dims.empty()) relation.dropped = {uint8_t(axis)};
-  return tree_.attach(y, x, relation);
+  return attach(at, y, x, relation);
 }
 
 /// How many parts from `first` on are slices that together are all of the one value they are views of; 0 when they are not.
@@ -188,9 +202,9 @@ void ViewElimination::visit(uint32_t subprogram, uint32_t index) {
   std::string why;
   switch (instruction.op()) {
     case OpCode::kCopy: why = visit_copy(at, instruction.inputs[0], instruction.outputs[0]); break;
-    case OpCode::kSlice: why = visit_slice(instruction); break;
+    case OpCode::kSlice: why = visit_slice(at, instruction); break;
     case OpCode::kTranspose: why = visit_transpose(at, instruction); break;
-    case OpCode::kGather: why = visit_gather(instruction); break;
+    case OpCode::kGather: why = visit_gather(at, instruction); break;
     case OpCode::kConcat: return visit_concat(at);
     default: return;
   }

@@ -30,7 +30,7 @@ struct Golden {
 /// names.
 /// @throws Failure kUnavailable, kCorrupt, kMismatch.
 Golden read_golden(const std::string& path, const std::vector<std::string>& input_names,
-                   const std::vector<std::string>& output_names);
+                   const std::vector<std::string>& output_names, bool needs_outputs = true);
 
 /// Step `step` of an array with a leading axis of steps.
 host::Array slice_step(const host::Array& array, int64_t step);

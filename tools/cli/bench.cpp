@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::string file, inputs, seconds = "2";
-  bool json = false;
+  bool json = false, prefault = false;
   SessionArguments session;
 };
 
@@ -116,7 +116,7 @@ void print_text(const Json& r, const std::string& file) {
                     (threads == 1 ? " thread" : " threads"));
   if (!r["assumed_dims"].get<std::string>().empty())
     add("assumed", r["assumed_dims"].get<std::string>() + " (say others with --dim)");
-  add("load", short_time(r["load_ms"]));
+  add("load", short_time(r["load_ms"]) + (r["prefault"].get<bool>() ? ", every page touched" : ""));
   add("first run",
       short_time(r["first_ms"]) + " with " + std::to_string(r["page_faults"].get<long>()) + " page faults");
   add("median", short_time(r["median_ms"]) + " of " + std::to_string(r["runs"].get<size_t>()) + " runs");
@@ -130,6 +130,7 @@ void print_text(const Json& r, const std::string& file) {
 int bench(const Arguments& a) {
   SessionSettings settings = a.session.session_settings();
   settings.flags |= INGOT_CALLER_BINDS_PORTS;
+  if (a.prefault) settings.flags |= INGOT_PREFAULT;
   const double seconds = parse_real("--seconds", a.seconds, 0, 86400);
   const auto dims = a.session.bindings();
   const OpenSettings open = a.session.open_settings();
@@ -190,6 +191,7 @@ int bench(const Arguments& a) {
                        {"page_faults", m.minor_faults + m.major_faults},
                        {"major_page_faults", m.major_faults},
                        {"steady_page_faults", m.steady_faults},
+                       {"prefault", a.prefault},
                        {"dims", engine.bindings()},
                        {"assumed_dims", m.assumed},
                        {"inputs", a.inputs.empty() ? "made" : a.inputs},
@@ -215,6 +217,7 @@ void add_bench(CLI::App& app, Action* chosen) {
   command->add_option("--seconds", a->seconds, "how long to measure (2)")->type_name("S");
   command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")->type_name("IN.npz");
   command->add_flag("--json", a->json, "print a report for scripts");
+  command->add_flag("--prefault", a->prefault, "touch every page when loading, so that the first run has no page faults");
   a->session.declare(command, true);
 }
 

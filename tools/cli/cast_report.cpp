@@ -31,6 +31,9 @@ void print_cast_report(const cast::CastReport& report) {
   if (!binding.empty()) summary.row({"chosen for", binding});
   summary.row({"views", std::to_string(report.views) + ", in place " + std::to_string(report.in_place) + ", chains " +
                             std::to_string(report.chains) + ", Winograd " + std::to_string(report.winograd)});
+  if (report.states)
+    summary.row({"states", std::to_string(report.states) + ", of them updated in place " +
+                               std::to_string(report.states_in_place) + ", the others by a copy at the end"});
   summary.row(
       {"weights",
        short_bytes(report.weight_bytes) +

@@ -22,6 +22,7 @@ void require_source(const std::string& path) {
       host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
                                          ", expected an ONNX model; this version casts ONNX, export the network to it");
     case FileKind::kNumpyArray:
+    case FileKind::kIngotState:
     case FileKind::kOther: break;
   }
   host::fail(Exit::kCorrupt, path + ": expected an ONNX model, found " + host::kind_text(path, kind));
@@ -39,9 +40,9 @@ cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions o
   }
 }
 
-CastFile::CastFile(const std::string& path) : path_(path) {
+CastFile::CastFile(const std::string& path, const cast::CastOptions& options) : path_(path) {
   if (host::file_kind(path) == FileKind::kIngot) return;
-  const cast::CastResult result = cast_with_progress(path, {});
+  const cast::CastResult result = cast_with_progress(path, options);
   cast_ = std::make_unique<host::TemporaryPath>(".ingot");
   cast::write_file(result.file, cast_->path());
 }

@@ -20,7 +20,7 @@ cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions o
 /// An .ingot file for `path`: itself when it is one, else a cast of it in the temporary folder, removed with this.
 class CastFile {
  public:
-  explicit CastFile(const std::string& path);
+  explicit CastFile(const std::string& path, const cast::CastOptions& options = {});
   const std::string& path() const { return cast_ ? cast_->path() : path_; }
   bool was_cast() const { return cast_ != nullptr; }
 

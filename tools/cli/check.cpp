@@ -47,7 +47,10 @@ int check_file(const Arguments& a) {
   settings.rtol = parse_tolerance("--rtol", a.rtol);
   settings.atol = parse_tolerance("--atol", a.atol);
   const OpenSettings open = a.session.open_settings();
-  const CastFile file(a.file);
+  cast::CastOptions cast;
+  for (const host::Array& input : check::read_golden(a.golden, {}, {}).inputs)
+    cast.expected_inputs[input.name] = input.dims;
+  const CastFile file(a.file, cast);
   Engine engine(file.path(), open);
   const check::Golden golden = check::read_golden(a.golden, engine.input_names(), engine.output_names());
   const CheckResult result = check_golden(&engine, golden, settings);

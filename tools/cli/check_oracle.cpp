@@ -32,6 +32,11 @@ std::vector<CheckedValue> check_against_oracle(const std::string& path, const st
     const host::Array expected = oracle.take_output(o);
     values.push_back({check::compare(expected.name, expected, fast.take_output(o), {}), expected.dims, false});
   }
+  for (uint32_t i = 0; i < fast.summary().state_count; i++) {
+    const host::Array expected = copy_out(oracle.state_tensor(i), "state " + std::string(oracle.state(i).type.name));
+    values.push_back({check::compare(expected.name, expected, copy_out(fast.state_tensor(i), expected.name), {}),
+                      expected.dims, false});
+  }
   return values;
 }
 

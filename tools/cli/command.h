@@ -21,8 +21,13 @@ void add_run(CLI::App& app, Action* chosen);
 void add_bench(CLI::App& app, Action* chosen);
 void add_check(CLI::App& app, Action* chosen);
 void add_verify(CLI::App& app, Action* chosen);
+void add_compare(CLI::App& app, Action* chosen);
 void add_why(CLI::App& app, Action* chosen);
+void add_upgrade(CLI::App& app, Action* chosen);
 void add_kernels(CLI::App& app, Action* chosen);
+void add_diff(CLI::App& app, Action* chosen);
+void add_operators(CLI::App& app, Action* chosen);
+void add_extract(CLI::App& app, Action* chosen);
 void add_completion(CLI::App& app, Action* chosen);
 
 /// What `ingot --version` prints.

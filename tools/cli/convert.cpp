@@ -15,6 +15,7 @@
 #include "tools/cli/embed_golden.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/output_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -24,7 +25,8 @@ using host::fail;
 
 struct Arguments {
   std::string source, output, golden, winograd = "auto";
-  std::vector<std::string> shapes, dims, targets, layouts, metadata;
+  std::vector<std::string> shapes, dims, targets, layouts, metadata, states, inits, renames;
+  std::string weights, key, prefix = "auto";
   bool check = false, explain = false, dry_run = false;
 };
 
@@ -42,7 +44,16 @@ cast::CastOptions options_of(const Arguments& a) {
   }
   cast::set_winograd(options, a.winograd);
   for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
+  for (const std::string& text : a.states) cast::add_state(options, text);
+  for (const std::string& text : a.inits) cast::set_state_init(options, text);
   for (const std::string& text : a.metadata) cast::add_metadata(options, text);
+  options.weights.checkpoint = a.weights;
+  options.weights.key = a.key;
+  options.weights.strip_prefix = a.prefix;
+  for (const std::string& text : a.renames) overlay::add_rename(options.weights, text);
+  if (a.weights.empty() && (!a.key.empty() || a.prefix != "auto" || !a.renames.empty()))
+    fail(Exit::kUsage,
+         "convert: --key, --strip-prefix and --map-key say how to read a checkpoint; name it with --weights");
   options.input_shapes = a.shapes;
   options.dims = a.dims;
   return options;
@@ -84,9 +95,11 @@ int convert(const Arguments& a) {
   if (host::same_file(a.source, output) || output == a.source) {
     fail(Exit::kUsage, output + ": is the source itself, which is not overwritten; choose another name with -o");
   }
+  host::keep_apart({output}, {a.golden});
   cast::CastResult result = cast_with_progress(a.source, options);
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
   for (const std::string& text : result.report.notes) note(text);
+  for (const std::string& text : result.report.hints) note(text);
   if (a.explain) print_cast_report(result.report);
   if (a.dry_run) {
     printf("dry run: %s can be cast; %s was not written (weights %s, activations %s)\n", a.source.c_str(),
@@ -119,6 +132,7 @@ void add_convert(CLI::App& app, Action* chosen) {
                   "  ingot convert model.onnx\n"
                   "  ingot convert model.onnx -o small.ingot --check\n"
                   "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
+                  "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
                   "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run",
                   [a] { return convert(*a); });
   command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name("");
@@ -139,6 +153,20 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "where 3x3 convolutions use Winograd: auto, off, or within so many more bytes")
       ->type_name("auto|off|BYTES");
   repeatable("--io-layout", &a->layouts, "layout of an input or output as the file's user sees it", "NAME=nchw|nhwc");
+  repeatable("--state", &a->states, "keep this input in the arena and set it to this output after every run", "IN=OUT");
+  repeatable("--state-init", &a->inits, "value of every element of a state in a fresh session; 0 when not given",
+             "IN=NUMBER");
+  command->add_option("--weights", a->weights, "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
+      ->type_name("CHECKPOINT");
+  command
+      ->add_option("--key", a->key,
+                   "where in the checkpoint they lie, as state_dict or model/ema; found when not given")
+      ->type_name("KEY");
+  command
+      ->add_option("--strip-prefix", a->prefix,
+                   "what stands before their names; the usual wrappers are found when not given")
+      ->type_name("auto|PREFIX");
+  repeatable("--map-key", &a->renames, "another name for a weight; one * on each side stands for anything", "OLD=NEW");
   repeatable("--metadata", &a->metadata, "entry to keep in the file; name, version and licence have their own places",
              "KEY=VALUE");
   command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");

@@ -37,9 +37,27 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const
     return stepped ? check::slice_step(array, 0) : array;
   };
   double tolerance = 0;
+  const auto find_state = [&](const std::string& name, bool is_input) {
+    return std::find_if(program.states.begin(), program.states.end(), [&](const cast::StateSpec& state) {
+      return (is_input ? state.name : state.output_name) == name;
+    });
+  };
+  for (const host::Array& array : golden.inputs) {
+    const auto state = find_state(array.name, true);
+    if (state == program.states.end()) continue;
+    const std::vector<uint8_t> zeros(array.bytes.size());
+    const auto& init = state->init < 0 ? nullptr : program.values[size_t(state->init)].bytes.held;
+    if (array.bytes != (init ? *init : zeros)) {
+      note("nothing of " + path + " is put into the file: its state '" + array.name +
+           "' does not start as that of a fresh session");
+      return {};
+    }
+  }
   for (const host::Array& array : golden.inputs)
-    one.inputs.push_back(tensor_of(first_step(array, golden.is_fed_input(array.name))));
+    if (find_state(array.name, true) == program.states.end())
+      one.inputs.push_back(tensor_of(first_step(array, golden.is_fed_input(array.name))));
   for (const host::Array& array : golden.outputs) {
+    if (find_state(array.name, false) != program.states.end()) continue;
     const bool fed = golden.steps > 1 && !golden.fed_input(array.name).empty();
     if (fed || golden.subsample.count(array.name)) {
       note("output '" + array.name + "' of " + path + " is not put into the file: " +

@@ -44,7 +44,10 @@ Exit exit_of(ingot_code code) {
     case INGOT_DTYPE_MISMATCH:
     case INGOT_UNBOUND_DIMENSION:
     case INGOT_DIMENSION_OUT_OF_BOUNDS:
-    case INGOT_BAD_INDEX_VALUE: return Exit::kMismatch;
+    case INGOT_BAD_INDEX_VALUE:
+    case INGOT_BAD_STATE_VALUE:
+    case INGOT_STATE_MISMATCH:
+    case INGOT_CONTROL_REFUSED: return Exit::kMismatch;
     case INGOT_NOT_INGOT:
     case INGOT_TRUNCATED:
     case INGOT_HEADER_INVALID:
@@ -190,8 +193,25 @@ std::string Engine::assume_rest() {
   return assumed;
 }
 
+ingot_state Engine::state(uint32_t i) const {
+  ingot_state state{};
+  state.size = sizeof state;
+  ingot_model_state(model_.get(), i, &state);
+  return state;
+}
+
+ingot_tensor Engine::state_tensor(uint32_t i) {
+  const ingot_tensor tensor = session_.state(i);
+  if (!tensor.data && tensor.dtype == INGOT_INVALID_DTYPE)
+    fail(Exit::kUnavailable, path_ + ": state '" + state(i).type.name + "' lies on a device and cannot be read here");
+  return tensor;
+}
+
 void Engine::bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where) {
-  const ingot_value_type type = input(i);
+  bind_from_type(input(i), shape, where);
+}
+
+void Engine::bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape, const std::string& where) {
   const auto mismatch = [&](const std::string& why) {
     fail(Exit::kMismatch, where + ": expected " + type_text(type) + ", found shape " + host::dims_text(shape) + why);
   };

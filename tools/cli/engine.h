@@ -49,6 +49,7 @@ class Engine {
   Session& session() { return session_; }
   ingot_value_type input(uint32_t i) const;
   ingot_value_type output(uint32_t i) const;
+  ingot_state state(uint32_t i) const;
   std::vector<std::string> input_names() const;
   std::vector<std::string> output_names() const;
   std::vector<std::string> symbol_names() const;
@@ -60,6 +61,8 @@ class Engine {
   /// Dims that `shape` of input i determines. @throws Failure kMismatch where rank, a fixed dimension, or an earlier
   /// binding disagree.
   void bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where);
+  /// The same for any port or state.
+  void bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape, const std::string& where);
   /// Binds every dimension still open to the extent that casting chose by ("ingot.typical.NAME" in the metadata), else to
   /// its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
   std::string assume_rest();
@@ -75,6 +78,8 @@ class Engine {
   void set_port(const ingot_tensor& port, const host::Array& array, const std::string& where) const;
   void run();
   host::Array take_output(uint32_t i);
+  /// A state variable of the session. @throws Failure kUnavailable on a device that keeps it to itself.
+  ingot_tensor state_tensor(uint32_t i);
   ingot_requirements requirements() const { return session_.requirements(); }
   ingot_placement placement() const;
 

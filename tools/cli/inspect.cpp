@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tools/cli/command.h"
+#include "tools/cli/state_files.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 
@@ -27,6 +28,29 @@ void print_ports(const char* title, const Json& ports) {
     table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port["dims"]), text_of(port["layout"])});
   }
   printf("%s\n%s", title, table.empty() ? "  none\n" : table.text().c_str());
+}
+
+void print_states(const Json& states) {
+  if (states.empty()) return;
+  Table table({"", "", ""});
+  for (const Json& state : states) {
+    const std::string output = text_of(state["output"]);
+    table.row({text_of(state["name"]), text_of(state["dtype"]) + " " + dims_text(state["dims"]),
+               (output.empty() ? "" : "was fed back from " + output + "; ") +
+                   (state["starts_at_zero"].get<bool>() ? "starts at zero" : "starts at a value in the file")});
+  }
+  printf("State\n%s", table.text().c_str());
+}
+
+void print_state_file(const Json& r) {
+  printf("%s: saved state, format %s, %s bytes\n  of the program  sha256 %s\n", text_of(r["file"]).c_str(),
+         text_of(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str(),
+         text_of(r["program_sha256"]).c_str());
+  Table table({"", "", ">"});
+  for (const Json& v : r["state_variables"])
+    table.row({text_of(v["name"]), text_of(v["dtype"]) + " " + dims_text(v["dims"]),
+               grouped(v["bytes"].get<uint64_t>()) + " bytes"});
+  printf("Variables\n%s", table.empty() ? "  none\n" : table.text().c_str());
 }
 
 void print_counts(const Json& counts) {
@@ -169,6 +193,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   if (!r["metadata"].is_null()) print_metadata(r["metadata"], a.metadata);
   print_ports("Inputs", r["inputs"]);
   print_ports("Outputs", r["outputs"]);
+  print_states(r["state_variables"]);
   print_dims(r["dims"]);
   printf(
       "Instructions: %s%s\n", text_of(r["instructions"]).c_str(),
@@ -194,21 +219,34 @@ void print_inspection(const Json& r, const InspectArguments& a) {
 void add_inspect(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<InspectArguments>();
   CLI::App* command =
-      add_command(app, chosen, "inspect", "Say what is in an .ingot file or a source",
+      add_command(app, chosen, "inspect", "Say what is in an .ingot file, a source or a saved state",
                   "  ingot inspect model.ingot\n"
                   "  ingot inspect model.ingot --ops --plan\n"
                   "  ingot inspect model.onnx          # can it be cast, and if not, all that stands in the way\n"
+                  "  ingot inspect checkpoint.pth      # tensors, where they were trained, what lies beside them\n"
                   "  ingot inspect model.ingot --json | jq .inputs",
                   [a] {
-                    const bool ours = host::file_kind(a->file) == host::FileKind::kIngot;
-                    const Json report = ours ? inspect_file(*a) : inspect_source(*a);
-                    if (a->json)
+                    const host::FileKind kind = host::file_kind(a->file);
+                    const bool ours = kind == host::FileKind::kIngot, state = kind == host::FileKind::kIngotState;
+                    const bool weights = !ours && !state && is_checkpoint(a->file);
+                    const Json report = ours      ? inspect_file(*a)
+                                        : state   ? inspect_state(a->file)
+                                        : weights ? inspect_checkpoint(*a)
+                                                  : inspect_source(*a);
+                    if (weights && !a->json)
+                      print_checkpoint(report, *a);
+                    else if (a->json)
                       printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+                    else if (state)
+                      print_state_file(report);
                     else
                       print_inspection(report, *a);
                     return 0;
                   });
-  command->add_option("FILE", a->file, "an .ingot file or a source")->required()->type_name("");
+  command->add_flag("--hashes", a->hashes, "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
+  command->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
+      ->required()
+      ->type_name("");
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--ops", a->ops, "list the instructions");
   command->add_flag("--tensors", a->tensors, "list the values");

@@ -8,7 +8,7 @@ namespace ingot::cli {
 
 struct InspectArguments {
   std::string file;
-  bool json = false, ops = false, tensors = false, plan = false, metadata = false;
+  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false;
   std::vector<std::string> dims;
 };
 
@@ -16,6 +16,10 @@ struct InspectArguments {
 nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
 /// What is in a source, and whether it can be cast: all that stands in the way.
 nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
+/// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one.
+bool is_checkpoint(const std::string& path);
+nlohmann::ordered_json inspect_checkpoint(const InspectArguments& arguments);
+void print_checkpoint(const nlohmann::ordered_json& report, const InspectArguments& arguments);
 void print_inspection(const nlohmann::ordered_json& report, const InspectArguments& arguments);
 
 }  // namespace ingot::cli

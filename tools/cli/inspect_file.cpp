@@ -168,6 +168,14 @@ Json inspect_file(const InspectArguments& a) {
   for (uint32_t i = 0; i < s.output_count; i++) report["outputs"].push_back(port_of(engine, engine.output(i)));
   report["dims"] = symbols_of(engine);
   report["states"] = s.state_count;
+  report["state_variables"] = Json::array();
+  for (uint32_t i = 0; i < s.state_count; i++) {
+    const ingot_state state = engine.state(i);
+    Json variable = port_of(engine, state.type);
+    variable["output"] = state.output_name;
+    variable["starts_at_zero"] = state.has_initial_value == 0;
+    report["state_variables"].push_back(variable);
+  }
   report["instructions"] = s.instruction_count;
   report["values"] = s.value_count;
   Json histogram = Json::object();

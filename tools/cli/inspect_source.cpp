@@ -2,6 +2,7 @@
 #include "tools/cli/casting.h"
 #include "tools/cli/inspect.h"
 #include "tools/files/file_kind.h"
+#include "tools/onnx/describe.h"
 
 namespace ingot::cli {
 namespace {
@@ -38,6 +39,23 @@ Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
   return {{"name", port.name}, {"dtype", host::array_dtype_name(value.dtype)}, {"dims", dims}, {"layout", port.layout}};
 }
 
+/// Inputs, outputs and nodes as the source states them, for one that the importer refuses.
+void add_description(const std::string& path, Json* report) {
+  const onnx::Description source = onnx::describe_onnx(path);
+  const auto ports = [](const std::vector<onnx::PortDescription>& all) {
+    Json list = Json::array();
+    for (const onnx::PortDescription& port : all)
+      list.push_back({{"name", port.name}, {"dtype", port.dtype}, {"dims", port.dims}, {"layout", ""}});
+    return list;
+  };
+  (*report)["format"] = "onnx";
+  (*report)["producer"] = source.producer;
+  (*report)["inputs"] = ports(source.inputs);
+  (*report)["outputs"] = ports(source.outputs);
+  (*report)["op_counts"] = source.op_counts;
+  (*report)["notes"] = Json::array();
+}
+
 }  // namespace
 
 Json inspect_source(const InspectArguments& a) {
@@ -66,6 +84,7 @@ Json inspect_source(const InspectArguments& a) {
   } catch (const graph::CastError& error) {
     if (error.exit_code != int(host::Exit::kUnsupported))
       throw;  // damaged, unsafe, out of reach: there is nothing to report on
+    add_description(a.file, &report);
     report["castable"] = false;
     report["why"] = error.message;
     report["obstacles"] = obstacles_of(error);

@@ -5,6 +5,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/engine.h"
+#include "tools/cli/terminal.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
 #include "tools/graph/graph.h"
@@ -15,13 +16,6 @@ namespace {
 
 using host::Exit;
 
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text;
-}
-
 int complain(Exit exit, const std::string& message) {
   fprintf(stderr, "ingot: %s\n", one_line(message).c_str());
   return int(exit);
@@ -30,7 +24,7 @@ int complain(Exit exit, const std::string& message) {
 /// What stands in the way of casting, whole, under the line that sums it up.
 void list_unsupported(const graph::CastError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
-    if (error.message.find(u.why) != std::string::npos) continue;  // said already
+    if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;  // said already
     std::string line = "  " + u.op;
     if (!u.attribute.empty()) line += "." + u.attribute;
     if (!u.node.empty()) line += " in node '" + u.node + "'";
@@ -80,8 +74,13 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_bench(app, chosen);
   add_check(app, chosen);
   add_verify(app, chosen);
+  add_compare(app, chosen);
+  add_upgrade(app, chosen);
   add_why(app, chosen);
   add_kernels(app, chosen);
+  add_diff(app, chosen);
+  add_operators(app, chosen);
+  add_extract(app, chosen);
   add_completion(app, chosen);
 }
 
@@ -145,6 +144,7 @@ std::string version_text() {
 int main(int argc, char** argv) {
   using namespace ingot;
   host::install_interrupt_cleanup();
+  cli::guard_standard_output();
   try {
     return cli::parse_and_act(argc, argv);
   } catch (const host::Failure& failure) {

@@ -1,10 +1,13 @@
-// tools/cli/profile.h - what a run spent its time on: phases of the program and instructions of the session.
+// tools/cli/profile.h - what a run spent its time on: phases of the program, instructions of the session, and what each
+// thread of the team did.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "runtime/include/ingot/ingot.h"
+#include "tools/cli/traced_kernels.h"
 
 namespace ingot::cli {
 
@@ -15,6 +18,13 @@ struct ProfiledInstruction {
   int32_t team;
 };
 
+/// What the file knows about an instruction.
+struct InstructionFacts {
+  uint64_t bytes = 0;  // of its operands and results, weights included
+  uint64_t flops = 0;  // two for each multiply-add; 0 for operators that have none
+  std::vector<std::string> sources;
+};
+
 class Profile {
  public:
   Profile() : last_ns_(ingot_clock_ns()), origin_ns_(last_ns_) {}
@@ -23,8 +33,11 @@ class Profile {
   /// Records every instruction that the session runs from now on; `session` must not outlive this.
   void watch(ingot_session* session);
   const std::vector<ProfiledInstruction>& instructions() const { return instructions_; }
-  /// The trace format that chrome://tracing and Perfetto open. @throws Failure kUnavailable.
-  void write_chrome_trace(const std::string& path) const;
+  /// By instruction; may be empty.
+  void set_facts(std::vector<InstructionFacts> facts) { facts_ = std::move(facts); }
+  /// The trace format that chrome://tracing and Perfetto open. `kernels`, which ran the session, may be null: then nobody
+  /// knows what the helpers did. @throws Failure kUnavailable.
+  void write_chrome_trace(const std::string& path, const TracedKernels* kernels = nullptr) const;
 
  private:
   struct Phase {
@@ -33,6 +46,7 @@ class Profile {
   };
   std::vector<Phase> phases_;
   std::vector<ProfiledInstruction> instructions_;
+  std::vector<InstructionFacts> facts_;
   uint64_t last_ns_, origin_ns_;
 };
 

@@ -1,5 +1,7 @@
 #include "tools/cli/program_view.h"
 
+#include <set>
+
 #include "runtime/include/ingot/ingot.hpp"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/matmul.h"
@@ -44,7 +46,7 @@ ProgramView::~ProgramView() { close_source(&source_); }
 
 void ProgramView::bind(const std::string& path, const std::map<std::string, int64_t>& bindings) {
   std::vector<int64_t> values;
-  for (const SymbolDef& symbol : program_.symbols) {
+  for (const SymbolDef& symbol : Span<const SymbolDef>(program_.symbols.data, program_.free_symbols)) {
     const auto at = bindings.find(symbol.name);
     values.push_back(at == bindings.end() ? -1 : at->second);
     if (at == bindings.end()) open_dims_.push_back(symbol.name);
@@ -127,6 +129,11 @@ uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
       if (x.rank < 1 || (attributes->trans_a && x.rank < 2)) return 0;
       return uint64_t(y.elements()) * uint64_t(x.dims[attributes->trans_a ? x.rank - 2 : x.rank - 1]);
     }
+    case OpCode::kAttention: {  // scores and sums
+      const TensorType k = type(instruction.inputs[1]);
+      if (k.rank < 3) return 0;
+      return uint64_t(k.rank == 4 ? k.dims[2] : k.dims[1]) * (uint64_t(x.elements()) + uint64_t(y.elements()));
+    }
     case OpCode::kRecurrent: return rows(x) * (elements(1) + elements(2));
     case OpCode::kChain: {
       std::vector<uint64_t> weights;
@@ -136,6 +143,19 @@ uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
     }
     default: return 0;
   }
+}
+
+uint64_t ProgramView::bytes_moved(const InstructionDef& instruction) const {
+  std::set<int32_t> values(instruction.inputs, instruction.inputs + instruction.input_count);
+  values.insert(instruction.outputs, instruction.outputs + instruction.output_count);
+  uint64_t sum = 0;
+  for (const int32_t value : values) {
+    if (value < 0) continue;
+    const ValueDef& def = program_.values[size_t(value)];
+    sum += def.kind == ValueKind::kConstant ? def.constant_bytes
+                                            : uint64_t(type(value).elements()) * uint64_t(dtype_bytes(def.dtype));
+  }
+  return sum;
 }
 
 }  // namespace ingot::cli

@@ -39,6 +39,8 @@ class ProgramView {
   std::string value_name(int32_t value) const;
   /// Multiply-adds of one instruction; 0 for operators that have none.
   uint64_t multiply_adds(const InstructionDef& instruction) const;
+  /// Bytes of its operands and results, each once, weights included. @pre bound()
+  uint64_t bytes_moved(const InstructionDef& instruction) const;
 
  private:
   void bind(const std::string& path, const std::map<std::string, int64_t>& bindings);

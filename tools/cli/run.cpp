@@ -4,8 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/feed.h"
+#include "tools/cli/metadata.h"
 #include "tools/cli/profile.h"
+#include "tools/cli/program_view.h"
 #include "tools/cli/session_options.h"
+#include "tools/cli/state_files.h"
+#include "tools/cli/stream.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
@@ -17,8 +21,10 @@ using host::Array;
 using host::Exit;
 using host::fail;
 
+constexpr uint32_t kMostTracedInstructions = 1 << 16;
+
 struct Arguments {
-  std::string file, inputs, outputs, profile, dump;
+  std::string file, inputs, outputs, profile, dump, load_state, save_state;
   SessionArguments session;
 };
 
@@ -48,31 +54,92 @@ void dump_values(Engine* engine, const std::string& which, std::vector<Array>* o
   }
 }
 
+/// Bytes, operations and source nodes of every instruction.
+std::vector<InstructionFacts> facts_of(const Engine& engine) {
+  const ProgramView view(engine.path(), engine.bindings());
+  const Metadata metadata = read_metadata(engine);
+  std::vector<InstructionFacts> all;
+  for (const InstructionDef& instruction : view.program().instructions) {
+    InstructionFacts facts;
+    facts.bytes = view.bytes_moved(instruction);
+    facts.flops = 2 * view.multiply_adds(instruction);
+    for (uint32_t s = 0; s < instruction.source_count; s++) {
+      if (instruction.sources[s] >= metadata.nodes.size()) continue;
+      const Metadata::Node& node = metadata.nodes[instruction.sources[s]];
+      facts.sources.push_back(node.op + " " + (node.name.empty() ? node.output : node.name));
+    }
+    all.push_back(std::move(facts));
+  }
+  return all;
+}
+
+/// meta.steps of the arrays, so that there is a run for each step.
+bool is_stream(const std::vector<Array>& arrays) {
+  const Array* meta = find_array(arrays, "meta");
+  return meta && meta->is_text && meta->text.find("\"steps\"") != std::string::npos;
+}
+
+/// Every step of a stream, what is fed back included; outputs with a leading axis of steps.
+std::vector<Array> run_stream(const Arguments& a, Engine* engine, const SessionSettings& settings, Profile* profile) {
+  const check::Golden golden = check::read_golden(a.inputs, engine->input_names(), engine->output_names(), false);
+  Stream stream(engine, golden);
+  engine->bind_dims(a.session.bindings());
+  stream.bind_shapes();
+  engine->create_session(settings);
+  if (!a.load_state.empty()) load_state(engine, a.load_state);
+  if (!a.profile.empty()) profile->watch(engine->session().get());
+  std::vector<std::string> notes;
+  std::vector<Array> outputs = stream.run(&notes, a.load_state.empty()).outputs;
+  outputs.resize(engine->summary().output_count);  // state goes to --save-state
+  return outputs;
+}
+
+/// One run on one set of inputs.
+std::vector<Array> run_once(const Arguments& a, const std::vector<Array>& arrays, Engine* engine,
+                            const SessionSettings& settings, Profile* profile) {
+  const auto inputs = match_inputs(*engine, arrays, a.inputs);
+  bind_from_inputs(engine, inputs, a.session.bindings(), a.inputs);
+  profile->phase("read inputs");
+  engine->create_session(settings);
+  profile->phase("create session");
+  if (!a.load_state.empty()) load_state(engine, a.load_state);
+  for (uint32_t i = 0; i < inputs.size(); i++) {
+    engine->set_input(i, *inputs[i], input_place(a.inputs, engine->input(i).name));
+  }
+  if (!a.profile.empty()) profile->watch(engine->session().get());
+  engine->run();
+  std::vector<Array> outputs;
+  for (uint32_t i = 0; i < engine->summary().output_count; i++) outputs.push_back(engine->take_output(i));
+  return outputs;
+}
+
 int run(const Arguments& a) {
+  host::keep_apart({a.outputs, a.profile, a.save_state}, {a.file, a.inputs});
+  host::keep_apart({a.outputs, a.profile}, {a.load_state});
   SessionSettings settings = a.session.session_settings();
-  const auto dims = a.session.bindings();
+  (void)a.session.bindings();  // what is mistyped fails before anything is read
   if (!a.dump.empty()) settings.flags |= INGOT_KEEP_VALUES;
   Profile profile;
-  Engine engine(a.file, a.session.open_settings());
+  OpenSettings open = a.session.open_settings();
+  std::unique_ptr<TracedKernels> traced;
+  if (!a.profile.empty()) {
+    traced = std::make_unique<TracedKernels>(chosen_kernels(), kMostTracedInstructions);
+    open.kernels = traced->table();
+  }
+  Engine engine(a.file, open);
   profile.phase("open");
   const std::vector<Array> arrays = host::read_npz(a.inputs);
-  const auto inputs = match_inputs(engine, arrays, a.inputs);
-  bind_from_inputs(&engine, inputs, dims, a.inputs);
-  profile.phase("read inputs");
-  engine.create_session(settings);
-  profile.phase("create session");
-  for (uint32_t i = 0; i < inputs.size(); i++) {
-    engine.set_input(i, *inputs[i], input_place(a.inputs, engine.input(i).name));
-  }
-  if (!a.profile.empty()) profile.watch(engine.session().get());
-  engine.run();
+  std::vector<Array> outputs =
+      is_stream(arrays) ? run_stream(a, &engine, settings, &profile) : run_once(a, arrays, &engine, settings, &profile);
   profile.phase("run");
-  std::vector<Array> outputs;
-  for (uint32_t i = 0; i < engine.summary().output_count; i++) outputs.push_back(engine.take_output(i));
   if (!a.dump.empty()) dump_values(&engine, a.dump, &outputs);
+  if (!a.save_state.empty()) save_state(&engine, a.save_state);
   host::write_npz(a.outputs, outputs);
   profile.phase("write outputs");
-  if (!a.profile.empty()) profile.write_chrome_trace(a.profile);
+  if (!a.profile.empty()) {
+    profile.set_facts(facts_of(engine));
+    profile.write_chrome_trace(a.profile, traced.get());
+  }
   return 0;
 }
 
@@ -80,12 +147,13 @@ int run(const Arguments& a) {
 
 void add_run(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "run", "Run a model once on the arrays of an .npz",
-                  "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
-                  "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
-                  "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all",
-                  [a] { return run(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "run", "Run a model on the arrays of an .npz",
+      "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
+      "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
+      "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
+      "  ingot run stream.ingot --inputs next.npz --outputs out.npz --load-state s.state --save-state s.state",
+      [a] { return run(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy)")
       ->required()
@@ -94,6 +162,9 @@ void add_run(CLI::App& app, Action* chosen) {
       ->required()
       ->type_name("OUT.npz");
   a->session.declare(command, true);
+  command->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")->type_name("FILE");
+  command->add_option("--save-state", a->save_state, "keep the model's state after the run, whole or not at all")
+      ->type_name("FILE");
   command->add_option("--profile", a->profile, "write a trace of every instruction (chrome://tracing, Perfetto)")
       ->type_name("FILE");
   command

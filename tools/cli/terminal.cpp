@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -22,7 +23,52 @@ size_t width(const std::string& text) {
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
 }
 
+/// Control characters but line ends and tabs as '?'. `last` is the byte before, of which there may be none (0).
+void hide_controls(std::string* text, unsigned char* last) {
+  for (char& c : *text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    const bool c1 = *last == 0xc2 && byte >= 0x80 && byte < 0xa0;  // the same in two bytes of UTF-8
+    if (control || c1) c = '?';
+    *last = byte;
+  }
+}
+
+#if defined(__linux__)
+ssize_t write_guarded(void* last_byte, const char* bytes, size_t count) {
+  std::string clean(bytes, count);
+  hide_controls(&clean, static_cast<unsigned char*>(last_byte));
+  for (size_t done = 0; done < count;) {
+    const ssize_t written = ::write(STDOUT_FILENO, clean.data() + done, count - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return 0;  // an error, says fopencookie
+    done += size_t(written);
+  }
+  return ssize_t(count);
+}
+#endif
+
 }  // namespace
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  unsigned char last = 0;
+  hide_controls(&text, &last);
+  return text;
+}
+
+void guard_standard_output() {
+#if defined(__linux__)
+  static unsigned char last_byte = 0;
+  fflush(stdout);
+  FILE* guarded = fopencookie(&last_byte, "w", {nullptr, write_guarded, nullptr, nullptr});
+  if (!guarded) return;
+  if (isatty(STDOUT_FILENO)) setvbuf(guarded, nullptr, _IOLBF, BUFSIZ);
+  stdout = guarded;
+#endif
+}
 
 std::string grouped(uint64_t n) {
   std::string digits = std::to_string(n);
@@ -75,11 +121,12 @@ std::string Table::text(const std::string& indent) const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = indent;
-    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {  // a cell is one line, whatever a name holds
       const std::string pad(widths[i] - width(cells[i]), ' ');
       text += (i ? "  " : "") + (right[i] ? pad + cells[i] : cells[i] + pad);
     }
     text.erase(text.find_last_not_of(' ') + 1);
+    std::replace(text.begin(), text.end(), '\n', '?');
     out += text + "\n";
   };
   if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty(); })) line(names);
@@ -132,6 +179,6 @@ void Progress::clear() {
   drawn_ = false;
 }
 
-void note(const std::string& text) { fprintf(stderr, "note: %s\n", text.c_str()); }
+void note(const std::string& text) { fprintf(stderr, "note: %s\n", one_line(text).c_str()); }
 
 }  // namespace ingot::cli

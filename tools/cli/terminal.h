@@ -6,6 +6,12 @@
 
 namespace ingot::cli {
 
+/// From now on standard output shows control characters as '?': names in a file are anybody's, and a terminal obeys them.
+/// Line ends and tabs pass, and what is written to the descriptor instead of `stdout` does too.
+void guard_standard_output();
+/// Text as one line: line ends as spaces, other control characters as '?'.
+std::string one_line(std::string text);
+
 /// "1,234,567".
 std::string grouped(uint64_t n);
 /// "1.2 MB", "512 B".

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/make_inputs.h"
+#include "tools/cli/measure_peaks.h"
 #include "tools/cli/metadata.h"
 #include "tools/cli/profile.h"
 #include "tools/cli/program_view.h"
 #include "tools/cli/session_options.h"
 #include "tools/cli/terminal.h"
+#include "tools/cli/why_html.h"
+#include "tools/files/output_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -19,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string file, seconds = "0.5";
+  std::string file, html, seconds = "0.5";
   bool json = false, all = false;
   SessionArguments session;
 };
@@ -28,6 +31,7 @@ std::string step_text(const ProgramView& view, uint32_t step) {
   if (step >= view.program().steps.size) return "the end";
   const StepDef& s = view.program().steps[step];
   if (s.kind == StepKind::kJump) return "a jump";
+  if (s.kind == StepKind::kRefuse) return "a branch that is missing";
   const InstructionDef& instruction = view.program().instructions[s.index];
   const bool named = instruction.output_count > 0 && instruction.outputs[0] >= 0;
   return std::string(op_name(instruction.op)) + (named ? " '" + view.value_name(instruction.outputs[0]) + "'" : "");
@@ -117,6 +121,7 @@ Json times_of(Engine* engine, const ProgramView& view, double seconds, double* t
                     {"kernel", times[i].kernel},
                     {"ms", ms},
                     {"macs", macs},
+                    {"bytes", view.bytes_moved(instruction)},
                     {"gflops", ms > 0 ? 2e-6 * double(macs) / ms : 0.0}});
   }
   return list;
@@ -234,6 +239,7 @@ void print_passes(const Json& report, bool all) {
 }
 
 int why(const Arguments& a) {
+  host::keep_apart({a.html}, {a.file});
   const SessionSettings settings = a.session.session_settings();
   const double seconds = parse_real("--seconds", a.seconds, 0, 3600);
   Engine engine(a.file);
@@ -257,6 +263,12 @@ int why(const Arguments& a) {
   for (const Metadata::Pass& p : metadata.passes) {
     report["passes"].push_back({{"name", p.name}, {"changed", p.changed}, {"note", p.remark}});
   }
+  if (!a.html.empty()) {
+    const Peaks peaks = measure_peaks(chosen_kernels());
+    report["peak_gflops"] = peaks.gflops * placement.threads;
+    report["peak_gbytes"] = peaks.gbytes;
+    write_why_html(report, view, a.html);
+  }
   if (a.json) {
     printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return 0;
@@ -275,10 +287,12 @@ void add_why(CLI::App& app, Action* chosen) {
   CLI::App* command = add_command(app, chosen, "why", "Say what makes the memory and the time of a model",
                                   "  ingot why model.ingot\n"
                                   "  ingot why model.ingot --threads 1 --all\n"
-                                  "  ingot why ocr.ingot --dim W=320 --json",
+                                  "  ingot why ocr.ingot --dim W=320 --json\n"
+                                  "  ingot why model.ingot --html why.html",
                                   [a] { return why(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   command->add_flag("--json", a->json, "print a report for scripts");
+  command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")->type_name("OUT.html");
   command->add_flag("--all", a->all, "list every value and instruction, not only the largest");
   command->add_option("--seconds", a->seconds, "how long to time the instructions (0.5)")->type_name("S");
   a->session.declare(command, false);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/format/file_layout.h"
+#include "runtime/format/state_file.h"
 #include "tools/files/failure.h"
 
 namespace ingot::host {
@@ -25,6 +26,8 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
   }
   if (S_ISDIR(found.st_mode))
     fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
+  if (!S_ISREG(found.st_mode) && !S_ISCHR(found.st_mode) && !S_ISBLK(found.st_mode))
+    fail(Exit::kUnavailable, path + ": is a pipe, expected a file, which is read more than once; write it to a file first");
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
   std::vector<uint8_t> bytes(kPrefixBytes);
@@ -136,6 +139,7 @@ FileKind file_kind(const std::string& path) {
   if (bytes.empty())
     fail(Exit::kCorrupt, path + ": is empty (0 bytes), expected a model; was the download interrupted?");
   if (starts(bytes, reinterpret_cast<const char*>(kMagic), sizeof kMagic)) return FileKind::kIngot;
+  if (starts(bytes, reinterpret_cast<const char*>(kStateMagic), sizeof kStateMagic)) return FileKind::kIngotState;
   if (starts(bytes, "version https://git-lfs.github.com/spec/")) {
     fail(Exit::kCorrupt,
          path + ": is a git-LFS pointer" + pointer_size(bytes) + ", not the model itself; fetch it: git lfs pull");
@@ -157,6 +161,7 @@ FileKind file_kind(const std::string& path) {
 std::string kind_text(const std::string& path, FileKind kind) {
   switch (kind) {
     case FileKind::kIngot: return "an .ingot file";
+    case FileKind::kIngotState: return "the saved state of a session";
     case FileKind::kOnnx: return "an ONNX model";
     case FileKind::kTflite: return "a TFLite model";
     case FileKind::kNumpyArray: return "a numpy array";

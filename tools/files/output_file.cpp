@@ -105,6 +105,20 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_ino == second.st_ino;
 }
 
+void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
+  for (size_t i = 0; i < outputs.size(); i++) {
+    if (outputs[i].empty()) continue;
+    for (const std::string& input : inputs) {
+      if (!input.empty() && same_file(outputs[i], input))
+        fail(Exit::kUsage, outputs[i] + ": is read by this command, so it is not overwritten; choose another name");
+    }
+    for (size_t j = 0; j < i; j++) {
+      if (outputs[i] == outputs[j] && outputs[i].rfind("/dev/", 0) != 0)
+        fail(Exit::kUsage, outputs[i] + ": is named for two outputs; choose another name for one of them");
+    }
+  }
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   struct stat found;
   mode_t mode = 0;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ingot::host {
 
@@ -55,5 +56,8 @@ void install_interrupt_cleanup();
 
 /// True when both paths exist and are the same file.
 bool same_file(const std::string& a, const std::string& b);
+/// Refuses, before anything is done, to write over what the command reads, or two outputs into one file. Empty names
+/// are passed over. @throws Failure(kUsage)
+void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace ingot::host

@@ -7,15 +7,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tools/graph/measured.h"
+
 namespace ingot::graph {
 namespace {
 
 size_t node_count(const Graph& graph) {
   size_t count = graph.nodes.size();
   for (const Node& node : graph.nodes) {
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) count += node_count(*inner);
-    }
+    for (const auto& inner : node.subgraphs()) count += node_count(*inner);
   }
   return count;
 }
@@ -26,11 +26,9 @@ void replace_everywhere(Graph& graph, const std::unordered_map<ValueId, ValueId>
   };
   for (Node& node : graph.nodes) {
     for (ValueId& id : node.inputs) at(id);
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) {
-        replace_everywhere(*inner, by);
-        for (ValueId& id : inner->outputs) at(id);
-      }
+    for (const auto& inner : node.subgraphs()) {
+      replace_everywhere(*inner, by);
+      for (ValueId& id : inner->outputs) at(id);
     }
   }
 }
@@ -44,6 +42,8 @@ void fold_graph(Model& model, Graph& graph) {
     const Constant* condition = node.op == "If" && !node.inputs.empty() ? model.constant(node.inputs[0]) : nullptr;
     if (condition && condition->elements() == 1) {
       const auto branch = node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
+      if (!branch)
+        throw_cast_error(4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
       fold_graph(model, *branch);
       std::move(branch->nodes.begin(), branch->nodes.end(), std::back_inserter(made));
       for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -58,9 +58,7 @@ void fold_graph(Model& model, Graph& graph) {
       }
       continue;
     }
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) fold_graph(model, *inner);
-    }
+    for (const auto& inner : node.subgraphs()) fold_graph(model, *inner);
     if (!fold_node(model, node)) made.push_back(std::move(node));
   }
   graph.nodes = std::move(made);
@@ -80,11 +78,9 @@ bool equal(const Constant& a, const Constant& b) {
 void mark_reads(const Graph& graph, std::unordered_set<ValueId>* read) {
   for (const Node& node : graph.nodes) {
     read->insert(node.inputs.begin(), node.inputs.end());
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) {
-        mark_reads(*inner, read);
-        read->insert(inner->outputs.begin(), inner->outputs.end());
-      }
+    for (const auto& inner : node.subgraphs()) {
+      mark_reads(*inner, read);
+      read->insert(inner->outputs.begin(), inner->outputs.end());
     }
   }
 }
@@ -112,7 +108,7 @@ void merge_constants(Model& model) {
   replace_everywhere(model.graph, by);
 }
 
-size_t sweep(Graph& graph, std::unordered_set<ValueId>& live) {
+size_t sweep(const Model& model, Graph& graph, std::unordered_set<ValueId>& live) {
   size_t removed = 0;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
@@ -124,11 +120,10 @@ size_t sweep(Graph& graph, std::unordered_set<ValueId>& live) {
       continue;
     }
     live.insert(node.inputs.begin(), node.inputs.end());
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) {
-        live.insert(inner->outputs.begin(), inner->outputs.end());
-        removed += sweep(*inner, live);
-      }
+    for (const ValueId id : measures_of(model, node)) live.insert(id);
+    for (const auto& inner : node.subgraphs()) {
+      live.insert(inner->outputs.begin(), inner->outputs.end());
+      removed += sweep(model, *inner, live);
     }
   }
   return removed;
@@ -139,7 +134,7 @@ size_t sweep(Graph& graph, std::unordered_set<ValueId>& live) {
 size_t remove_dead_nodes(Model& model) {
   std::unordered_set<ValueId> live(model.graph.outputs.begin(), model.graph.outputs.end());
   live.erase(kAbsent);
-  const size_t removed = sweep(model.graph, live);
+  const size_t removed = sweep(model, model.graph, live);
   model.graph.compact();
   return removed;
 }

@@ -62,6 +62,13 @@ std::shared_ptr<Graph> Node::subgraph(const std::string& key) const {
   return value ? *value : nullptr;
 }
 
+std::vector<std::shared_ptr<Graph>> Node::subgraphs() const {
+  std::vector<std::shared_ptr<Graph>> found;
+  for (const auto& [key, attribute] : attributes)
+    if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&attribute); inner && *inner) found.push_back(*inner);
+  return found;
+}
+
 void Graph::compact() {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.dead; }), nodes.end());
   for (Node& node : nodes) {

@@ -56,10 +56,11 @@ struct Node {
   std::vector<double> numbers(const std::string& key) const;    // empty when absent
   Dims dims(const std::string& key) const;                      // empty when absent
   std::shared_ptr<Graph> subgraph(const std::string& key) const;  // null when absent
+  std::vector<std::shared_ptr<Graph>> subgraphs() const;          // branches or body
   bool has(const std::string& key) const { return attributes.count(key) != 0; }
 };
 
-/// A subgraph (branch of If) shares `values` with its owner through ids of the one table in Model.
+/// A subgraph (branch of If, body of Loop: its inputs are the iteration and what is carried) shares `values` with its owner through ids of the one table in Model.
 struct Graph {
   std::string name;
   std::vector<Node> nodes;        // topological order
@@ -73,6 +74,12 @@ struct SourceNode { std::string name, op, output; };
 
 struct SymbolBounds { int64_t low = 1, high = 0; };  // high 0: unbounded
 
+/// A dim that only the data tells: the number in `by`, an i64 scalar, at most `bound`.
+struct MeasuredSymbol {
+  ValueId by = kAbsent;
+  Dim bound;
+};
+
 /// What an importer gives and the passes work on.
 struct Model {
   std::string name;
@@ -80,6 +87,7 @@ struct Model {
   Graph graph;
   std::vector<SourceNode> source_nodes;
   std::map<std::string, SymbolBounds> symbols;
+  std::map<std::string, MeasuredSymbol> measured;  // symbols that the program measures when it runs
   std::map<std::string, std::string> metadata;
   std::string source_format, source_producer;
   int64_t fold_budget = int64_t(1) << 24;  // elements that folding may still make, so that a small file stays a small model

@@ -64,10 +64,23 @@ void scatter_nd(Site& site) {
   site.set(0, site.dtype(0), site.dims(0));
 }
 
+/// k is known only at run time: at most the whole dimension.
+void top_k_measured(Site& site, int64_t axis) {
+  if (site.dtype(1) != DType::kI64 || product(site.dims(1)) != Dim(1))
+    site.corrupt("k is " + std::string(dtype_text(site.dtype(1))) + " " + text(site.dims(1)) + ", expected one i64");
+  const ValueId count = site.make("Measure", {site.reshape(site.in(1), {})});
+  Dims out = site.dims(0);
+  out[size_t(axis)] = site.measure(count, out[size_t(axis)]);
+  site.drop_inputs_from(1);
+  site.set(0, site.dtype(0), out);
+  site.set(1, DType::kI64, out);
+}
+
 void top_k(Site& site) {
   const int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
   site.node.attributes["axis"] = axis;
   if (site.node.inputs.size() == 1 && !site.node.has("k")) return;
+  if (site.has(1) && !site.find_dims("k", 1)) return top_k_measured(site, axis);
   const Dims k = site.need_dims("k", 1);
   if (k.size() != 1) site.corrupt("k has " + std::to_string(k.size()) + " elements, expected 1");
   Dims out = site.dims(0);
@@ -91,6 +104,43 @@ void cum_sum(Site& site) {
   site.set(0, site.dtype(0), site.dims(0));
 }
 
+/// The first lengths[b] steps of every sequence in reverse: rows [time, batch] (or [batch, time]) gathered by an index.
+void reverse_sequence(Site& site) {
+  const Dims in = site.dims(0);
+  const int64_t batch_axis = site.node.integer("batch_axis", 1), time_axis = site.node.integer("time_axis", 0);
+  if (in.size() < 2 || batch_axis < 0 || batch_axis > 1 || time_axis != 1 - batch_axis)
+    site.corrupt("batch_axis " + std::to_string(batch_axis) + " and time_axis " + std::to_string(time_axis) +
+                 " must be 0 and 1 of " + text(in));
+  const Dim steps = in[size_t(time_axis)], batch = in[size_t(batch_axis)];
+  if (site.rank(1) != 1) site.corrupt("its lengths have shape " + text(site.dims(1)) + ", expected one dimension");
+  const auto known = site.run().contents(site.in(1));
+  bool whole = known.has_value();
+  for (size_t i = 0; whole && i < known->size(); i++) whole = (*known)[i].dim() && *(*known)[i].dim() == steps;
+  if (whole) {
+    const std::vector<int64_t> axes = {time_axis}, back = {-1};
+    return site.finish("Slice", {site.in(0)},
+                       {{"starts", Dims{Dim(-1)}}, {"ends", Dims{Dim(INT64_MIN)}}, {"axes", axes}, {"steps", back}});
+  }
+  const auto number = [&](double n) { return site.scalar(DType::kI64, n); };
+  const auto along = [&](ValueId list, int64_t axis) {
+    Dims dims = {1, 1};
+    dims[size_t(axis)] = site.run().value(list).dims[0];
+    return site.reshape(list, dims);
+  };
+  const ValueId step = along(site.counting(steps), time_axis), sequence = along(site.counting(batch), batch_axis);
+  const ValueId length = along(site.cast(site.in(1), DType::kI64), batch_axis);
+  const ValueId mirrored = site.make("Sub", {site.make("Sub", {length, number(1)}), step});
+  const ValueId from = site.make("Where", {site.make("Less", {step, length}), mirrored, step});
+  const ValueId outer = time_axis == 0 ? from : sequence, inner = time_axis == 0 ? sequence : from;
+  const ValueId row = site.make("Add", {site.make("Mul", {outer, site.extent(in[1])}), inner});
+  // A length beyond the sequence would read its neighbour: an index that no Gather takes.
+  const ValueId sound = site.make("LessOrEqual", {length, site.extent(steps)});
+  const ValueId index = site.make("Where", {sound, row, number(-1099511627776.0)});
+  Dims rows(in.begin() + 1, in.end());
+  rows[0] = in[0] * in[1];
+  site.finish("Gather", {site.reshape(site.in(0), rows), index}, {{"axis", int64_t(0)}});
+}
+
 }  // namespace
 
 void add_gather_rules(InferTable& table) {
@@ -99,6 +149,7 @@ void add_gather_rules(InferTable& table) {
   table["GatherND"] = gather_nd;
   table["ScatterElements"] = scatter_elements;
   table["ScatterND"] = scatter_nd;
+  table["ReverseSequence"] = reverse_sequence;
   table["TopK"] = top_k;
   table["CumSum"] = cum_sum;
 }

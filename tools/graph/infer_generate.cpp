@@ -58,8 +58,15 @@ void range(Site& site) {
   for (size_t i = 0; i < 3; i++) {
     const auto contents = site.run().contents(site.in(i));
     if (!contents || contents->size() != 1 || !(*contents)[0].known()) {
+      const bool is_whole = site.dtype(i) == DType::kI64 || site.dtype(i) == DType::kI32;
+      const auto limit = i == 1 && is_whole ? site.stated(i, 0) : std::nullopt;
+      if (limit) {
+        given[i] = Scalar::of(*limit);
+        continue;
+      }
       site.refuse("",
-                  "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data");
+                  "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data",
+                  i == 1 ? "say the most that it can be: --dim '" + site.value(i).name + "=1..HIGH'" : "");
     }
     given[i] = (*contents)[0];
   }

@@ -15,7 +15,10 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
   }
   if (site.rank(1) != 1) site.corrupt("its shape has rank " + std::to_string(site.rank(1)) + ", expected 1");
   const auto contents = site.run().contents(site.in(1));
-  if (!contents) site.need_dims("shape", 1);  // refuses
+  if (!contents) {
+    const Dims dims = site.need_dims("shape", 1);
+    return {dims.begin(), dims.end()};
+  }
   std::vector<std::optional<Dim>> out;
   for (const Scalar& s : *contents) out.push_back(s.dim());
   return out;
@@ -81,7 +84,9 @@ void squeeze(Site& site) {
     for (size_t i = 0; i < in.size(); i++) {
       if (in[i] == Dim(1)) axes.push_back(int64_t(i));
       if (!in[i].is_static())
-        site.note("Squeeze without axes keeps dimension " + in[i].text() + ", also where it is bound to 1 later");
+        site.note("Squeeze without axes keeps dimension " + in[i].text() +
+                  ", also where it is bound to 1 later; to lose it as the source does, cast with --dim " +
+                  in[i].text() + "=1");
     }
   }
   Dims out;
@@ -133,7 +138,8 @@ void transpose(Site& site) {
 
 void expand(Site& site) {
   if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
-  const Dims out = broadcast(site, site.dims(0), site.need_dims("shape", 1));
+  const Dims wanted = site.need_dims("shape", 1);  // may add values, which moves those that are there
+  const Dims out = broadcast(site, site.dims(0), wanted);
   site.drop_inputs_from(1);
   site.erase({"shape"});
   if (out == site.dims(0)) return site.same(0, site.in(0));

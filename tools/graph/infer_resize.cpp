@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/graph/infer_resampling.h"
 #include "tools/graph/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -11,7 +12,7 @@ namespace {
 void check_modes(Site& site) {
   const std::string mode = site.node.text("coordinate_transformation_mode", "half_pixel");
   if (mode != "half_pixel" && mode != "half_pixel_symmetric" && mode != "pytorch_half_pixel" &&
-      mode != "align_corners" && mode != "asymmetric") {
+      mode != "align_corners" && mode != "asymmetric" && mode != "tf_crop_and_resize") {
     site.refuse("coordinate_transformation_mode", "'" + mode + "' is not supported",
                 "export with half_pixel, asymmetric or align_corners");
   }
@@ -113,12 +114,15 @@ void resize(Site& site) {
     apply_sizes(site, out, from_sizes);
     for (size_t i = 0; i < in.size(); i++) scales[i] = out[i] == in[i] && from_sizes[i] == 0 ? 1.0 : from_sizes[i];
   } else if (by_scales) {
+    if (site.node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
+      site.refuse("scales", "with tf_crop_and_resize sizes are built", "export with sizes");
     apply_scales(site, out, scales);
   } else {
     site.corrupt("has neither scales nor sizes");
   }
+  if (needs_resampling(site, out, scales)) return resample(site, out, scales);
   site.drop_inputs_from(1);
-  site.erase({"axes", "keep_aspect_ratio_policy"});
+  site.erase({"axes", "keep_aspect_ratio_policy", "antialias", "extrapolation_value"});
   const bool unchanged = out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
   if (unchanged) return site.same(0, site.in(0));
   site.node.attributes["scales"] = scales;

@@ -1,8 +1,11 @@
 // tools/graph/infer_shapes.h - dtype and symbolic dims of every value, and the normal form of every operator
 // (README.md).
 #pragma once
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "tools/graph/comparison.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::graph {
@@ -14,6 +17,16 @@ namespace ingot::graph {
 /// @throws CastError 2 when the graph contradicts itself (a dtype, a shape, an axis out of range).
 /// What cannot be inferred because it depends on data, and unknown operators, are added to `unsupported`, all of them.
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported);
+
+/// An If that chooses by dims which their bounds leave open, between branches that cannot both stay: their outputs
+/// differ in shape, or one cannot run. Bounds on a symbol decide it.
+struct Undecided {
+  std::string node;
+  Comparison condition;
+};
+/// The same, but stops at the first If of that kind and gives it; the model is then half done and good for nothing.
+std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported);
+
 /// The same; @throws CastError 4 when anything is unsupported.
 void infer_shapes(Model& model);
 

@@ -9,35 +9,30 @@ namespace {
 
 constexpr int64_t kBeyond = (int64_t(1) << 31) - 1;  // ends from here on mean "to the end"
 
-/// A position counted from the front, not clamped: negative ones count from the end.
-Dim from_front(Site& site, const char* key, const Dim& at, const Dim& extent) {
+/// A position counted from the front, not clamped: negative ones count from the end. Where the bounds do not tell the
+/// sign, a factor that is 1 for negative ones does.
+Dim from_front(const Dim& at, const Dim& extent) {
   if (proven_at_least(at, 0)) return at;
   if (proven_at_least(Dim(-1), at)) return at + extent;
-  site.refuse(key, "the sign of " + at.text() + " is not known", "give bounds: --dim NAME=LOW..HIGH");
+  return at + extent * min(Dim(1), max(Dim(0), Dim(0) - at));
 }
 
 struct Cut {
   Dim start, count;
 };
-Cut cut(Site& site, const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
+Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   const auto low = start.value(), high = end.value();
   if (step > 0) {
-    Dim first = low && *low >= kBeyond    ? extent
-                : low && *low <= -kBeyond ? Dim(0)
-                                          : from_front(site, "starts", start, extent);
-    Dim last = high && *high >= kBeyond    ? extent
-               : high && *high <= -kBeyond ? Dim(0)
-                                           : from_front(site, "ends", end, extent);
+    Dim first = low && *low >= kBeyond ? extent : low && *low <= -kBeyond ? Dim(0) : from_front(start, extent);
+    Dim last = high && *high >= kBeyond ? extent : high && *high <= -kBeyond ? Dim(0) : from_front(end, extent);
     first = min(max(first, Dim(0)), extent);
     last = min(max(last, Dim(0)), extent);
     return {first, ceil_div(max(last - first, Dim(0)), Dim(step))};
   }
   const Dim final = extent - Dim(1);
-  Dim first = low && *low >= kBeyond ? final : from_front(site, "starts", start, extent);
+  Dim first = low && *low >= kBeyond ? final : from_front(start, extent);
   first = max(min(first, final), Dim(0));
-  Dim last = high && *high <= -kBeyond  ? Dim(-1)
-             : high && *high >= kBeyond ? final
-                                        : from_front(site, "ends", end, extent);
+  Dim last = high && *high <= -kBeyond ? Dim(-1) : high && *high >= kBeyond ? final : from_front(end, extent);
   last = max(min(last, final), Dim(-1));
   return {first, ceil_div(max(first - last, Dim(0)), Dim(-step))};
 }
@@ -62,7 +57,7 @@ void slice(Site& site) {
     const size_t axis = size_t(site.axis(axes[i], site.rank(0)));
     if (steps[i] == 0 || steps[i] < -kBeyond || steps[i] > kBeyond)
       site.corrupt("step " + std::to_string(steps[i]) + " is out of range");
-    const Cut made = cut(site, starts[i], ends[i], steps[i], in[axis]);
+    const Cut made = cut(starts[i], ends[i], steps[i], in[axis]);
     first[axis] = made.start;
     out[axis] = made.count;
     all_steps[axis] = steps[i];
@@ -161,13 +156,10 @@ void pad(Site& site) {
   for (size_t i = 0; i < axes.size(); i++) {
     const size_t axis = size_t(site.axis(axes[i], int64_t(rank)));
     const Dim ends[2] = {pads[i], pads[i + axes.size()]};
-    for (const Dim& end : ends) {
-      if (!proven_at_least(end, 0) && !proven_at_least(Dim(0), end))
-        site.refuse("pads", "the sign of " + end.text() + " is not known", "give bounds: --dim NAME=LOW..HIGH");
-    }
-    const Dim cut_before = max(Dim(0), Dim(-1) * ends[0]), cut_after = max(Dim(0), Dim(-1) * ends[1]);
-    starts[axis] = cut_before;
-    kept[axis] = in[axis] - cut_before - cut_after;
+    // Negative pads cut; where the sign is not known, a slice and a pad both take what they may have to.
+    starts[axis] = max(Dim(0), Dim(-1) * ends[0]);
+    const Dim rest = in[axis] - starts[axis];
+    kept[axis] = min(rest, rest + ends[1]);
     before[axis] = max(Dim(0), ends[0]);
     out[axis] = in[axis] + ends[0] + ends[1];
     const std::string mode = site.node.text("mode", "constant");

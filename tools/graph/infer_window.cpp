@@ -1,4 +1,6 @@
 // tools/graph/infer_window.cpp - convolutions and pools: explicit pads, and the extents they give.
+#include "tools/graph/infer_positions.h"
+#include "tools/graph/infer_volume.h"
 #include "tools/graph/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -136,6 +138,7 @@ void conv(Site& site) {
   expect_bias(site, weight[0]);
   Dims dims = {site.dims(0)[0], weight[0]};
   for (size_t i = 0; i < w.rank; i++) dims.push_back(output_extent(site, w, i, false));
+  if (w.rank == 3) return convolve_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
   write_window(site, w);
   site.set(0, site.dtype(0), std::move(dims));
 }
@@ -218,7 +221,8 @@ void lp_by_powers(Site& site, const Window& w, int64_t p) {
 }
 
 void pool(Site& site) {
-  if (pooled_as_float(site)) return;
+  const bool plain = site.node.outputs.size() < 2 || site.node.outputs[1] == kAbsent;
+  if (plain && pooled_as_float(site)) return;
   Window w = read_window(site, nullptr);
   if (const int64_t p = site.node.integer("p", 2); site.node.op == "LpPool" && p != 1 && p != 2) {
     if (p < 1 || site.node.integer("ceil_mode", 0) != 0) site.refuse("p", std::to_string(p) + " is not supported here");
@@ -232,6 +236,8 @@ void pool(Site& site) {
       site.corrupt("its pads are as large as its window");
     dims.push_back(output_extent(site, w, i, ceil_mode));
   }
+  if (!plain) return pool_with_positions(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
+  if (w.rank == 3) return pool_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
   write_window(site, w);
   site.erase({"ceil_mode"});
   site.set(0, site.dtype(0), std::move(dims));
@@ -256,6 +262,7 @@ void add_window_rules(InferTable& table) {
   table["Conv"] = conv;
   table["ConvTranspose"] = conv_transpose;
   table["MaxPool"] = pool;
+  table["MaxUnpool"] = max_unpool;
   table["AveragePool"] = pool;
   table["LpPool"] = pool;
   table["GlobalAveragePool"] = global_pool;

@@ -27,6 +27,10 @@ const InferTable& infer_table() {
     add_gather_rules(table);
     add_resize_rules(table);
     add_recurrent_rules(table);
+    add_measured_rules(table);
+    add_spectral_rules(table);
+    add_attention_rules(table);
+    add_sampling_rules(table);
     return table;
   }();
   return kTable;
@@ -131,6 +135,7 @@ void Inference::visit(Node node) {
   }
   try {
     if (node.op == "If") return infer_if(node);
+    if (node.op == "Loop" || node.op == "Scan") return infer_loop(node);
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
     Site site(*this, node);
@@ -201,71 +206,15 @@ void Inference::compute_contents(const Node& node) {
   if (int64_t(result.size()) == count && (useful || count == 0)) contents_[out] = std::move(result);
 }
 
-void Inference::inline_branch(Graph& branch, const std::vector<ValueId>& outputs) {
-  for (Node& node : branch.nodes) visit(std::move(node));
-  for (size_t i = 0; i < outputs.size(); i++) {
-    if (outputs[i] != kAbsent) replace(outputs[i], resolve(branch.outputs[i]));
-  }
-}
-
-void Inference::infer_if(Node& node) {
-  auto then_branch = node.subgraph("then_branch"), else_branch = node.subgraph("else_branch");
-  if (!then_branch || !else_branch || node.inputs.size() != 1)
-    throw_cast_error(2, describe(node) + ": lacks a branch or its condition");
-  const auto condition = contents(node.inputs[0]);
-  if (condition && condition->size() == 1 && (*condition)[0].number()) {
-    return inline_branch(*(*condition)[0].number() != 0 ? *then_branch : *else_branch, node.outputs);
-  }
-  const Value& given = value(node.inputs[0]);
-  const auto elements = product(given.dims).value();
-  if (given.dtype != DType::kBool || !elements || *elements != 1) {
-    throw_cast_error(2, describe(node) + ": its condition is " + std::string(dtype_text(given.dtype)) + " " +
-                            text(given.dims) + ", expected one bool");
-  }
-  const size_t before = unsupported_->size();
-  // A branch that contradicts itself for these shapes is one that the source never takes with them.
-  const auto walk_branch = [&](Graph& branch, const char* name) {
-    std::vector<Node>* const outer = out_;
-    const int depth = depth_;
-    try {
-      walk(branch);
-    } catch (const CastError& error) {
-      out_ = outer;
-      depth_ = depth;
-      throw Refusal{name, "the branch cannot run with these shapes (" + error.message + ")",
-                    "bind other shapes, or export a model without this branch"};
-    }
-  };
-  walk_branch(*then_branch, "then_branch");
-  walk_branch(*else_branch, "else_branch");
-  if (unsupported_->size() == before) {
-    for (size_t i = 0; i < node.outputs.size(); i++) {
-      if (node.outputs[i] == kAbsent) continue;
-      const Value& a = value(then_branch->outputs[i]);
-      const Value& b = value(else_branch->outputs[i]);
-      if (!known(then_branch->outputs[i]) || !known(else_branch->outputs[i])) continue;
-      if (a.dtype != b.dtype) {
-        throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " + dtype_text(a.dtype) +
-                                " in one branch and " + dtype_text(b.dtype) + " in the other");
-      }
-      if (a.dims != b.dims) {
-        throw Refusal{"",
-                      "output " + std::to_string(i) + " has shape " + text(a.dims) + " in one branch and " +
-                          text(b.dims) + " in the other: it depends on data",
-                      "bind the dimensions, or export a model without this branch"};
-      }
-      Value& output = model.values[size_t(node.outputs[i])];
-      const Dims dims = a.dims;
-      const DType dtype = a.dtype;
-      output.dims = dims;
-      output.dtype = dtype;
-      output.shape_known = true;
-    }
-  }
-  out_->push_back(std::move(node));
-}
-
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported) { Inference(model, unsupported).run(); }
+std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported) {
+  try {
+    Inference(model, unsupported, true).run();
+  } catch (const Undecided& undecided) {
+    return undecided;
+  }
+  return std::nullopt;
+}
 void infer_shapes(Model& model) {
   std::vector<Unsupported> unsupported;
   infer_shapes(model, &unsupported);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/graph/graph.h"
+#include "tools/graph/infer_shapes.h"
 #include "tools/graph/symbolic.h"
 
 namespace ingot::graph {
@@ -19,13 +20,24 @@ struct Refusal {
 
 class Inference {
  public:
-  Inference(Model& m, std::vector<Unsupported>* unsupported) : model(m), unsupported_(unsupported) {}
+  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false)
+      : model(m), unsupported_(unsupported), asks_(asks) {}
+  /// @throws Undecided when it asks.
   void run();
   /// Infers one node and appends it, or what it becomes, to the graph that is being built.
   void visit(Node node);
   /// Visits the nodes of a branch into a list of their own.
   void walk(Graph& graph);
   void inline_branch(Graph& branch, const std::vector<ValueId>& outputs);
+
+  /// Runs `make` with its nodes going to `to`.
+  template <class Make>
+  void visit_into(std::vector<Node>& to, Make make) {
+    std::vector<Node>* const outer = out_;
+    out_ = &to;
+    make();
+    out_ = outer;
+  }
 
   ValueId resolve(ValueId id) const;
   void replace(ValueId value, ValueId by) { replaced_[value] = by; }
@@ -40,11 +52,16 @@ class Inference {
  private:
   void commit(Node& node);
   void infer_if(Node& node);
+  void infer_loop(Node& node);
+  void keep_branch(Node& node, bool taken, const std::string& why);
+  bool walk_branch(Graph& branch, std::string* why_not);
+  bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch, std::string* why_not);
   void refuse(const Node& node, const Refusal& refusal);
   void compute_contents(const Node& node);
   void resolve_outputs(Graph& graph);
 
   std::vector<Unsupported>* unsupported_;
+  const bool asks_;
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
   std::unordered_map<ValueId, Contents> contents_;
@@ -68,8 +85,8 @@ class Site {
 
   // Numbers that say how: from the attribute when it is there, else from the input's contents.
   std::optional<Dims> find_dims(const std::string& key, size_t input) const;
-  Dims need_dims(const std::string& key, size_t input) const;  // refuses when they are known only at run time
-  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input) const;  // refuses symbols
+  Dims need_dims(const std::string& key, size_t input);  // refuses when they are known only at run time
+  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);  // refuses symbols
   int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;                // >= 0, or corrupt
   std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;                // sorted, distinct
 
@@ -86,8 +103,17 @@ class Site {
   ValueId expand(ValueId data, Dims dims);
   ValueId scalar(DType dtype, double value);
   ValueId constant(Constant constant);
+  ValueId counting(const Dim& count);  // i64 [count]: 0, 1, 2, ...
+  ValueId extent(const Dim& d);        // i64, rank 0
+  ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
   void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
   void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
+  /// An element of an integer input that is known only at run time, as a symbol that is measured, where the most that it can be was
+  /// stated (a bound for "NAME", or "NAME.1" of several).
+  std::optional<Dim> stated(size_t input, int64_t element);
+  /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the bound itself when
+  /// that is 0.
+  Dim measure(ValueId count, const Dim& bound);
   void same(size_t output, ValueId value);                             // output is that value
   bool finished() const { return finished_; }
 
@@ -118,5 +144,9 @@ void add_slice_rules(InferTable& table);
 void add_gather_rules(InferTable& table);
 void add_resize_rules(InferTable& table);
 void add_recurrent_rules(InferTable& table);
+void add_measured_rules(InferTable& table);
+void add_spectral_rules(InferTable& table);
+void add_attention_rules(InferTable& table);
+void add_sampling_rules(InferTable& table);
 
 }  // namespace ingot::graph

@@ -56,9 +56,7 @@ void lower_shape(Model& model, const Node& shape, std::vector<Node>& to) {
 void lower_graph(Model& model, Graph& graph) {
   std::vector<Node> old = std::move(graph.nodes), made;
   for (Node& node : old) {
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      if (const auto inner = node.subgraph(branch)) lower_graph(model, *inner);
-    }
+    for (const auto& inner : node.subgraphs()) lower_graph(model, *inner);
     if (node.op == "Shape")
       lower_shape(model, node, made);
     else

@@ -34,16 +34,34 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
   }
   return out;
 }
-Dims Site::need_dims(const std::string& key, size_t input) const {
+/// "NAME", or "NAME.1" of several.
+static std::string element_name(const Value& value, int64_t element) {
+  return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(element);
+}
+Dims Site::need_dims(const std::string& key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
+  const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
+  std::string hint = "export with fixed shapes";
+  if (count && *count <= kMaxRank && key != "starts" &&
+      (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
+    const auto contents = run_.contents(in(input));
+    Dims out;
+    for (int64_t i = 0; i < *count; i++) {
+      std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
+      if (!one) one = stated(input, i);
+      if (!one) hint = "or say the most that it can be: --dim '" + element_name(value(input), i) + "=1..HIGH'";
+      if (one) out.push_back(*one);
+    }
+    if (int64_t(out.size()) == *count) return out;
+  }
   refuse(key,
          "its value ('" + (has(input) ? value(input).name : std::string()) +
              "') is known only at run time: the shape of '" +
              (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) +
              "' depends on data",
-         "export with fixed shapes");
+         hint);
 }
-std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) const {
+std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) {
   if (!node.has(key) && !has(input)) return std::nullopt;
   std::vector<int64_t> out;
   for (const Dim& d : need_dims(key, input)) {
@@ -114,6 +132,20 @@ ValueId Site::expand(ValueId data, Dims dims) {
 ValueId Site::constant(Constant constant) {
   return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()), std::move(constant));
 }
+ValueId Site::counting(const Dim& count) {
+  if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {
+    std::vector<int64_t> values(static_cast<size_t>(*n));
+    for (size_t i = 0; i < values.size(); i++) values[i] = int64_t(i);
+    return constant(make_integer(DType::kI64, {*n}, values));
+  }
+  const ValueId ones = expand(scalar(DType::kI64, 1), {count});  // an exclusive running sum of them
+  return make("CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+}
+ValueId Site::extent(const Dim& d) {
+  if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
+  const ValueId ones = expand(scalar(DType::kI64, 1), {d});
+  return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+}
 ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
 void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
   Node made;
@@ -128,6 +160,31 @@ void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes
 }
 void Site::finish_shaped(const std::string& op, ValueId data, Dims dims) {
   finish(op, {data}, {{"shape", std::move(dims)}});
+}
+std::optional<Dim> Site::stated(size_t input, int64_t element) {
+  const Value from = value(input);  // a copy: what is made below moves the values
+  const std::string name = element_name(from, element);
+  if (const auto known = run_.model.measured.find(name); known != run_.model.measured.end())
+    return Dim::symbol(name, 0, known->second.bound.value().value_or(0));
+  const auto bounds = run_.model.symbols.find(name);
+  if (bounds == run_.model.symbols.end() || bounds->second.high == 0) return std::nullopt;
+  const int64_t high = bounds->second.high;
+  ValueId one = in(input);
+  if (from.dtype != DType::kI64) one = make("Cast", {one}, {{"to", int64_t(DType::kI64)}});
+  if (from.dims.size() == 1 && product(from.dims) != Dim(1))
+    one = make("Gather", {one, scalar(DType::kI64, double(element))}, {{"axis", int64_t(0)}});
+  const ValueId count = make("Measure", {reshape(one, {})});
+  run_.model.measured[name] = {count, Dim(high)};
+  return Dim::symbol(name, 0, high);
+}
+Dim Site::measure(ValueId count, const Dim& bound) {
+  if (bound == Dim(0)) return bound;
+  Model& model = run_.model;
+  const std::string base = run_.value(count).name;
+  std::string name = base;
+  for (int i = 2; model.measured.count(name) || model.symbols.count(name); i++) name = base + "_" + std::to_string(i);
+  model.measured[name] = {count, bound};
+  return Dim::symbol(name, 0, bound.value().value_or(0));
 }
 void Site::same(size_t output, ValueId value) {
   finished_ = true;

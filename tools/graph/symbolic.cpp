@@ -22,6 +22,20 @@ std::optional<bool> at_least(const Scalar& a, const Scalar& b) {  // a >= b
 }
 Scalar of_bool(std::optional<bool> truth) { return truth ? Scalar::of(Dim(*truth ? 1 : 0)) : Scalar(); }
 
+/// What was decided, or the comparison itself where it is one of dims.
+Scalar compared(std::optional<bool> decided, Comparison::Kind kind, const Scalar& a, const Scalar& b, bool negated) {
+  if (decided) return of_bool(*decided != negated);
+  if (a.kind != Scalar::Kind::kRatio || b.kind != Scalar::Kind::kRatio) return {};
+  return Scalar::truth({kind, a.numerator * b.denominator, b.numerator * a.denominator, negated});
+}
+Scalar opposite(const Scalar& a) {
+  if (const auto x = a.number()) return of_bool(*x == 0);
+  if (a.kind != Scalar::Kind::kTruth) return {};
+  Comparison other = *a.comparison;
+  other.negated = !other.negated;
+  return Scalar::truth(std::move(other));
+}
+
 Scalar add(const Scalar& a, const Scalar& b, int64_t sign) {
   const auto x = a.number(), y = b.number();
   if (a.kind == Scalar::Kind::kRatio && b.kind == Scalar::Kind::kRatio) {
@@ -83,6 +97,7 @@ Scalar cast(const Scalar& a, DType to) {
     return x && !a.dim() ? Scalar::of(rounded_to(to, *x)) : a;
   }
   if (to == DType::kBool) {
+    if (a.kind == Scalar::Kind::kTruth) return a;
     const auto zero = at_least(Scalar::of(Dim(0)), a), one = at_least(a, Scalar::of(Dim(1)));
     if (one && *one) return Scalar::of(Dim(1));
     if (const auto x = a.number()) return Scalar::of(Dim(*x != 0));
@@ -99,7 +114,7 @@ std::optional<bool> equal(const Scalar& a, const Scalar& b) {
   if (x && y) return *x == *y;
   if (a.kind != Scalar::Kind::kRatio || b.kind != Scalar::Kind::kRatio) return std::nullopt;
   const Dim left = a.numerator * b.denominator, right = b.numerator * a.denominator;
-  if (left == right) return true;
+  if (left == right || (proven_at_least(left, right) && proven_at_least(right, left))) return true;
   if (proven_at_least(left, right + Dim(1)) || proven_at_least(right, left + Dim(1))) return false;
   return std::nullopt;
 }
@@ -108,7 +123,6 @@ std::optional<bool> truth(const Scalar& a) {
   if (x) return *x != 0;
   return std::nullopt;
 }
-std::optional<bool> negated(std::optional<bool> t) { return t ? std::optional<bool>(!*t) : t; }
 
 }  // namespace
 
@@ -147,6 +161,12 @@ Scalar Scalar::ratio(const Dim& numerator, const Dim& denominator) {
       out.denominator = out.denominator / prime;
     }
   }
+  return out;
+}
+Scalar Scalar::truth(Comparison comparison) {
+  Scalar out;
+  out.kind = Kind::kTruth;
+  out.comparison = std::make_shared<const Comparison>(std::move(comparison));
   return out;
 }
 std::optional<Dim> Scalar::dim() const {
@@ -201,12 +221,13 @@ Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>&
     if (node.has("max") && out.known()) out = extreme(out, Scalar::of(node.number("max", 0)), false);
     return out;
   }
-  if (op == "Equal") return of_bool(equal(v[0], v[1]));
-  if (op == "GreaterOrEqual") return of_bool(at_least(v[0], v[1]));
-  if (op == "LessOrEqual") return of_bool(at_least(v[1], v[0]));
-  if (op == "Less") return of_bool(negated(at_least(v[0], v[1])));
-  if (op == "Greater") return of_bool(negated(at_least(v[1], v[0])));
-  if (op == "Not") return of_bool(negated(truth(v[0])));
+  using Kind = Comparison::Kind;
+  if (op == "Equal") return compared(equal(v[0], v[1]), Kind::kEqual, v[0], v[1], false);
+  if (op == "GreaterOrEqual") return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], false);
+  if (op == "LessOrEqual") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], false);
+  if (op == "Less") return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], true);
+  if (op == "Greater") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], true);
+  if (op == "Not") return opposite(v[0]);
   if (op == "Sqrt") {
     const auto x = v[0].number();
     return x && *x >= 0 ? Scalar::of(std::sqrt(*x)) : Scalar();

@@ -1,23 +1,27 @@
 // tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims, plain numbers, or
 // nothing known.
 #pragma once
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "tools/graph/comparison.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::graph {
 
 /// One element. A ratio is exact: cast(W) * 0.5 is W/2 until it is floored.
 struct Scalar {
-  enum class Kind : uint8_t { kUnknown, kRatio, kReal };
+  enum class Kind : uint8_t { kUnknown, kRatio, kReal, kTruth };
   Kind kind = Kind::kUnknown;
   Dim numerator, denominator = Dim(1);  // kRatio; denominator > 0
   double real = 0;                      // kReal: a number that is no small ratio
+  std::shared_ptr<const Comparison> comparison;  // kTruth: 1 where it holds, else 0
 
   static Scalar of(const Dim& d);
   static Scalar of(double number);
   static Scalar ratio(const Dim& numerator, const Dim& denominator);
+  static Scalar truth(Comparison comparison);
   bool known() const { return kind != Kind::kUnknown; }
   std::optional<Dim> dim() const;        // when a whole number of dims
   std::optional<double> number() const;  // when no symbol is in it

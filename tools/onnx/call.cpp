@@ -174,12 +174,15 @@ const TranslateTable& translate_table() {
     add_elementwise(table);
     add_shape(table);
     add_movement(table);
+    add_measured(table);
     add_conv(table);
     add_matmul(table);
     add_normalize(table);
     add_reduce(table);
     add_recurrent(table);
     add_control(table);
+    add_spectral(table);
+    add_attention(table);
     return table;
   }();
   return kTable;

@@ -29,6 +29,7 @@ class Call {
   std::optional<std::vector<double>> numbers(Text name);
   std::vector<std::string> texts(Text name);
   void ignore(std::initializer_list<Text> names) { known_.insert(names.begin(), names.end()); }
+  const std::set<Text>& known_attributes() const { return known_; }  // those asked for so far
 
   size_t input_count() const { return inputs_.size(); }
   ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : kAbsent; }
@@ -84,5 +85,8 @@ void add_normalize(TranslateTable& table);
 void add_reduce(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
+void add_spectral(TranslateTable& table);
+void add_attention(TranslateTable& table);
+void add_measured(TranslateTable& table);
 
 }  // namespace ingot::onnx

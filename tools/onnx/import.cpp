@@ -1,8 +1,10 @@
 // tools/onnx/import.cpp - options, inputs, and the order of the steps.
 #include "tools/onnx/import.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 
 #include "tools/graph/fold_constants.h"
 #include "tools/graph/infer_shapes.h"
@@ -30,15 +32,14 @@ std::pair<std::string, std::string> split_argument(const std::string& argument, 
   return {argument.substr(0, at), argument.substr(at + 1)};
 }
 
+/// The first; of several the caller lists all below.
 std::string one_line(const std::vector<graph::Unsupported>& all) {
-  std::string out = std::to_string(all.size()) + (all.size() == 1 ? " thing is" : " things are") + " not supported:";
-  size_t shown = 0;
-  for (const graph::Unsupported& u : all) {
-    if (shown++ == 3) return out + " ...";
-    out += (shown > 1 ? "; " : " ") + u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
-           (u.node.empty() ? u.output.empty() ? "" : " making '" + u.output + "'" : " '" + u.node + "'") + ": " + u.why;
-  }
-  return out;
+  const graph::Unsupported& u = all[0];
+  const std::string first =
+      u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
+      (u.node.empty() ? u.output.empty() ? "" : " making '" + u.output + "'" : " '" + u.node + "'");
+  if (all.size() == 1) return "1 thing is not supported: " + first + ": " + u.why;
+  return std::to_string(all.size()) + " things are not supported, " + first + " first:";
 }
 
 }  // namespace
@@ -186,8 +187,15 @@ void Translator::check_options() {
     if (!found)
       throw_cast_error(5, name_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + known);
   }
+  for (const auto& [name, bounds] : options_.dims)
+    if (!declared_symbols_.count(name)) model.symbols[name] = bounds;  // a size that is measured, or check_dims() refuses
+}
+
+void Translator::check_dims(graph::Model& inferred) const {
   for (const auto& [name, bounds] : options_.dims) {
     if (declared_symbols_.count(name)) continue;
+    inferred.symbols.erase(name);
+    if (inferred.measured.count(name)) continue;
     std::string known;
     for (const std::string& symbol : declared_symbols_) known += (known.empty() ? "'" : ", '") + symbol + "'";
     throw_cast_error(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
@@ -228,13 +236,13 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
 }
 
 /// From what was translated to the normal form; everything unsupported so far and from here on is reported at once.
-void infer(graph::Model& model, const Graph& source, const std::string& name,
-           std::vector<graph::Unsupported>* unsupported) {
+std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source, const std::string& name,
+                                      std::vector<graph::Unsupported>* unsupported) {
   for (const graph::Value& value : model.values) {
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   }
   try {
-    graph::infer_shapes(model, unsupported);
+    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported)) return undecided;
     if (unsupported->empty()) {
       graph::fold_constants(model);
       graph::lower_runtime_shapes(model);
@@ -251,21 +259,96 @@ void infer(graph::Model& model, const Graph& source, const std::string& name,
   }
   if (!unsupported->empty()) throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
   compare_outputs(model, source, name);
+  return std::nullopt;
 }
 
 }  // namespace
 
 namespace {
 
+/// Imports under bounds, and where an If asks for others, under those. What stands in the way with the bounds that were
+/// tried first is what is reported.
+class BoundsSearch {
+ public:
+  BoundsSearch(const Model& source, const std::string& name, const std::string& folder)
+      : source_(source), name_(name), folder_(folder) {}
+
+  graph::Model run(const ImportOptions& options) {
+    attempts_++;
+    Translator translator(source_, name_, folder_, options);
+    graph::Model model = translator.run();
+    std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
+    const auto undecided = infer(model, source_.graph, name_, &unsupported);
+    if (!undecided) translator.check_dims(model);
+    if (!undecided) return model;
+    return decide(options, expected_extents(model, options), *undecided);
+  }
+
+ private:
+  static constexpr int kMostAttempts = 24;
+
+  static std::map<std::string, int64_t> expected_extents(const graph::Model& model, const ImportOptions& options) {
+    std::map<std::string, int64_t> extents;
+    for (const ValueId id : model.graph.inputs) {
+      const graph::Value& input = model.values[size_t(id)];
+      const auto given = options.expected_inputs.find(input.name);
+      if (given == options.expected_inputs.end() || given->second.size() < input.dims.size()) continue;
+      const size_t skipped = given->second.size() - input.dims.size();
+      for (size_t i = 0; i < input.dims.size(); i++)
+        if (!input.dims[i].is_static()) extents[input.dims[i].text()] = given->second[skipped + i];
+    }
+    return extents;
+  }
+
+  graph::Model decide(const ImportOptions& options, const std::map<std::string, int64_t>& expected,
+                      const graph::Undecided& undecided) {
+    std::vector<graph::DecidingBounds> all = graph::deciding_bounds(undecided.condition);
+    // The extents at hand come first.
+    std::stable_partition(all.begin(), all.end(), [&](const graph::DecidingBounds& each) {
+      const auto extent = expected.find(each.symbol);
+      return extent != expected.end() && contains(each.bounds, extent->second);
+    });
+    std::optional<graph::CastError> first;
+    for (const graph::DecidingBounds& each : all) {
+      if (attempts_ >= kMostAttempts) break;
+      ImportOptions bounded = options;
+      bounded.dims[each.symbol] = each.bounds;
+      try {
+        graph::Model model = run(bounded);
+        model.notes.push_back(note(undecided, each));
+        return model;
+      } catch (const graph::CastError& error) {
+        if (!first) first = error;
+      }
+    }
+    if (first) throw *first;
+    const std::string why = "chooses between branches of different shapes by whether " + undecided.condition.text();
+    throw graph::CastError{4,
+                           name_ + ": " + undecided.node + ": " + why + "; bind its dimensions with --dim",
+                           {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
+  }
+
+  static bool contains(const graph::SymbolBounds& bounds, int64_t extent) {
+    return extent >= bounds.low && (bounds.high == 0 || extent <= bounds.high);
+  }
+  static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
+    const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
+    return "dimension '" + chosen.symbol + "' is cast for " + std::to_string(chosen.bounds.low) + ".." + high + ": " +
+           undecided.node + " takes its " + (chosen.holds ? "then" : "else") +
+           "-branch only there; others: --dim " + chosen.symbol + "=VALUE";
+  }
+
+  const Model& source_;
+  const std::string& name_;
+  const std::string& folder_;
+  int attempts_ = 0;
+};
+
 graph::Model import_bytes(std::string_view bytes, const std::string& name, const std::string& folder,
                           const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty()) throw_cast_error(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
-  Translator translator(source, name, folder, options);
-  graph::Model model = translator.run();
-  std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
-  infer(model, source.graph, name, &unsupported);
-  return model;
+  return BoundsSearch(source, name, folder).run(options);
 }
 
 /// Names in a source are anybody's: a message stays one line of readable length.

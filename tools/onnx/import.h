@@ -1,5 +1,6 @@
 // tools/onnx/import.h - the one door: an .onnx file to a graph with all shapes inferred and constants folded.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@ struct ImportOptions {
   std::map<std::string, graph::Dims> input_shapes;
   /// By name of a symbol. low == high binds it; otherwise its bounds, both included (high 0: none).
   std::map<std::string, graph::SymbolBounds> dims;
+  /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a stream) not counted.
+  /// They bind nothing; where an If can be cast for some extents only, bounds that hold these are preferred.
+  std::map<std::string, std::vector<int64_t>> expected_inputs;
+  /// Called with the initialisers of the main graph before anything reads them, each time the file is translated; it may
+  /// put other constants of the same type and shape in their place. May be empty.
+  std::function<void(graph::Model&, const std::vector<graph::ValueId>&)> replace_weights;
 };
 
 /// "NAME=1x3xHx224" (or with commas) and "NAME=VALUE" or "NAME=LOW..HIGH" as the command line has them.

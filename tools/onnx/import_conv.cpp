@@ -34,11 +34,17 @@ void conv_transpose(Call& call) {
 }
 void max_pool(Call& call) {
   call.expect_inputs(1, 1);
-  call.ignore({"storage_order"});  // of Indices alone
-  call.leave_out(1, "the Indices of a MaxPool, which are not supported");
-  graph::Node& made = call.emit("MaxPool", call.inputs(), {call.output(0)});
+  const int64_t storage_order = call.integer("storage_order", 0);  // of Indices alone
+  graph::Node& made = call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
+  if (call.wants(1)) made.attributes["storage_order"] = storage_order;
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
   window(call, made);
+}
+void max_unpool(Call& call) {
+  call.expect_inputs(2, 3);
+  graph::Node& made = call.emit("MaxUnpool");
+  for (const char* key : {"kernel_shape", "strides", "pads"})
+    if (const auto given = call.integers(key)) made.attributes[key] = *given;
 }
 void average_pool(Call& call) {
   call.expect_inputs(1, 1);
@@ -66,6 +72,7 @@ void add_conv(TranslateTable& table) {
   table["Conv"] = conv;
   table["ConvTranspose"] = conv_transpose;
   table["MaxPool"] = max_pool;
+  table["MaxUnpool"] = max_unpool;
   table["AveragePool"] = average_pool;
   table["LpPool"] = lp_pool;
   table["GlobalAveragePool"] = global_pool;

@@ -75,6 +75,37 @@ void scatter(Call& call) {
   made.attributes["reduction"] = reduction;
   if (elements) made.attributes["axis"] = call.integer("axis", 0);
 }
+void reverse_sequence(Call& call) {
+  call.expect_inputs(2, 2);
+  graph::Node& made = call.emit("ReverseSequence");
+  made.attributes["batch_axis"] = call.integer("batch_axis", 1);
+  made.attributes["time_axis"] = call.integer("time_axis", 0);
+}
+/// bilinear and bicubic are what linear and cubic were called before opset 20.
+void grid_sample(Call& call) {
+  call.expect_inputs(2, 2);
+  std::string mode = call.text("mode", call.opset() >= 20 ? "linear" : "bilinear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  if (mode != "linear" && mode != "cubic" && mode != "nearest")
+    return call.refuse("mode", "'" + mode + "' is not known");
+  const std::string padding = call.text("padding_mode", "zeros");
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    return call.refuse("padding_mode", "'" + padding + "' is not known");
+  graph::Node& made = call.emit("GridSample");
+  made.attributes["mode"] = mode;
+  made.attributes["padding_mode"] = padding;
+  made.attributes["align_corners"] = call.integer("align_corners", 0);
+}
+void affine_grid(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("AffineGrid").attributes["align_corners"] = call.integer("align_corners", 0);
+}
+void center_crop_pad(Call& call) {
+  call.expect_inputs(2, 2);
+  graph::Node& made = call.emit("CenterCropPad");
+  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+}
 void top_k(Call& call) {
   call.expect_inputs(call.opset() >= 10 ? 2 : 1, call.opset() >= 10 ? 2 : 1);
   graph::Node& made = call.emit("TopK");
@@ -147,8 +178,8 @@ void resize(Call& call) {
   made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);
   if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
   made.attributes["keep_aspect_ratio_policy"] = call.text("keep_aspect_ratio_policy", "stretch");
-  call.number("extrapolation_value", 0);
-  if (call.integer("antialias", 0) != 0) call.refuse("antialias", "1 is not supported", "export with antialias = 0");
+  made.attributes["extrapolation_value"] = call.number("extrapolation_value", 0);
+  made.attributes["antialias"] = call.integer("antialias", 0);
 }
 
 }  // namespace
@@ -165,6 +196,10 @@ void add_movement(TranslateTable& table) {
   table["Scatter"] = scatter;
   table["ScatterElements"] = scatter;
   table["ScatterND"] = scatter;
+  table["ReverseSequence"] = reverse_sequence;
+  table["GridSample"] = grid_sample;
+  table["AffineGrid"] = affine_grid;
+  table["CenterCropPad"] = center_crop_pad;
   table["TopK"] = top_k;
   table["CumSum"] = cum_sum;
   table["OneHot"] = one_hot;

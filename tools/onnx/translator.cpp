@@ -10,7 +10,6 @@ namespace {
 
 constexpr size_t kMaxNodes = 1u << 18;  // after inlining: calls of calls can make many of few
 constexpr int kMaxCallDepth = 32;
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
 
 bool is_default_domain(Text domain) { return domain.empty() || domain == "ai.onnx"; }
 Text domain_key(Text domain) { return is_default_domain(domain) ? Text() : domain; }
@@ -53,6 +52,11 @@ graph::Model Translator::run() {
     return std::move(model);
   }
   declare_initializers(source_.graph, scope);
+  if (options_.replace_weights) {
+    std::vector<ValueId> initialisers;
+    for (const Tensor& tensor : source_.graph.initializers) initialisers.push_back(scope.names[tensor.name]);
+    options_.replace_weights(model, initialisers);
+  }
   declare_inputs(source_.graph, scope);
   check_options();
   translate_nodes(source_.graph.nodes, scope);
@@ -62,7 +66,6 @@ graph::Model Translator::run() {
 
 void Translator::translate_graph(const Graph& source, Scope& scope) {
   declare_initializers(source, scope);
-  if (!source.inputs.empty()) corrupt("graph '" + std::string(source.name) + "' of an If has inputs, expected none");
   translate_nodes(source.nodes, scope);
   declare_outputs(source, scope);
 }

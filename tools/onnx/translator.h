@@ -17,6 +17,8 @@ namespace ingot::onnx {
 using graph::kAbsent;
 using graph::ValueId;
 
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;  // of the default domain
+
 /// Names visible to the nodes of one graph or function body.
 struct Scope {
   Scope* parent = nullptr;        // names of an If's owner are visible in its branches
@@ -41,6 +43,8 @@ class Translator {
   Translator(const Model& source, std::string name, const std::string& folder, const ImportOptions& options)
       : source_(source), name_(std::move(name)), external_(folder), options_(options) {}
   graph::Model run();
+  /// Refuses --dim names that are neither dimensions of inputs nor sizes that the model measures.
+  void check_dims(graph::Model& inferred) const;
 
   graph::Model model;
   std::vector<graph::Unsupported> unsupported;

@@ -24,7 +24,10 @@ const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},    
                                                          {"Resize", {1, 1}},    {"Tile", {1, 1}},
                                                          {"TopK", {1, 1}},      {"CumSum", {1, 1}},
                                                          {"ScatterNd", {3, 3}}, {"ScatterElements", {3, 3}},
-                                                         {"Reshape", {1, 1}},   {"If", {1, 1}}};
+                                                         {"Reshape", {1, 1}},   {"If", {1, 1}},
+                                                         {"NonZero", {1, 1}},   {"Unique", {1, 1}},
+                                                         {"NonMaxSuppression", {2, 5}}, {"Measure", {1, 1}},
+                                                         {"Loop", {2, 258}},    {"Attention", {3, 5}}};
 
 class Checker {
  public:
@@ -42,7 +45,7 @@ class Checker {
       for (ValueId id : node.outputs) known_.insert(id);
     }
     for (ValueId id : g.outputs)
-      if (!known_.count(id)) return "an output is made by no node: " + model_.values[size_t(id)].name;
+      if (id >= 0 && !known_.count(id)) return "an output is made by no node: " + model_.values[size_t(id)].name;
     return "";
   }
 
@@ -86,6 +89,22 @@ class Checker {
     return "";
   }
 
+  std::string inner(const Node& node) {
+    const bool loop = node.op == "Loop";
+    if (node.subgraphs().empty()) return "has no branch or body";
+    if (loop && (node.dims("most").size() != 1 || node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
+                 node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
+                 node.outputs.size() + 2 != node.inputs.size()))
+      return "its body does not fit what it carries";
+    for (const auto& each : node.subgraphs()) {
+      std::set<ValueId> outside = known_;
+      std::string why = graph(*each);
+      known_ = std::move(outside);
+      if (!why.empty()) return each->name + ": " + why;
+    }
+    return "";
+  }
+
   std::string node(const Node& node) {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
@@ -102,14 +121,7 @@ class Checker {
     if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" || node.op == "Recurrent")
       return weights(node);
     if (node.op == "Elementwise") return steps(node);
-    if (node.op == "If")
-      for (const char* key : {"then_branch", "else_branch"}) {
-        std::set<ValueId> outside = known_;
-        if (!node.subgraph(key)) return std::string("has no ") + key;
-        std::string why = graph(*node.subgraph(key));
-        known_ = std::move(outside);
-        if (!why.empty()) return std::string(key) + ": " + why;
-      }
+    if (node.op == "If" || node.op == "Loop") return inner(node);
     return "";
   }
 

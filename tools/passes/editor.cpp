@@ -4,6 +4,8 @@
 #include <queue>
 #include <set>
 
+#include "tools/graph/measured.h"
+
 namespace ingot::passes {
 namespace {
 
@@ -18,12 +20,14 @@ void collect_inner(const Graph& graph, std::set<ValueId>& made) {
 
 // Visits every operand inside a branch, nested ones too, that is not in `made`.
 template <class Visit>
-void visit_outer_reads(Graph& graph, const std::set<ValueId>& made, Visit& visit) {
+void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>& made, Visit& visit) {
   for (Node& node : graph.nodes) {
     if (node.dead) continue;
     for (ValueId& id : node.inputs)
       if (id >= 0 && !made.count(id)) visit(id);
-    for (Graph* inner : branches(node)) visit_outer_reads(*inner, made, visit);
+    for (ValueId id : graph::measures_of(model, node))
+      if (!made.count(id)) visit(id);
+    for (Graph* inner : branches(node)) visit_outer_reads(model, *inner, made, visit);
   }
   for (ValueId& id : graph.outputs)
     if (id >= 0 && !made.count(id)) visit(id);
@@ -38,7 +42,7 @@ void visit_captures(Model& model, Node& node, Visit visit) {
     auto unless_constant = [&](ValueId& id) {
       if (!model.constant(id)) visit(id);
     };
-    visit_outer_reads(*branch, made, unless_constant);
+    visit_outer_reads(model, *branch, made, unless_constant);
   }
 }
 
@@ -88,6 +92,7 @@ void Editor::index(Node& node, bool add) {
       readers.erase(at);
   };
   for (ValueId id : node.inputs) note(id);
+  for (ValueId id : graph::measures_of(model, node)) note(id);
   visit_captures(model, node, [&](ValueId& id) { note(id); });
   for (ValueId id : node.outputs)
     if (id >= 0) producer_[size_t(id)] = add ? &node : producer_[size_t(id)] == &node ? nullptr : producer_[size_t(id)];
@@ -107,6 +112,7 @@ std::vector<size_t> Editor::sorted() const {
       missing[i]++;
     };
     for (ValueId id : node.inputs) need(id);
+    for (ValueId id : graph::measures_of(model, node)) need(id);
     visit_captures(model, node, [&](ValueId& id) { need(id); });
     if (!missing[i]) ready.push({entries_[i].place, i});
   }
@@ -229,15 +235,26 @@ void Editor::kill(Node& node) {
 }
 
 void Editor::replace_reads(ValueId from, ValueId to) {
-  const std::vector<Node*> readers = readers_[size_t(from)];
+  if (from == to) return;
+  // Only what changes is indexed anew: one reader may have thousands of other operands.
+  std::vector<Node*> readers = std::move(readers_[size_t(from)]);
+  readers_[size_t(from)].clear();
+  std::vector<Node*>& gained = readers_[size_t(to)];
+  std::set<Node*> done;
   for (Node* node : readers) {
-    index(*node, false);
-    std::replace(node->inputs.begin(), node->inputs.end(), from, to);
+    if (!done.insert(node).second) continue;
+    for (ValueId& id : node->inputs)
+      if (id == from) id = to, gained.push_back(node);
+    for (ValueId id : graph::measures_of(model, *node))
+      if (id == from) gained.push_back(node);
     visit_captures(model, *node, [&](ValueId& id) {
-      if (id == from) id = to;
+      if (id != from) return;
+      id = to;
+      if (!model.constant(to)) gained.push_back(node);
     });
-    index(*node, true);
   }
+  for (auto& [name, symbol] : model.measured)
+    if (symbol.by == from) symbol.by = to;
 }
 
 bool Editor::bypass(Node& node, ValueId x) {

@@ -1,4 +1,5 @@
 // Common subexpressions: nodes of the same operator, attributes and operands; small constants of the same bytes.
+#include <algorithm>
 #include <sstream>
 #include <unordered_map>
 
@@ -58,6 +59,13 @@ void share_constants(Editor& e, std::unordered_map<std::string, ValueId>& known,
   if (inputs != node.inputs) e.set_inputs(node, inputs);
 }
 
+/// A dim is measured by what it makes: two such nodes measure two dims, even if they are equal.
+bool measures(const Editor& e, const Node& node) {
+  for (const auto& [name, symbol] : e.model.measured)
+    if (std::find(node.outputs.begin(), node.outputs.end(), symbol.by) != node.outputs.end()) return true;
+  return false;
+}
+
 }  // namespace
 
 uint32_t merge_equal(Editor& e, Remarks&) {
@@ -65,7 +73,7 @@ uint32_t merge_equal(Editor& e, Remarks&) {
   std::unordered_map<std::string, ValueId> constants;
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op == "If") continue;
+    if (node->dead || node->op == "If" || node->op == "Loop" || measures(e, *node)) continue;
     share_constants(e, constants, *node);
     auto [at, fresh] = seen.emplace(key_of(e, *node), node);
     if (fresh) continue;

@@ -22,6 +22,7 @@ const Named kRecognition[] = {
     {"recognise activations", recognise_activations},
     {"recognise norms", recognise_norms},
     {"recognise softmax", recognise_softmax},
+    {"recognise channel shuffle", recognise_channel_shuffle},
 };
 
 // On core form. Layout first: afterwards channels are last everywhere and one kind of folding serves pictures and rows.
@@ -29,6 +30,8 @@ const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
     {"recognise strided slices", recognise_strided_slices},
+    {"simplify", simplify},
+    {"recognise attention", recognise_attention},
     {"simplify", simplify},
     {"fold sequence order", fold_sequence_order},
     {"choose layout", choose_layout},
@@ -43,8 +46,10 @@ const Named kCorePasses[] = {
     {"fold activation", fold_activation},
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
+    {"fuse projections", fuse_projections},
     {"fuse elementwise", fuse_elementwise},
     {"fold input layout", fold_input_layout},
+    {"lay columns down", lay_columns_down},
     {"lift one dimension", lift_one_dimension},
     {"simplify", simplify},
 };
@@ -63,15 +68,22 @@ class Records {
   std::vector<PassRecord> all_;
 };
 
+void tell(const PassOptions& options, const char* pass, Model& model) {
+  if (options.observe) options.observe(pass, model);
+}
+
 template <size_t N>
 void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options, Records& records) {
   for (const Named& pass : passes) {
     if (pass.folds_weights && !options.fold_weights) continue;
     Remarks remarks;
-    Editor editor(model, graph);
-    uint32_t changed = pass.run(editor, remarks);
-    editor.commit();
+    uint32_t changed = 0;
+    {
+      Editor editor(model, graph);
+      changed = pass.run(editor, remarks);
+    }
     records.add(pass.name, changed, std::move(remarks));
+    tell(options, pass.name, model);
   }
 }
 
@@ -160,9 +172,16 @@ void run_on_graph(Model& model, Graph& graph, const PassOptions& options, Record
   {
     Editor editor(model, graph);
     records.add("canonicalise", canonicalise(editor, refused), {});
-    if (&graph == &model.graph && refused.empty()) records.add("place ports", place_ports(editor, options), {});
   }
   if (!refused.empty()) return;
+  tell(options, "canonicalise", model);
+  if (&graph == &model.graph) {
+    {
+      Editor editor(model, graph);
+      records.add("place ports", place_ports(editor, options), {});
+    }
+    tell(options, "place ports", model);
+  }
   run_all(kCorePasses, model, graph, options, records);
   remark_transposes(model, graph, records);
 }
@@ -174,6 +193,7 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   Records records;
   std::vector<graph::Unsupported> refused;
   records.add("inline constant conditions", inline_constant_conditions(model, model.graph), {});
+  tell(options, "inline constant conditions", model);
   for (Graph* graph : graphs_inside_out(model.graph)) run_on_graph(model, *graph, options, records, refused);
   if (!refused.empty()) {
     graph::CastError error;

@@ -1,6 +1,7 @@
 // tools/passes/pipeline.h - from the normalised, shape-inferred graph of an importer to core form (README.md), which
 // tools/cast lowers into a program. Deterministic: the same model and options give the same graph.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "tools/graph/graph.h"
 
 namespace ingot::passes {
+
+/// Called after each pass over each graph with the pass's name: `ingot compare` judges what it did, tests plant faults.
+using Observer = std::function<void(const std::string& pass, graph::Model& model)>;
 
 /// What one pass did, for Metadata.passes and `ingot why`.
 struct PassRecord {
@@ -20,6 +24,7 @@ struct PassOptions {
   /// Port name -> "nchw" or "nhwc": what the file's user will see. A port that is not named keeps the source's layout.
   std::map<std::string, std::string> io_layout;
   bool fold_weights = true;  // BatchNormalization and scales into weights; off to compare with the source bit by bit
+  Observer observe;          // may be empty
 };
 
 /// Rewrites `model` in place until every node is in core form.

@@ -114,7 +114,8 @@ void depthwise_line(const DepthwiseLine& l, const float* bias) {
 
 using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
 
-/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others.
+/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others. It knows the horizontal
+/// stride alone: rows are chosen by the caller, and a dilated row is as many lines of every d-th column.
 template <class V>
 DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
   constexpr bool kTail = V::kLanes == 1;  // one lane has no tails: no code for them
@@ -123,11 +124,11 @@ DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
        {depthwise_line<V, 3, 2, kTail>, depthwise_line<V, 3, 2, true>}},
       {{depthwise_line<V, 5, 1, kTail>, depthwise_line<V, 5, 1, true>},
        {depthwise_line<V, 5, 2, kTail>, depthwise_line<V, 5, 2, true>}}};
-  const uint32_t k = t.kernel_h, half = k / 2;
-  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_h != t.stride_w || t.stride_h > 2 || t.dilation_h != 1 ||
-      t.dilation_w != 1 || t.pad_left > half || t.pad_right > half)
+  const uint32_t k = t.kernel_h, reach = k / 2 * t.dilation_w;
+  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_w > 2 || (t.dilation_w > 1 && t.stride_w > 1) ||
+      t.pad_left > reach || t.pad_right > reach)
     return nullptr;
-  return kKernels[k == 5][t.stride_h == 2][whole];
+  return kKernels[k == 5][t.stride_w == 2][whole];
 }
 
 /// One output row of one vector of channels for any window: four pixels at a time hide the latency of the chain.
@@ -162,24 +163,41 @@ void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded)
   }
 }
 
+/// Output columns r, r + d, r + 2d, .. of a row with dilation d read the columns of one remainder modulo d only: a line
+/// without dilation, for every r.
+inline void depthwise_dilated(DepthwiseKernel kernel, const DepthwiseLine& row, const float* bias, int64_t d) {
+  const float* lines[kMaxFastTaps];
+  for (int64_t r = 0; r < min_of(d, row.out_w); r++) {
+    const int64_t column = (r - row.pad % d + d) % d;
+    DepthwiseLine l = row;
+    l.in = lines, l.pad = (row.pad + column - r) / d;
+    for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = row.in[k] + column * row.pixel_stride;
+    l.w = ceil_div(row.w - column, d), l.pixel_stride = row.pixel_stride * d;
+    l.out = row.out + r * row.out_stride, l.out_w = ceil_div(row.out_w - r, d), l.out_stride = row.out_stride * d;
+    kernel(l, bias);
+  }
+}
+
 template <class V>
 void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
   const Conv2dAttributes& t = *j.t;
   const int64_t padded = round_up(j.out.c, kPanel), channels = min_of(j.in.c, j.out.c);
   const DepthwiseKernel kernel = depthwise_kernel<V>(t, channel + V::kLanes <= channels);
-  if (!kernel) return depthwise_any<V>(j, y, channel, padded);
+  if (!kernel || (t.dilation_w > 1 && j.residual)) return depthwise_any<V>(j, y, channel, padded);
   const float* lines[kMaxFastTaps];
-  const int64_t top = y * t.stride_h - t.pad_top;
+  const int64_t top = y * t.stride_h - t.pad_top, down = t.dilation_h;
   DepthwiseLine l;
-  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, -top))),
-  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, j.in.h - top)));
-  for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k) + channel;
+  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, ceil_div(-top, down)))),
+  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, ceil_div(j.in.h - top, down))));
+  for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k * down) + channel;
   l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left, l.taps = j.weights + channel,
   l.tap_stride = padded;
   l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w, l.out_stride = j.out.pixel_stride;
   l.residual = j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
   l.lanes = channels - channel;
-  kernel(l, j.bias ? j.bias + channel : kZeros);
+  const float* bias = j.bias ? j.bias + channel : kZeros;
+  if (t.dilation_w == 1) return kernel(l, bias);
+  depthwise_dilated(kernel, l, bias, t.dilation_w);
 }
 
 /// Rows x groups of 16 channels. Channels outermost while the input stays in L2, else rows outermost.

@@ -81,6 +81,20 @@ inline Walk walk_of(const Grid& g, const GridOperand& o) {
   return o.strides[g.rank - 1] == 0 ? Walk::kScalar : Walk::kPeriodic;
 }
 
+/// Rows of one element that lie apart stay rows: inside a row no operand may step by more than 1. Only the last dimension
+/// has a stride of its own, so it was 1 and there is room for it.
+inline void keep_rows_of_one(Grid* g) {
+  bool apart = false;
+  for (int k = 0; k < g->count; k++) apart = apart || g->operands[k].strides[g->rank - 1] > 1;
+  if (!apart) return;
+  for (int k = 0; k < g->count; k++) {
+    bool moves = false;
+    for (int i = 0; i < g->rank; i++) moves = moves || g->operands[k].strides[i] != 0;
+    g->operands[k].strides[g->rank] = moves ? 1 : 0;
+  }
+  g->dims[g->rank++] = 1;
+}
+
 /// The operands in order, then the output. Dimensions of extent 1 disappear.
 inline void make_grid(const OpArguments& a, Grid* g) {
   const TensorView& y = a.outputs[0];
@@ -98,6 +112,7 @@ inline void make_grid(const OpArguments& a, Grid* g) {
     for (int k = 0; k < g->count; k++) g->operands[k].strides[0] = 0;
     g->operands[g->count - 1].strides[0] = 1;
   }
+  keep_rows_of_one(g);
   merge_dims(g);
   for (int i = 0; i + 1 < g->rank; i++) g->rows *= g->dims[i];
   g->length = g->dims[g->rank - 1];

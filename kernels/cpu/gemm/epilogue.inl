@@ -3,6 +3,7 @@
 // L1, with the switch over the kind outside the loop.
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
+#include "kernels/cpu/simd/lockstep.inl"
 #include "runtime/op/contract.h"
 
 namespace ingot::cpu {
@@ -37,29 +38,45 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
 using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols,
                             float* out, int64_t out_stride, const float* residual);
 
+/// Kinds that are one long chain.
+constexpr bool is_long(Activation kind) {
+  return kind == Activation::kSigmoid || kind == Activation::kTanh || kind == Activation::kSilu ||
+         kind == Activation::kGelu || kind == Activation::kGeluTanh || kind == Activation::kMish;
+}
+
 template <class V, Activation kind>
 void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
                  int64_t out_stride, const float* residual) {
   using F = typename V::F;
   const F alpha = V::splat(e.activation.alpha), beta = V::splat(e.activation.beta);
-  for (int64_t i = 0; i < rows; i++, tile += tile_stride, out += out_stride) {
-    for (int64_t j = 0; j < cols; j += V::kLanes) {
-      const int64_t n = cols - j;
-      const bool whole = n >= V::kLanes;
-      F x = V::load(tile + j);
-      if (!residual) {
-        x = activate<V, kind>(x, alpha, beta);
-      } else {
-        const F r = whole ? V::load(residual + j) : V::load_partial(residual + j, n);
-        x = e.residual_first ? activate<V, kind>(V::add(x, r), alpha, beta)
-                             : V::add(activate<V, kind>(x, alpha, beta), r);
-      }
-      if (whole)
-        V::store(out + j, x);
-      else
-        V::store_partial(out + j, x, n);
+  const bool after = residual && !e.residual_first;
+  for (int64_t j = 0; j < cols; j += V::kLanes) {
+    const int64_t n = cols - j;
+    const bool whole = n >= V::kLanes;
+    int64_t i = 0;
+    if constexpr (V::kLanes > 1 && is_long(kind)) {
+      using Four = Lockstep<V, 4>;
+      if (whole && !residual)
+        for (; i + 4 <= rows; i += 4)
+          Four::store(
+              out + i * out_stride + j, out_stride,
+              activate<Four, kind>(Four::load(tile + i * tile_stride + j, tile_stride), Four::zero(), Four::zero()));
     }
-    if (residual) residual += e.residual_stride;
+    for (; i < rows; i++) {
+      F x = V::load(tile + i * tile_stride + j), r = V::zero();
+      if (residual) {
+        const float* p = residual + i * e.residual_stride + j;
+        r = whole ? V::load(p) : V::load_partial(p, n);
+        if (!after) x = V::add(x, r);
+      }
+      x = activate<V, kind>(x, alpha, beta);
+      if (after) x = V::add(x, r);
+      float* to = out + i * out_stride + j;
+      if (whole)
+        V::store(to, x);
+      else
+        V::store_partial(to, x, n);
+    }
   }
 }
 

@@ -43,6 +43,10 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   if (rows.count() <= 0 || panels.count() <= 0) return;
   const Segment whole{0, 0};
   const TileShape shape{&whole, 1, g.k, g.a_stride, g.k * kPanel, g.out_stride, g.epilogue};
+  // The last tiles of a group of panels fetch the next group, a panel each: with few rows memory is only ever read by them.
+  constexpr int kGroup = TileSize<V::kLanes>::kPanels;
+  TileShape fetching[kGroup];
+  for (int i = 0; i < kGroup; i++) fetching[i] = shape, fetching[i].ahead_first = (kGroup + i) * shape.panel_stride;
   if (rows.count() == 1) return gemv<V>(g, shape, rows.begin, panels);
   const int64_t fit = conv::kBandBytes / 4 / max_of(g.k, 1);
   const int64_t blocks =
@@ -55,8 +59,9 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
       for (int64_t t = 0; t < tiles; t++) {
         const Range r = part(n, t, tiles);
         const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
+        const int64_t left = tiles - 1 - t;
         Tiles<V>::tile(count, r.count())(
-            shape, g.a + row * g.a_stride, h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+            left < kGroup ? fetching[left] : shape, g.a + row * g.a_stride, h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
             g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
             g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
             h * g.epilogue->residual_stride, cols);
@@ -65,10 +70,12 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   }
 }
 
-/// The whole product, divided among the team: by what is smaller to read twice.
+/// The whole product, divided among the team: by what is smaller to read twice. Tokens (32 and more for each member) are divided by
+/// themselves: what one layer's rows leave in a core's cache is what the next layer's want.
 template <class V>
-void gemm_team(const GemmJob& g, int64_t rows, const Team& team) {
+void gemm_team(const GemmJob& g, int64_t rows, const Team& team, bool tokens = false) {
   const int64_t panels = ceil_div(g.o, kPanel);
+  if (tokens && rows >= 32 * team.size) return gemm<V>(g, part(rows, team.id, team.size), {0, panels});
   if (rows == 1 || (panels >= 2 * team.size && panels * kPanel > rows))
     return gemm<V>(g, {0, rows}, part(panels, team.id, team.size));
   const int64_t grain = TileSize<V::kLanes>::kRows;

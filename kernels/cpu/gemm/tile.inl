@@ -40,6 +40,8 @@ struct TileShape {
   int64_t segment_count = 0, segment_length = 0;
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
   const Epilogue* epilogue = nullptr;
+  // What is fetched while a step of the first and of the second panel is used, counted from the first; 0: 4 KiB ahead of itself.
+  int64_t ahead_first = kPrefetch, ahead_second = 0;
 };
 
 using Tile = void (*)(const TileShape&, const float* a, int64_t half, const float* b, const float* bias, float* out,
@@ -59,6 +61,7 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
   constexpr int kVecs = kPanel / V::kLanes, kAll = NP * kVecs, kHalf = (MR + 1) / 2,
                 kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
   const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
+  const int64_t ahead = x.ahead_first, second = x.ahead_second ? x.ahead_second : panel + kPrefetch;
   INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] =
       V::load(bias + j * V::kLanes);
   const Segment* const last = x.segments + x.segment_count;
@@ -67,10 +70,19 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
     const float *p1 = p0 + kQuarter * stride, *p2 = p0 + half, *p3 = p2 + kQuarter * stride;
     const float* w = b + s->b;
     for (const float* const end = p0 + length; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
+      if constexpr (MR == 1) {  // a column is used once: no register for it
+        V::prefetch(w + ahead);
+        INGOT_UNROLL for (int j = 1; j < NP; j++) V::prefetch(w + second + (j - 1) * panel);
+        const F v = V::splat(*p0);
+        INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[0][j] =
+            V::fma(v, V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes), acc[0][j]);
+        continue;
+      }
       F column[kAll];
       INGOT_UNROLL for (int j = 0; j < kAll; j++) column[j] =
           V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes);
-      INGOT_UNROLL for (int j = 0; j < NP; j++) V::prefetch(w + j * panel + kPrefetch);
+      V::prefetch(w + ahead);
+      INGOT_UNROLL for (int j = 1; j < NP; j++) V::prefetch(w + second + (j - 1) * panel);
       INGOT_UNROLL for (int i = 0; i < MR; i++) {
         const int r = i < kHalf ? i : i - kHalf;
         const float* p = i < kHalf ? (r < kQuarter ? p0 : p1) : (r < kQuarter ? p2 : p3);
@@ -94,8 +106,9 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
     alignas(64) float tile[MR][NP * kPanel];
     INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
         V::store(&tile[i][j * V::kLanes], acc[i][j]);
-    finish_tile<V>(e, tile[0], NP * kPanel, kHalf, cols, out, x.out_stride, residual);
-    if (MR > kHalf)
+    const bool even = out_half == kHalf * x.out_stride && (!residual || residual_half == kHalf * e.residual_stride);
+    finish_tile<V>(e, tile[0], NP * kPanel, even ? MR : kHalf, cols, out, x.out_stride, residual);
+    if (MR > kHalf && !even)
       finish_tile<V>(e, tile[MR > kHalf ? kHalf : 0], NP * kPanel, MR - kHalf, cols, out + out_half, x.out_stride,
                      residual ? residual + residual_half : nullptr);
     return;
@@ -130,15 +143,6 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
     }
   }
 }
-
-template <int... I>
-struct Indices {};
-template <int n, int... I>
-struct MakeIndices : MakeIndices<n - 1, n - 1, I...> {};
-template <int... I>
-struct MakeIndices<0, I...> {
-  using Type = Indices<I...>;
-};
 
 /// Tiles of NP panels by rows 1 .. n.
 template <class V, int NP, int n>

@@ -22,7 +22,7 @@ Status linear_f32(const OpArguments& a, const Team& team) {
   g.a = x.as<float>(), g.a_stride = x.row_stride, g.k = x.row_length(), g.weights = a.inputs[1].as<float>();
   g.bias = bias ? bias->as<float>() : nullptr, g.out = y.as<float>(), g.out_stride = y.row_stride, g.o = y.row_length();
   g.residual = residual ? residual->as<float>() : nullptr, g.epilogue = &epilogue;
-  gemm_team<V>(g, y.rows(), team);
+  gemm_team<V>(g, y.rows(), team, true);
   return {};
 }
 

@@ -52,6 +52,47 @@ void norm_row(const NormalizeAttributes& t, const float* x, float* y, int64_t n,
   apply_norm<V>(x, y, n, scale, bias, shift, V::splat(inverse));
 }
 
+/// Up to 16 rows whose length is a multiple of 16, four at a time so that their chains hide each other's latency. The same sums as
+/// norm_row's.
+constexpr int64_t kNormBlock = 16;
+template <class V>
+void norm_block(const NormalizeAttributes& t, const float* x, int64_t x_stride, float* y, int64_t y_stride,
+                int64_t rows, int64_t n, const float* scale, const float* bias) {
+  using F = typename V::F;
+  constexpr int kVecs = kPanel / V::kLanes, kTogether = V::kLanes == 1 ? 1 : 4;
+  alignas(64) float lanes[(kNormBlock + kTogether) * kPanel], sums[kNormBlock + kPanel], mean[kNormBlock] = {};
+  const auto fold = [&](auto term) __attribute__((always_inline)) {
+    for (int64_t r = 0; r < rows; r += kTogether) {
+      const float* row[kTogether];
+      F acc[kTogether][kVecs], shift[kTogether];
+      INGOT_UNROLL for (int g = 0; g < kTogether; g++) {
+        const int64_t at = least_of(r + g, rows - 1);
+        row[g] = x + at * x_stride, shift[g] = V::splat(mean[at]);
+        INGOT_UNROLL for (int j = 0; j < kVecs; j++) acc[g][j] = V::zero();
+      }
+      for (int64_t i = 0; i < n; i += kPanel)
+        INGOT_UNROLL for (int g = 0; g < kTogether; g++)
+            INGOT_UNROLL for (int j = 0; j < kVecs; j++) acc[g][j] =
+                term(acc[g][j], V::load(row[g] + i + j * V::kLanes), shift[g]);
+      INGOT_UNROLL for (int g = 0; g < kTogether; g++)
+          INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(lanes + (r + g) * kPanel + j * V::kLanes, acc[g][j]);
+    }
+    fold_rows<V>(lanes, rows, sums, [](F a, F b) { return V::add(a, b); });
+  };
+  if (t.kind == NormKind::kLayer) {
+    fold([](F a, F b, F) { return V::add(a, b); });
+    for (int64_t r = 0; r < rows; r++) mean[r] = sums[r] / float(n);
+  }
+  fold([](F a, F b, F shift) {
+    const F d = V::sub(b, shift);
+    return V::fma(d, d, a);
+  });
+  for (int64_t r = 0; r < rows; r++) {
+    const float inverse = 1.0f / __builtin_sqrtf(sums[r] / float(n) + t.epsilon);
+    apply_norm<V>(x + r * x_stride, y + r * y_stride, n, scale, bias, V::splat(mean[r]), V::splat(inverse));
+  }
+}
+
 template <class V>
 void norm_rows(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
@@ -63,7 +104,12 @@ void norm_rows(const OpArguments& a, const Team& team) {
   const int64_t x_stride = strided ? x.row_stride : n, y_stride = strided ? y.row_stride : n;
   const Part mine = part_of(team, rows, 1, most_of(1, 2048 / most_of(n, 1)));
   if (x.dtype == DType::kF32) {
-    for (int64_t r = mine.begin; r < mine.end; r++)
+    int64_t r = mine.begin;
+    for (; n > 0 && n % kPanel == 0 && r < mine.end; r += kNormBlock)
+      norm_block<V>(t, x.as<const float>() + r * x_stride, x_stride, y.as<float>() + r * y_stride, y_stride,
+                    least_of(kNormBlock, mine.end - r), n, scale ? scale->as<const float>() : nullptr,
+                    bias ? bias->as<const float>() : nullptr);
+    for (; r < mine.end; r++)
       norm_row<V>(t, x.as<const float>() + r * x_stride, y.as<float>() + r * y_stride, n,
                   scale ? scale->as<const float>() : nullptr, bias ? bias->as<const float>() : nullptr);
     return;

@@ -9,6 +9,7 @@ Status conv2d(const OpArguments&, const Team&);
 Status chain(const OpArguments&, const Team&);
 Status linear(const OpArguments&, const Team&);
 Status matmul(const OpArguments&, const Team&);
+Status attention(const OpArguments&, const Team&);
 Status pool2d(const OpArguments&, const Team&);
 Status conv_transpose2d(const OpArguments&, const Team&);
 Status elementwise(const OpArguments&, const Team&);
@@ -31,5 +32,8 @@ Status copy(const OpArguments&, const Team&);
 Status tile(const OpArguments&, const Team&);
 Status topk(const OpArguments&, const Team&);
 Status cumsum(const OpArguments&, const Team&);
+Status nonzero(const OpArguments&, const Team&);
+Status unique(const OpArguments&, const Team&);
+Status non_max_suppression(const OpArguments&, const Team&);
 
 }  // namespace ingot::cpu::oracle

@@ -1,6 +1,7 @@
 // kernels/cpu/oracle/oracle_table.cpp - the list of oracle kernels: naive, in double, in the order a reader expects.
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/oracle/oracle.h"
+#include "runtime/op/attention.h"
 #include "runtime/op/concat.h"
 #include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"
@@ -10,6 +11,7 @@
 #include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
@@ -29,6 +31,7 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kChain, "oracle_chain", &kChainContract, nullptr, oracle::chain},
     {OpCode::kLinear, "oracle_linear", &kLinearContract, nullptr, oracle::linear},
     {OpCode::kMatMul, "oracle_matmul", &kMatMulContract, nullptr, oracle::matmul},
+    {OpCode::kAttention, "oracle_attention", &kAttentionContract, nullptr, oracle::attention},
     {OpCode::kPool2d, "oracle_pool2d", &kPool2dContract, nullptr, oracle::pool2d},
     {OpCode::kConvTranspose2d, "oracle_conv_transpose2d", &kConvTranspose2dContract, nullptr, oracle::conv_transpose2d},
     {OpCode::kElementwise, "oracle_elementwise", &kElementwiseContract, nullptr, oracle::elementwise},
@@ -51,8 +54,13 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kTile, "oracle_tile", &kTileContract, nullptr, oracle::tile},
     {OpCode::kTopK, "oracle_topk", &kTopKContract, nullptr, oracle::topk},
     {OpCode::kCumSum, "oracle_cumsum", &kCumSumContract, nullptr, oracle::cumsum},
-    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs it
-    {},                                                   // the last row is empty and not counted
+    {OpCode::kNonZero, "oracle_nonzero", &kNonZeroContract, nullptr, oracle::nonzero},
+    {OpCode::kUnique, "oracle_unique", &kUniqueContract, nullptr, oracle::unique},
+    {OpCode::kNonMaxSuppression, "oracle_non_max_suppression", &kNonMaxSuppressionContract, nullptr,
+     oracle::non_max_suppression},
+    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs these two
+    {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},
+    {},  // the last row is empty and not counted
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-constexpr int64_t kUnitSplitWork = 1 << 18;  // multiply-adds of a step that pay for joins
+constexpr int64_t kUnitSplitWork = 1 << 16;  // multiply-adds of a step, its share of the inputs' too, that pay for joins
 
 template <class V>
 struct Recurrence {
@@ -204,8 +204,8 @@ Status recurrent(const OpArguments& a, const Team& team) {
     return {};
   }
   const int64_t padded = (int64_t(t.hidden) + kPanel - 1) / kPanel;
-  const bool joint = team.size > 1 && padded >= team.size &&
-                     recurrent_gates(t.kind) * padded * kPanel * int64_t(t.hidden) * batches >= kUnitSplitWork;
+  const int64_t of_step = recurrent_gates(t.kind) * padded * kPanel * (t.hidden + a.inputs[0].dims[2]) * batches;
+  const bool joint = team.size > 1 && padded >= team.size && of_step >= kUnitSplitWork;
   if (joint || team.id == 0) Recurrence<V>(a, team, 0, joint).run();
   return {};
 }

@@ -37,6 +37,28 @@ INGOT_INLINE float sum_tree(float (&lanes)[kPanel]) {
   return fold_tree(lanes, [](float a, float b) { return a + b; });
 }
 
+/// out[r] = the tree 8, 4, 2, 1 over lanes[r][16], for rows up to a multiple of 16; `out` has room for that.
+template <class V, class Fn>
+INGOT_INLINE void fold_rows(const float* lanes, int64_t rows, float* out, Fn fn) {
+  using F = typename V::F;
+  constexpr int L = V::kLanes, kVecs = kPanel / L;
+  for (int64_t r = 0; r < rows; r += L) {
+    F square[L];
+    INGOT_UNROLL for (int i = 0; i < L; i++) {
+      const float* row = lanes + least_of(r + i, rows - 1) * kPanel;
+      F v[kVecs];
+      INGOT_UNROLL for (int j = 0; j < kVecs; j++) v[j] = V::load(row + j * L);
+      INGOT_UNROLL for (int half = kVecs / 2; half > 0; half /= 2) INGOT_UNROLL for (int j = 0; j < half; j++) v[j] =
+          fn(v[j], v[j + half]);
+      square[i] = v[0];
+    }
+    V::transpose(square);
+    INGOT_UNROLL for (int half = L / 2; half > 0; half /= 2) INGOT_UNROLL for (int j = 0; j < half; j++) square[j] =
+        fn(square[j], square[j + half]);
+    V::store(out + r, square[0]);
+  }
+}
+
 }  // namespace tensors
 }  // namespace
 }  // namespace ingot::cpu

@@ -1,6 +1,8 @@
 // kernels/cpu/reduce/reduce.inl - Reduce. Contract and order: runtime/op/reduce.h.
 //   last dimension kept     columns fill the lanes of a vector, one chain each down the reduced dimensions
 //   last dimension reduced  16 virtual lanes along it, kept through the outer reduced dimensions, then the tree
+//   short rows reduced      the same order with neighbouring rows in the lanes of a vector: joining a lane that no element
+//                           reached changes nothing
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"
@@ -18,7 +20,10 @@ struct ReducePlan {
   int64_t outputs = 1, positions = 1;  // products of the two
   int64_t length = 1;                  // of the last dimension
   bool last_reduced = false;
+  // Between rows of at most kShortRow elements that are outputs of their own; 0: no such rows.
+  int64_t short_stride = 0;
 };
+constexpr int kShortRow = 8;
 
 inline ReducePlan make_reduce_plan(const TensorView& x, uint32_t axes) {
   ReducePlan p;
@@ -31,6 +36,8 @@ inline ReducePlan make_reduce_plan(const TensorView& x, uint32_t axes) {
   p.last_reduced = x.rank > 0 && (axes >> (x.rank - 1) & 1);
   merge_move(&p.kept);
   merge_move(&p.reduced);
+  const bool is_short = p.last_reduced && p.positions == 1 && p.length >= 1 && p.length <= kShortRow;
+  if (is_short && p.kept.rank == 1) p.short_stride = p.kept.from[0];
   return p;
 }
 
@@ -67,6 +74,7 @@ struct FoldSum {
   static constexpr float kStart = 0;
   static INGOT_INLINE typename V::F step(typename V::F a, typename V::F x, typename V::F) { return V::add(a, x); }
   static INGOT_INLINE float join(float a, float b) { return a + b; }
+  static INGOT_INLINE typename V::F join_lanes(typename V::F a, typename V::F b) { return V::add(a, b); }
 };
 template <class V>
 struct FoldL1 : FoldSum<V> {
@@ -91,6 +99,7 @@ struct FoldMax {
     return V::select(V::unordered(a, a), a, V::max(a, x));  // NaN stays
   }
   static INGOT_INLINE float join(float a, float b) { return a > b || a != a ? a : b; }
+  static INGOT_INLINE typename V::F join_lanes(typename V::F a, typename V::F b) { return step(a, b, b); }
 };
 template <class V>
 struct FoldMin {
@@ -99,12 +108,14 @@ struct FoldMin {
     return V::select(V::unordered(a, a), a, V::min(a, x));  // NaN stays
   }
   static INGOT_INLINE float join(float a, float b) { return a < b || a != a ? a : b; }
+  static INGOT_INLINE typename V::F join_lanes(typename V::F a, typename V::F b) { return step(a, b, b); }
 };
 template <class V>
 struct FoldProd {
   static constexpr float kStart = 1;
   static INGOT_INLINE typename V::F step(typename V::F a, typename V::F x, typename V::F) { return V::mul(a, x); }
   static INGOT_INLINE float join(float a, float b) { return a * b; }
+  static INGOT_INLINE typename V::F join_lanes(typename V::F a, typename V::F b) { return V::mul(a, b); }
 };
 
 /// NV vectors of neighbouring outputs, the last of `count` lanes. shift: a value for each, or null.
@@ -125,9 +136,33 @@ INGOT_INLINE void fold_columns(const ReducePlan& p, const float* x, float* out, 
   V::store_partial(out + (NV - 1) * V::kLanes, acc[NV - 1], count);
 }
 
+/// `n` outputs, each of a short row.
+template <class V, class Fold>
+void fold_short_rows(const ReducePlan& p, const float* x, int64_t n, float* out, const float* shift) {
+  using F = typename V::F;
+  int half = 1;
+  while (half < p.length) half *= 2;
+  for (int64_t row = 0; row < n; row += V::kLanes, x += V::kLanes * p.short_stride) {
+    const int64_t count = least_of(V::kLanes, n - row);
+    const F s = shift ? V::load_partial(shift + row, count) : V::zero();
+    F lanes[kShortRow];
+    for (int e = 0; e < half; e++) {
+      lanes[e] = V::splat(Fold::kStart);
+      if (e >= p.length) continue;
+      float column[V::kLanes] = {};
+      for (int64_t r = 0; r < count; r++) column[r] = x[r * p.short_stride + e];
+      lanes[e] = Fold::step(lanes[e], V::load(column), s);
+    }
+    for (int h = half / 2; h > 0; h /= 2)
+      for (int i = 0; i < h; i++) lanes[i] = Fold::join_lanes(lanes[i], lanes[i + h]);
+    V::store_partial(out + row, lanes[0], count);
+  }
+}
+
 /// `n` neighbouring outputs from x.
 template <class V, class Fold>
 void fold_outputs(const ReducePlan& p, const float* x, int64_t n, float* out, const float* shift) {
+  if (p.short_stride != 0) return fold_short_rows<V, Fold>(p, x, n, out, shift);
   if (p.last_reduced) {
     float lanes[kPanel];
     for (float& lane : lanes) lane = Fold::kStart;
@@ -192,6 +227,12 @@ void reduce_f32(const ReducePlan& p, const OpArguments& a, const Team& team) {
   const ReduceKind kind = a.as<ReduceAttributes>().kind;
   const float* x = a.inputs[0].as<const float>();
   float* y = a.outputs[0].as<float>();
+  if (p.short_stride != 0) {
+    const Part mine = part_of(team, p.outputs, kReduceColumns, most_of(kReduceColumns, 8192 / p.length));
+    for (int64_t i = mine.begin; i < mine.end; i += kReduceColumns)
+      reduce_outputs<V>(kind, p, x + i * p.short_stride, least_of(kReduceColumns, mine.end - i), y + i);
+    return;
+  }
   const int64_t columns = p.last_reduced ? 1 : p.length, pieces = (columns + kReduceColumns - 1) / kReduceColumns;
   const int64_t work = most_of(1, p.positions * (p.last_reduced ? p.length : least_of(columns, kReduceColumns)));
   const Part mine = part_of(team, p.outputs * pieces, 1, most_of(1, 8192 / work));

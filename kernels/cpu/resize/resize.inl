@@ -183,6 +183,62 @@ void mix_elements(const RowMix& m, const ResizeTap* last, const float* x, int64_
   }
 }
 
+/// Output rows of one plane whose rows and columns both change. Every source row is mixed along its columns once and
+/// kept while the output rows that read it are made: the same sums as element by element, since columns are innermost.
+template <class V, bool cubic>
+struct MixedRows {
+  static constexpr int kTaps = cubic ? 4 : 2;
+  const ResizeTap* columns;
+  float* room;
+  int64_t length, stride;  // of a row; of a kept row, elements
+  int64_t kept[kTaps];     // source offset of the row in each slot, -1 for none
+
+  MixedRows(const ResizeTap* taps, float* memory, int64_t count)
+      : columns(taps), room(memory), length(count), stride(resize_row_elements(count)) {
+    for (int64_t& k : kept) k = -1;
+  }
+  /// Slot of the source row at `at`; rows named in `wanted` stay.
+  int slot_of(const float* x, int64_t at, const int64_t (&wanted)[kTaps]) {
+    int free = 0;
+    for (int i = 0; i < kTaps; i++) {
+      if (kept[i] == at) return i;
+      bool needed = false;
+      for (int64_t w : wanted) needed |= kept[i] == w;
+      if (!needed) free = i;
+    }
+    mix(x + at, room + free * stride);
+    kept[free] = at;
+    return free;
+  }
+  /// One element at a time without a vector around it, in the order of mix_taps.
+  void mix(const float* x, float* to) const {
+    for (int64_t j = 0; j < length; j++) {
+      const ResizeTap& tap = columns[j];
+      if constexpr (cubic) {
+        float sum = 0;
+        for (int k = 0; k < 4; k++) sum = __builtin_fmaf(x[tap.at[k]], tap.weight[k], sum);
+        to[j] = sum;
+      } else {
+        const float low = x[tap.at[0]];
+        to[j] = __builtin_fmaf(x[tap.at[1]] - low, tap.weight[0], low);
+      }
+    }
+  }
+  void row(const float* x, int64_t at, const ResizeTap& tap, int64_t row_stride, float* y) {
+    int64_t wanted[kTaps];
+    const float* from[kTaps];
+    for (int k = 0; k < kTaps; k++) wanted[k] = at + int64_t(tap.at[k]) * row_stride;
+    for (int k = 0; k < kTaps; k++) from[k] = room + slot_of(x, wanted[k], wanted) * stride;
+    for (int64_t j = 0; j < length; j += V::kLanes) {
+      const typename V::F v = mix_taps<V, cubic>(tap, [&](int k) { return V::load(from[k] + j); });
+      if (length - j >= V::kLanes)
+        V::store(y + j, v);
+      else
+        V::store_partial(y + j, v, length - j);
+    }
+  }
+};
+
 template <class V, bool cubic>
 void mix_row(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y, int64_t length) {
   if (last) {
@@ -215,6 +271,8 @@ void resize_mixed(const OpArguments& a, const Team& team) {
     for (int64_t k = 0; k < y.dims[i]; k++) room[k] = resize_tap(a, i, k);
     room += y.dims[i];
   }
+  // The tables end at a multiple of 32 bytes; kept rows follow.
+  MixedRows<V, cubic> mixed(x.rank ? tables[last] : nullptr, reinterpret_cast<float*>(room), length);
   for (int64_t r = mine.begin; r < mine.end; r++) {
     RowMix m;
     int64_t index[kMaxRank] = {}, rest = r, at = 0;
@@ -227,8 +285,11 @@ void resize_mixed(const OpArguments& a, const Team& team) {
         at += index[i] * stride_of(x, i);
       }
     }
-    mix_row<V, cubic>(m, x.rank ? tables[last] : nullptr, x.as<const float>(), at, y.as<float>() + r * y.row_stride,
-                      length);
+    float* to = y.as<float>() + r * y.row_stride;
+    if (mixed.columns && m.count == 1)
+      mixed.row(x.as<const float>(), at, *m.taps[0], m.strides[0], to);
+    else
+      mix_row<V, cubic>(m, mixed.columns, x.as<const float>(), at, to, length);
   }
 }
 

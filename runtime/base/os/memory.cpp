@@ -21,7 +21,8 @@ constexpr int kReserve = MAP_PRIVATE | MAP_ANONYMOUS;
 #endif
 
 Status refused(ErrorDetail* detail, Code code, const char* field, uint64_t bytes) {
-  return fail(detail, code, field, bytes, uint64_t(errno));
+  const bool says_why = code != Code::kOutOfMemory;  // there `have` would be read as bytes
+  return fail(detail, code, field, bytes, says_why ? uint64_t(errno) : 0);
 }
 
 }  // namespace
@@ -68,7 +69,18 @@ Status lock_pages(const uint8_t* at, uint64_t bytes, ErrorDetail* detail) {
   return refused(detail, Code::kLockFailed, "arena lock (RLIMIT_MEMLOCK)", bytes);
 }
 
+bool drop_pages(uint8_t* at, uint64_t bytes) {
+#if defined(__linux__)
+  return !bytes || madvise(at, size_t(bytes), MADV_DONTNEED) == 0;
+#else  // elsewhere that advice may keep the contents, and the memory
+  return !bytes ||
+         mmap(at, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+#endif
+}
+
 void touch_pages(uint8_t* at, uint64_t bytes, bool writable) {
+  constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // Linux 5.14: one call, not a fault a page
+  if (madvise(at, size_t(bytes), writable ? kPopulateWrite : kPopulateRead) == 0) return;
   const uint64_t page = page_bytes();
   for (uint64_t i = 0; i < bytes; i += page) {
     volatile uint8_t* byte = at + i;
@@ -103,6 +115,7 @@ void advise_huge_pages(uint8_t*, uint64_t) {}
 Status lock_pages(const uint8_t*, uint64_t bytes, ErrorDetail* detail) {
   return fail(detail, Code::kLockFailed, "arena lock", bytes);
 }
+bool drop_pages(uint8_t*, uint64_t) { return false; }
 void touch_pages(uint8_t*, uint64_t, bool) {}
 void* heap_allocate(uint64_t, uint64_t) { return nullptr; }
 void heap_release(void*) {}

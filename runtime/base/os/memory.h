@@ -31,6 +31,10 @@ Status lock_pages(const uint8_t* at, uint64_t bytes, ErrorDetail* detail);
 /// Brings pages in now: reads one byte of each, and writes it back where `writable`.
 void touch_pages(uint8_t* at, uint64_t bytes, bool writable);
 
+/// Forgets what whole pages of a private reservation hold and gives the memory back; they read as zeros when touched
+/// again. False when the system declined (locked pages), and they are as they were.
+bool drop_pages(uint8_t* at, uint64_t bytes);
+
 /// The C library's heap. `alignment` is a power of two. Null when there is none left, or none at all.
 void* heap_allocate(uint64_t bytes, uint64_t alignment);
 void heap_release(void* pointer);

@@ -63,6 +63,9 @@ enum {
   INGOT_CANCELLED = 9,
   INGOT_DEADLINE_EXCEEDED = 10,
   INGOT_BAD_INDEX_VALUE = 11,
+  INGOT_BAD_STATE_VALUE = 12,
+  INGOT_STATE_MISMATCH = 13,
+  INGOT_CONTROL_REFUSED = 14,
   INGOT_NOT_INGOT = 20,
   INGOT_TRUNCATED = 21,
   INGOT_HEADER_INVALID = 22,
@@ -233,7 +236,7 @@ typedef struct ingot_model_summary {
 } ingot_model_summary;
 INGOT_API ingot_code ingot_model_summarize(const ingot_model* model, ingot_model_summary* out_summary);
 
-/** A symbolic dimension. */
+/** A symbolic dimension that is bound from outside (below symbol_count), or behind those one that the program measures. */
 typedef struct ingot_symbol {
   const char* name;
   int64_t low;
@@ -333,7 +336,8 @@ enum {
   INGOT_LOCK_MEMORY = 4,        /* own arena: weights and all; INGOT_LOCK_FAILED when refused */
   INGOT_KEEP_VALUES = 8,        /* bytes of its own for every value: any can be read after run(). Larger arena */
   INGOT_POISON = 16,            /* fills the arena with a pattern at creation, for ingot_session_touched() */
-  INGOT_PREFAULT = 32           /* own arena: touches every page at creation, the weights' too */
+  INGOT_PREFAULT = 32,          /* own arena: touches every page at creation, the weights' too */
+  INGOT_REBINDABLE = 64         /* an arena for every binding within the bounds, for ingot_session_rebind() */
 };
 
 typedef struct ingot_session_options {
@@ -350,6 +354,9 @@ typedef struct ingot_session_options {
   void* arena;                    /* INGOT_ARENA_CALLER. Null is allowed in requirements() */
   uint64_t arena_bytes;           /* INGOT_ARENA_CALLER: its size. Otherwise a limit, 0: none */
   const ingot_allocator* allocator; /* INGOT_ARENA_ALLOCATOR */
+  const ingot_binding* upper_bounds; /* INGOT_REBINDABLE: of symbols, in place of the file's; may be null. Where neither has
+                                        one, `bindings` must, and the symbol then keeps that value */
+  size_t upper_bound_count;
 } ingot_session_options;
 
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */
@@ -379,8 +386,18 @@ INGOT_API ingot_code ingot_session_create(const ingot_model* model, const ingot_
                                           ingot_session** out_session, ingot_error* error);
 INGOT_API void ingot_session_destroy(ingot_session* session);
 
+/** Other values for the symbols named in `bindings`, within the bounds of an INGOT_REBINDABLE session; the others keep
+    theirs. Made in the arena that the session has: no allocation, no lock. Afterwards ask for inputs and outputs again:
+    their extents have changed, ports that were bound are back in the arena (or unbound, with INGOT_CALLER_BINDS_PORTS),
+    and state whose size changed has its initial value. On failure nothing has changed: INGOT_DIMENSION_OUT_OF_BOUNDS
+    beyond the bounds; the error of a contract where the extents contradict each other. */
+INGOT_API ingot_code ingot_session_rebind(ingot_session* session, const ingot_binding* bindings, size_t binding_count,
+                                          ingot_error* error);
+
 /** Views with the bound dimensions. Write inputs before every run: an input left in the arena may be overwritten by it.
-    Outputs hold until the next run. data is null for a port that the caller has yet to bind. */
+    Outputs hold until the next run. data is null for a port that the caller has yet to bind. An extent that only the data
+    decides is the largest before a run, and what was measured after it; memory bound to such a port has room for the
+    largest. */
 INGOT_API ingot_code ingot_session_input(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
 INGOT_API ingot_code ingot_session_output(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
 INGOT_API ingot_code ingot_session_input_by_name(ingot_session* session, const char* name, ingot_tensor* out_tensor);
@@ -394,7 +411,8 @@ INGOT_API ingot_code ingot_session_bind_input(ingot_session* session, uint32_t i
 INGOT_API ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
                                                ingot_error* error);
 
-/** Computes the outputs. After INGOT_CANCELLED, INGOT_DEADLINE_EXCEEDED and INGOT_BAD_INDEX_VALUE outputs and state are
+/** Computes the outputs. INGOT_DIMENSION_OUT_OF_BOUNDS: extents that the data decides pass their bound or contradict each
+    other. After that, INGOT_CANCELLED, INGOT_DEADLINE_EXCEEDED, INGOT_BAD_INDEX_VALUE and INGOT_CONTROL_REFUSED outputs and state are
     unspecified and the session stays usable; after a device error it is dead (INGOT_WRONG_STATE). */
 INGOT_API ingot_code ingot_session_run(ingot_session* session, ingot_error* error);
 /** The same, given up between two instructions once ingot_clock_ns() passes deadline_ns. */
@@ -403,6 +421,37 @@ INGOT_API ingot_code ingot_session_run_until(ingot_session* session, uint64_t de
 INGOT_API void ingot_session_cancel(ingot_session* session);
 /** Sets every state variable to its initial value; fresh sessions have it. */
 INGOT_API ingot_code ingot_session_reset_state(ingot_session* session, ingot_error* error);
+
+/** A variable that lives from run to run. */
+typedef struct ingot_state {
+  size_t size;
+  ingot_value_type type;     /* type.name: of the variable, the source's input where a pair of ports became state */
+  const char* output_name;   /* of the source's output that it replaced, or "" */
+  int32_t has_initial_value; /* 0: a fresh session has zeros */
+} ingot_state;
+INGOT_API ingot_code ingot_model_state(const ingot_model* model, uint32_t index, ingot_state* out_state);
+/** Index by name, or -1. */
+INGOT_API int32_t ingot_model_find_state(const ingot_model* model, const char* name);
+/** The variable where it lies; may be written between runs. INGOT_WRONG_STATE on a device with memory of its own. */
+INGOT_API ingot_code ingot_session_state(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
+/** All variables as bytes that name no device and no instruction set (docs/state.md). With capacity 0 only *out_bytes
+    is set (out may be null); it is the same for every run. INGOT_BAD_STATE_VALUE: an element is not a number. */
+INGOT_API ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity, uint64_t* out_bytes,
+                                              ingot_error* error);
+/** What a session of the same file with the same dims saved: the next run continues with the same bits. Everything is
+    checked before anything is written: after a failure the state is what it was. INGOT_STATE_MISMATCH: of another
+    model, version or binding. INGOT_NOT_INGOT, INGOT_TRUNCATED, INGOT_HASH_MISMATCH, INGOT_STRUCTURE_INVALID,
+    INGOT_UNSUPPORTED_VERSION: the bytes themselves. INGOT_BAD_STATE_VALUE: an element is not a number. */
+INGOT_API ingot_code ingot_session_restore_state(ingot_session* session, const void* state, uint64_t bytes,
+                                                 ingot_error* error);
+/** INGOT_BAD_STATE_VALUE, with the variable and the element, when one is not a number (NaN; infinities are let
+    through). Such a state does not recover: reset or restore it. Reads every element; does not allocate. */
+INGOT_API ingot_code ingot_session_check_state(ingot_session* session, ingot_error* error);
+/** Gives the pages of activations and scratch back to the system, inputs and outputs in the arena with them; state,
+    weights and tables stay. The next run takes them again, page by page, and gives the same answer. Own arenas only:
+    INGOT_WRONG_STATE for a caller's arena, a device, or with INGOT_LOCK_MEMORY. Makes system calls, does not allocate. */
+INGOT_API ingot_code ingot_session_park(ingot_session* session, ingot_error* error);
+
 /** Monotonic nanoseconds; 0 on a system without a clock. */
 INGOT_API uint64_t ingot_clock_ns(void);
 
@@ -435,7 +484,7 @@ typedef struct ingot_memory_row {
 } ingot_memory_row;
 typedef struct ingot_memory_report {
   size_t size;
-  uint64_t held;             /* by the session now, arena and outside */
+  uint64_t held;             /* by the session now, arena and outside; less what ingot_session_park() gave back */
   uint64_t peak;             /* largest held since its creation began */
   uint32_t row_count;
   ingot_memory_row rows[16]; /* add up to held */

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ingot.h"
 
@@ -185,9 +186,36 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   Result<void> run_until(uint64_t deadline_ns) {
     return checked([&](ingot_error* e) { return ingot_session_run_until(object_, deadline_ns, e); });
   }
+  Result<void> rebind(const ingot_binding* bindings, size_t count) {
+    return checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
+  }
+  Result<void> rebind(const char* name, int64_t value) {
+    const ingot_binding binding = {name, value};
+    return rebind(&binding, 1);
+  }
   void cancel() { ingot_session_cancel(object_); }
   Result<void> reset_state() {
     return checked([&](ingot_error* e) { return ingot_session_reset_state(object_, e); });
+  }
+  /// A state variable where it lies; data is null when there is none of that index.
+  ingot_tensor state(uint32_t index) const { return view(ingot_session_state, index); }
+  Result<std::vector<uint8_t>> save_state() const {
+    Error error;
+    uint64_t bytes = 0;
+    std::vector<uint8_t> saved;
+    if (ingot_session_save_state(object_, nullptr, 0, &bytes, &error)) return error;
+    saved.resize(bytes);
+    if (ingot_session_save_state(object_, saved.data(), bytes, &bytes, &error)) return error;
+    return saved;
+  }
+  Result<void> restore_state(const void* saved, uint64_t bytes) {
+    return checked([&](ingot_error* e) { return ingot_session_restore_state(object_, saved, bytes, e); });
+  }
+  Result<void> check_state() const {
+    return checked([&](ingot_error* e) { return ingot_session_check_state(object_, e); });
+  }
+  Result<void> park() {
+    return checked([&](ingot_error* e) { return ingot_session_park(object_, e); });
   }
   ingot_requirements requirements() const {
     ingot_requirements need{};

@@ -21,7 +21,7 @@ uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) 
   Canonical canonical{editor, refused};
   uint32_t changed = 0;
   for (Node* node : editor.nodes()) {
-    if (node->dead || node->op == "If") continue;
+    if (node->dead || node->op == "If" || node->op == "Loop") continue;
     auto rule = rules.find(node->op);
     if (rule == rules.end()) {
       canonical.refuse(*node, "", "Ingot has no operator for it yet");

@@ -1,3 +1,4 @@
+#include "tools/passes/canonical/computed_convolution.h"
 #include "tools/passes/canonical/rules.h"
 #include "tools/passes/constants.h"
 #include "tools/passes/elementwise.h"
@@ -69,8 +70,10 @@ ValueId channels_last(Editor& e, ValueId x, const Node& node) {
 }
 
 void convolution(Canonical& c, Node& node) {
-  if (!usable(c, node)) return;
   Editor& e = c.editor;
+  const bool f32 = e.value(node.inputs[0]).dtype == DType::kF32;
+  if (f32 && !e.constant(node.inputs[1])) return computed_convolution(c, node);
+  if (!usable(c, node)) return;
   e.kill(node);
   const Constant& w = *e.constant(node.inputs[1]);
   size_t spatial = w.dims.size() - 2;

@@ -180,14 +180,31 @@ void cast(Canonical& c, Node& node) {
 
 void expand(Canonical& c, Node& node) { become(node, {{Op::kIdentity}}, compute_of(c, node.inputs[0])); }
 
+// Statistics that the model computes: ((x - mean) / sqrt(var + epsilon)) * scale + B in one node.
+void computed_batch_normalisation(Canonical& c, Node& node) {
+  Editor& e = c.editor;
+  Dims dims(e.rank(node.inputs[0]), Dim(1));
+  if (dims.size() > 1) dims[1] = e.dims(node.inputs[0])[1];
+  std::vector<ValueId> inputs = {node.inputs[0]};
+  for (size_t i = 1; i < 5; i++) inputs.push_back(e.reshape(node.inputs[i], dims, node));
+  const double epsilon = node.number("epsilon", 1e-5);
+  e.set_inputs(node, inputs);
+  become(node,
+         {{Op::kAdd, 4, kConstantRegister, 0, epsilon},
+          {Op::kSqrt, 5},
+          {Op::kSub, 0, 3},
+          {Op::kDiv, 7, 6},
+          {Op::kFma, 8, 1, 2}},
+         "f32");
+}
+
 // Inference form: x * scale/sqrt(var + epsilon) + (B - mean * that), with constants of dims [1, C, 1, ..].
 void batch_normalisation(Canonical& c, Node& node) {
   Editor& e = c.editor;
   std::vector<std::vector<double>> p;
   for (size_t i = 1; i < 5; i++) {
     const Constant* constant = e.constant(node.inputs[i]);
-    if (!constant)
-      return c.refuse(node, "", "its statistics are computed when the model runs", "export in inference form");
+    if (!constant) return computed_batch_normalisation(c, node);
     p.push_back(numbers(*constant));
   }
   std::vector<double> factor, shift;

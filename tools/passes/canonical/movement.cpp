@@ -94,6 +94,7 @@ void add_movement_rules(Rules& rules) {
   rules["Gather"] = gather;
   rules["Resize"] = resize;
   rules["TopK"] = top_k;
+  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["Measure"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
   rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] = renamed;
 }

@@ -103,11 +103,15 @@ void general_product(Canonical& c, Node& node) {
   e.add("Elementwise", {y, addend}, {out}, node, elementwise(steps, "f32"));
 }
 
+// Attention has its own operands already; only the type is asked.
+void attention(Canonical& c, Node& node) { floats(c, node); }
+
 }  // namespace
 
 void add_product_rules(Rules& rules) {
   rules["MatMul"] = matrix_product;
   rules["Gemm"] = general_product;
+  rules["Attention"] = attention;
 }
 
 }  // namespace ingot::passes

@@ -48,13 +48,12 @@ Constant gate_bias(const Constant& b, bool apart) {
 
 void recurrent(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  ValueId bias = operand(node, 3), h0 = operand(node, 5), c0 = operand(node, 6);
-  if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) || (bias >= 0 && !e.constant(bias)))
+  ValueId bias = operand(node, 3), lens = operand(node, 4), h0 = operand(node, 5), c0 = operand(node, 6),
+          peepholes = operand(node, 7);
+  if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) || (bias >= 0 && !e.constant(bias)) ||
+      (peepholes >= 0 && !e.constant(peepholes)))
     return c.refuse(node, "W", "its weights are computed when the model runs",
                     "export the model with constant weights");
-  if (operand(node, 4) >= 0)
-    return c.refuse(node, "sequence_lens", "sequences of different lengths in one batch are not built");
-  if (operand(node, 7) >= 0) return c.refuse(node, "P", "peepholes are not built");
   if (node.integer("input_forget", 0)) return c.refuse(node, "input_forget", "coupled gates are not built");
   std::string kind = node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
   bool batch_first = node.integer("layout", 0) != 0,
@@ -70,7 +69,8 @@ void recurrent(Canonical& c, Node& node) {
   if (bias >= 0) bias = e.new_constant(e.value(bias).name, gate_bias(*e.constant(bias), apart));
   if (batch_first && h0 >= 0) h0 = e.transpose(h0, {1, 0, 2}, node);
   if (batch_first && c0 >= 0) c0 = e.transpose(c0, {1, 0, 2}, node);
-  std::vector<ValueId> inputs = {node.inputs[0], node.inputs[1], node.inputs[2], bias, h0, c0}, outputs = node.outputs;
+  std::vector<ValueId> inputs = {node.inputs[0], node.inputs[1], node.inputs[2], bias, h0, c0, lens, peepholes},
+                       outputs = node.outputs;
   while (inputs.back() < 0) inputs.pop_back();
   for (size_t i = 1; i < outputs.size(); i++) {
     if (!batch_first || outputs[i] < 0) continue;

@@ -1,0 +1,301 @@
+// kernels/cpu/attention/attention.inl - softmax(scale q k' + mask) v. Contract: runtime/op/attention.h.
+//
+// A unit of work is a chunk of queries of one batch and one head of keys (all query heads that share it). For each block of 256 keys
+// keys and values are packed into panels once; then tiles of up to 14 queries make their scores in L1, their exponentials in place,
+// and their part of the output. Nothing depends on chunk or tile: queries that share their last key are groups of 42.
+#pragma once
+#include <cstring>
+
+#include "kernels/cpu/attention/mask.inl"
+#include "kernels/cpu/attention/pack.inl"
+#include "kernels/cpu/reduce/lanes.inl"
+#include "kernels/cpu/simd/lockstep.inl"
+#include "kernels/cpu/simd/math.inl"
+#include "runtime/op/attention_blocks.h"
+
+namespace ingot::cpu {
+namespace {
+
+constexpr float kLowest = -3.40282347e38f;
+
+/// What one thread works on.
+struct AttentionJob {
+  const AttentionAttributes* t = nullptr;
+  attention::Heads q, k, v, y;
+  const float *q_data = nullptr, *k_data = nullptr, *v_data = nullptr;
+  float* y_data = nullptr;
+  attention::Scratch room;
+  float* scratch = nullptr;
+  MaskRows mask;
+  int64_t group = 1;                      // query heads to a key head
+  int64_t b = 0, kv_head = 0, count = 0;  // of the unit; keys that exist
+  float* at(int64_t part) const { return scratch + part; }
+
+  int64_t rows() const { return group * q.length; }
+  int64_t head(int64_t row) const { return kv_head * group + row / q.length; }
+  int64_t query(int64_t row) const { return row % q.length; }
+  /// Keys that query i sees.
+  int64_t limit(int64_t i) const {
+    int64_t n = count;
+    if (t->causal == CausalMask::kTopLeft) n = i + 1;
+    if (t->causal == CausalMask::kBottomRight) n = i + 1 + count - q.length;
+    return max_of(0, min_of(n, count));
+  }
+  /// Keys that rows [rows) read: the most that one sees.
+  int64_t limit(Range rows) const {
+    if (t->causal == CausalMask::kNone) return count;
+    if (query(rows.begin) + rows.count() > q.length) return limit(q.length - 1);
+    return limit(query(rows.end - 1));
+  }
+};
+
+/// Rows of a against panels of b; every part of a tile that is short is stored partially.
+template <class V>
+void attention_product(const float* a, int64_t a_stride, int64_t k, const float* b, int64_t panel_stride, float* out,
+                       int64_t out_stride, int64_t rows, int64_t columns) {
+  const Segment whole{0, 0};
+  const Epilogue plain;
+  const TileShape shape{&whole, 1, k, a_stride, panel_stride, out_stride, &plain};
+  const int64_t half = (rows + 1) / 2;
+  int64_t first = 0;
+  if (rows == 1) {
+    constexpr int kWide = TileSize<V::kLanes>::kWide;
+    for (; (first + kWide) * kPanel <= columns; first += kWide)
+      gemm_tile<V, 1, kWide>(shape, a, 0, b + first * panel_stride, kZeros, out + first * kPanel, 0, nullptr, 0,
+                             kWide * kPanel);
+  }
+  for_panels<V>({first, ceil_div(columns, kPanel)}, columns, [&](int64_t p, int panels, int64_t some) {
+    Tiles<V>::tile(panels, rows)(shape, a, half * a_stride, b + p * panel_stride, kZeros, out + p * kPanel,
+                                 half * out_stride, nullptr, 0, some);
+  });
+}
+
+/// s = what the softmax takes, minus infinity from `seen` on up to a multiple of 16; lanes = the maximum of each lane.
+template <class V>
+INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const float* mask, float softcap, float* lanes) {
+  using F = typename V::F;
+  constexpr int kVecs = kPanel / V::kLanes;
+  const F never = V::splat(-__builtin_inff());
+  if (softcap > 0) {
+    const F cap = V::splat(softcap);
+    for (int64_t j = 0; j < seen; j += V::kLanes)
+      V::store(s + j, V::mul(cap, Math<V>::tanh(V::div(V::load(s + j), cap))));
+  }
+  const auto masked = [&](int64_t j, F m) __attribute__((always_inline)) {
+    return V::select(V::eq(m, never), never, V::add(V::load(s + j), m));
+  };
+  F top[kVecs];
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] = V::splat(kLowest);
+  const int64_t whole = seen / kPanel * kPanel, all = round_up(keys, kPanel);
+  if (mask) {
+    for (int64_t j = 0; j < whole; j += kPanel) INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
+        const F x = masked(j + v * V::kLanes, V::load(mask + j + v * V::kLanes));
+        V::store(s + j + v * V::kLanes, x);
+        top[v] = V::max(top[v], x);
+      }
+    for (int64_t j = whole; j < seen; j += V::kLanes)
+      V::store(s + j, masked(j, V::load_partial(mask + j, min_of(seen - j, V::kLanes))));
+  }
+  for (int64_t j = seen; j < all; j++) s[j] = -__builtin_inff();
+  for (int64_t j = mask ? whole : 0; j < all; j += kPanel)
+    INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] = V::max(top[v], V::load(s + j + v * V::kLanes));
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, top[v]);
+}
+
+/// s = exp(s - top) for G groups of 16, added to the lanes in order.
+template <class V, int G>
+INGOT_INLINE void exponentials(float* s, typename V::F top, typename V::F (&sum)[kPanel / V::kLanes]) {
+  constexpr int kVecs = kPanel / V::kLanes, kAll = G * kVecs;
+  using Together = Lockstep<V, kAll>;
+  typename Together::F e = Together::load(s, V::kLanes);
+  INGOT_UNROLL for (int v = 0; v < kAll; v++) e.v[v] = V::sub(e.v[v], top);
+  e = Math<Together>::exp_flush(e);
+  Together::store(s, V::kLanes, e);
+  INGOT_UNROLL for (int v = 0; v < kAll; v++) sum[v % kVecs] = V::add(sum[v % kVecs], e.v[v]);
+}
+template <class V>
+INGOT_INLINE void exponentials_of_row(float* s, int64_t keys, float top, float* lanes, bool is_first,
+                                      float correction) {
+  constexpr int kVecs = kPanel / V::kLanes, kGroups = V::kLanes == 1 ? 1 : 4 / kVecs > 0 ? 4 / kVecs : 1;
+  typename V::F sum[kVecs];
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) sum[v] =
+      is_first ? V::zero() : V::mul(V::load(lanes + v * V::kLanes), V::splat(correction));
+  const typename V::F shift = V::splat(top);
+  int64_t j = 0;
+  for (; j + kGroups * kPanel <= keys; j += kGroups * kPanel) exponentials<V, kGroups>(s + j, shift, sum);
+  for (; j < keys; j += kPanel) exponentials<V, 1>(s + j, shift, sum);
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, sum[v]);
+}
+
+/// y = o * (1 / sum), or zero where nothing was seen.
+template <class V>
+INGOT_INLINE void finish_row(float* y, int64_t n, float sum) {
+  if (sum == 0) {
+    for (int64_t d = 0; d < n; d++) y[d] = 0;
+    return;
+  }
+  const typename V::F factor = V::splat(1.0f / sum);
+  int64_t d = 0;
+  for (; d + V::kLanes <= n; d += V::kLanes) V::store(y + d, V::mul(V::load(y + d), factor));
+  if (d < n) V::store_partial(y + d, V::mul(V::load_partial(y + d, n - d), factor), n - d);
+}
+
+/// y = y * correction + o.
+template <class V>
+INGOT_INLINE void add_block(float* y, const float* o, int64_t n, float correction) {
+  const typename V::F factor = V::splat(correction);
+  for (int64_t d = 0; d < n; d += V::kLanes) {
+    const int64_t left = min_of(n - d, V::kLanes);
+    V::store_partial(y + d, V::fma(V::load_partial(y + d, left), factor, V::load(o + d)), left);
+  }
+}
+
+/// Rows [row, row + n) of the unit against keys [first, first + keys); `slot` is the row's place in the chunk.
+template <class V>
+void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64_t first, int64_t keys, bool is_last) {
+  const attention::Scratch& r = j.room;
+  float *scores = j.at(r.scores), *queries = j.at(r.queries), *lanes = j.at(r.lanes) + slot * kPanel;
+  float *maxima = j.at(r.maxima) + slot, *corrections = j.at(r.corrections);
+  float* rows_of_y[attention::kTileRows];
+  const typename V::F scale = V::splat(j.t->scale);
+  int64_t heads[attention::kTileRows], places[attention::kTileRows];
+  heads[0] = j.head(row), places[0] = j.query(row);
+  for (int64_t i = 1; i < n; i++) {
+    const bool wraps = places[i - 1] + 1 == j.q.length;
+    heads[i] = heads[i - 1] + wraps, places[i] = wraps ? 0 : places[i - 1] + 1;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t h = heads[i], query = places[i];
+    rows_of_y[i] = j.y_data + j.y.at(j.b, h, query);
+    const float* from = j.q_data + j.q.at(j.b, h, query);
+    for (int64_t d = 0; d < j.q.dim; d += V::kLanes) {
+      const int64_t left = min_of(j.q.dim - d, V::kLanes);
+      V::store_partial(queries + i * j.q.dim + d, V::mul(V::load_partial(from + d, left), scale), left);
+    }
+  }
+  const int64_t padded = round_up(keys, kPanel);
+  attention_product<V>(queries, j.q.dim, j.q.dim, j.at(r.key_panels), j.q.dim * kPanel, scores, r.scores_stride, n,
+                       padded);
+  alignas(64) float tops[kPanel * kPanel], highest[kPanel], before[kPanel];
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t seen = max_of(0, min_of(j.limit(places[i]) - first, keys));
+    finish_scores<V>(scores + i * r.scores_stride, seen, keys, j.mask.row(j.b, heads[i], places[i], first, keys),
+                     j.t->softcap, tops + i * kPanel);
+  }
+  tensors::fold_rows<V>(tops, n, highest, [](typename V::F a, typename V::F b) { return V::max(a, b); });
+  for (int64_t i = 0; i < n; i++) before[i] = first == 0 ? kLowest : maxima[i];
+  for (int64_t i = n; i < kPanel; i++) before[i] = highest[i] = 0;
+  for (int64_t i = 0; i < kPanel; i += V::kLanes) {
+    const typename V::F old = V::load(before + i), now = V::max(old, V::load(highest + i));
+    V::store(corrections + i, Math<V>::exp_flush(V::sub(old, now)));
+    V::store(highest + i, now);
+  }
+  for (int64_t i = 0; i < n; i++) {
+    maxima[i] = highest[i];
+    exponentials_of_row<V>(scores + i * r.scores_stride, padded, highest[i], lanes + i * kPanel, first == 0,
+                           corrections[i]);
+  }
+  // Rows of y that lie evenly apart take the first block's sums themselves.
+  const int64_t apart = n > 1 ? rows_of_y[1] - rows_of_y[0] : j.y.dim;
+  bool even = first == 0;
+  for (int64_t i = 2; i < n; i++) even = even && rows_of_y[i] - rows_of_y[i - 1] == apart;
+  float* sums = even ? rows_of_y[0] : j.at(r.sums);
+  attention_product<V>(scores, r.scores_stride, keys, j.at(r.value_panels), r.keys * kPanel, sums,
+                       even ? apart : r.sums_stride, n, j.y.dim);
+  if (!even) {
+    for (int64_t i = 0; i < n; i++)
+      if (first == 0)
+        std::memcpy(rows_of_y[i], sums + i * r.sums_stride, size_t(j.y.dim) * sizeof(float));
+      else
+        add_block<V>(rows_of_y[i], sums + i * r.sums_stride, j.y.dim, corrections[i]);
+  }
+  if (!is_last) return;
+  tensors::fold_rows<V>(lanes, n, highest, [](typename V::F a, typename V::F b) { return V::add(a, b); });
+  for (int64_t i = 0; i < n; i++) finish_row<V>(rows_of_y[i], j.y.dim, highest[i]);
+}
+
+/// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.
+template <class V>
+void attention_chunk(AttentionJob& j, Range rows) {
+  using attention::kKeyBlock;
+  using attention::kQueryGroup;
+  constexpr int64_t kRows = TileSize<V::kLanes>::kRows;
+  static_assert(kRows <= attention::kTileRows && kQueryGroup % kRows == 0);
+  int64_t most = 0;
+  for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
+    const Range group{g, min_of(g + kQueryGroup, rows.end)};
+    most = max_of(most, j.limit(group));
+    if (j.limit(group) == 0)
+      for (int64_t i = group.begin; i < group.end; i++)
+        finish_row<V>(j.y_data + j.y.at(j.b, j.head(i), j.query(i)), j.y.dim, 0);
+  }
+  for (int64_t first = 0; first < most; first += kKeyBlock) {
+    const int64_t packed = min_of(kKeyBlock, most - first);
+    pack_keys<V>(j.k_data + j.k.at(j.b, j.kv_head, first), j.k.token_stride, packed, j.k.dim, j.at(j.room.key_panels));
+    pack_values<V>(j.v_data + j.v.at(j.b, j.kv_head, first), j.v.token_stride, packed, j.v.dim, j.room.keys,
+                   j.at(j.room.value_panels));
+    j.mask.made_from = nullptr;
+    for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
+      const Range group{g, min_of(g + kQueryGroup, rows.end)};
+      const int64_t limit = j.limit(group), keys = min_of(kKeyBlock, limit - first);
+      if (keys <= 0) continue;
+      const int64_t tiles = ceil_div(group.count(), kRows);
+      for (int64_t i = 0; i < tiles; i++) {
+        const Range tile = part(group.count(), i, tiles);
+        attention_tile<V>(j, g + tile.begin, tile.count(), g + tile.begin - rows.begin, first, keys,
+                          first + kKeyBlock >= limit);
+      }
+    }
+  }
+}
+
+inline int64_t key_count(const TensorView* counts, int64_t b, int64_t keys) {
+  if (!counts) return keys;
+  const int64_t i = counts->elements() > 1 ? b : 0;
+  const int64_t n = counts->dtype == DType::kI64 ? counts->as<const int64_t>()[i] : counts->as<const int32_t>()[i];
+  return n < 0 || n > keys ? -1 : n;
+}
+
+template <class V>
+Status attention_f32(const OpArguments& g, const Team& team) {
+  const TensorView &q = g.inputs[0], &k = g.inputs[1], &v = g.inputs[2], &y = g.outputs[0];
+  if (y.elements() == 0) return {};
+  AttentionJob j;
+  j.t = &g.as<AttentionAttributes>(), j.group = j.t->heads / j.t->kv_heads;
+  j.q = attention::heads_of(q, j.t->heads), j.k = attention::heads_of(k, j.t->kv_heads);
+  j.v = attention::heads_of(v, j.t->kv_heads), j.y = attention::heads_of(y, j.t->heads);
+  j.q_data = q.as<const float>(), j.k_data = k.as<const float>(), j.v_data = v.as<const float>();
+  j.y_data = y.as<float>();
+  j.room = attention::scratch_of(j.rows(), j.k.length, j.q.dim, j.v.dim);
+  j.scratch = static_cast<float*>(team.scratch);
+  j.mask = {mask_view(g.optional(3)), j.at(j.room.mask), nullptr};
+  bool good = true;
+  // Chunks are whole groups of 42, at most 252 rows; more of them where that gives every thread its share. Where all queries see the same keys
+  // a chunk may begin anywhere: then each thread takes some tokens of every head, as it did in the product before.
+  const int64_t heads = j.k.batch * int64_t(j.t->kv_heads), groups = ceil_div(j.rows(), attention::kQueryGroup);
+  int64_t chunks = ceil_div(j.rows(), attention::kChunkRows);
+  while (chunks < groups && heads * chunks % team.size != 0 && heads * chunks < 4 * team.size) chunks++;
+  const bool by_tokens = j.t->causal == CausalMask::kNone && j.rows() >= 2 * attention::kQueryGroup * team.size;
+  if (by_tokens) chunks = round_up(ceil_div(j.rows(), attention::kChunkRows), team.size);
+  const Range mine = part(heads * chunks, team.id, team.size);
+  for (int64_t i = mine.begin; i < mine.end; i++) {
+    const int64_t head = by_tokens ? i % heads : i / chunks, chunk = by_tokens ? i / heads : i % chunks;
+    j.b = head / j.t->kv_heads, j.kv_head = head % j.t->kv_heads;
+    j.count = key_count(g.optional(4), j.b, j.k.length);
+    if (j.count < 0) {
+      good = false;
+      continue;
+    }
+    if (by_tokens) {
+      attention_chunk<V>(j, part(j.rows(), chunk, chunks));
+      continue;
+    }
+    const Range some = part(groups, chunk, chunks);
+    const int64_t begin = some.begin * attention::kQueryGroup;
+    attention_chunk<V>(j, {begin, min_of(some.end * attention::kQueryGroup, j.rows())});
+  }
+  return good ? Status() : Status(Code::kBadIndexValue);
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,56 @@
+// kernels/cpu/attention/mask.inl - the mask of one query over one block of keys, as floats to add.
+#pragma once
+#include "kernels/cpu/gemm/tile.inl"
+#include "runtime/op/attention_blocks.h"
+
+namespace ingot::cpu {
+namespace {
+
+/// A mask operand broadcast to [B, heads, Tq, Tk]: elements between neighbours of each dimension, 0 where it is broadcast.
+struct MaskView {
+  const void* elements = nullptr;  // null: no mask
+  bool is_bool = false;
+  int64_t stride[4] = {};
+};
+
+inline MaskView mask_view(const TensorView* mask) {
+  MaskView m;
+  if (!mask) return m;
+  m.elements = mask->data, m.is_bool = mask->dtype == DType::kBool;
+  int64_t step = mask->row_stride;
+  for (int i = 0; i < mask->rank; i++) {
+    const int64_t extent = mask->dims[mask->rank - 1 - i];
+    if (extent > 1) m.stride[3 - i] = i == 0 ? 1 : step;
+    if (i > 0) step *= extent;
+  }
+  return m;
+}
+
+/// Rows of one mask, made where they do not lie in memory as floats. One a thread; `room` holds a block of keys.
+struct MaskRows {
+  MaskView mask;
+  float* room = nullptr;
+  const void* made_from = nullptr;  // what `room` holds
+
+  /// `count` numbers to add to the scores of query i from key j on, or null.
+  const float* row(int64_t b, int64_t h, int64_t i, int64_t j, int64_t count) {
+    if (!mask.elements) return nullptr;
+    const int64_t at = b * mask.stride[0] + h * mask.stride[1] + i * mask.stride[2] + j * mask.stride[3];
+    if (!mask.is_bool && mask.stride[3] == 1) return static_cast<const float*>(mask.elements) + at;
+    const void* from = mask.is_bool ? static_cast<const void*>(static_cast<const uint8_t*>(mask.elements) + at)
+                                    : static_cast<const void*>(static_cast<const float*>(mask.elements) + at);
+    if (from == made_from) return room;
+    made_from = from;
+    if (mask.is_bool) {
+      const auto* seen = static_cast<const uint8_t*>(from);
+      for (int64_t k = 0; k < count; k++) room[k] = seen[k * mask.stride[3]] ? 0.0f : -__builtin_inff();
+    } else {
+      const float x = *static_cast<const float*>(from);
+      for (int64_t k = 0; k < count; k++) room[k] = x;
+    }
+    return room;
+  }
+};
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,81 @@
+// kernels/cpu/measured/nms.inl - non-maximum suppression in f32, one rounding an operation, in the order below.
+// Contract: runtime/op/measured.h. One member works: what a class gives lies behind what the ones before gave.
+//   area = width * height     shared = max(0, right - left) * max(0, bottom - top)
+//   overlap = shared / ((area a + area b) - shared)
+#pragma once
+#include "kernels/cpu/measured/unique.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+struct Box {
+  float top, left, bottom, right, area;
+};
+
+Box box_at(const float* p, bool is_center) {
+  Box b;
+  if (is_center) {
+    const float half_width = p[2] * 0.5f, half_height = p[3] * 0.5f;
+    b = {p[1] - half_height, p[0] - half_width, p[1] + half_height, p[0] + half_width, 0};
+  } else {
+    b = {p[0] < p[2] ? p[0] : p[2], p[1] < p[3] ? p[1] : p[3], p[0] < p[2] ? p[2] : p[0], p[1] < p[3] ? p[3] : p[1], 0};
+  }
+  b.area = (b.right - b.left) * (b.bottom - b.top);
+  return b;
+}
+
+bool overlaps(const Box& a, const Box& b, float threshold) {
+  const float top = a.top > b.top ? a.top : b.top, left = a.left > b.left ? a.left : b.left;
+  const float bottom = a.bottom < b.bottom ? a.bottom : b.bottom, right = a.right < b.right ? a.right : b.right;
+  const float height = bottom - top, width = right - left;
+  if (!(height > 0) || !(width > 0)) return false;
+  const float shared = width * height;
+  if (!(shared > 0) || !(a.area > 0) || !(b.area > 0)) return false;
+  return shared / ((a.area + b.area) - shared) > threshold;
+}
+
+template <class T>
+T setting(const OpArguments& a, int at, T otherwise) {
+  const TensorView* x = a.optional(at);
+  return x ? *x->as<const T>() : otherwise;
+}
+
+template <class V>
+Status non_max_suppression(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const TensorView &boxes = a.inputs[0], &scores = a.inputs[1], &y = a.outputs[0];
+  const int64_t batches = boxes.dims[0], count = boxes.dims[1], classes = scores.dims[1];
+  const int64_t room = batches * classes > 0 ? y.dims[0] / (batches * classes) : 0;
+  const int64_t asked = setting<int64_t>(a, 2, 0), most = asked < 0 ? 0 : asked < room ? asked : room;
+  const float threshold = setting<float>(a, 3, 0.0f);
+  const float* lowest = a.optional(4) ? a.inputs[4].as<const float>() : nullptr;
+  const bool is_center = a.as<NonMaxSuppressionAttributes>().center_point_box;
+  int64_t *order = static_cast<int64_t*>(team.shared), *picked = order + count, *to = y.as<int64_t>(), found = 0;
+  for (int64_t b = 0; b < batches; b++)
+    for (int64_t c = 0; c < classes; c++) {
+      const float* score = scores.as<const float>() + (b * classes + c) * count;
+      const float* corner = boxes.as<const float>() + b * count * 4;
+      int64_t candidates = 0, kept = 0;
+      for (int64_t i = 0; i < count; i++)
+        if (score[i] == score[i] && (!lowest || score[i] > *lowest)) order[candidates++] = i;
+      heap_sort(order, candidates,
+                [&](int64_t i, int64_t j) { return score[i] < score[j] || (score[i] == score[j] && i > j); });
+      for (int64_t i = 0; i < candidates && kept < most; i++) {
+        const Box box = box_at(corner + order[i] * 4, is_center);
+        bool is_free = true;
+        for (int64_t k = 0; k < kept && is_free; k++)
+          is_free = !overlaps(box, box_at(corner + picked[k] * 4, is_center), threshold);
+        if (!is_free) continue;
+        picked[kept++] = order[i];
+        to[found * 3] = b, to[found * 3 + 1] = c, to[found * 3 + 2] = order[i];
+        found++;
+      }
+    }
+  *a.outputs[1].as<int64_t>() = found;
+  return {};
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,93 @@
+// kernels/cpu/oracle/attention.cpp - y = softmax(scale q k' + mask) v, one row of scores at a time.
+#include "runtime/op/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/oracle/access.h"
+#include "kernels/cpu/oracle/oracle.h"
+#include "runtime/op/attention_blocks.h"
+
+namespace ingot::cpu::oracle {
+namespace {
+
+using attention::Heads;
+
+/// What is added to the score of one key; minus infinity where it is not seen.
+double mask_at(const TensorView* mask, int64_t b, int64_t h, int64_t i, int64_t j) {
+  if (!mask) return 0;
+  const int64_t full[4] = {b, h, i, j};
+  int64_t at[4] = {};
+  for (int d = 0; d < mask->rank; d++) at[d] = mask->dims[d] == 1 ? 0 : full[4 - mask->rank + d];
+  const double x = read(*mask, offset_of(*mask, at));
+  if (mask->dtype == DType::kBool) return x != 0 ? 0.0 : -INFINITY;
+  return x;
+}
+
+struct Row {
+  const OpArguments& g;
+  Heads q, k, v, y;
+  int64_t b, h, i, keys;  // keys that this query sees
+
+  double score(int64_t j) const {
+    const AttentionAttributes& t = g.as<AttentionAttributes>();
+    const double bias = mask_at(g.optional(3), b, h, i, j);
+    if (bias == -INFINITY) return bias;
+    const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
+    const float* pk = g.inputs[1].as<const float>() + k.at(b, h / (t.heads / t.kv_heads), j);
+    double sum = 0;
+    for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * double(pk[d]);
+    sum *= double(t.scale);
+    if (t.softcap > 0) sum = double(t.softcap) * std::tanh(sum / double(t.softcap));
+    return sum + bias;
+  }
+
+  void run() const {
+    const AttentionAttributes& t = g.as<AttentionAttributes>();
+    float* to = g.outputs[0].as<float>() + y.at(b, h, i);
+    double top = -double(std::numeric_limits<float>::max()), sum = 0;
+    for (int64_t j = 0; j < keys; j++) top = std::fmax(top, score(j));
+    for (int64_t j = 0; j < keys; j++) sum += std::exp(score(j) - top);
+    for (int64_t d = 0; d < v.dim; d++) {
+      double all = 0;
+      for (int64_t j = 0; j < keys; j++)
+        all += std::exp(score(j) - top) *
+               double(g.inputs[2].as<const float>()[v.at(b, h / (t.heads / t.kv_heads), j) + d]);
+      to[d] = sum == 0 ? 0.0f : float(all / sum);
+    }
+  }
+};
+
+}  // namespace
+
+Status attention(const OpArguments& g, const Team& team) {
+  if (team.id != 0) return {};
+  const AttentionAttributes& t = g.as<AttentionAttributes>();
+  Row row{g,
+          attention::heads_of(g.inputs[0], t.heads),
+          attention::heads_of(g.inputs[1], t.kv_heads),
+          attention::heads_of(g.inputs[2], t.kv_heads),
+          attention::heads_of(g.outputs[0], t.heads),
+          0,
+          0,
+          0,
+          0};
+  for (row.b = 0; row.b < row.q.batch; row.b++) {
+    int64_t count = row.k.length;
+    if (const TensorView* counts = g.optional(4)) {
+      count = read_integer(*counts, counts->elements() > 1 ? row.b : 0);
+      if (count < 0 || count > row.k.length) return Code::kBadIndexValue;
+    }
+    for (row.h = 0; row.h < int64_t(t.heads); row.h++)
+      for (row.i = 0; row.i < row.q.length; row.i++) {
+        row.keys = count;
+        if (t.causal == CausalMask::kTopLeft) row.keys = row.i + 1;
+        if (t.causal == CausalMask::kBottomRight) row.keys = row.i + 1 + count - row.q.length;
+        row.keys = row.keys < 0 ? 0 : row.keys > count ? count : row.keys;
+        row.run();
+      }
+  }
+  return {};
+}
+
+}  // namespace ingot::cpu::oracle

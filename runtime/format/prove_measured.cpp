@@ -1,0 +1,106 @@
+// runtime/format/prove_measured.cpp - symbols whose value an instruction writes: who may write it, and what may
+// depend on it.
+#include "runtime/format/prove.h"
+#include "runtime/op/control.h"
+#include "runtime/op/pad.h"
+#include "runtime/op/slice.h"
+
+namespace ingot {
+namespace {
+
+class Measured {
+ public:
+  Measured(const ProgramDef& program, uint8_t* dims) : p_(program), dims_(dims) {
+    for (size_t i = 0; i < p_.dim_exprs.size; i++) {
+      const DimExpr& e = p_.dim_exprs[i];
+      const bool is_symbol = e.op == DimOp::kSymbol;
+      dims_[i] = is_symbol ? p_.symbols[size_t(e.a)].measured_by >= 0 : depends(e.a) || depends(e.b);
+    }
+  }
+  bool depends(Dim dim) const { return dim < 0 && dims_[-1 - dim]; }
+  bool depends(const ValueDef& v) const {
+    bool any = depends(v.row_stride) || depends(v.alias_offset);
+    for (int i = 0; i < v.rank; i++) any = any || depends(v.dims[i]);
+    return any;
+  }
+
+ private:
+  const ProgramDef& p_;
+  uint8_t* dims_;
+};
+
+Status prove_symbol(const ProgramDef& p, size_t index, const uint32_t* written_in, ErrorDetail* d) {
+  const SymbolDef& s = p.symbols[index];
+  const auto refuse = [&](const char* rule) {
+    const Status bad = fail_entry(d, Code::kMeaningInvalid, rule, int32_t(index), p.values.size,
+                                  uint64_t(int64_t{s.measured_by}), p.program_offset);
+    name_detail(d, s.name);
+    return bad;
+  };
+  if (size_t(s.measured_by) >= p.values.size) return refuse("symbols[].measured_by: no such value");
+  const ValueDef& v = p.values[size_t(s.measured_by)];
+  if (v.dtype != DType::kI64 || v.rank != 0) return refuse("symbols[].measured_by: is no i64 scalar");
+  if (!written_in[s.measured_by]) return refuse("symbols[].measured_by: no instruction writes it");
+  if (!known_dim(p, s.bound) || s.bound > kMaxExtent) return refuse("symbols[].bound");
+  return {};
+}
+
+/// Where it may lie is the same for every measure: at the start of its storage, row after row, alone or with others
+/// of its kind.
+Status prove_value(const ProgramDef& p, const Measured& measured, size_t index, ErrorDetail* d) {
+  const ValueDef& v = p.values[index];
+  const bool own = measured.depends(v);
+  if (v.alias != AliasKind::kNone && own != measured.depends(p.values[size_t(v.alias_of)]))
+    return fail_value(d, p, "values[].alias: of measured extents, or alias_of, not both", int32_t(index), 0, 1);
+  if (!own) return {};
+  if (v.kind == ValueKind::kInput || v.kind == ValueKind::kState || v.kind == ValueKind::kConstant)
+    return fail_value(d, p, "values[].dims: an input, a state or a constant is not measured", int32_t(index), 0,
+                      uint64_t(v.kind));
+  if (v.row_stride != 0 || v.alias_offset != 0)
+    return fail_value(d, p, "values[].row_stride or alias_offset of measured extents", int32_t(index), 0,
+                      uint64_t(v.row_stride));
+  return {};
+}
+
+bool attributes_depend(const InstructionDef& i, const Measured& measured) {
+  if (i.symbolic_slot < 0) return false;
+  const int64_t* dims = nullptr;
+  uint32_t rank = 0;
+  if (i.op == OpCode::kSlice) {
+    const auto& slice = *static_cast<const SliceAttributes*>(i.attributes);
+    dims = slice.starts, rank = slice.rank;
+  } else if (i.op == OpCode::kPad) {
+    const auto& pad = *static_cast<const PadAttributes*>(i.attributes);
+    dims = pad.before, rank = pad.rank;
+  } else if (i.op == OpCode::kLoop) {
+    dims = &static_cast<const LoopAttributes*>(i.attributes)->most, rank = 1;
+  }
+  for (uint32_t k = 0; k < rank; k++)
+    if (measured.depends(dims[k])) return true;
+  return false;
+}
+
+}  // namespace
+
+Status prove_measured(const ProgramDef& p, InstructionDef* instructions, const uint32_t* written_in, uint8_t* dims,
+                      uint8_t* measuring, ErrorDetail* detail) {
+  if (p.free_symbols == p.symbols.size) return {};
+  for (size_t i = p.free_symbols; i < p.symbols.size; i++) INGOT_TRY(prove_symbol(p, i, written_in, detail));
+  const Measured measured(p, dims);
+  for (size_t i = 0; i < p.values.size; i++) INGOT_TRY(prove_value(p, measured, i, detail));
+  for (size_t i = p.free_symbols; i < p.symbols.size; i++) measuring[p.symbols[i].measured_by] = 1;
+  for (size_t index = 0; index < p.instructions.size; index++) {
+    InstructionDef& i = instructions[index];
+    i.is_measured = attributes_depend(i, measured);
+    const uint32_t count = uint32_t{i.input_count} + i.output_count;
+    for (uint32_t k = 0; k < count; k++) {
+      const int32_t v = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
+      if (v < 0) continue;
+      i.is_measured = i.is_measured || measured.depends(p.values[size_t(v)]);
+      i.measures = i.measures || (k >= i.input_count && measuring[v]);
+    }
+  }
+  return {};
+}
+
+}  // namespace ingot

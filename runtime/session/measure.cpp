@@ -1,0 +1,165 @@
+// runtime/session/measure.cpp - see measure.h.
+#include "runtime/session/measure.h"
+
+namespace ingot {
+namespace {
+
+BoundProgram now(const RunSession& s) {
+  BoundProgram bound;
+  bound.dim_values = s.tables.measuring.dim_values;
+  return bound;
+}
+
+Status stop(ErrorDetail* detail, Code code, const char* field, uint32_t instruction, uint64_t need, uint64_t have) {
+  (void)fail(detail, code, field, need, have);
+  if (detail) detail->instruction = instruction;
+  return Status(code, instruction);
+}
+
+Status evaluate(const RunSession& s, ErrorDetail* detail) {
+  const Measuring& m = s.tables.measuring;
+  return evaluate_dims(s.model->program, {}, m.measured, m.dim_values, detail);
+}
+
+/// The types of an instruction's operands; no value may be larger than it was planned for.
+Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDetail* detail) {
+  const ProgramDef& program = s.model->program;
+  const InstructionDef& instruction = program.instructions[index];
+  const BoundProgram bound = now(s);
+  const uint32_t count = uint32_t{instruction.input_count} + instruction.output_count;
+  for (uint32_t k = 0; k < count; k++) {
+    const int32_t v =
+        k < instruction.input_count ? instruction.inputs[k] : instruction.outputs[k - instruction.input_count];
+    if (v < 0 || program.values[size_t(v)].kind == ValueKind::kConstant) continue;
+    uint64_t bytes = 0;
+    const bool sound = value_storage(program, bound, v, &bytes);
+    if (!sound || bytes > s.tables.measuring.capacities[v]) {
+      const Status status =
+          stop(detail, Code::kDimensionOutOfBounds, "run: measured extents need more than was planned", index,
+               s.tables.measuring.capacities[v], bytes);
+      name_error(detail, program.values[size_t(v)].name);
+      return status;
+    }
+    static_cast<TensorType&>(operands[k]) = value_type(program, bound, v);
+  }
+  return {};
+}
+
+/// What bind_program() proved of the bounds, for the extents that were measured.
+Status prove_call(const RunSession& s, uint32_t index, const OpArguments& arguments, ErrorDetail* detail) {
+  const ProgramDef& program = s.model->program;
+  const InstructionDef& instruction = program.instructions[index];
+  Violation violation;
+  if (!instruction.contract->check(arguments, &violation)) {
+    const Status status = stop(detail, Code::kDimensionOutOfBounds, violation.rule, index, uint64_t(violation.expected),
+                               uint64_t(violation.found));
+    if (detail) detail->hint = "extents that the data decided contradict each other";
+    return status;
+  }
+  const int32_t y = instruction.output_count ? instruction.outputs[0] : -1;
+  if (y < 0 || program.values[size_t(y)].alias != AliasKind::kInPlace) return {};
+  const uint32_t allowed = instruction.contract->in_place ? instruction.contract->in_place(arguments) : 0;
+  for (uint32_t k = 0; k < instruction.input_count && k < 32; k++)
+    if (instruction.inputs[k] == program.values[size_t(y)].alias_of && !((allowed >> k) & 1))
+      return stop(detail, Code::kDimensionOutOfBounds, "run: measured extents differ where one value replaces another",
+                  index, allowed, k);
+  return {};
+}
+
+Status choose_kernel(RunSession* s, uint32_t index, ErrorDetail* detail) {
+  Call& call = s->tables.calls[index];
+  call.kernel = find_kernel(*s->model->kernels, s->model->program.instructions[index].op, call.arguments);
+  if (!call.kernel) return stop(detail, Code::kNoKernel, "kernel table: no row for these types", index, 0, 0);
+  call.run = call.kernel->run;
+  const auto scratch = s->model->program.instructions[index].contract->scratch;
+  if (!scratch) return {};
+  const ScratchNeed need = scratch(call.arguments, s->threads);
+  const uint64_t shared = s->layout.scratch_bytes - s->program.scratch_stride * uint64_t(s->threads);
+  if (need.per_thread_bytes > s->program.scratch_stride)
+    return stop(detail, Code::kArenaTooSmall, "run: scratch of a thread", index, need.per_thread_bytes,
+                s->program.scratch_stride);
+  if (need.shared_bytes > shared)
+    return stop(detail, Code::kArenaTooSmall, "run: shared scratch", index, need.shared_bytes, shared);
+  return {};
+}
+
+Status before(void* user, uint32_t index, ErrorDetail* detail) {
+  RunSession* s = static_cast<RunSession*>(user);
+  const ProgramDef& program = s->model->program;
+  const InstructionDef& instruction = program.instructions[index];
+  if (instruction.measures) {  // again, in a loop: until it has run its sizes are at their bounds
+    for (size_t i = program.free_symbols; i < program.symbols.size; i++)
+      for (uint32_t k = 0; k < instruction.output_count; k++)
+        if (program.symbols[i].measured_by == instruction.outputs[k])
+          s->tables.measuring.measured[i - program.free_symbols] = -1;
+    INGOT_TRY(evaluate(*s, detail));
+  }
+  if (!instruction.is_measured) return {};
+  Call& call = s->tables.calls[index];
+  INGOT_TRY(retype(*s, index, const_cast<TensorView*>(call.arguments.inputs), detail));
+  if (instruction.symbolic_slot >= 0) {
+    int64_t wrong = 0;
+    if (!resolve_attributes(instruction, now(*s), const_cast<void*>(call.arguments.attributes), &wrong))
+      return stop(detail, Code::kDimensionOutOfBounds, "run: a measured start or pad", index, 0, uint64_t(wrong));
+  }
+  INGOT_TRY(prove_call(*s, index, call.arguments, detail));
+  return choose_kernel(s, index, detail);
+}
+
+Status after(void* user, uint32_t index, ErrorDetail* detail) {
+  RunSession* s = static_cast<RunSession*>(user);
+  const ProgramDef& program = s->model->program;
+  const InstructionDef& instruction = program.instructions[index];
+  const Measuring& m = s->tables.measuring;
+  for (size_t i = program.free_symbols; i < program.symbols.size; i++) {
+    const SymbolDef& symbol = program.symbols[i];
+    for (uint32_t k = 0; k < instruction.output_count; k++) {
+      if (symbol.measured_by != instruction.outputs[k]) continue;
+      const int64_t found = *s->tables.calls[index].arguments.outputs[k].as<const int64_t>();
+      const int64_t most = symbol.bound >= 0 ? symbol.bound : m.dim_values[-1 - symbol.bound];
+      if (found < 0 || found > most) {
+        const Status status = stop(detail, Code::kDimensionOutOfBounds, "run: a measured size is beyond its bound",
+                                   index, uint64_t(most), uint64_t(found));
+        name_error(detail, symbol.name);
+        return status;
+      }
+      m.measured[i - program.free_symbols] = found;
+    }
+  }
+  return evaluate(*s, detail);
+}
+
+}  // namespace
+
+MeasureHook measure_hook(RunSession* session) {
+  if (!session->tables.measuring.measured) return {};
+  return {session, before, after};
+}
+
+void begin_measuring(RunSession* s) {
+  if (!s->tables.measuring.measured) return;
+  const ProgramDef& program = s->model->program;
+  for (size_t i = program.free_symbols; i < program.symbols.size; i++)
+    s->tables.measuring.measured[i - program.free_symbols] = -1;
+  (void)evaluate(*s, nullptr);  // as when it was bound
+}
+
+void show_measured(RunSession* s) {
+  if (!s->tables.measuring.measured) return;
+  const BoundProgram bound = now(*s);
+  for (size_t i = 0; i < s->model->program.outputs.size; i++) {
+    Port& port = s->tables.outputs[i];
+    uint64_t bytes;
+    if (!value_storage(s->model->program, bound, port.value, &bytes) ||
+        bytes > s->tables.measuring.capacities[port.value])
+      continue;
+    const TensorType type = value_type(s->model->program, bound, port.value);
+    const bool keeps_stride = port.is_bound && !port.is_direct;
+    const int64_t stride = keeps_stride ? port.view.row_stride : type.row_stride;
+    static_cast<TensorType&>(port.view) = type;
+    port.view.row_stride = stride;
+    port.home_stride = type.row_stride;
+  }
+}
+
+}  // namespace ingot

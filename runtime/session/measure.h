@@ -1,0 +1,18 @@
+// runtime/session/measure.h - sizes that only the data tells: read once their instruction has run, then every type that
+// depends on them is made anew, in place. Offsets do not move, so nothing is planned and nothing allocated.
+// Owns     nothing; works in Tables::measuring.   Threads  the leader of a run.
+// Errors   kDimensionOutOfBounds: beyond its bound, or contradicting what an operator demands; kNoKernel
+// kArenaTooSmall.
+#pragma once
+#include "runtime/session/session.h"
+
+namespace ingot {
+
+/// The hook of a program that measures; empty for others.
+MeasureHook measure_hook(RunSession* session);
+/// Before a run: nothing is measured yet.
+void begin_measuring(RunSession* session);
+/// After a run: outputs have the extents that were measured.
+void show_measured(RunSession* session);
+
+}  // namespace ingot

@@ -1,0 +1,115 @@
+// Block types against the format's reference decoder, whose figures are below; the file around them, cut at every place.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "tools/checkpoint/compare_tensors.h"
+#include "tools/checkpoint/gguf_blocks.h"
+#include "tools/files/failure.h"
+#include "tools/files/output_file.h"
+
+using namespace ingot;
+using namespace ingot::checkpoint;
+
+namespace {
+
+struct Row {
+  uint32_t type;
+  int halves[2];        // where 1.0 and 0.5 stand, -1: nowhere
+  float at[4];          // elements 0, 1, the middle one, the last
+  double weighted_sum;  // of (i + 1) y[i]
+};
+// Bytes are (37 i + 11) mod 256 elsewhere.
+constexpr Row kRows[] = {
+    {2, {0, -1}, {-3, 2, -3, 0}, -518.0},
+    {3, {0, 2}, {15.5, 4.5, 9.5, 12.5}, 4247.0},
+    {6, {0, -1}, {9, -2, 14, 1}, 112.0},
+    {7, {0, 2}, {19.5, 24.5, 19.5, 5.5}, 8165.0},
+    {8, {0, -1}, {85, 122, -91, -48}, -8080.0},
+    {10, {80, 82}, {33, 0, 7.5, 4.5}, 243130.0},
+    {11, {108, -1}, {81, -108, 2, 42}, 177145.0},
+    {12, {0, 2}, {315.5, -25.5, 423, 48.5}, 7572840.0},
+    {13, {0, 2}, {811.5, -25.5, 1047, 108.5}, 16027448.0},
+    {14, {208, -1}, {-1431, 1696, -351, -60}, 784420.0},
+};
+
+std::string le(uint64_t value, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
+  return out;
+}
+std::string text(const std::string& s) { return le(s.size(), 8) + s; }
+
+/// One fact, a plain tensor [2,3] and a Q8_0 tensor [1,32] of ones and a scale of a half.
+std::string small_file() {
+  std::string head = "GGUF" + le(3, 4) + le(2, 8) + le(2, 8);
+  head += text("general.name") + le(8, 4) + text("tiny");
+  head += text("x.list") + le(9, 4) + le(4, 4) + le(2, 8) + le(7, 4) + le(8, 4);
+  head += text("a") + le(2, 4) + le(3, 8) + le(2, 8) + le(0, 4) + le(0, 8);
+  head += text("q") + le(2, 4) + le(32, 8) + le(1, 8) + le(8, 4) + le(32, 8);
+  head.resize((head.size() + 31) / 32 * 32, '\0');
+  for (const float x : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}) head.append(reinterpret_cast<const char*>(&x), 4);
+  head.append(8, '\0');
+  return head + le(0x3800, 2) + std::string(32, '\1');
+}
+
+void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+}  // namespace
+
+TEST_CASE("every block type decodes as the format's reference does") {
+  for (const Row& row : kRows) {
+    const GgufBlock* block = find_gguf_block(row.type);
+    REQUIRE(block);
+    CAPTURE(block->name);
+    std::vector<uint8_t> bytes(block->bytes);
+    for (size_t i = 0; i < bytes.size(); i++) bytes[i] = uint8_t(37 * i + 11);
+    for (int i = 0; i < 2; i++) {
+      if (row.halves[i] < 0) continue;
+      bytes[size_t(row.halves[i])] = 0;
+      bytes[size_t(row.halves[i]) + 1] = i ? 0x38 : 0x3c;
+    }
+    std::vector<float> y(block->elements);
+    block->decode(bytes.data(), y.data());
+    CHECK(y[0] == row.at[0]);
+    CHECK(y[1] == row.at[1]);
+    CHECK(y[block->elements / 2] == row.at[2]);
+    CHECK(y[block->elements - 1] == row.at[3]);
+    double sum = 0;
+    for (size_t i = 0; i < y.size(); i++) sum += double(i + 1) * double(y[i]);
+    CHECK(sum == row.weighted_sum);
+  }
+  CHECK(find_gguf_block(99) == nullptr);
+}
+
+TEST_CASE("a small GGUF file, whole and cut") {
+  const host::TemporaryPath file(".gguf");
+  const std::string whole = small_file();
+  write(file.path(), whole);
+  const Checkpoint c = read_checkpoint(file.path());
+  REQUIRE(c.tensors.size() == 2);
+  CHECK(c.format == "gguf");
+  CHECK(c.tensors[0].dims == std::vector<int64_t>{2, 3});
+  CHECK(as_numbers(c.tensors[0])[5] == 6);
+  CHECK(as_numbers(c.tensors[1]) == std::vector<double>(32, 0.5));
+  CHECK(std::get<std::string>(c.facts[0].value) == "tiny");
+  for (size_t cut = 1; cut < whole.size(); cut++) {
+    write(file.path(), whole.substr(0, cut));
+    CHECK_THROWS_AS((void)read_checkpoint(file.path()), host::Failure);
+  }
+}
+
+TEST_CASE("two tensors of different types are compared as numbers") {
+  Tensor a, b;
+  a.dims = b.dims = {2};
+  a.strides = b.strides = {1};
+  a.storage = memory_storage({0, 0, 0x80, 0x3f, 0, 0, 0, 0x40});  // 1, 2
+  b.type = ElementType::kF16;
+  b.storage = memory_storage({0, 0x3c, 0, 0x44});  // 1, 4
+  const Distance d = distance(a, b);
+  CHECK_FALSE(d.same_bits);
+  CHECK(d.differing == 1);
+  CHECK(d.largest == 2);
+  CHECK(d.largest_relative == 0.5);
+}

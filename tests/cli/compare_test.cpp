@@ -1,0 +1,74 @@
+// ingot compare: its words, its exit codes, its page.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace cli_test;
+using Json = nlohmann::json;
+
+TEST_CASE("compare: a file that does what its source does departs nowhere") {
+  const Folder folder;
+  const std::string file = cast(folder, "linear");
+  Ran ran = run({"compare", data("linear.onnx"), file, "--golden", data("linear.npz")});
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(ran.out.rfind("no departure\n", 0) == 0);
+  ran = run({"compare", data("linear.onnx"), file, "--json"});  // made inputs
+  REQUIRE(ran.exit == 0);
+  const Json report = Json::parse(ran.out);
+  CHECK(report["departs"] == false);
+  CHECK(report["is_fresh_cast"] == true);
+  CHECK(report["instructions_compared"] == report["instructions"].size());
+  CHECK(report["outputs_against"] == "source");
+  CHECK(ran.err.find("no golden") == std::string::npos);  // notes are in the report
+}
+
+TEST_CASE("compare: a golden that differs from what the source computes names the output's node and exits with 6") {
+  const Folder folder;
+  const Ran ran = run({"compare", data("linear.onnx"), "--golden", data("linear_wrong.npz")});
+  CHECK(ran.exit == 6);
+  CHECK(ran.out.find("wrong import, at Relu 'act'") != std::string::npos);
+  CHECK(is_one_error_line(ran.err));
+}
+
+TEST_CASE("compare: streams are followed step by step") {
+  const Ran ran = run({"compare", data("stream.onnx"), "--golden", data("stream.npz")});
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(ran.out.find("all 5 steps") != std::string::npos);
+}
+
+TEST_CASE("compare: open dimensions take their extents from the golden or from --dim") {
+  const Folder folder;
+  const std::string file = cast(folder, "batch");
+  CHECK(run({"compare", data("batch.onnx"), file, "--golden", data("batch.npz")}).exit == 0);
+  CHECK(run({"compare", data("batch.onnx"), file, "--dim", "N=3"}).exit == 0);
+}
+
+TEST_CASE("compare: a file of another source, and words that are none, are refused") {
+  const Folder folder;
+  const std::string file = cast(folder, "linear");
+  Ran ran = run({"compare", data("stream.onnx"), file});
+  CHECK(ran.exit == 5);
+  CHECK(is_one_error_line(ran.err));
+  ran = run({"compare", file, file});
+  CHECK(ran.exit == 1);
+  ran = run({"compare", data("linear.onnx"), file, "--rtol", "much"});
+  CHECK(ran.exit == 1);
+}
+
+TEST_CASE("compare: the page is one file that asks nobody for anything") {
+  const Folder folder;
+  const std::string file = cast(folder, "linear"), page = folder / "page.html";
+  REQUIRE(run({"compare", data("linear.onnx"), file, "--html", page}).exit == 0);
+  const std::string text = slurp(page);
+  CHECK(text.rfind("<!DOCTYPE html>", 0) == 0);
+  CHECK(text.find("dense") != std::string::npos);
+  CHECK(text.find("src=") == std::string::npos);
+  CHECK(text.find("href=") == std::string::npos);
+  CHECK(text.find("@import") == std::string::npos);
+  CHECK(text.find("fetch(") == std::string::npos);
+  CHECK(run({"compare", data("linear.onnx"), file, "--html", folder / "no/such/folder.html"}).exit == 7);
+}

@@ -1,0 +1,381 @@
+// Faults planted in passes, kernels, the import and a file, each found at its node and at who did it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/compare/faulty.h"
+#include "tests/compare/networks.h"
+#include "tools/cli/find_departure.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using cli::Culprit;
+
+using graph::Node;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Networks& networks() {
+  static Networks all;
+  return all;
+}
+
+struct Found {
+  bool located = false, planted = false;
+  std::string text;
+};
+
+std::string described(const cli::DepartureAnswer& a) { return a.headline() + " (" + a.value + ": " + a.detail + ")"; }
+
+Found found(const cli::DepartureAnswer& a, Culprit stage, const std::string& by, const Names& nodes) {
+  Found f;
+  f.planted = true;
+  f.text = described(a);
+  const bool right_node = std::find(nodes.begin(), nodes.end(), a.node) != nodes.end();
+  f.located = a.culprit == stage && (by.empty() || a.pass.rfind(by, 0) == 0) && right_node;
+  return f;
+}
+
+cli::DepartureQuestion question(const std::string& network) {
+  cli::DepartureQuestion q;
+  q.source = networks().source(network);
+  q.golden = networks().golden(network);
+  q.session.threads = 1;
+  return q;
+}
+
+/// A sum that says how many were found; each that was not is a failure of its own.
+struct Tally {
+  const char* kind;
+  size_t planted = 0, located = 0;
+  void count(const char* name, const Found& f) {
+    planted++;
+    located += f.located;
+    INFO(name);
+    INFO(f.text);
+    CHECK_MESSAGE(f.planted, "the fault could not be planted");
+    CHECK(f.located);
+  }
+  ~Tally() { printf("compare: %zu of %zu planted faults located: %s\n", located, planted, kind); }
+};
+
+struct GraphFault {
+  const char* name;
+  const char* network;
+  const char* stage;  // "import" or the pass
+  Names nodes;        // the first of the source's nodes that may be named
+  Change plant;
+};
+
+Found try_graph_fault(const GraphFault& fault) {
+  Planted planted(fault.stage, fault.plant);
+  cli::DepartureQuestion q = question(fault.network);
+  q.options.observe = planted.observer();
+  // The file is cast with the fault first, then compared by a build that has it too.
+  const std::string path = networks().file("fault.ingot");
+  cast::write_file(cast::cast_source(q.source, q.options).file, path);
+  q.file = path;
+  q.options.observe = planted.observer();
+  const bool is_import = std::string(fault.stage) == "import";
+  Found f = found(cli::find_departure(q), is_import ? Culprit::kImport : Culprit::kPass, fault.stage, fault.nodes);
+  f.planted = planted.is_planted();
+  return f;
+}
+
+Change set(const char* op, const char* source, const char* key, graph::Attribute value) {
+  return [=](graph::Model& model) {
+    Node* node = find_node(model, op, source);
+    if (node) node->attributes[key] = value;
+    return node != nullptr;
+  };
+}
+
+Change floats(const char* op, const char* source, size_t operand, std::function<void(std::vector<float>&)> change) {
+  return [=](graph::Model& model) { return change_floats(model, find_node(model, op, source), operand, change); };
+}
+
+void transpose32(std::vector<float>& w) {
+  for (size_t i = 0; i < 32; i++)
+    for (size_t j = 0; j < i; j++) std::swap(w[i * 32 + j], w[j * 32 + i]);
+}
+
+bool swap_last_axes(graph::Model& model) {
+  Node* node = find_node(model, "Transpose", "turned");
+  if (!node) return false;
+  std::vector<int64_t> perm = node->integers("perm");
+  std::swap(perm[2], perm[3]);
+  node->attributes["perm"] = perm;
+  return true;
+}
+
+bool drop_activation(graph::Model& model) {
+  Node* node = find_node(model, "Conv2d", "relu1");
+  return node && node->attributes.erase("activation") > 0;
+}
+
+bool move_padding(graph::Model& model) {
+  Node* node = find_node(model, "Conv2d", "pad1");
+  if (!node) return false;
+  node->attributes["pad_top"] = node->integer("pad_top", 0) + 1;
+  node->attributes["pad_bottom"] = node->integer("pad_bottom", 0) - 1;
+  return true;
+}
+
+bool drop_residual(graph::Model& model) {
+  Node* node = find_node(model, "Conv2d", "sum2");
+  if (!node || node->inputs.size() < 4) return false;
+  node->inputs.resize(3);
+  return true;
+}
+
+bool swap_operands_of_first_step(graph::Model& model) {
+  Node* node = find_node(model, "Elementwise", "minus");
+  if (!node || node->integers("steps").size() < 8) return false;
+  std::vector<int64_t> steps = node->integers("steps");
+  std::swap(steps[1], steps[2]);
+  node->attributes["steps"] = steps;
+  return true;
+}
+
+bool merge_what_differs(graph::Model& model) {
+  Node *keys = find_node(model, "MatMul", "keys"), *query = find_node(model, "MatMul", "query"),
+       *turned = find_node(model, "Transpose", "keys_turned");
+  if (!keys || !query || !turned) return false;
+  turned->inputs[0] = query->outputs[0];
+  return true;
+}
+
+bool shift_slice(graph::Model& model) {
+  Node* node = find_node(model, "Slice", "middle");
+  if (!node) return false;
+  graph::Dims starts = node->dims("starts");
+  starts[1] = starts[1] + 1;
+  node->attributes["starts"] = starts;
+  return true;
+}
+
+bool double_alpha(graph::Model& model) {
+  Node* node = find_node(model, "MatMul", "scores");
+  if (!node || node->number("alpha", 1) == 1) return false;
+  node->attributes["alpha"] = node->number("alpha", 1) * 2;
+  return true;
+}
+
+bool swap_concat(graph::Model& model) {
+  Node* node = find_node(model, "Concat", "joined");
+  if (node) std::swap(node->inputs[0], node->inputs[1]);
+  return node != nullptr;
+}
+
+bool other_indices(graph::Model& model) {
+  Node* node = find_node(model, "Gather", "chosen");
+  if (!node) return false;
+  const std::vector<int64_t> which = {4, 1, 3};
+  const graph::ValueId id = model.add_constant("wrong", graph::make_constant(DType::kI64, {3}, which.data()));
+  model.values[size_t(id)].dtype = DType::kI64, model.values[size_t(id)].shape_known = true;
+  model.values[size_t(id)].dims = {3};
+  node->inputs[1] = id;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("compare: nothing departs where nothing is wrong") {
+  for (const char* network : {"picture", "rows"}) {
+    CAPTURE(network);
+    const cli::DepartureAnswer a = cli::find_departure(question(network));
+    INFO(described(a));
+    CHECK(a.culprit == Culprit::kNone);
+    CHECK(a.is_fresh_cast);
+    CHECK(a.instructions_known == a.instructions_ran);
+    CHECK(a.import_compared > 10);
+    cli::DepartureQuestion q = question(network);
+    q.golden.clear();
+    CHECK(cli::find_departure(q).culprit == Culprit::kNone);
+  }
+}
+
+TEST_CASE("compare: a wrong pass is named with the node that it changed") {
+  const auto negate = [](std::vector<float>& all) {
+    for (float& x : all) x = -x;
+  };
+  const auto reverse = [](std::vector<float>& all) { std::reverse(all.begin(), all.end()); };
+  const auto scale_first = [](std::vector<float>& all) {
+    for (size_t i = 0; i < all.size() / 8; i++) all[i] *= 1.5f;
+  };
+  const GraphFault faults[] = {
+      {"the folded shift has the wrong sign",
+       "picture",
+       "fold affine",
+       {"norm1", "conv1"},
+       floats("Conv2d", "norm1", 2, negate)},
+      {"one channel's factor is wrong",
+       "picture",
+       "fold affine",
+       {"norm1", "conv1"},
+       floats("Conv2d", "norm1", 1, scale_first)},
+      {"the folded activation is dropped", "picture", "fold activation", {"relu1", "norm1", "conv1"}, drop_activation},
+      {"the folded clip has another bound",
+       "picture",
+       "fold activation",
+       {"clip1", "depth1"},
+       set("Conv2d", "clip1", "activation_beta", 0.5)},
+      {"the folded padding is on one side", "picture", "fold padding", {"depth1", "pad1"}, move_padding},
+      {"two axes of a transpose are swapped", "picture", "choose layout", {"turned"}, swap_last_axes},
+      {"softmax goes along another axis",
+       "picture",
+       "canonicalise",
+       {"chance"},
+       set("Softmax", "chance", "axis", int64_t(0))},
+      {"the weights are not transposed",
+       "picture",
+       "canonicalise",
+       {"dense"},
+       floats("Linear", "dense", 1, transpose32)},
+      {"the residual is dropped", "picture", "fold residual", {"sum2", "conv2", "relu2"}, drop_residual},
+      {"operands of a fused difference are swapped",
+       "picture",
+       "fuse elementwise",
+       {"minus", "curve", "times"},
+       swap_operands_of_first_step},
+      {"a mean becomes a maximum",
+       "picture",
+       "canonicalise",
+       {"mean3"},
+       set("Pool2d", "mean3", "kind", std::string("max"))},
+      {"pixels are counted from their corners",
+       "picture",
+       "canonicalise",
+       {"large"},
+       set("Resize", "large", "coordinate", std::string("asymmetric"))},
+      {"SiLU is recognised with another slope",
+       "picture",
+       "recognise activations",
+       {"silu1", "gate1"},
+       set("Swish", "silu1", "alpha", 2.0)},
+      {"concat takes its operands in another order", "picture", "canonicalise", {"joined"}, swap_concat},
+      {"a norm is recognised with another epsilon",
+       "rows",
+       "recognise norms",
+       {"norm", "scaled", "unit", "deviation", "safe", "variance", "squares", "centred", "mean"},
+       set("LayerNormalization", "norm", "epsilon", 0.1)},
+      {"two products that differ are merged", "rows", "merge equal nodes", {"keys_turned"}, merge_what_differs},
+      {"a scale is folded twice", "rows", "fold products", {"soft_scores", "scores"}, double_alpha},
+      {"a slice begins one later", "rows", "canonicalise", {"middle"}, shift_slice},
+      {"a lifted convolution has its weights reversed",
+       "rows",
+       "lift one dimension",
+       {"along", "bent"},
+       floats("Conv2d", "along", 1, reverse)},
+      {"time runs backwards",
+       "rows",
+       "fold sequence order",
+       {"states", "by_time"},
+       set("Recurrent", "states", "direction", std::string("reverse"))},
+      {"an index is off by one", "rows", "canonicalise", {"chosen"}, other_indices},
+  };
+  Tally tally{"passes"};
+  for (const GraphFault& fault : faults) tally.count(fault.name, try_graph_fault(fault));
+}
+
+TEST_CASE("compare: a wrong import is named with its node when the golden has intermediates") {
+  const GraphFault faults[] = {
+      {"padding is on one side",
+       "picture",
+       "import",
+       {"conv1"},
+       set("Conv", "conv1", "pads", std::vector<int64_t>{0, 0, 2, 2})},
+      {"a slope is the default", "picture", "import", {"relu2"}, set("LeakyRelu", "relu2", "alpha", 0.01)},
+      {"a transposition is ignored", "picture", "import", {"dense"}, set("Gemm", "dense", "transB", int64_t(0))},
+      {"an axis is counted from the other end",
+       "picture",
+       "import",
+       {"chance"},
+       set("Softmax", "chance", "axis", int64_t(0))},
+      {"an epsilon is misread", "picture", "import", {"norm1"}, set("BatchNormalization", "norm1", "epsilon", 0.1)},
+      {"pixels are counted from their corners",
+       "picture",
+       "import",
+       {"large"},
+       set("Resize", "large", "coordinate_transformation_mode", std::string("asymmetric"))},
+      {"operands are swapped", "picture", "import", {"joined"}, swap_concat},
+      {"a direction is lost", "rows", "import", {"states"}, set("LSTM", "states", "direction", std::string("reverse"))},
+      {"an alpha is the default", "rows", "import", {"bent"}, set("Elu", "bent", "alpha", 1.0)},
+      {"a sum runs the other way", "rows", "import", {"running"}, set("CumSum", "running", "reverse", int64_t(1))},
+  };
+  Tally tally{"import"};
+  for (const GraphFault& fault : faults) tally.count(fault.name, try_graph_fault(fault));
+}
+
+TEST_CASE("compare: with outputs alone a wrong import is known, and the node is among those that it can be") {
+  Planted planted("import", set("LeakyRelu", "relu2", "alpha", 0.01));
+  cli::DepartureQuestion q = question("picture");
+  q.golden = networks().outputs_golden("picture");
+  q.options.observe = planted.observer();
+  const cli::DepartureAnswer a = cli::find_departure(q);
+  CHECK(a.culprit == Culprit::kImport);
+  const auto is_it = [&](uint32_t s) { return a.source_nodes[s].output == "relu2"; };
+  CHECK(std::any_of(a.suspects.begin(), a.suspects.end(), is_it));
+  CHECK(a.suspects.size() < a.source_nodes.size());
+}
+
+TEST_CASE("compare: a wrong kernel is named with the first node that it computed") {
+  struct KernelFault {
+    const char* network;
+    const char* kernel;
+    Names nodes;
+  };
+  const KernelFault faults[] = {
+      {"picture", "conv2d_direct_f32", {"relu1", "norm1", "conv1"}},
+      {"picture", "conv2d_depthwise_f32", {"clip1", "depth1", "pad1"}},
+      {"picture", "conv2d_winograd_f43_f32", {"relu2", "sum2", "conv2"}},
+      {"picture", "pool2d_f32", {"pool2"}},
+      {"picture", "resize", {"large"}},
+      {"picture", "elementwise", {"times", "curve", "minus"}},
+      {"picture", "linear_f32", {"dense"}},
+      {"picture", "softmax", {"chance"}},
+      {"picture", "transpose", {"turned"}},
+      {"rows", "normalize", {"norm"}},
+      {"rows", "linear_f32", {"queries", "query", "keys"}},
+      {"rows", "matmul_f32", {"kept", "soft_scores", "scores"}},
+      {"rows", "gather", {"chosen"}},
+      {"rows", "recurrent", {"states"}},
+      {"rows", "reduce", {"sums"}},
+      {"rows", "cumsum", {"running"}},
+  };
+  Tally tally{"kernels"};
+  for (const KernelFault& fault : faults) {
+    cli::DepartureQuestion q = question(fault.network);
+    q.open.kernels = reinterpret_cast<const ingot_kernel_table*>(broken_table(fault.kernel));
+    REQUIRE(q.open.kernels);
+    tally.count(fault.kernel, found(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes));
+  }
+}
+
+TEST_CASE("compare: a file whose weights were packed wrongly is named with its instruction") {
+  struct CastFault {
+    const char* network;
+    const char* weights;
+    const char* op;
+    Names nodes;
+  };
+  const CastFault faults[] = {{"picture", "w1", "conv2d", {"relu1", "norm1", "conv1"}},
+                              {"picture", "w2", "conv2d", {"relu2", "sum2", "conv2"}},
+                              {"picture", "wf", "linear", {"dense"}},
+                              {"rows", "r", "recurrent", {"states"}}};
+  Tally tally{"casting"};
+  for (const CastFault& fault : faults) {
+    cli::DepartureQuestion q = question(fault.network);
+    q.file = networks().file("weights.ingot");
+    Found f;
+    if (write_with_wrong_weights(q.source, fault.weights, 17, 0.5f, q.file)) {
+      const cli::DepartureAnswer a = cli::find_departure(q);
+      f = found(a, Culprit::kCast, fault.op, fault.nodes);
+      CHECK(!a.is_fresh_cast);
+    }
+    tally.count(fault.weights, f);
+  }
+}

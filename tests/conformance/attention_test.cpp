@@ -1,0 +1,231 @@
+// Attention: layouts, lengths, masks, groups of heads, key counts; and what the contract refuses.
+#include "runtime/op/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/conformance/runner.h"
+
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+enum class MaskKind { kNone, kFloat, kBool };
+
+struct AttentionCase {
+  const char* name;
+  int64_t batch, heads, kv_heads, queries, keys, dim, value_dim;
+  CausalMask causal = CausalMask::kNone;
+  std::vector<int64_t> mask = {};
+  MaskKind kind = MaskKind::kNone;
+  std::vector<double> counts = {};
+  float softcap = 0;
+  int64_t padding = 0;
+};
+
+/// [B, T, heads * D] for rank 3, [B, heads, T, D] for rank 4.
+Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim, int64_t padding) {
+  if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
+  return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
+}
+
+Tensor mask_tensor(const AttentionCase& c) {
+  if (c.kind == MaskKind::kNone) return Tensor();
+  Tensor mask(c.kind == MaskKind::kBool ? DType::kBool : DType::kF32, c.mask,
+              c.kind == MaskKind::kBool ? 0 : c.padding);
+  mask.random(7, -4, 4);
+  const int64_t n = mask.view().elements();
+  for (int64_t i = 0; i < n; i++) {
+    if (c.kind == MaskKind::kBool) mask.set(i, i * 7 % 11 > 3);
+    if (c.kind == MaskKind::kFloat && i * 5 % 7 > 4) mask.set(i, i % 2 ? -INFINITY : -3.4028234e38);
+  }
+  return mask;
+}
+
+void run(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
+  AttentionAttributes t;
+  t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
+  t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
+  Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+  test.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
+                 heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding).random(2),
+                 heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
+  if (c.kind != MaskKind::kNone || !c.counts.empty()) test.inputs.push_back(mask_tensor(c));
+  if (!c.counts.empty()) {
+    Tensor counts(DType::kI64, {int64_t(c.counts.size())});
+    test.inputs.push_back(counts.values(c.counts));
+  }
+  test.outputs = {heads_tensor(y_rank, c.batch, c.heads, c.queries, c.value_dim, 3 * c.padding)};
+  run_case(test);
+}
+
+}  // namespace
+
+TEST_CASE("attention: lengths, widths, layouts") {
+  const AttentionCase cases[] = {
+      {"one query, one key", 1, 1, 1, 1, 1, 8, 8},
+      {"one query", 1, 2, 2, 1, 37, 32, 32},
+      {"one query, keys beyond a block", 2, 2, 2, 1, 530, 16, 48},
+      {"two queries", 1, 3, 3, 2, 19, 24, 24},
+      {"a head of one number", 1, 2, 2, 5, 6, 1, 1},
+      {"odd widths", 1, 2, 2, 17, 23, 13, 29},
+      {"wide heads", 1, 1, 1, 15, 40, 128, 128},
+      {"wider than a panel group", 1, 1, 1, 3, 20, 80, 100},
+      {"a tile and one", 1, 1, 1, 43, 16, 16, 16},
+      {"more queries than a chunk", 1, 1, 1, 259, 33, 8, 8},
+      {"a block of keys", 1, 1, 1, 9, 256, 16, 16},
+      {"a block and one", 1, 1, 1, 9, 257, 16, 16},
+      {"three blocks", 1, 2, 2, 44, 700, 16, 16},
+      {"strided rows", 2, 3, 3, 20, 21, 16, 16, CausalMask::kNone, {}, MaskKind::kNone, {}, 0, 5},
+      {"no keys", 1, 2, 2, 3, 0, 8, 8},
+      {"no queries", 1, 2, 2, 0, 3, 8, 8},
+      {"a width of nothing", 1, 2, 2, 3, 4, 0, 8},
+  };
+  for (const AttentionCase& c : cases)
+    for (int layout = 0; layout < 8; layout++) run(c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
+}
+
+TEST_CASE("attention: masks, causal order, groups of heads, counts") {
+  using C = CausalMask;
+  using M = MaskKind;
+  const AttentionCase cases[] = {
+      {"padding mask", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, M::kFloat},
+      {"padding mask of bools", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, M::kBool},
+      {"mask a query", 1, 2, 2, 20, 300, 16, 16, C::kNone, {20, 300}, M::kFloat, {}, 0, 3},
+      {"mask a query, bools", 1, 2, 2, 20, 300, 16, 16, C::kNone, {20, 300}, M::kBool},
+      {"bias a head", 2, 3, 3, 9, 18, 8, 8, C::kNone, {3, 9, 18}, M::kFloat},
+      {"mask a batch and query", 2, 2, 2, 9, 18, 8, 8, C::kNone, {2, 1, 9, 1}, M::kBool},
+      {"one number", 1, 2, 2, 9, 18, 8, 8, C::kNone, {}, M::kFloat},
+      {"one key of all", 1, 2, 2, 9, 18, 8, 8, C::kNone, {2, 9, 1}, M::kFloat},
+      {"causal", 1, 2, 2, 61, 61, 16, 16, C::kTopLeft},
+      {"causal, one query", 1, 2, 2, 1, 9, 16, 16, C::kTopLeft},
+      {"causal over blocks", 1, 1, 1, 301, 301, 8, 8, C::kTopLeft},
+      {"causal with fewer keys", 1, 1, 1, 50, 20, 8, 8, C::kTopLeft},
+      {"causal from the end", 1, 2, 2, 7, 40, 16, 16, C::kBottomRight},
+      {"causal from the end, too many queries", 1, 2, 2, 50, 11, 16, 16, C::kBottomRight},
+      {"causal and mask", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, M::kFloat},
+      {"grouped heads", 2, 6, 2, 5, 33, 16, 16},
+      {"grouped heads, one query", 1, 8, 2, 1, 290, 16, 16},
+      {"grouped heads, causal", 1, 6, 2, 25, 25, 8, 8, C::kTopLeft},
+      {"one head of keys", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, M::kBool},
+      {"counts", 3, 2, 2, 4, 40, 8, 8, C::kNone, {}, M::kNone, {40, 0, 17}},
+      {"one count", 3, 2, 2, 4, 400, 8, 8, C::kNone, {}, M::kNone, {300}},
+      {"counts and causal", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, M::kNone, {40, 3, 17}},
+      {"counts and mask", 2, 2, 2, 5, 40, 8, 8, C::kTopLeft, {40}, M::kBool, {39, 5}},
+      {"softcap", 1, 2, 2, 15, 21, 8, 8, C::kNone, {15, 21}, M::kFloat, {}, 0.5f},
+  };
+  for (const AttentionCase& c : cases)
+    for (const int rank : {3, 4}) run(c, rank, rank, rank);
+}
+
+TEST_CASE("attention: a row that sees nothing is zero, whatever keys and values hold; large scores do not overflow") {
+  AttentionAttributes t;
+  t.heads = t.kv_heads = 1;
+  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}), mask(DType::kBool, {3, 5});
+  q.random(1), k.random(2), v.random(3);
+  mask.values({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0});
+  for (int64_t d = 0; d < 8; d++) k.set(4 * 8 + d, d % 2 ? INFINITY : NAN);  // seen by nobody
+  run_case(
+      {"masked rows", OpCode::kAttention, &t, {q, k, v, mask}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+  t.scale = 1e6f;
+  run_case({"large scores", OpCode::kAttention, &t, {q, v, v}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+  v.set(9, NAN), v.set(20, INFINITY), v.set(33, -INFINITY);
+  t.scale = 1;
+  run_case({"not finite", OpCode::kAttention, &t, {q, v, v}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+}
+
+TEST_CASE("attention: a count outside the keys is named") {
+  AttentionAttributes t;
+  const Tensor x(DType::kF32, {1, 3, 8});
+  for (const double count : {-1.0, 4.0}) {
+    Tensor counts(DType::kI64, {});
+    run_failing_case({"count", OpCode::kAttention, &t, {x, x, x, Tensor(), counts.values({count})}, {x}, {}, {}},
+                     Code::kBadIndexValue);
+  }
+}
+
+TEST_CASE("attention: the contract refuses") {
+  struct Wrong {
+    const char* rule;
+    void (*spoil)(AttentionAttributes&, Case&);
+  };
+  using A = AttentionAttributes;
+  const auto f32 = [](std::vector<int64_t> dims) { return Tensor(DType::kF32, std::move(dims)); };
+  static const auto make = f32;
+  const Wrong wrongs[] = {
+      {"attention has heads", [](A& t, Case&) { t.heads = 0; }},
+      {"attention has heads", [](A& t, Case&) { t.kv_heads = 0; }},
+      {"attention.kv_heads divides heads", [](A& t, Case&) { t.kv_heads = 3; }},
+      {"attention.causal is known", [](A& t, Case&) { t.causal = CausalMask(3); }},
+      {"attention.softcap is finite and not negative", [](A& t, Case&) { t.softcap = -1; }},
+      {"attention.softcap is finite and not negative", [](A& t, Case&) { t.softcap = NAN; }},
+      {"attention.scale is finite", [](A& t, Case&) { t.scale = INFINITY; }},
+      {"attention's q, k, v and y are f32", [](A&, Case& c) { c.inputs[2].view().dtype = DType::kI32; }},
+      {"attention takes [B, T, heads * D] or [B, heads, T, D]",
+       [](A&, Case& c) {
+         c.inputs[0] = make({3, 16});
+       }},
+      {"attention's operands have their number of heads",
+       [](A&, Case& c) {
+         c.inputs[1] = make({2, 4, 9, 8});
+       }},
+      {"heads divide attention's last dimension",
+       [](A&, Case& c) {
+         c.inputs[0] = make({2, 5, 17});
+       }},
+      {"attention's heads are at most 4096 wide",
+       [](A&, Case& c) {
+         c.inputs[2] = make({2, 9, 16384});
+       }},
+      {"attention's operands have one batch",
+       [](A&, Case& c) {
+         c.inputs[1] = make({1, 9, 16});
+       }},
+      {"attention's operands have one batch",
+       [](A&, Case& c) {
+         c.inputs[2] = make({1, 9, 16});
+       }},
+      {"heads of q and k are equally wide",
+       [](A&, Case& c) {
+         c.inputs[1] = make({2, 9, 18});
+       }},
+      {"k and v have as many tokens",
+       [](A&, Case& c) {
+         c.inputs[2] = make({2, 8, 16});
+       }},
+      {"attention's y has q's batch",
+       [](A&, Case& c) {
+         c.outputs[0] = make({1, 5, 16});
+       }},
+      {"attention's y has q's tokens",
+       [](A&, Case& c) {
+         c.outputs[0] = make({2, 6, 16});
+       }},
+      {"heads of y and v are equally wide",
+       [](A&, Case& c) {
+         c.outputs[0] = make({2, 5, 18});
+       }},
+      {"attention's mask is f32 or bool8", [](A&, Case& c) { c.inputs[3] = Tensor(DType::kI32, {9}); }},
+      {"attention's mask has at most 4 dimensions",
+       [](A&, Case& c) {
+         c.inputs[3] = make({1, 1, 1, 1, 9});
+       }},
+      {"attention's mask broadcasts to [B, heads, Tq, Tk]",
+       [](A&, Case& c) {
+         c.inputs[3] = make({4, 9});
+       }},
+      {"attention's key counts are i32 or i64", [](A&, Case& c) { c.inputs[4] = make({2}); }},
+      {"attention's key counts are [B] or one number", [](A&, Case& c) { c.inputs[4] = Tensor(DType::kI64, {3}); }},
+      {"not too many inputs", [](A&, Case& c) { c.inputs.resize(6, c.inputs[0]); }},
+  };
+  for (const Wrong& w : wrongs) {
+    AttentionAttributes t;
+    t.heads = t.kv_heads = 2;
+    Case c{w.rule, OpCode::kAttention, &t, {}, {make({2, 5, 16})}, {}, {}};
+    c.inputs = {make({2, 5, 16}), make({2, 9, 16}), make({2, 2, 9, 8}), make({5, 9}), Tensor(DType::kI32, {2})};
+    w.spoil(t, c);
+    CHECK(refusal(c) == w.rule);
+  }
+}

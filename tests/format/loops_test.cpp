@@ -1,0 +1,178 @@
+// tests/format/loops_test.cpp - how loops are laid out, and that lifetimes cover whatever a run does.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "runtime/op/control.h"
+#include "runtime/plan/lifetime.h"
+#include "tests/format/small_files.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+/// Programs of elementwise steps, Ifs and Loops inside each other.
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : random_(seed) {
+    spec.segment_alignment = 16;
+    flag_ = spec.program.add_value(input("flag", {}, DType::kBool));
+    const int32_t x = spec.program.add_value(input("x", {4}));
+    const int32_t y = spec.program.add_value(output("y", {4}));
+    const std::vector<int32_t> visible = block(0, {x}, 0);
+    unary(0, pick(visible), y);
+    add_ports(&spec);
+  }
+  cast::FileSpec spec;
+
+ private:
+  int32_t pick(const std::vector<int32_t>& from) { return from[random_() % from.size()]; }
+  int32_t fresh() { return spec.program.add_value(activation("v" + std::to_string(spec.program.values.size()), {4})); }
+  void unary(uint32_t subprogram, int32_t from, int32_t to) {
+    spec.program.subprograms[subprogram].instructions.push_back({step(ElementwiseOp::kNeg), {from}, {to}, {}, 1});
+  }
+  uint32_t open() {
+    spec.program.subprograms.push_back({"s" + std::to_string(spec.program.subprograms.size()), {}});
+    return uint32_t(spec.program.subprograms.size() - 1);
+  }
+  std::vector<int32_t> block(uint32_t subprogram, std::vector<int32_t> visible, int depth) {
+    const int count = 3 + int(random_() % 4);
+    for (int i = 0; i < count; i++) {
+      const uint32_t kind = random_() % 6;
+      if (kind == 0 && depth < 3) {
+        const int32_t result = fresh();
+        const uint32_t branches[] = {open(), open()};
+        for (const uint32_t branch : branches) unary(branch, pick(block(branch, visible, depth + 1)), result);
+        spec.program.subprograms[subprogram].instructions.push_back(
+            {IfAttributes{branches[0], branches[1]}, {flag_}, {result}, {}, 1});
+        visible.push_back(result);
+      } else if (kind == 1 && depth < 3) {
+        const int32_t carried = fresh();
+        unary(subprogram, pick(visible), carried);
+        const int32_t iteration = spec.program.add_value(activation("i" + std::to_string(carried), {}, DType::kI64));
+        const uint32_t body = open();
+        visible.push_back(carried);
+        unary(body, pick(block(body, visible, depth + 1)), carried);
+        spec.program.subprograms[subprogram].instructions.push_back(
+            {LoopAttributes{body, 3}, {-1, -1, carried}, {iteration}, {}, 1});
+      } else {
+        const int32_t to = fresh();
+        unary(subprogram, pick(visible), to);
+        visible.push_back(to);
+      }
+    }
+    return visible;
+  }
+
+  std::mt19937 random_;
+  int32_t flag_ = -1;
+};
+
+/// The steps that one run takes, with branches and trip counts at random.
+std::vector<uint32_t> trace(const ProgramDef& p, std::mt19937* random) {
+  std::vector<uint32_t> taken;
+  int64_t left[kMaxSubprogramDepth] = {};
+  for (uint32_t s = 0; s < p.steps.size;) {
+    const StepDef& at = p.steps[s];
+    taken.push_back(s++);
+    if (at.kind == StepKind::kJump) s = at.target;
+    if (at.kind == StepKind::kIf && (*random)() % 2) s = at.target;
+    if (at.kind == StepKind::kLoop) {
+      left[at.loop] = int64_t((*random)() % 4);
+      if (left[at.loop] == 0) s = at.target;
+    }
+    if (at.kind == StepKind::kRepeat && --left[at.loop] > 0) s = at.target;
+  }
+  return taken;
+}
+
+/// From each write to each read of what it wrote, every step of the run lies in the value's lifetime.
+void check_run(const Opened& o, const std::vector<Lifetime>& lifetimes, const std::vector<uint32_t>& run) {
+  const ProgramDef& p = o.program;
+  std::vector<size_t> written(p.values.size, 0);
+  const auto covers = [&](int32_t value, size_t from, size_t to) {
+    const Lifetime& life = lifetimes[size_t(p.values[size_t(value)].root)];
+    for (size_t t = from; t <= to; t++)
+      if (run[t] < life.first_step || run[t] > life.last_step) return false;
+    return true;
+  };
+  for (size_t t = 0; t < run.size(); t++) {
+    const StepDef& at = p.steps[run[t]];
+    if (at.kind == StepKind::kJump) continue;
+    const InstructionDef& i = p.instructions[at.index];
+    for (uint32_t k = 0; k < i.input_count; k++)
+      if (i.inputs[k] >= 0) CHECK_MESSAGE(covers(i.inputs[k], written[size_t(i.inputs[k])], t), i.inputs[k]);
+    for (uint32_t k = 0; k < i.output_count && at.kind != StepKind::kIf; k++) {
+      if (i.outputs[k] < 0) continue;
+      written[size_t(i.outputs[k])] = t;
+      CHECK(covers(i.outputs[k], t, t));
+    }
+  }
+  for (const PortDef& port : p.outputs) CHECK(covers(port.value, written[size_t(port.value)], run.size() - 1));
+}
+
+}  // namespace
+
+TEST_CASE("loops: lifetimes cover every run of random programs of loops and branches") {
+  uint32_t loops = 0, inside = 0, short_lived = 0;
+  for (uint32_t seed = 1; seed <= 200; seed++) {
+    CAPTURE(seed);
+    const Opened o = open_bytes(cast::write_memory(Generator(seed).spec));
+    CAPTURE(o.detail.field);
+    REQUIRE(o.status.ok());
+    std::vector<Lifetime> lifetimes(o.program.values.size);
+    find_lifetimes(o.program, o.bound, {}, {lifetimes.data(), lifetimes.size()});
+    std::mt19937 random(seed);
+    for (int run = 0; run < 8; run++) check_run(o, lifetimes, trace(o.program, &random));
+    for (const StepDef& at : o.program.steps) {
+      if (at.kind != StepKind::kLoop) continue;
+      loops++;
+      inside += at.loop > 0;
+      for (const Lifetime& life : lifetimes)  // the body's memory is not kept over its iterations
+        short_lived +=
+            life.bytes && life.first_step > uint32_t(&at - o.program.steps.data) && life.last_step < at.target - 2;
+    }
+  }
+  CHECK(loops > 100);
+  CHECK(inside > 20);
+  CHECK(short_lived > 100);
+}
+
+TEST_CASE("loops: a body lies between the two ends of its loop") {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  p.add_value(input("x", {4}));                   // 0
+  p.add_value(activation("c", {4}));              // 1
+  p.add_value(activation("t", {4}));              // 2
+  p.add_value(output("y", {4}));                  // 3
+  p.add_value(activation("i", {}, DType::kI64));  // 4
+  const Dim n = p.add_symbol("n", 1, 9);
+  for (int v = 0; v < 4; v++) p.values[size_t(v)].dims = {n};
+  p.add_instruction(step(ElementwiseOp::kNeg), {0}, {1});
+  p.add_instruction(LoopAttributes{1, n}, {-1, -1, 1}, {4});
+  p.add_instruction(step(ElementwiseOp::kAbs), {1}, {3});
+  p.subprograms.push_back(
+      {"body", {{step(ElementwiseOp::kAdd, 0, 1), {1, 0}, {2}, {}, 1}, {step(ElementwiseOp::kNeg), {2}, {1}, {}, 1}}});
+  add_ports(&f);
+  OpenWith how;
+  how.symbol_values = {7};
+  const Opened o = open_bytes(cast::write_memory(f), how);
+  CAPTURE(o.detail.field);
+  REQUIRE(o.status.ok());
+  const auto steps = o.program.steps;
+  REQUIRE(steps.size == 6);  // neg, loop, add, neg, repeat, abs
+  CHECK(steps[1].kind == StepKind::kLoop);
+  CHECK(steps[1].target == 5);
+  CHECK(steps[4].kind == StepKind::kRepeat);
+  CHECK(steps[4].target == 2);
+  CHECK(static_cast<const LoopAttributes*>(o.bound.attributes[1])->most == 7);
+  std::vector<Lifetime> lifetimes(5);
+  find_lifetimes(o.program, o.bound, {}, {lifetimes.data(), lifetimes.size()});
+  CHECK(lifetimes[0].last_step == 4);  // read in every iteration
+  CHECK(lifetimes[1].first_step == 0);
+  CHECK(lifetimes[1].last_step == 5);
+  CHECK(lifetimes[2].first_step == 2);
+  CHECK(lifetimes[2].last_step == 3);
+}

@@ -1,0 +1,77 @@
+// Sizes that only the data tells: which symbols stand for them, what they are at most, and what is refused with the way out.
+#include "tests/onnx/import_helpers.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+std::string bounds(const graph::Model& model) {
+  std::string all;
+  for (const auto& [name, symbol] : model.measured)
+    all += (all.empty() ? "" : ", ") + name + " <= " + symbol.bound.text();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("measured: NonZero, Compress and TopK have dims that are measured, at most what their inputs allow") {
+  OnnxGraph g;
+  g.input("x", {2, "W"}).output("y").node("NonZero", {"x"}, {"y"});
+  graph::Model model = import(g);
+  CHECK(output_type(model) == "i64[2, y.count]");
+  CHECK(bounds(model) == "y.count <= 2*W");
+
+  OnnxGraph c;
+  c.input("x", {5, 3}).input("keep", {5}, 9).output("y");
+  c.node("Compress", {"x", "keep"}, {"y"}, {attribute("axis", int64_t(0))});
+  model = import(c);
+  CHECK(operators(model.graph) == "NonZero Reshape Gather");
+  CHECK(model.measured.size() == 1);
+  CHECK(model.measured.begin()->second.bound == graph::Dim(5));
+
+  OnnxGraph t;
+  t.input("x", {4, 9}).input("k", {1}, 7).output("v").output("i");
+  t.node("TopK", {"x", "k"}, {"v", "i"}, {attribute("axis", int64_t(1))});
+  model = import(t);
+  CHECK(model.measured.size() == 1);
+  CHECK(model.measured.begin()->second.bound == graph::Dim(9));
+  CHECK(operators(model.graph) == "Reshape Measure TopK");
+}
+
+TEST_CASE("measured: what makes a size stays, even if only extents need it") {
+  OnnxGraph g;  // as many ones as x has elements that are not zero: no data flows from NonZero
+  g.input("x", {12}).output("y").node("NonZero", {"x"}, {"where"}).node("Shape", {"where"}, {"s"});
+  g.shape_input("one", {1}).node("Gather", {"s", "one"}, {"n"}).node("ConstantOfShape", {"n"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph).find("NonZero") == 0);
+}
+
+TEST_CASE("measured: NonZero of a constant is a constant") {
+  OnnxGraph g;
+  g.input("x", {4}).output("y").initializer("c", {2, 2}, std::vector<float>{0, 1, -0.0f, 2});
+  g.node("NonZero", {"c"}, {"where"})
+      .shape_input("last", {1})
+      .node("Gather", {"where", "last"}, {"at"}, {attribute("axis", int64_t(0))});
+  g.node("Gather", {"x", "at"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "Gather");
+  CHECK(output_type(model) == "f32[1, 2]");
+}
+
+TEST_CASE("measured: a size from an input needs a bound, which --dim states") {
+  OnnxGraph g;
+  g.input("n", {1}, 7).input("x", {1}).output("y");
+  g.node("Expand", {"x", "n"}, {"y"});
+  const graph::CastError refused = import_error(g.bytes(13));
+  CHECK(refused.exit_code == 4);
+  REQUIRE(refused.unsupported.size() == 1);
+  CHECK(refused.unsupported[0].hint == "or say the most that it can be: --dim 'n=1..HIGH'");
+  onnx::ImportOptions options;
+  onnx::add_dim(options, "n=1..40");
+  const graph::Model model = import(g, 13, options);
+  CHECK(output_type(model) == "f32[n]");
+  CHECK(bounds(model) == "n <= 40");
+  onnx::add_dim(options, "m=1..40");
+  CHECK(import_error(g.bytes(13), options).exit_code == 5);
+}

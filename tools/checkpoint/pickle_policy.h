@@ -1,0 +1,11 @@
+// tools/checkpoint/pickle_policy.h - which callables of a pickle stand for data.
+#pragma once
+#include <string>
+
+namespace ingot::checkpoint {
+
+/// True for constructors of plain data (OrderedDict, torch.Size, torch's and numpy's rebuild functions) and for classes, whose instances are kept as
+/// inert records without their class. False for functions of any other module, and for everything in modules that reach the system.
+bool stands_for_data(const std::string& module, const std::string& name);
+
+}  // namespace ingot::checkpoint

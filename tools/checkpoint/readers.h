@@ -1,0 +1,22 @@
+// tools/checkpoint/readers.h - one function for each container; read_checkpoint() chooses by content.
+#pragma once
+#include "tools/checkpoint/checkpoint.h"
+
+namespace ingot::checkpoint {
+
+/// torch.save() since 1.6, TorchScript, and .pt2 archives' weights: a zip with one pickle.
+Checkpoint read_torch_zip(const std::string& path, const ReadLimits& limits);
+/// torch.save() before 1.6: pickles, then storages one behind the other.
+Checkpoint read_torch_legacy(const std::string& path, const ReadLimits& limits);
+/// torch.save() before 0.1.10: a tar archive.
+Checkpoint read_torch_tar(const std::string& path, const ReadLimits& limits);
+Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits);
+/// Block types are given as float32.
+Checkpoint read_gguf(const std::string& path, const ReadLimits& limits);
+/// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must lie beside it.
+Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits);
+
+/// True when the bytes are a legacy torch file's magic number.
+bool is_torch_legacy(const uint8_t* bytes, size_t count);
+
+}  // namespace ingot::checkpoint

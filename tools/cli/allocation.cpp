@@ -1,0 +1,52 @@
+// tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as C, ends the process instead, and running out of
+// memory is an ordinary error here (exit 7). malloc and free are mimalloc's all the same.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "tools/files/output_file.h"
+
+namespace {
+
+/// Where not even the exception finds room, as before main().
+[[noreturn]] void end_without_memory() {
+  static constexpr char kLine[] = "ingot: out of memory; close other programs or use a smaller input\n";
+  ingot::host::remove_temporary_files();
+  if (write(STDERR_FILENO, kLine, sizeof kLine - 1) < 0) _exit(7);
+  _exit(7);
+}
+
+[[noreturn]] void refuse() {
+  std::set_terminate(end_without_memory);
+  throw std::bad_alloc();
+}
+
+void* allocate(std::size_t bytes) {
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  refuse();
+}
+
+void* allocate(std::size_t bytes, std::align_val_t alignment) {
+  const auto align = static_cast<std::size_t>(alignment);
+  if (bytes <= SIZE_MAX - align)
+    if (void* memory = std::aligned_alloc(align, (bytes + align) / align * align)) return memory;
+  refuse();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes); }
+void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

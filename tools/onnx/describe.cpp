@@ -1,0 +1,48 @@
+#include "tools/onnx/describe.h"
+
+#include <set>
+
+#include "tools/onnx/source_file.h"
+#include "tools/onnx/tensor.h"
+#include "tools/onnx/wire.h"
+
+namespace ingot::onnx {
+namespace {
+
+PortDescription port_of(const ValueInfo& info) {
+  PortDescription port;
+  port.name = info.name;
+  const DType dtype = info.is_tensor ? dtype_of(info.element_type) : DType::kInvalid;
+  if (dtype != DType::kInvalid)
+    port.dtype = dtype_name(dtype);
+  else
+    port.dtype = info.is_tensor ? element_type_name(info.element_type) : std::string(info.has_type ? info.kind : "untyped");
+  port.has_shape = info.has_shape;
+  for (const Dimension& dim : info.dims)
+    port.dims.push_back(dim.has_value ? std::to_string(dim.value) : dim.symbol.empty() ? "?" : std::string(dim.symbol));
+  return port;
+}
+
+}  // namespace
+
+Description describe_onnx(const std::string& path) {
+  const auto file = SourceFile::open(path);
+  if (const std::string problem = why_no_model(file->bytes()); !problem.empty())
+    graph::throw_cast_error(2, path + ": " + problem);
+  const Model model = parse_model(file->bytes(), path);
+  Description out;
+  out.producer = std::string(model.producer_name);
+  if (!model.producer_version.empty()) out.producer += " " + std::string(model.producer_version);
+  std::set<Text> filled;
+  for (const Tensor& tensor : model.graph.initializers) filled.insert(tensor.name);
+  for (const SparseTensor& tensor : model.graph.sparse_initializers) filled.insert(tensor.values.name);
+  for (const ValueInfo& info : model.graph.inputs)
+    if (!filled.count(info.name)) out.inputs.push_back(port_of(info));
+  for (const ValueInfo& info : model.graph.outputs) out.outputs.push_back(port_of(info));
+  for (const Node& node : model.graph.nodes)
+    out.op_counts[(node.domain.empty() || node.domain == "ai.onnx" ? "" : std::string(node.domain) + ".") +
+                  std::string(node.op)]++;
+  return out;
+}
+
+}  // namespace ingot::onnx

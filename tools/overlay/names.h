@@ -1,0 +1,28 @@
+// tools/overlay/names.h - which tensors of a checkpoint are meant, and what they are called in the architecture.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/overlay/overlay.h"
+
+namespace ingot::overlay {
+
+struct Candidate {
+  std::string name;  // below the key, without the prefix, renamed
+  std::string original;
+  const checkpoint::Tensor* tensor = nullptr;
+};
+
+/// What was chosen, in words for the report.
+struct Selection {
+  std::vector<Candidate> candidates;  // in the checkpoint's order
+  std::string key, prefix;
+  std::vector<std::string> other_keys;  // that would fit as well
+};
+
+Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::set<std::string>& wanted,
+                         const OverlayOptions& options);
+
+}  // namespace ingot::overlay
