@@ -1,0 +1,90 @@
+// tools/aten/builder.h - the graph while a PyTorch program is translated into it: nodes, types, and tensors that are written in place.
+// Shapes and types of every value are known as soon as it is made (tools/graph/growth.h), because PyTorch's operators decide by them.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/aten/value.h"
+#include "tools/graph/growth.h"
+
+namespace ingot::aten {
+
+using Attributes = std::map<std::string, graph::Attribute>;
+
+/// Thrown while one call is lowered; lower_call() gathers it.
+struct Refused {
+  std::string argument, why, hint;
+};
+/// Thrown where the graph refused a node, which it has reported itself.
+struct Reported {};
+
+class Builder {
+ public:
+  explicit Builder(graph::Model& model) : model(model), growth_(model, &unsupported) {}
+  graph::Model& model;
+  std::vector<graph::Unsupported> unsupported;  // everything that stands in the way so far
+  std::function<void(const Tensor& owner)>
+      on_write;  // called before a tensor that owns its values gets others; may be empty
+
+  // Tensors.
+  using Forward = std::function<ValueId(Builder&, ValueId whole)>;
+  using Backward = std::function<ValueId(Builder&, ValueId whole, ValueId part)>;
+  /// A tensor of its own.
+  Tensor own(ValueId value);
+  /// A view: `forward` takes it out of what `of` holds, `backward` gives the whole with the part replaced. An empty backward: writing
+  /// through the view is refused.
+  Tensor view(const Tensor& of, Forward forward, Backward backward);
+  /// What it holds now. A view whose owner was written since is taken anew.
+  ValueId read(const Tensor& tensor);
+  /// From here on it holds `value`, and all that share its memory see it.
+  void write(const Tensor& tensor, ValueId value);
+  /// The tensor that `tensor` is a view of, or itself.
+  static Tensor owner(const Tensor& tensor);
+
+  // Nodes, in ONNX semantics.
+  ValueId emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> emit_many(const std::string& op, std::vector<ValueId> inputs, Attributes attributes,
+                                 size_t outputs);
+  /// A node with subgraphs, say, whose outputs the caller has made. @throws Reported.
+  void add(graph::Node node);
+  /// What `id`, an output of a node that was added, is now.
+  ValueId resolve(ValueId id) const { return growth_.resolve(id); }
+  bool known(ValueId id) const { return growth_.known(id); }
+  graph::Growth& growth() { return growth_; }
+  ValueId constant(graph::Constant constant);
+  ValueId scalar(DType dtype, double value);             // rank 0
+  ValueId integers(const std::vector<int64_t>& values);  // i64 [n]
+  ValueId extent(const Dim& d);                          // i64, rank 0
+  ValueId counting(const Dim& count);                    // i64 [count]: 0, 1, 2, ...
+  ValueId cast(ValueId x, DType to);
+  ValueId reshape(ValueId x, Dims dims);
+  ValueId expand(ValueId x, const Dims& dims);  // broadcast to exactly these
+  ValueId transpose(ValueId x, std::vector<int64_t> perm);
+  ValueId slice(ValueId x, int64_t axis, const Dim& start, const Dim& end, int64_t step = 1);
+  ValueId reduce(const std::string& op, ValueId x, std::vector<int64_t> axes, bool keep);
+
+  const Dims& dims(ValueId id) const { return model.values[size_t(id)].dims; }
+  int64_t rank(ValueId id) const { return int64_t(dims(id).size()); }
+  DType dtype(ValueId id) const { return model.values[size_t(id)].dtype; }
+  std::optional<graph::Contents> contents(ValueId id) const { return growth_.contents(id); }
+  /// The one number that it holds, where that is known while casting.
+  std::optional<graph::Scalar> content(ValueId id) const;
+
+  /// The source node that the following nodes come from.
+  void begin_node(graph::SourceNode node);
+  /// Gives the values names that people will see, where they have none yet.
+  void name(ValueId id, const std::string& name);
+  void note(const std::string& sentence);
+
+ private:
+  std::string unique(const std::string& name);
+  graph::Growth growth_;
+  std::set<ValueId> unnamed_;
+  std::set<std::string> names_;
+};
+
+}  // namespace ingot::aten

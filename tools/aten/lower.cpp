@@ -1,0 +1,161 @@
+#include "tools/aten/lower.h"
+
+#include <algorithm>
+
+#include "tools/aten/operands.h"
+
+namespace ingot::aten {
+namespace {
+
+std::string described(const Call& call) {
+  return call.name + (call.overload.empty() || call.overload == "default" ? "" : "." + call.overload);
+}
+std::string placed(const Call& call) {
+  if (call.place.empty()) return call.node;
+  return call.node.empty() ? call.place : call.node + " (" + call.place + ")";
+}
+Results unknown_results(const Call& call) {
+  return Results(std::max<size_t>(1, call.outputs.size()), Value::unknown());
+}
+
+/// The values of the schema's parameters, or why they are not what it takes.
+std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, std::string* why) {
+  std::vector<std::optional<Value>> bound(schema.parameters.size());
+  if (call.positional.size() > bound.size()) {
+    *why =
+        std::to_string(call.positional.size()) + " arguments, at most " + std::to_string(bound.size()) + " are taken";
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < call.positional.size(); i++) bound[i] = call.positional[i];
+  for (const auto& [name, value] : call.keywords) {
+    size_t at = 0;
+    while (at < bound.size() && schema.parameters[at].name != name) at++;
+    if (at == bound.size() || bound[at]) {
+      *why = "the argument '" + name + "' is " + (at == bound.size() ? "not known" : "given twice");
+      return std::nullopt;
+    }
+    bound[at] = value;
+  }
+  std::vector<Value> out;
+  for (size_t i = 0; i < bound.size(); i++) {
+    const Parameter& parameter = schema.parameters[i];
+    if (!bound[i]) bound[i] = parameter.otherwise;
+    if (!bound[i]) {
+      *why = "the argument '" + parameter.name + "' is missing";
+      return std::nullopt;
+    }
+    if (!accepts(parameter, *bound[i]) &&
+        !(parameter.otherwise && bound[i]->is(Value::Kind::kNone) && parameter.otherwise->is(Value::Kind::kNone))) {
+      *why = "the argument '" + parameter.name + "' is " + bound[i]->describe();
+      return std::nullopt;
+    }
+    out.push_back(*bound[i]);
+  }
+  return out;
+}
+
+struct Choice {
+  const Schema* schema = nullptr;
+  std::vector<Value> values;
+  bool in_place = false;
+};
+
+/// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself resolves a call.
+Choice choose(const Call& call) {
+  constexpr const char* kPrefix = "aten::";
+  if (call.name.rfind(kPrefix, 0) != 0) throw Refused{"", "only operators of the namespace aten are supported", ""};
+  const std::string name = call.name.substr(6);
+  Choice choice;
+  const std::vector<Schema>* schemas = operator_table().find(name);
+  if (!schemas && name.size() > 1 && name.back() == '_') {
+    schemas = operator_table().find(name.substr(0, name.size() - 1));
+    choice.in_place = true;
+  }
+  if (!schemas) throw Refused{"", "the operator is not supported", ""};
+  const std::string overload = call.overload == "default" ? "" : call.overload;
+  std::vector<const Schema*> order;
+  for (const Schema& schema : *schemas) order.push_back(&schema);
+  if (!call.overload.empty())
+    std::stable_partition(order.begin(), order.end(), [&](const Schema* s) { return s->overload == overload; });
+  std::string why, first;
+  for (const Schema* schema : order) {
+    auto values = bind(*schema, call, &why);
+    if (!values) {
+      if (first.empty()) first = why;
+      continue;
+    }
+    choice.schema = schema;
+    choice.values = std::move(*values);
+    return choice;
+  }
+  std::string known;
+  for (const Schema& schema : *schemas) known += (known.empty() ? "" : "; ") + schema.text();
+  throw Refused{"", first, "known here: " + known};
+}
+
+Results write_back(Builder& b, const Choice& choice, Results results) {
+  const Value& self = choice.values.at(0);
+  if (results.size() != 1 || !results[0].is(Value::Kind::kTensor) || !self.is(Value::Kind::kTensor))
+    throw Refused{"", "is not supported in place", ""};
+  const ValueId held = b.read(self.tensor);
+  const Dims dims = b.dims(held);
+  const DType dtype = b.dtype(held);
+  const ValueId made = b.cast(b.read(results[0].tensor), dtype);
+  if (b.rank(made) > int64_t(dims.size())) throw Refused{"self", "would change its shape in place", ""};
+  const ValueId wide = b.expand(made, dims);
+  if (b.dims(wide) != dims)
+    throw Refused{"self",
+                  "would change its shape in place from " + graph::text(dims) + " to " + graph::text(b.dims(wide)), ""};
+  b.write(self.tensor, wide);
+  return {self};
+}
+
+void name_results(Builder& b, const Call& call, const Results& results) {
+  const auto name = [&](const Value& value, const std::string& wanted) {
+    if (value.is(Value::Kind::kTensor)) b.name(b.read(value.tensor), wanted);
+  };
+  if (results.size() == 1 && results[0].items && call.outputs.size() > 1) {
+    for (size_t i = 0; i < results[0].items->size() && i < call.outputs.size(); i++)
+      name((*results[0].items)[i], call.outputs[i]);
+    return;
+  }
+  for (size_t i = 0; i < results.size() && i < call.outputs.size(); i++) name(results[i], call.outputs[i]);
+}
+
+}  // namespace
+
+bool is_operator(const std::string& name) {
+  if (name.rfind("aten::", 0) != 0) return false;
+  const std::string bare = name.substr(6);
+  return operator_table().find(bare) ||
+         (bare.size() > 1 && bare.back() == '_' && operator_table().find(bare.substr(0, bare.size() - 1)));
+}
+
+Results lower_call(Builder& b, const Call& call) {
+  const auto touches_unknown = [](const Value& value) { return value.has_unknown(); };
+  if (std::any_of(call.positional.begin(), call.positional.end(), touches_unknown) ||
+      std::any_of(call.keywords.begin(), call.keywords.end(),
+                  [&](const auto& pair) { return touches_unknown(pair.second); }))
+    return unknown_results(call);
+  const std::string output = call.outputs.empty() ? "" : call.outputs[0];
+  b.begin_node({placed(call), described(call), output});
+  try {
+    Choice choice = choose(call);
+    Operands operands(b, *choice.schema, choice.values);
+    Results results = choice.schema->lower(operands);
+    if (choice.in_place) results = write_back(b, choice, std::move(results));
+    name_results(b, call, results);
+    return results;
+  } catch (const Refused& refused) {
+    b.unsupported.push_back({described(call), refused.argument, placed(call), output, refused.why, refused.hint});
+  } catch (const Reported&) {
+  } catch (graph::CastError& error) {
+    error.message = described(call) + " at " + placed(call) + ": " + error.message;
+    throw;
+  } catch (const graph::DimError& error) {
+    graph::throw_cast_error(2, described(call) + " at " + placed(call) + ": " + error.what());
+  }
+  return unknown_results(call);
+}
+
+}  // namespace ingot::aten

@@ -1,0 +1,103 @@
+// tools/aten/lower_product.cpp - matrix products.
+#include "tools/aten/operands.h"
+#include "tools/aten/promotion.h"
+
+namespace ingot::aten {
+namespace {
+
+ValueId transposed(Builder& b, ValueId x) { return b.transpose(x, {1, 0}); }
+
+Results linear(Operands& o) {
+  const ValueId x = o.read("input"), weight = o.read("weight");
+  if (o.b.rank(weight) == 1) {  // one row, whose dimension goes
+    const ValueId made = o.b.emit("MatMul", {x, weight});
+    return o.result(o.given("bias") ? o.b.emit("Add", {made, o.read("bias")}) : made);
+  }
+  if (o.b.rank(weight) != 2) o.corrupt("its weight has shape " + graph::text(o.b.dims(weight)));
+  if (o.b.rank(x) == 2) {
+    std::vector<ValueId> inputs = {x, weight};
+    if (o.given("bias")) inputs.push_back(o.read("bias"));
+    return o.result(
+        o.b.emit("Gemm", inputs, {{"transB", int64_t(1)}, {"transA", int64_t(0)}, {"alpha", 1.0}, {"beta", 1.0}}));
+  }
+  const ValueId made = o.b.emit("MatMul", {x, transposed(o.b, weight)});
+  return o.result(o.given("bias") ? o.b.emit("Add", {made, o.read("bias")}) : made);
+}
+Results matmul(Operands& o) {
+  const char* const second = o.has("mat2") ? "mat2" : o.has("vec") ? "vec" : o.has("tensor") ? "tensor" : "other";
+  return o.result(o.b.emit("MatMul", {o.read("self"), o.read(second)}));
+}
+/// beta * self + alpha * (a @ b)
+Results added_product(Operands& o) {
+  const bool vector = o.has("vec"), batched = o.has("batch1");
+  const ValueId a = o.read(batched  ? "batch1"
+                           : vector ? "mat"
+                                    : "mat1"),
+                b = o.read(batched  ? "batch2"
+                           : vector ? "vec"
+                                    : "mat2");
+  const double alpha = o.number("alpha"), beta = o.number("beta");
+  if (!batched && !vector)
+    return o.result(o.b.emit("Gemm", {a, b, o.read("self")},
+                             {{"transB", int64_t(0)}, {"transA", int64_t(0)}, {"alpha", alpha}, {"beta", beta}}));
+  const DType dtype = o.b.dtype(a);
+  ValueId made = o.b.emit("MatMul", {a, b});
+  if (alpha != 1) made = o.b.emit("Mul", {made, o.b.scalar(dtype, alpha)});
+  if (beta == 0) return o.result(made);
+  ValueId self = o.read("self");
+  if (beta != 1) self = o.b.emit("Mul", {self, o.b.scalar(dtype, beta)});
+  return o.result(o.b.emit("Add", {self, made}));
+}
+Results outer(Operands& o) {
+  const ValueId a = o.read("self"), b = o.read("vec2");
+  return o.result(o.b.emit("Mul", {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
+}
+/// Products of more than two operands go from left to right over labels that are still needed.
+Results einsum(Operands& o) {
+  std::vector<ValueId> operands = o.read_all("tensors");
+  std::string equation;
+  for (const char c : o.text("equation"))
+    if (c != ' ') equation += c;
+  const size_t arrow = equation.find("->");
+  if (operands.size() <= 2 || arrow == std::string::npos)
+    return o.result(o.b.emit("Einsum", operands, {{"equation", equation}}));
+  std::vector<std::string> terms;
+  for (size_t at = 0; at <= arrow;) {
+    const size_t end = std::min(equation.find(',', at), arrow);
+    terms.push_back(equation.substr(at, end - at));
+    at = end + 1;
+  }
+  if (terms.size() != operands.size())
+    o.corrupt("'" + equation + "' is for " + std::to_string(terms.size()) + " operands");
+  const std::string out = equation.substr(arrow + 2);
+  while (terms.size() > 2) {
+    std::string later = out, kept;
+    for (size_t i = 2; i < terms.size(); i++) later += terms[i];
+    for (const char c : terms[0] + terms[1])
+      if (later.find(c) != std::string::npos && kept.find(c) == std::string::npos) kept += c;
+    const ValueId made =
+        o.b.emit("Einsum", {operands[0], operands[1]}, {{"equation", terms[0] + "," + terms[1] + "->" + kept}});
+    operands.erase(operands.begin());
+    terms.erase(terms.begin());
+    operands[0] = made;
+    terms[0] = kept;
+  }
+  return o.result(o.b.emit("Einsum", operands, {{"equation", terms[0] + "," + terms[1] + "->" + out}}));
+}
+
+}  // namespace
+
+void add_products(Table& table) {
+  table.add("linear", "Tensor input, Tensor weight, Tensor? bias=None", linear);
+  table.add_all("mm bmm", "Tensor self, Tensor mat2", matmul);
+  table.add("matmul", "Tensor self, Tensor other", matmul);
+  table.add("mv", "Tensor self, Tensor vec", matmul);
+  table.add("dot", "Tensor self, Tensor tensor", matmul);
+  table.add("addmm", "Tensor self, Tensor mat1, Tensor mat2, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("addmv", "Tensor self, Tensor mat, Tensor vec, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("baddbmm", "Tensor self, Tensor batch1, Tensor batch2, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add_all("outer ger", "Tensor self, Tensor vec2", outer);
+  table.add("einsum", "str equation, Tensor[] tensors, Any path=None", einsum);
+}
+
+}  // namespace ingot::aten

@@ -1,0 +1,60 @@
+// tools/aten/value.h - what a PyTorch program computes with while it is read: tensors of the graph that is being built, and the
+// plain values around them, which exist at cast time alone.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::aten {
+
+using graph::Dim;
+using graph::Dims;
+using graph::ValueId;
+
+/// A tensor as Python sees one: an object that may be written in place and looked at through views. Builder::read() gives the value
+/// of the graph that it holds at this point of the program. Copies of the pointer are the same tensor.
+class Cell;
+using Tensor = std::shared_ptr<Cell>;
+
+struct Value {
+  enum class Kind : uint8_t {
+    kUnknown,  // made by something that was refused; whatever touches it is unknown too, and not reported again
+    kNone,
+    kTensor,
+    kInt,  // symbolic where a dimension is; ScalarType and MemoryFormat are numbers of c10
+    kFloat,
+    kBool,
+    kString,  // devices too
+    kList,    // the items are shared: a list is an object
+    kTuple,
+  };
+  Kind kind = Kind::kNone;
+  Tensor tensor;
+  Dim integer;
+  double number = 0;
+  bool truth = false;
+  std::string text;
+  std::shared_ptr<std::vector<Value>> items;
+
+  static Value unknown();
+  static Value none() { return {}; }
+  static Value of(Tensor tensor);
+  static Value of(Dim integer);
+  static Value of(double number);
+  static Value of(bool truth);
+  static Value of(std::string text);
+  static Value list(std::vector<Value> items);
+  static Value tuple(std::vector<Value> items);
+  static Value tensors(const std::vector<Tensor>& items);
+  static Value dims(const Dims& items);
+
+  bool is(Kind k) const { return kind == k; }
+  bool has_unknown() const;  // itself or an item
+  /// "a tensor", "the number 3", "a list of 2".
+  std::string describe() const;
+};
+
+}  // namespace ingot::aten
