@@ -13,6 +13,10 @@ Checkpoint read_torch_tar(const std::string& path, const ReadLimits& limits);
 Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits);
 /// Block types are given as float32.
 Checkpoint read_gguf(const std::string& path, const ReadLimits& limits);
+/// Keras weights and whole models (.h5), and any HDF5 file of plain datasets.
+Checkpoint read_hdf5(const std::string& path, const ReadLimits& limits);
+/// Keras 3: a zip of config.json and model.weights.h5.
+Checkpoint read_keras(const std::string& path, const ReadLimits& limits);
 /// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must lie beside it.
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits);
 

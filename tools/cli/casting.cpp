@@ -19,6 +19,7 @@ void require_source(const std::string& path) {
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
+    case FileKind::kHdf5:
       host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
                                          ", expected an ONNX model; this version casts ONNX, export the network to it");
     case FileKind::kNumpyArray:

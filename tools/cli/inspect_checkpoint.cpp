@@ -71,6 +71,7 @@ bool is_checkpoint(const std::string& path) {
   switch (host::file_kind(path)) {
     case host::FileKind::kZip:
     case host::FileKind::kGguf:
+    case host::FileKind::kHdf5:
     case host::FileKind::kPickle:
     case host::FileKind::kSafetensors: return true;
     case host::FileKind::kOther: {

@@ -47,6 +47,13 @@ bool starts(const std::vector<uint8_t>& bytes, const char* text, size_t count, s
 }
 bool starts(const std::vector<uint8_t>& bytes, const char* text) { return starts(bytes, text, strlen(text)); }
 
+/// Its superblock stands at the start, or behind a block of the writer's own of 512, 1024, ... bytes (JLD2).
+bool is_hdf5(const std::vector<uint8_t>& bytes) {
+  for (size_t at = 0; at + 8 <= bytes.size(); at = at ? at * 2 : 512)
+    if (starts(bytes, "\x89HDF\r\n\x1a\n", 8, at)) return true;
+  return false;
+}
+
 bool is_markup(const std::vector<uint8_t>& bytes) {
   size_t at = 0;
   if (starts(bytes, "\xef\xbb\xbf")) at = 3;
@@ -95,7 +102,6 @@ constexpr Signature kSignatures[] = {
     {"\x89PNG", 4, 0, "a PNG picture"},
     {"\xff\xd8\xff", 3, 0, "a JPEG picture"},
     {"RIFF", 4, 0, "a RIFF file (audio or picture)"},
-    {"\x89HDF", 4, 0, "an HDF5 file (Keras); export it to ONNX"},
     {"\x1f\x8b", 2, 0, "a gzip archive; unpack it first"},
     {"ustar", 5, 257, "a tar archive; unpack it first"},
     {"\xfd"
@@ -151,6 +157,7 @@ FileKind file_kind(const std::string& path) {
   if (starts(bytes, "TFL3", 4, 4)) return FileKind::kTflite;
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;
   if (starts(bytes, "PK\x03\x04") || starts(bytes, "PK\x05\x06")) return FileKind::kZip;
+  if (is_hdf5(bytes)) return FileKind::kHdf5;
   if (starts(bytes, "GGUF")) return FileKind::kGguf;
   if (bytes.size() > 9 && bytes[8] == '{' && bytes[6] == 0 && bytes[7] == 0) return FileKind::kSafetensors;
   if (bytes[0] == 0x80 && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5) return FileKind::kPickle;
@@ -169,6 +176,7 @@ std::string kind_text(const std::string& path, FileKind kind) {
     case FileKind::kPickle: return "a Python pickle (an old PyTorch checkpoint)";
     case FileKind::kSafetensors: return "a safetensors file";
     case FileKind::kGguf: return "a GGUF file";
+    case FileKind::kHdf5: return "an HDF5 file (Keras, JLD2)";
     case FileKind::kOther: break;
   }
   const std::vector<uint8_t> bytes = read_prefix(path);
