@@ -72,3 +72,37 @@ TEST_CASE("compare: the page is one file that asks nobody for anything") {
   CHECK(text.find("fetch(") == std::string::npos);
   CHECK(run({"compare", data("linear.onnx"), file, "--html", folder / "no/such/folder.html"}).exit == 7);
 }
+
+TEST_CASE("compare: a stream whose state the file keeps is followed from the golden's first state to its last") {
+  const Folder folder;
+  const std::string file = folder / "kept.ingot";
+  REQUIRE(run({"convert", data("stream.onnx"), "-o", file, "--state", "s=sn"}).exit == 0);
+  const std::vector<std::string> compare = {"compare", data("stream.onnx"), file, "--state", "s=sn", "--json"};
+  const auto against = [&](const std::string& path) {
+    std::vector<std::string> words = compare;
+    words.insert(words.end(), {"--golden", path});
+    return run(words);
+  };
+  Ran ran = against(data("stream.npz"));
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  Json report = Json::parse(ran.out);
+  CHECK(report["is_fresh_cast"] == true);
+  CHECK(report["steps"] == 5);
+  CHECK(report["step"] == 0);  // none is wrong: the first one was looked into
+  CHECK(report["outputs"].size() == 1);
+  CHECK(report["instructions_compared"] == report["instructions"].size());
+  struct Wrong {
+    const char *golden, *value;
+    int step;
+  };
+  for (const Wrong& wrong : {Wrong{"stream_wrong.npz", "y", 3}, Wrong{"stream_wrong_state.npz", "sn", 4}}) {
+    CAPTURE(wrong.golden);
+    ran = against(data(wrong.golden));
+    CHECK(ran.exit == 6);
+    report = Json::parse(ran.out);
+    CHECK(report["stage"] == "import");
+    CHECK(report["step"] == wrong.step);
+    CHECK(report["value"] == wrong.value);
+  }
+}

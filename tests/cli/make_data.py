@@ -64,6 +64,10 @@ steps = rng.integers(-8, 8, (5, 1, 2)).astype("f4")
 start = np.array([[1, -1]], "f4")
 sums = start + np.cumsum(steps, axis=0)
 golden("stream", in__x=steps, in__s=start, out__y=2 * sums, out__sn=sums[-1], meta={"steps": 5, "feed": {"sn": "s"}})
+wrong = 2 * sums
+wrong[3, 0, 1] += 1
+golden("stream_wrong", in__x=steps, in__s=start, out__y=wrong, out__sn=sums[-1], meta={"steps": 5, "feed": {"sn": "s"}})
+golden("stream_wrong_state", in__x=steps, in__s=start, out__y=2 * sums, out__sn=sums[-1] + 1, meta={"steps": 5, "feed": {"sn": "s"}})
 
 table = rng.standard_normal((10, 4)).astype("f4")
 save("embed", [helper.make_node("Gather", ["table", "ids"], ["y"])], [value("ids", I, [1, 5])], [value("y", F, [1, 5, 4])], [("table", table)])

@@ -35,8 +35,15 @@ passes::Observer Planted::observer() {
 }
 
 graph::Node* find_node(graph::Model& model, const std::string& op, const std::string& source) {
-  for (graph::Node& node : model.graph.nodes) {
-    if (node.dead || (!op.empty() && node.op != op)) continue;
+  return find_node(model, model.graph, op, source);
+}
+
+graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::string& op, const std::string& source) {
+  for (graph::Node& node : graph.nodes) {
+    if (node.dead) continue;
+    for (const auto& inner : node.subgraphs())
+      if (graph::Node* found = find_node(model, *inner, op, source)) return found;
+    if (!op.empty() && node.op != op) continue;
     for (const uint32_t s : node.sources)
       if (model.source_nodes[s].output == source) return &node;
   }

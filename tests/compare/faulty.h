@@ -25,8 +25,10 @@ class Planted {
   bool planted_ = false, done_ = false;
 };
 
-/// The live node of kind `op` ("": any) that comes from the source node with output `source`; null when there is none.
+/// The live node of kind `op` ("": any) that comes from the source node with output `source`, in branches and loops too;
+/// null when there is none.
 graph::Node* find_node(graph::Model& model, const std::string& op, const std::string& source);
+graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::string& op, const std::string& source);
 /// Gives operand `i` a constant with other numbers.
 bool change_floats(graph::Model& model, graph::Node* node, size_t i,
                    const std::function<void(std::vector<float>&)>& change);

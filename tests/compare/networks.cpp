@@ -46,6 +46,13 @@ struct Net {
     graph.proto.message(1, made);
     return output;
   }
+  void loop(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, const Net& body) {
+    Proto made;
+    for (const std::string& input : inputs) made.text(1, input);
+    for (const std::string& output : outputs) made.text(2, output);
+    made.text(3, outputs[0]).text(4, "Loop").message(5, graph_attribute("body", body.graph.proto));
+    graph.proto.message(1, made);
+  }
   void save(const std::string& path) const { std::ofstream(path, std::ios::binary) << graph.bytes(14); }
 };
 
@@ -131,6 +138,43 @@ void write_rows(const std::string& path) {
   n.save(path);
 }
 
+/// h and what it was before go through 5 turns, h through 3 more of an inner loop; a gain for every turn.
+void write_loops(const std::string& path) {
+  const std::vector<OnnxDim> row = {2, 16};
+  Net halves;
+  halves.graph.input("j", {}, 7).input("j_go", {}, 9).input("u", row);
+  halves.node("Mul", {"u", "half"}, "half_u");
+  halves.node("Sub", {"half_u", "tuned"}, "minus");
+  halves.node("Tanh", {"minus"}, "curve");
+  halves.node("Softmax", {"curve"}, "share", {attribute("axis", int64_t(1))});
+  halves.node("Add", {"curve", "share"}, "u_next");
+  halves.node("Identity", {"j_go"}, "j_still");
+  halves.graph.output("j_still").output("u_next");
+  Net turns;
+  turns.graph.input("i", {}, 7).input("go", {}, 9).input("h", row).input("before", row);
+  turns.node("Gather", {"gains", "i"}, "gain", {attribute("axis", int64_t(0))});
+  turns.node("MatMul", {"h", "wl"}, "hw");
+  turns.node("Add", {"hw", "before"}, "mixed");
+  turns.node("Tanh", {"mixed"}, "bent");
+  turns.node("Mul", {"bent", "gain"}, "tuned");
+  turns.loop({"three", "", "tuned"}, {"small"}, halves);
+  turns.node("Identity", {"go"}, "still");
+  turns.node("Identity", {"h"}, "h_before");
+  turns.graph.output("still").output("small").output("h_before").output("tuned");
+  Net n;
+  n.graph.input("x", row);
+  n.weights("wl", {16, 16});
+  n.graph.initializer("gains", {5}, std::vector<float>{1, 0.5f, 2, 1.5f, 0.75f});
+  n.number("half", 0.5f);
+  n.graph.initializer("five", {}, std::vector<int64_t>{5}).initializer("three", {}, std::vector<int64_t>{3});
+  n.node("Sigmoid", {"x"}, "start");
+  n.loop({"five", "", "start", "x"}, {"last", "old", "all"}, turns);
+  n.node("Softmax", {"last"}, "chance", {attribute("axis", int64_t(1))});
+  n.node("ReduceSum", {"all"}, "sums", {attribute("keepdims", int64_t(0))});
+  n.graph.output("chance").output("sums").output("old");
+  n.save(path);
+}
+
 host::Array input_of(const graph::Model& model, graph::ValueId id) {
   compare::Tensor t;
   for (const graph::Dim& dim : model.values[size_t(id)].dims) t.dims.push_back(*dim.value());
@@ -147,6 +191,7 @@ Networks::Networks() {
   if (!mkdtemp(folder_.data())) throw std::runtime_error("no folder for temporary files");
   write_picture(source("picture"));
   write_rows(source("rows"));
+  write_loops(source("loops"));
 }
 
 Networks::~Networks() {

@@ -27,6 +27,9 @@ struct DraftValue {
   ConstantBytes bytes;       // of constants
   graph::ValueId graph_value = graph::kAbsent;  // whose elements these are, where casting did not make the value
   int32_t carried_in = -1;   // the subprogram of the Loop that carries it: written before that and again in its body
+  // Of what is carried: the body, and what is written before it, what an iteration begins with and what it ends with.
+  int32_t body = -1;
+  graph::ValueId first_value = graph::kAbsent, body_value = graph::kAbsent, next_value = graph::kAbsent;
   bool carried() const { return carried_in >= 0; }
 };
 

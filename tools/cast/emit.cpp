@@ -143,6 +143,11 @@ class Emitter {
     spec.row_stride = dims_.write(value.row_stride);
     spec.bytes = value.bytes;
     spec.graph_value = value.graph_value;
+    spec.carried_in = value.carried_in;
+    spec.body = value.body;
+    spec.first_value = value.first_value;
+    spec.body_value = value.body_value;
+    spec.next_value = value.next_value;
     program_.add_value(std::move(spec));
   }
 

@@ -39,6 +39,9 @@ void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction
     condition.name = node.name + "/condition";
     condition.dtype = DType::kBool;
     condition.dims = draft_.at(value(node.inputs[1])).dims;
+    condition.body = int32_t(attributes.body);
+    condition.first_value = node.inputs[1];
+    condition.next_value = body.outputs[0];
     carried[0] = carry(value(node.inputs[1]), draft_.add(std::move(condition)), subprogram_, before);
   }
   for (size_t i = 2; i < node.inputs.size(); i++) {
@@ -46,6 +49,10 @@ void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction
     const graph::ValueId result = i - 2 < node.outputs.size() ? node.outputs[i - 2] : graph::kAbsent;
     const int32_t storage = value(result == graph::kAbsent ? body.inputs[i - 1] : result);
     values_[size_t(body.inputs[i - 1])] = storage;
+    draft_.at(storage).body = int32_t(attributes.body);
+    draft_.at(storage).first_value = node.inputs[i];
+    draft_.at(storage).body_value = body.inputs[i - 1];
+    draft_.at(storage).next_value = body.outputs[i - 1];
     carried.push_back(carry(value(node.inputs[i]), storage, subprogram_, before));
   }
   instruction->inputs = {value(node.inputs[0])};
@@ -63,12 +70,15 @@ void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& c
   subprogram_ = outer;
   std::vector<int32_t> next;
   for (const graph::ValueId id : body.outputs) next.push_back(value(id));
+  size_t place = 0;
   // Copies at the end come one after the other: what one of them overwrites must not be what a later one reads.
   for (int32_t& id : next) {
+    const graph::ValueId graph_value = body.outputs[place++];
     if (id < 0 || !draft_.at(id).carried()) continue;
     DraftValue kept = draft_.at(id);
     kept.kind = ValueKind::kActivation;
     kept.carried_in = -1;
+    kept.graph_value = graph_value;
     kept.name += "/kept";
     const int32_t copy = draft_.add(std::move(kept));
     append_copy(id, copy, "what a loop carries, before it changes", &block);

@@ -68,6 +68,9 @@ struct ValueSpec {
   bool inline_data = false;    // of a constant: inside the program (it steers control or shapes)
   DType source_dtype = DType::kInvalid;  // when it differs
   int32_t graph_value = -1;    // id in the graph that was cast, -1: none. Not written
+  // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of what is written before the
+  // loop, of what an iteration begins with and of what it ends with. Not written
+  int32_t carried_in = -1, body = -1, first_value = -1, body_value = -1, next_value = -1;
 };
 
 struct InstructionSpec {

@@ -48,9 +48,17 @@ std::string source_text(const DepartureAnswer& a, uint32_t source) {
   return node.op + " '" + (node.name.empty() ? node.output : node.name) + "'";
 }
 
+std::string iterations_text(const compare::Iterations& iterations) {
+  std::string text;
+  for (size_t i = iterations.size(); i-- > 0;)
+    text += (text.empty() ? "iteration " : " of the inner loop, in iteration ") + std::to_string(iterations[i]);
+  return text + " of the " + (iterations.size() > 1 ? "outer " : "") + "loop";
+}
+
 void print_compare_text(const DepartureAnswer& a) {
   printf("%s\n", a.headline().c_str());
   if (!a.value.empty() && a.culprit != Culprit::kNone) printf("  value '%s': %s\n", a.value.c_str(), a.detail.c_str());
+  if (!a.iterations.empty()) printf("  in %s, counted from 0\n", iterations_text(a.iterations).c_str());
   for (size_t i = 0; i < a.sources.size() && i < 8; i++)
     printf("  %s %s\n", i == 0 ? "source node " : "together with", source_text(a, a.sources[i]).c_str());
   if (a.culprit == Culprit::kImport && a.suspects.size() > 1) {
@@ -103,6 +111,7 @@ void print_compare_json(const DepartureAnswer& a, const std::string& source, con
                        {"source_nodes", sources},
                        {"suspects", suspects},
                        {"instruction", a.instruction},
+                       {"iterations", a.iterations},
                        {"step", a.step},
                        {"steps", a.steps},
                        {"isa", a.program.isa},

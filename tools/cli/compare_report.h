@@ -13,5 +13,7 @@ void write_compare_html(const DepartureAnswer& answer, const std::string& source
                         const std::string& path);
 /// "Conv 'conv1' -> value".
 std::string source_text(const DepartureAnswer& answer, uint32_t source);
+/// "iteration 3 of the inner loop, in iteration 0 of the outer loop".
+std::string iterations_text(const compare::Iterations& iterations);
 
 }  // namespace ingot::cli

@@ -86,8 +86,10 @@ class Finder {
     engine.bind_dims(q_.dims);
     for (uint32_t i = 0; i < inputs_.size(); i++)
       engine.bind_from_shape(i, inputs_[i].dims, q_.golden + ": input '" + inputs_[i].name + "'");
+    bind_states(&engine);
     engine.create_session(q_.session);
     bindings_ = engine.bindings();
+    set_first_states(&engine);
     std::vector<Array> last;
     for (int64_t step = 0; step < a_.steps; step++) {
       std::vector<Array> now = steps.inputs(step, last);
@@ -97,6 +99,7 @@ class Finder {
       engine.run();
       last.clear();
       for (uint32_t o = 0; o < engine.summary().output_count; o++) last.push_back(engine.take_output(o));
+      append_states(&engine, &last);
       const std::vector<Array> expected = steps.outputs(step);
       const bool is_right = agree(expected, last);
       if (step > 0 && is_right) continue;
@@ -106,6 +109,22 @@ class Finder {
       expected_ = expected;
       intermediates_ = steps.intermediates(step);
       if (!is_right) return;
+    }
+  }
+
+  /// The golden's arrays for state variables are their values before the first step.
+  void bind_states(Engine* engine) const {
+    for (uint32_t i = 0; i < engine->summary().state_count; i++) {
+      const ingot_value_type type = engine->state(i).type;
+      if (const Array* first = find_array(golden_.inputs, type.name))
+        engine->bind_from_type(type, first->dims, q_.golden + ": state '" + type.name + "'");
+    }
+  }
+  void set_first_states(Engine* engine) const {
+    for (uint32_t i = 0; i < engine->summary().state_count; i++) {
+      const std::string name = engine->state(i).type.name;
+      if (const Array* first = find_array(golden_.inputs, name))
+        engine->set_port(engine->state_tensor(i), *first, q_.golden + ": state '" + name + "'");
     }
   }
 
@@ -186,10 +205,9 @@ class Finder {
   void remember_names(const graph::Model& model) {
     by_name_.clear();
     std::set<std::string> twice;
-    for (size_t i = 0; i < model.values.size(); i++) {
-      const std::string& name = model.values[i].name;
-      if (name.empty() || !judge_->truth(graph::ValueId(i))) continue;
-      if (!by_name_.emplace(name, graph::ValueId(i)).second) twice.insert(name);
+    for (const graph::ValueId id : judge_->known_values()) {
+      const std::string& name = model.values[size_t(id)].name;
+      if (!name.empty() && !by_name_.emplace(name, id).second) twice.insert(name);
     }
     for (const std::string& name : twice) by_name_.erase(name);
   }
@@ -257,16 +275,38 @@ class Finder {
     return p;
   }
 
+  /// What a value of the program that casting makes now holds when `written` says.
+  const Tensor* truth_by_place(const Written& written) const {
+    const cast::ValueSpec& value = fresh_.program.values[size_t(written.value)];
+    if (value.carried_in < 0) return judge_->truth(value.graph_value, written.iterations);
+    if (loops_->owner(written.instruction) == uint32_t(value.carried_in))  // before the loop
+      return judge_->truth(value.first_value, written.iterations);
+    if (!loops_->is_inside(written.instruction, uint32_t(value.body)))  // another branch, which has no loop
+      return judge_->truth(value.graph_value, written.iterations);
+    compare::Iterations at = written.iterations;
+    at.resize(loops_->depth(uint32_t(value.body)));
+    if (const Tensor* next = judge_->truth(value.next_value, at)) return next;
+    at.back()++;  // not kept, but for what the next iteration begins with
+    return value.body_value < 0 || !judge_->is_kept(at) ? nullptr : judge_->truth(value.body_value, at);
+  }
+
+  const Tensor* truth_by_name(const Engine& names, const Written& written) const {
+    if (loops_->is_written_twice(written.value)) return nullptr;
+    ingot_value_type type{};
+    ingot_model_value(names.model().get(), uint32_t(written.value), &type);
+    const auto at = by_name_.find(type.name);
+    return at == by_name_.end() ? nullptr : judge_->truth(at->second, written.iterations);
+  }
+
   void judge_instructions() {
     const bool by_place = same_program();
-    Engine names(file(), q_.open);
+    const Engine names(file(), q_.open);
+    loops_ = std::make_unique<LoopNest>(file());
     ProgramQuestion p = program_question();
-    p.truth = [&](int32_t value) -> const Tensor* {
-      if (by_place) return judge_->truth(fresh_.program.values[size_t(value)].graph_value);
-      ingot_value_type type{};
-      ingot_model_value(names.model().get(), uint32_t(value), &type);
-      const auto at = by_name_.find(type.name);
-      return at == by_name_.end() ? nullptr : judge_->truth(at->second);
+    p.loops = loops_.get();
+    p.is_kept = [&](const compare::Iterations& at) { return judge_->is_kept(at); };
+    p.truth = [&](const Written& written) {
+      return by_place ? truth_by_place(written) : truth_by_name(names, written);
     };
     a_.program = judge_program(p);
     winograd_ = a_.program.winograd;
@@ -299,12 +339,14 @@ class Finder {
     a_.sources = d.sources;
     a_.value = d.value;
     a_.detail = compare::text(d.measure, d.dims);
+    a_.iterations = d.iterations;
     name_source(d.op, d.node);
   }
 
-  void blame(Culprit culprit, uint32_t index, const compare::Measure& m) {
+  void blame(Culprit culprit, uint32_t index, const Verdict& m) {
     const JudgedInstruction& i = a_.program.instructions[index];
     a_.culprit = culprit;
+    a_.iterations = m.iterations;
     a_.instruction = int32_t(index);
     a_.pass = culprit == Culprit::kKernel ? i.kernel : i.op;
     a_.sources = i.sources;
@@ -324,19 +366,16 @@ class Finder {
     if (a_.node.empty()) a_.node = a_.source_nodes[a_.sources[0]].output;
   }
 
-  bool has_loop() const {
-    return std::any_of(a_.program.instructions.begin(), a_.program.instructions.end(),
-                       [](const JudgedInstruction& i) { return i.op == "loop"; });
-  }
   /// The first instruction in the order of the run whose `field` failed, or -1.
-  int64_t first_wrong(compare::Measure JudgedInstruction::*field) const {
-    if (has_loop()) return -1;  // an instruction of a body ran often, and its values are those of the last time
+  int64_t first_wrong(Verdict JudgedInstruction::*field) const {
+    int64_t first = -1;
+    uint64_t at = ~uint64_t{0};
     for (const uint32_t index : a_.program.order) {
-      const compare::Measure& m = a_.program.instructions[index].*field;
-      if (m.elements > 0 && !m.passed) return index;
-      if (!m.same_dims) return index;
+      const Verdict& m = a_.program.instructions[index].*field;
+      const bool is_wrong = (m.elements > 0 && !m.passed) || !m.same_dims;
+      if (is_wrong && m.at < at) first = index, at = m.at;
     }
-    return -1;
+    return first;
   }
 
   void conclude() {
@@ -349,8 +388,6 @@ class Finder {
     }
     const auto wrong =
         std::find_if(a_.outputs.begin(), a_.outputs.end(), [](const CheckedOutput& o) { return !o.comparison.passed; });
-    if (has_loop())
-      a_.notes.push_back("has loops: the import, the passes and the outputs are judged, not each instruction");
     if (wrong == a_.outputs.end()) return;
     a_.value = wrong->comparison.name;
     a_.detail = check::summary(wrong->comparison, wrong->dims);
@@ -377,6 +414,7 @@ class Finder {
   std::vector<Array> inputs_, expected_, intermediates_, plain_;
   std::map<std::string, int64_t> bindings_;
   std::unique_ptr<GraphJudge> judge_;
+  std::unique_ptr<LoopNest> loops_;
   std::map<std::string, graph::ValueId> by_name_;
   std::optional<std::map<std::string, Tensor>> naive_values_;
   cast::FileSpec fresh_;

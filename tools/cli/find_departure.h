@@ -47,6 +47,7 @@ struct DepartureAnswer {
   std::string value;   // of the source, or of the file
   std::string detail;  // the numbers
   int32_t instruction = -1;
+  compare::Iterations iterations;  // of the loops around it, the outermost first
   int64_t step = 0, steps = 1;
   bool has_golden = false, is_fresh_cast = true;
   uint32_t import_compared = 0, nodes_judged = 0, passes_judged = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/kernel_gate.h"
@@ -13,21 +14,33 @@ using compare::Measure;
 using compare::Tensor;
 using host::Array;
 
-/// Keeps the worse of two.
-bool worsen(Measure* kept, const Measure& m) {
-  const bool worse =
-      kept->elements == 0 || (kept->passed && !m.passed) || (kept->passed == m.passed && m.ratio() > kept->ratio());
-  if (worse) *kept = m;
-  return worse;
+/// What a run is at: an output of an instruction.
+struct Moment {
+  uint64_t at;  // instructions that ran before
+  uint32_t instruction, output;
+  int32_t value;
+  compare::Iterations iterations;
+};
+
+/// Keeps the worse of two; of a loop the first that is wrong.
+bool worsen(Verdict* kept, const Measure& m, const Moment& moment) {
+  const bool is_settled = kept->elements > 0 && !kept->passed && kept->at != moment.at;
+  const bool worse = kept->elements == 0 || (kept->passed && !m.passed) ||
+                     (kept->passed == m.passed && !is_settled && m.ratio() > kept->ratio());
+  if (!worse) return false;
+  static_cast<Measure&>(*kept) = m;
+  kept->at = moment.at;
+  kept->iterations = moment.iterations;
+  return true;
 }
 
 /// One run with every value kept and looked at as it is written.
 class Watched {
  public:
-  using Look = std::function<void(uint32_t instruction, uint32_t output, int32_t value, const ingot_tensor& tensor)>;
+  using Look = std::function<void(const Moment& moment, const ingot_tensor& tensor)>;
 
   Watched(const ProgramQuestion& question, const ingot_kernel_table* kernels)
-      : engine_(question.file, with(question, kernels)) {
+      : engine_(question.file, with(question, kernels)), loops_(*question.loops) {
     engine_.bind_dims(question.bindings);
     engine_.assume_rest();
     SessionSettings settings;
@@ -46,7 +59,6 @@ class Watched {
     ingot_session_set_profile(engine_.session().get(), nullptr, nullptr);
   }
   Engine& engine() { return engine_; }
-  std::vector<uint32_t> order;
 
  private:
   static OpenSettings with(const ProgramQuestion& question, const ingot_kernel_table* kernels) {
@@ -55,7 +67,7 @@ class Watched {
     return open;
   }
   void ran(const ingot_profile_event& event) {
-    order.push_back(event.instruction);
+    Moment moment{ran_++, event.instruction, 0, -1, iterations(event.instruction)};
     ingot_instruction instruction{};
     if (ingot_session_instruction(engine_.session().get(), event.instruction, &instruction) != INGOT_OK) return;
     for (uint32_t o = 0; o < instruction.output_count; o++) {
@@ -63,16 +75,31 @@ class Watched {
       if (instruction.outputs[o] < 0 ||
           ingot_session_value(engine_.session().get(), uint32_t(instruction.outputs[o]), &tensor, nullptr) != INGOT_OK)
         continue;
-      look_(event.instruction, o, instruction.outputs[o], tensor);
+      moment.output = o, moment.value = instruction.outputs[o];
+      look_(moment, tensor);
     }
   }
+  compare::Iterations iterations(uint32_t instruction) {
+    compare::Iterations all;
+    for (const int32_t counter : loops_.counters(instruction)) {
+      ingot_tensor tensor{};
+      const bool is_there =
+          counter >= 0 &&
+          ingot_session_value(engine_.session().get(), uint32_t(counter), &tensor, nullptr) == INGOT_OK && tensor.data;
+      all.push_back(is_there ? *static_cast<const int64_t*>(tensor.data) : -1);
+    }
+    return all;
+  }
   Engine engine_;
+  const LoopNest& loops_;
+  uint64_t ran_ = 0;
   Look look_;
 };
 
 /// The truth about a value in the form of the file, or null where the shapes say that it is something else.
-const Tensor* truth_of(const ProgramQuestion& question, int32_t value, const ingot_tensor& tensor) {
-  const Tensor* truth = question.truth ? question.truth(value) : nullptr;
+const Tensor* truth_of(const ProgramQuestion& question, const Moment& moment, const ingot_tensor& tensor) {
+  const Tensor* truth =
+      question.truth ? question.truth({moment.instruction, moment.value, moment.iterations}) : nullptr;
   return truth && same_shape(tensor, truth->dims) ? truth : nullptr;
 }
 
@@ -88,7 +115,8 @@ class Judge {
   }
 
  private:
-  using Place = std::pair<uint32_t, uint32_t>;  // instruction, output
+  using Place = std::pair<uint64_t, uint32_t>;  // instructions that ran before, output
+  using Field = Verdict JudgedInstruction::*;
 
   void declare(Engine& engine) {
     result_.instructions.resize(engine.summary().instruction_count);
@@ -122,26 +150,27 @@ class Judge {
     return most * 1e-6;
   }
 
-  void judge(Engine& engine, const Place& place, const Tensor& want, const ingot_tensor& tensor,
-             Measure JudgedInstruction::*field, int32_t value, bool with_floor) {
-    judge(engine, place, want, copy_out(tensor, ""), field, value, with_floor);
-  }
-
-  void judge(Engine& engine, const Place& place, const Tensor& want, const Array& array,
-             Measure JudgedInstruction::*field, int32_t value, bool with_floor = true) {
-    JudgedInstruction& to = result_.instructions[place.first];
+  /// Whether it was right.
+  bool judge(Engine& engine, const Moment& moment, const Tensor& want, const Array& array, Field field,
+             bool with_floor = true) {
+    JudgedInstruction& to = result_.instructions[moment.instruction];
     const Tensor found = compare::to_tensor(array);
     compare::Limits limits = question_.limits;
     limits.winograd = true;  // of one instruction alone: the wider row serves all
     Measure m = compare::measure(want, found, array.dtype, limits);
     if (with_floor && !m.passed)  // what rounding may cost is looked for only where it matters
-      m = compare::measure(want, found, array.dtype, limits, floor_of(engine, place.first));
-    const bool is_worse = worsen(&(to.*field), m);
-    if (!is_worse || field == &JudgedInstruction::whole_error) return;
+      m = compare::measure(want, found, array.dtype, limits, floor_of(engine, moment.instruction));
+    const bool is_worse = worsen(&(to.*field), m, moment);
+    if (!is_worse || field == &JudgedInstruction::whole_error) return m.passed;
     ingot_value_type type{};
-    ingot_model_value(engine.model().get(), uint32_t(value), &type);
+    ingot_model_value(engine.model().get(), uint32_t(moment.value), &type);
     to.value = type.name;
     to.dims = want.dims;
+    return m.passed;
+  }
+
+  bool is_kept(const Moment& moment) const {
+    return moment.iterations.empty() || !question_.is_kept || question_.is_kept(moment.iterations);
   }
 
   const ingot_kernel_table* chosen() const {
@@ -153,38 +182,40 @@ class Judge {
     Watched watched(question_, chosen());
     declare(watched.engine());
     result_.isa = watched.engine().placement().isa;
-    watched.run([&](uint32_t index, uint32_t output, int32_t value, const ingot_tensor& tensor) {
-      JudgedInstruction& to = result_.instructions[index];
-      const Tensor* truth = truth_of(question_, value, tensor);
-      if (!to.ran) to.known = true;
+    watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
+      JudgedInstruction& to = result_.instructions[moment.instruction];
+      const Tensor* truth = truth_of(question_, moment, tensor);
+      if (!to.ran) result_.order.push_back(moment.instruction);
       to.ran = true;
-      if (truth) judge(watched.engine(), {index, output}, *truth, tensor, &JudgedInstruction::alone_error, value, true);
-      if (!truth) to.known = false;
-      chosen_[{index, output}] = copy_out(tensor, "");
+      wanted_.resize(moment.at + 1, false);
+      if (is_kept(moment)) {
+        if (judged_.insert(moment.instruction).second) to.known = true;
+        if (!truth) to.known = false;
+        Array found = copy_out(tensor, "");
+        if (!truth || !judge(watched.engine(), moment, *truth, found, &JudgedInstruction::alone_error)) {
+          wanted_[moment.at] = true;
+          chosen_[{moment.at, moment.output}] = std::move(found);
+        }
+      } else {
+        wanted_[moment.at] = true;
+      }
       if (truth) copy_in(compare::to_array(*truth, DType(tensor.dtype), "").bytes.data(), tensor);
     });
-    result_.order = watched.order;
   }
 
   /// The naive kernels for instructions that went wrong, or whose truth nobody knows: is it the program or the kernel?
   void run_naive() {
-    std::vector<bool> wanted, by_index(result_.instructions.size(), false);
-    for (const uint32_t index : result_.order) {
-      const JudgedInstruction& i = result_.instructions[index];
-      by_index[index] = !i.known || !i.alone_error.passed;
-      wanted.push_back(by_index[index]);
-    }
-    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    if (chosen_.empty()) return;
     const KernelGate gate(
-        question_.naive ? question_.naive : reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()), wanted);
+        question_.naive ? question_.naive : reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()), wanted_);
     Watched watched(question_, gate.table());
-    watched.run([&](uint32_t index, uint32_t output, int32_t value, const ingot_tensor& tensor) {
-      const Tensor* truth = truth_of(question_, value, tensor);
-      const Place place{index, output};
-      if (by_index[index]) {
-        if (truth) judge(watched.engine(), place, *truth, tensor, &JudgedInstruction::cast_error, value, true);
-        const Tensor naive = compare::to_tensor(copy_out(tensor, ""));
-        judge(watched.engine(), place, naive, chosen_.at(place), &JudgedInstruction::kernel_error, value);
+    watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
+      const Tensor* truth = truth_of(question_, moment, tensor);
+      const auto chosen = chosen_.find({moment.at, moment.output});
+      if (chosen != chosen_.end()) {
+        const Array found = copy_out(tensor, "");
+        if (truth) judge(watched.engine(), moment, *truth, found, &JudgedInstruction::cast_error);
+        judge(watched.engine(), moment, compare::to_tensor(found), chosen->second, &JudgedInstruction::kernel_error);
       }
       if (truth) copy_in(compare::to_array(*truth, DType(tensor.dtype), "").bytes.data(), tensor);
     });
@@ -192,18 +223,21 @@ class Judge {
 
   void run_whole() {
     Watched watched(question_, chosen());
-    watched.run([&](uint32_t index, uint32_t output, int32_t value, const ingot_tensor& tensor) {
-      const Tensor* truth = truth_of(question_, value, tensor);
-      if (truth)
-        judge(watched.engine(), {index, output}, *truth, tensor, &JudgedInstruction::whole_error, value, false);
+    watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
+      const Tensor* truth = truth_of(question_, moment, tensor);
+      if (truth && is_kept(moment))
+        judge(watched.engine(), moment, *truth, copy_out(tensor, ""), &JudgedInstruction::whole_error, false);
     });
     for (uint32_t o = 0; o < watched.engine().summary().output_count; o++)
       result_.outputs.push_back(watched.engine().take_output(o));
+    append_states(&watched.engine(), &result_.outputs);
   }
 
   const ProgramQuestion& question_;
   JudgedProgram result_;
-  std::map<Place, Array> chosen_;
+  std::map<Place, Array> chosen_;  // what is wrong, or whose truth nobody knows
+  std::vector<bool> wanted_;       // of the naive kernels, by the instructions that ran before
+  std::set<uint32_t> judged_;      // instructions, once at least
 };
 
 }  // namespace
@@ -232,6 +266,13 @@ std::vector<StateBefore> states_of(Engine* engine) {
   return states;
 }
 
+void append_states(Engine* engine, std::vector<Array>* outputs) {
+  for (uint32_t i = 0; i < engine->summary().state_count; i++) {
+    const std::string output = engine->state(i).output_name;
+    if (!output.empty()) outputs->push_back(copy_out(engine->state_tensor(i), output));
+  }
+}
+
 JudgedProgram judge_program(const ProgramQuestion& question) { return Judge(question).run(); }
 
 std::vector<Array> run_plainly(const ProgramQuestion& question, const SessionSettings& session) {
@@ -243,6 +284,7 @@ std::vector<Array> run_plainly(const ProgramQuestion& question, const SessionSet
   engine.run();
   std::vector<Array> outputs;
   for (uint32_t o = 0; o < engine.summary().output_count; o++) outputs.push_back(engine.take_output(o));
+  append_states(&engine, &outputs);
   return outputs;
 }
 

@@ -82,11 +82,6 @@ bool makes_value(const graph::SourceNode& source, const std::string& value) {
   return !made.empty() && value.rfind(made, 0) == 0 && (value.size() == made.size() || value[made.size()] == '/');
 }
 
-const Tensor* GraphJudge::truth(ValueId id) const {
-  const auto found = truth_.find(id);
-  return found == truth_.end() ? nullptr : &found->second;
-}
-
 std::optional<Tensor> GraphJudge::known(const Model& model, ValueId id) const {
   if (const Tensor* tensor = truth(id)) return *tensor;
   const graph::Constant* constant = model.constant(id);
@@ -103,6 +98,7 @@ void GraphJudge::observe(const std::string& pass, Model& model) {
   if (wrong_pass_) return;
   place_ports(model);
   fresh_.clear();
+  changed_.clear();
   judge_graph(pass, model, model.graph);
   forget_unused(model);
 }
@@ -116,7 +112,7 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
     }
   }
   try {
-    reference::Evaluator evaluator(model, bindings_, &truth_);
+    reference::Evaluator evaluator(model, bindings_here(model), [&](ValueId id) { return truth_.find(id); });
     evaluator.run(node);
     for (const ValueId id : node.outputs)
       if (id >= 0) (*results)[id] = evaluator.take(id);
@@ -124,13 +120,21 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
     *why = error.what();
     for (const ValueId id : node.inputs) inputs.push_back(id < 0 ? std::nullopt : known(model, id));
     try {
-      if (!fold(model, node, inputs, bindings_, results)) return false;
+      if (!fold(model, node, inputs, bindings_here(model), results)) return false;
     } catch (const std::exception&) {
       return false;
     }
   }
   for (auto& [id, tensor] : *results) round_to(model.values[size_t(id)].dtype, &tensor);
   return true;
+}
+
+/// With the symbols whose measure is known.
+std::map<std::string, int64_t> GraphJudge::bindings_here(const Model& model) const {
+  std::map<std::string, int64_t> all = bindings_;
+  for (const auto& [name, symbol] : model.measured)
+    if (const auto by = known(model, symbol.by); by && by->at.size() == 1) all[name] = int64_t(by->at[0]);
+  return all;
 }
 
 double GraphJudge::rounding(const Model& model, const Node& node) const {
@@ -171,35 +175,42 @@ bool GraphJudge::is_unchanged(const Model& model, const Node& node) const {
 }
 
 void GraphJudge::judge_value(const std::string& pass, const Model& model, const Node& node, ValueId id, Tensor found) {
-  const auto truth = truth_.find(id);
-  if (truth == truth_.end()) {
+  const Tensor* truth = truth_.find(id);
+  if (!truth) {
     fresh_[id] = sources_of(model, node, id);
-    truth_[id] = std::move(found);
+    truth_.set(id, std::move(found));
     return;
   }
   Limits limits = limits_;
   limits.winograd = true;
-  const Measure m = measure(truth->second, found, model.values[size_t(id)].dtype, limits, rounding(model, node));
-  if (m.passed || wrong_pass_) return;
+  const Measure m = measure(*truth, found, model.values[size_t(id)].dtype, limits, rounding(model, node));
+  if (!m.passed) blame(pass, model, node, id, m);
+}
+
+void GraphJudge::blame(const std::string& pass, const Model& model, const Node& node, ValueId id, const Measure& m) {
+  if (wrong_pass_) return;
   Departure d;
   d.pass = pass, d.time = times_[pass];
   d.op = node.op, d.node = node.name;
   d.value = model.values[size_t(id)].name;
-  d.dims = truth->second.dims;
+  if (const Tensor* truth = truth_.find(id)) d.dims = truth->dims;
   d.sources = sources_of(model, node, id);
   d.measure = m;
+  d.iterations = truth_.at();
   wrong_pass_ = std::move(d);
 }
 
 void GraphJudge::judge_node(const std::string& pass, const Model& model, const Node& node) {
-  if (is_unchanged(model, node)) return;
-  Judged judged;
-  judged.node = node;
-  for (const ValueId id : node.inputs) judged.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
-  for (const ValueId id : node.outputs) {
-    if (id < 0) continue;
-    judged_[id] = std::move(judged);
-    break;
+  const auto key = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
+  if (key == node.outputs.end()) return;
+  if (!changed_.count(*key)) {  // else it was found changed in an iteration before this one
+    if (is_unchanged(model, node)) return;
+    changed_.insert(*key);
+    Judged judged;
+    judged.node = node;
+    for (const ValueId id : node.inputs)
+      judged.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
+    judged_[*key] = std::move(judged);
   }
   std::map<ValueId, Tensor> results;
   std::string why;
@@ -235,6 +246,8 @@ void GraphJudge::judge_graph(const std::string& pass, const Model& model, const 
     if (node.dead) continue;
     if (node.op == "If")
       judge_branch(pass, model, node);
+    else if (node.op == "Loop")
+      judge_loop(pass, model, node);
     else
       judge_node(pass, model, node);
   }
@@ -244,8 +257,8 @@ void GraphJudge::judge_graph(const std::string& pass, const Model& model, const 
 void GraphJudge::place_ports(const Model& model) {
   const auto place = [&](ValueId id, const Tensor& source) {
     const graph::Value& value = model.values[size_t(id)];
-    if (truth_.count(id) || value.constant) return;
-    truth_[id] = value.layout == "NHWC" && source.dims.size() >= 3 ? to_channels_last(source) : source;
+    if (truth_.find(id) || value.constant) return;
+    truth_.set(id, value.layout == "NHWC" && source.dims.size() >= 3 ? to_channels_last(source) : source);
   };
   for (const ValueId id : model.graph.inputs) {
     const auto given = inputs_.find(model.values[size_t(id)].name);
@@ -260,7 +273,7 @@ void GraphJudge::place_ports(const Model& model) {
 void GraphJudge::forget_unused(const Model& model) {
   std::set<ValueId> used;
   collect(model.graph, &used);
-  std::erase_if(truth_, [&](const auto& entry) { return !used.count(entry.first); });
+  truth_.forget_all_but(used);
   std::erase_if(judged_, [&](const auto& entry) { return !used.count(entry.first); });
 }
 

@@ -2,6 +2,8 @@
 // After the import every node is computed in double, in the source's order: these numbers are the truth. After each pass
 // the nodes that it changed are computed alone, their operands taken from the truth, and compared with it, so an error
 // shows at the node that makes it and nowhere behind. What a pass adds joins the truth once the pass was found right.
+// Nodes in the body of a loop are computed and judged in each iteration that is kept: the first and the last, and as many
+// after the first as fit in the memory for it.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,13 +13,13 @@
 #include <vector>
 
 #include "tools/compare/measure.h"
+#include "tools/compare/truth.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::compare {
 
 using graph::Model;
 using graph::Node;
-using graph::ValueId;
 
 /// Whether `value` is the result of that node of the source: "y", or "y/Conv2d" where a pass named it after y.
 bool makes_value(const graph::SourceNode& source, const std::string& value);
@@ -31,7 +33,8 @@ struct Departure {
   std::vector<int64_t> dims;      // of it
   std::vector<uint32_t> sources;  // indices into Model::source_nodes; the first is the one whose result it is
   Measure measure;
-  std::string problem;  // in words where there is no number to show
+  std::string problem;    // in words where there is no number to show
+  Iterations iterations;  // of the loops around, the outermost first
 };
 
 /// One node of the source after the import.
@@ -41,7 +44,7 @@ struct SourceState {
   std::vector<uint32_t> sources;
   std::vector<int64_t> dims;  // of output 0, when computed
   std::string why_unknown;    // "" when it was computed
-  int depth = 0;              // of nested branches
+  int depth = 0;              // of nested branches and loops
 };
 
 class GraphJudge {
@@ -72,7 +75,13 @@ class GraphJudge {
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
   /// The truth about a value of the graph after the last pass, or null.
-  const Tensor* truth(ValueId id) const;
+  const Tensor* truth(ValueId id) const { return truth_.find(id); }
+  /// The same in an iteration of the loops around it.
+  const Tensor* truth(ValueId id, const Iterations& at) const { return truth_.find(id, at); }
+  /// Whether these iterations are among those that are judged.
+  bool is_kept(const Iterations& at) const { return truth_.is_kept(at); }
+  /// Values whose truth is known, in some iteration at least.
+  std::set<ValueId> known_values() const { return truth_.ids(); }
   /// The truth about outputs of the source by name.
   const std::map<std::string, Tensor>& outputs() const { return outputs_; }
 
@@ -86,6 +95,11 @@ class GraphJudge {
   void bind(const Model& model);
   void compute_source(const Model& model, const graph::Graph& graph, int depth);
   void compute_branch(const Model& model, const Node& node, SourceState* state, int depth);
+  void compute_loop(const Model& model, const Node& node, SourceState* state, int depth);
+  bool iterate(const Model& model, const Node& node, std::vector<Tensor>* carried, bool* goes_on, SourceState* state,
+               int depth);
+  std::optional<int64_t> most_trips(const Model& model, const Node& node) const;
+  std::map<std::string, int64_t> bindings_here(const Model& model) const;
   std::shared_ptr<graph::Graph> taken_branch(const Model& model, const Node& node) const;
   void judge_import(const Model& model);
   void find_suspects(ValueId wrong, const std::set<ValueId>& right);
@@ -93,13 +107,18 @@ class GraphJudge {
   void judge_node(const std::string& pass, const Model& model, const Node& node);
   void judge_value(const std::string& pass, const Model& model, const Node& node, ValueId id, Tensor found);
   void judge_branch(const std::string& pass, const Model& model, const Node& node);
+  void judge_loop(const std::string& pass, const Model& model, const Node& node);
+  void judge_trips(const std::string& pass, const Model& model, const Node& node, int64_t trips);
+  void judge_iteration(const std::string& pass, const Model& model, const Node& node, int64_t iteration);
+  void judge_results(const std::string& pass, const Model& model, const Node& node, int64_t trips);
+  void blame(const std::string& pass, const Model& model, const Node& node, ValueId id, const Measure& m);
   bool is_unchanged(const Model& model, const Node& node) const;
   void place_ports(const Model& model);
   void forget_unused(const Model& model);
   bool compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results, std::string* why);
   /// Truth or constant; null when neither.
   std::optional<Tensor> known(const Model& model, ValueId id) const;
-  bool is_known(const Model& model, ValueId id) const { return truth_.count(id) || model.constant(id); }
+  bool is_known(const Model& model, ValueId id) const { return truth_.find(id) || model.constant(id); }
   double rounding(const Model& model, const Node& node) const;
   std::vector<uint32_t> sources_of(const Model& model, const Node& node, ValueId output) const;
 
@@ -108,9 +127,12 @@ class GraphJudge {
   bool started_ = false;
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, uint32_t> times_;
-  std::map<ValueId, Tensor> truth_;
-  std::map<ValueId, Judged> judged_;                // by first output
-  std::map<ValueId, std::vector<uint32_t>> fresh_;  // made by the pass at hand: the sources behind it
+  Truth truth_;
+  std::map<std::pair<Iterations, ValueId>, int64_t> trips_;  // of loops, by the loops around and the counter
+  std::map<ValueId, Judged> judged_;                         // by first output
+  std::set<ValueId> changed_;                                // keys of judged_ that the pass at hand changed
+  std::set<const Node*> listed_;                             // in source_
+  std::map<ValueId, std::vector<uint32_t>> fresh_;           // made by the pass at hand: the sources behind it
   std::map<std::string, Tensor> outputs_;
   std::vector<ValueId> output_order_;
   std::vector<SourceState> source_;

@@ -32,7 +32,7 @@ void GraphJudge::start(Model& model) {
       notes_.insert("input '" + model.values[size_t(id)].name + "' has no value");
       continue;
     }
-    truth_[id] = given->second;
+    truth_.set(id, given->second);
   }
   bind(model);
   compute_source(model, model.graph, 0);
@@ -45,12 +45,12 @@ void GraphJudge::start(Model& model) {
 
 void GraphJudge::bind(const Model& model) {
   for (const ValueId id : model.graph.inputs) {
-    const auto given = truth_.find(id);
-    if (given == truth_.end()) continue;
+    const Tensor* given = truth_.find(id);
+    if (!given) continue;
     const graph::Dims& dims = model.values[size_t(id)].dims;
-    for (size_t d = 0; d < dims.size() && d < given->second.dims.size(); d++) {
+    for (size_t d = 0; d < dims.size() && d < given->dims.size(); d++) {
       const std::vector<std::string> symbols = dims[d].symbols();
-      if (symbols.size() == 1 && dims[d].text() == symbols[0]) bindings_.emplace(symbols[0], given->second.dims[d]);
+      if (symbols.size() == 1 && dims[d].text() == symbols[0]) bindings_.emplace(symbols[0], given->dims[d]);
     }
   }
 }
@@ -66,7 +66,7 @@ void GraphJudge::compute_branch(const Model& model, const Node& node, SourceStat
     state->inputs.push_back(branch->outputs[i]);
     if (node.outputs[i] < 0) continue;
     if (std::optional<Tensor> result = known(model, branch->outputs[i]))
-      truth_[node.outputs[i]] = std::move(*result);
+      truth_.set(node.outputs[i], std::move(*result));
     else
       state->why_unknown = "its branch was not computed";
   }
@@ -78,11 +78,13 @@ void GraphJudge::compute_source(const Model& model, const graph::Graph& graph, i
     SourceState state{node.op, node.name, node.inputs, node.outputs, node.sources, {}, "", depth};
     if (node.op == "If") {
       compute_branch(model, node, &state, depth);
+    } else if (node.op == "Loop") {
+      compute_loop(model, node, &state, depth);
     } else {
       std::map<ValueId, Tensor> results;
       if (compute(model, node, &results, &state.why_unknown)) {
         state.why_unknown.clear();
-        for (auto& [id, tensor] : results) truth_[id] = std::move(tensor);
+        for (auto& [id, tensor] : results) truth_.set(id, std::move(tensor));
         Judged judged{node, {}};
         for (const ValueId id : node.inputs)
           judged.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
@@ -91,15 +93,16 @@ void GraphJudge::compute_source(const Model& model, const graph::Graph& graph, i
       }
     }
     for (const ValueId id : node.outputs) {
-      if (id < 0 || truth_.count(id) || !fallback) continue;
-      if (std::optional<Tensor> taken = fallback(model.values[size_t(id)].name)) truth_[id] = std::move(*taken);
+      // In a loop the file would tell the last iteration alone.
+      if (id < 0 || truth_.find(id) || !fallback || !truth_.at().empty()) continue;
+      if (std::optional<Tensor> taken = fallback(model.values[size_t(id)].name)) truth_.set(id, std::move(*taken));
     }
     if (!state.why_unknown.empty())
       notes_.insert(node.op + " '" + node.name + "' has no reference: " + state.why_unknown);
     const auto first =
-        std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return truth_.count(id); });
-    if (first != node.outputs.end()) state.dims = truth_.at(*first).dims;
-    source_.push_back(std::move(state));
+        std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return truth_.find(id); });
+    if (first != node.outputs.end()) state.dims = truth_.find(*first)->dims;
+    if (listed_.insert(&node).second) source_.push_back(std::move(state));
   }
 }
 

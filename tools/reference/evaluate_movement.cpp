@@ -82,6 +82,12 @@ Tensor pad(Evaluator& e, const Node& node) {
   return y;
 }
 
+int64_t within(double index, int64_t extent) {
+  const int64_t i = int64_t(index) < 0 ? int64_t(index) + extent : int64_t(index);
+  if (i < 0 || i >= extent) throw std::runtime_error("evaluator: an index is out of range");
+  return i;
+}
+
 Tensor gather(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &indices = e.in(node, 1);
   size_t axis = size_t(node.integer("axis", 0)), r = indices.dims.size();
@@ -90,9 +96,8 @@ Tensor gather(Evaluator& e, const Node& node) {
   dims.insert(dims.end(), x.dims.begin() + long(axis) + 1, x.dims.end());
   return picked(x, dims, [&](const Dimensions& at) {
     Dimensions which(at.begin() + long(axis), at.begin() + long(axis + r));
-    int64_t i = int64_t(indices.at[size_t(offset_of(indices.dims, which))]);
     Dimensions from(at.begin(), at.begin() + long(axis));
-    from.push_back(i < 0 ? i + x.dims[axis] : i);
+    from.push_back(within(indices.at[size_t(offset_of(indices.dims, which))], x.dims[axis]));
     from.insert(from.end(), at.begin() + long(axis + r), at.end());
     return from;
   });
@@ -219,8 +224,7 @@ std::vector<Tensor> evaluate_movement(Evaluator& e, const Node& node) {
     const Tensor& indices = e.in(node, 1);
     size_t axis = size_t(node.integer("axis", 0));
     return {picked(e.in(node, 0), indices.dims, [&](Dimensions at) {
-      int64_t i = int64_t(indices.at[size_t(offset_of(indices.dims, at))]);
-      at[axis] = i < 0 ? i + e.in(node, 0).dims[axis] : i;
+      at[axis] = within(indices.at[size_t(offset_of(indices.dims, at))], e.in(node, 0).dims[axis]);
       return at;
     })};
   }

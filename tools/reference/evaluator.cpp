@@ -23,10 +23,8 @@ double broadcast_at(const Tensor& t, const Dimensions& at) {
 const Tensor& Evaluator::get(graph::ValueId id) {
   auto found = values_.find(id);
   if (found != values_.end()) return found->second;
-  if (known_) {
-    const auto given = known_->find(id);
-    if (given != known_->end()) return given->second;
-  }
+  if (known_)
+    if (const Tensor* given = known_(id)) return *given;
   const graph::Constant* constant = model_.constant(id);
   if (!constant) throw std::runtime_error("no value for " + model_.values[size_t(id)].name);
   return values_[id] = Tensor{constant->dims, passes::numbers(*constant)};
@@ -77,8 +75,8 @@ void Evaluator::run(const graph::Node& node) {
   }
   if (node.op == "Loop") return run_loop(node);
   std::vector<Tensor> results;
-  for (auto family : {evaluate_elementwise, evaluate_picture, evaluate_rows, evaluate_movement, evaluate_recurrent,
-                      evaluate_attention}) {
+  for (auto family : {evaluate_elementwise, evaluate_picture, evaluate_rows, evaluate_movement, evaluate_indexed,
+                      evaluate_recurrent, evaluate_attention}) {
     results = family(*this, node);
     if (!results.empty()) break;
   }

@@ -43,10 +43,10 @@ double broadcast_at(const Tensor& t, const Dimensions& at);
 
 class Evaluator {
  public:
-  /// `known` may be null: values beside those that are set here; it must outlive this.
-  explicit Evaluator(const graph::Model& model, std::map<std::string, int64_t> bindings = {},
-                     const std::map<graph::ValueId, Tensor>* known = nullptr)
-      : model_(model), bindings_(std::move(bindings)), known_(known) {}
+  /// A value beside those that are set here, or null; what it points to must outlive this.
+  using Known = std::function<const Tensor*(graph::ValueId)>;
+  explicit Evaluator(const graph::Model& model, std::map<std::string, int64_t> bindings = {}, Known known = nullptr)
+      : model_(model), bindings_(std::move(bindings)), known_(std::move(known)) {}
   void set(graph::ValueId id, Tensor tensor) { values_[id] = std::move(tensor); }
   const Tensor& get(graph::ValueId id);
   /// Moves a value out.
@@ -69,7 +69,7 @@ class Evaluator {
   void run_loop(const graph::Node& node);
   const graph::Model& model_;
   std::map<std::string, int64_t> bindings_;
-  const std::map<graph::ValueId, Tensor>* known_;
+  Known known_;
   std::map<graph::ValueId, Tensor> values_;
 };
 
@@ -78,6 +78,7 @@ std::vector<Tensor> evaluate_elementwise(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_picture(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);  // products, reductions, softmax, norms
 std::vector<Tensor> evaluate_movement(Evaluator& e, const graph::Node& node);
+std::vector<Tensor> evaluate_indexed(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const graph::Node& node);
 /// The activation of a core-form producer; empty when it has none.
