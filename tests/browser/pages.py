@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Opens the pages of `ingot why --html` and `ingot compare --html` in a real browser: they draw, a click answers, nothing is
-fetched, no script fails. Usage: pages.py --ingot BINARY [--keep FOLDER]   (needs chromium; numpy for nothing)"""
+fetched, no script fails, also of a network of a thousand nodes, in bounded time.
+
+  pages.py --ingot BINARY [--keep FOLDER]      needs chromium; onnx and numpy for the large network"""
 import argparse
 import json
 import pathlib
@@ -10,11 +12,20 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
+LIMIT_S = 60  # of two starts of the browser on one page
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Clicks what a person would and leaves what it saw in an element of its own.
 CLICKS = """<script>
+function find(text) {
+  const box = document.getElementById('find');
+  if (!box) return '';
+  box.value = text;
+  box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}));
+  return document.getElementById('panel').textContent;
+}
 window.addEventListener('load', () => {
   const out = document.createElement('pre'); out.id = 'seen';
   const g = document.querySelector('g.node');
@@ -23,7 +34,8 @@ window.addEventListener('load', () => {
   const boxes = [...document.querySelectorAll('svg rect, svg circle')].map(r => r.getBoundingClientRect());
   out.textContent = JSON.stringify({svgs: document.querySelectorAll('svg').length, shapes: boxes.length,
     drawn: boxes.filter(b => b.width > 0 && b.height > 0).length, panel: panel ? panel.textContent : '',
-    chosen: document.querySelectorAll('g.chosen').length, requests: performance.getEntriesByType('resource').length});
+    nodes: document.querySelectorAll('g.node').length, blocks: document.querySelectorAll('#memory rect').length,
+    chosen: document.querySelectorAll('g.chosen').length, found: find('/last'), requests: performance.getEntriesByType('resource').length});
   document.body.appendChild(out);
 });
 </script>"""
@@ -35,14 +47,35 @@ def browser(arguments, page):
     return subprocess.run([PROGRAM, *flags, *arguments, page.as_uri()], capture_output=True, text=True, timeout=180, errors="replace")
 
 
+def deep_network(path, blocks=260, channels=8):
+    """A picture's network with five nodes a block, two of which read the same value; no two of its weights are alike."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper, save
+    rng, nodes, weights, x = np.random.default_rng(11), [], [], "x"
+    for b in range(blocks):
+        for side in ("left", "right"):
+            weight = rng.standard_normal((channels, channels, 1, 1)).astype(np.float32) * 0.25
+            weights.append(numpy_helper.from_array(weight, f"w{b}{side}"))
+            nodes.append(helper.make_node("Conv", [x, f"w{b}{side}"], [f"c{b}{side}"], name=f"/block{b}/{side}"))
+        nodes.append(helper.make_node("MaxPool", [f"c{b}left"], [f"p{b}"], name=f"/block{b}/pool", kernel_shape=[3, 3], pads=[1] * 4))
+        nodes.append(helper.make_node("Tanh", [f"p{b}"], [f"t{b}"], name=f"/block{b}/tanh"))
+        last = b + 1 == blocks
+        x = "y" if last else f"a{b}"
+        nodes.append(helper.make_node("Add", [f"t{b}", f"c{b}right"], [x], name="/last" if last else f"/block{b}/add"))
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, channels, 8, 8]) for n in ("x", "y")]
+    graph = helper.make_graph(nodes, "deep", ports[:1], ports[1:], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return len(nodes)
+
+
 def picture_size(path):
     head = path.read_bytes()[:24]
     return struct.unpack(">II", head[16:24]) if head[:8] == b"\x89PNG\r\n\x1a\n" else (0, 0)
 
 
-def look_at(page, clicks_nodes):
-    """Everything that is wrong with a page."""
-    wrong = []
+def look_at(page, clicks_nodes, nodes=0, blocks=0):
+    """Everything that is wrong with a page; `nodes` and `blocks` are the least that a graph and a map of memory have to show."""
+    wrong, began = [], time.monotonic()
     shot = page.with_suffix(".png")
     ran = browser(["--window-size=1200,1400", f"--screenshot={shot}"], page)
     if not shot.exists() or picture_size(shot) != (1200, 1400) or shot.stat().st_size < 15000:
@@ -59,6 +92,15 @@ def look_at(page, clicks_nodes):
         wrong.append(f"hardly anything is drawn: {seen}")
     if seen["requests"]:
         wrong.append(f"{seen['requests']} requests were made")
+    took = time.monotonic() - began
+    if took > LIMIT_S:
+        wrong.append(f"drawn twice in {took:.0f} s, expected at most {LIMIT_S}")
+    if seen["nodes"] < nodes or seen["blocks"] < blocks:
+        wrong.append(f"{seen['nodes']} nodes and {seen['blocks']} values in memory, expected {nodes} and {blocks}")
+    if nodes and "/last" not in seen["found"]:
+        wrong.append(f"searching the last node shows: {seen['found'][:200]}")
+    if nodes or blocks:
+        print(f"{page.stem}: {page.stat().st_size / 1e6:.1f} MB, {max(seen['nodes'], seen['blocks'])} shapes, drawn twice in {took:.1f} s")
     if clicks_nodes and (seen["chosen"] != 1 or "instruction" not in seen["panel"]):
         wrong.append(f"a click on a node shows nothing: {seen['panel'][:200]}")
     return wrong
@@ -80,20 +122,29 @@ def main():
     ingot = lambda *words: subprocess.run([arguments.ingot, *map(str, words)], capture_output=True, text=True)
     failed = passed = 0
     pages = {
-        "why": (["why", file, "--html"], False),
-        "compare": (["compare", source, file, "--html"], True),
-        "compare-wrong": (["compare", HERE / "tests/cli/data/linear.onnx", "--golden", HERE / "tests/cli/data/linear_wrong.npz", "--html"], True),
+        "why": (["why", file, "--html"], {"clicks_nodes": False}),
+        "compare": (["compare", source, file, "--html"], {"clicks_nodes": True}),
+        "compare-wrong": (["compare", HERE / "tests/cli/data/linear.onnx", "--golden", HERE / "tests/cli/data/linear_wrong.npz", "--html"],
+                          {"clicks_nodes": True}),
     }
-    made = ingot("convert", source, "-o", file)
-    if made.returncode:
-        print(made.stderr)
-        return 1
-    for name, (words, clicks_nodes) in pages.items():
+    casts = [(source, file)]
+    try:
+        deep, deep_file = folder / "deep.onnx", folder / "deep.ingot"
+        count = deep_network(deep)
+        casts.append((deep, deep_file))
+        pages["why-deep"] = (["why", deep_file, "--html"], {"clicks_nodes": False, "blocks": 500})
+        pages["compare-deep"] = (["compare", deep, deep_file, "--html"], {"clicks_nodes": True, "nodes": count})
+    except ImportError as missing:
+        print(f"[skip] pages of a large network: {missing.name} is not to be had")
+    for one, cast in casts:
+        made = ingot("convert", one, "-o", cast)
+        if made.returncode:
+            print(made.stderr)
+            return 1
+    for name, (words, expected) in pages.items():
         page = folder / f"{name}.html"
         ran = ingot(*words, page)
-        wrong = [] if page.exists() else [f"no page: {ran.stderr.strip()}"]
-        if page.exists():
-            wrong = look_at(page, clicks_nodes)
+        wrong = look_at(page, **expected) if page.exists() else [f"no page: {ran.stderr.strip()}"]
         failed += bool(wrong)
         passed += not wrong
         for line in wrong:
