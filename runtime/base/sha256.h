@@ -1,4 +1,4 @@
-// runtime/base/sha256.h - SHA-256 (FIPS 180-4), portable, no tables beyond the standard's constants.
+// runtime/base/sha256.h - SHA-256 (FIPS 180-4), no tables beyond the standard's constants.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ class Sha256 {
   void finish(uint8_t digest[kSha256Bytes]);
 
  private:
-  void compress(const uint8_t* block);
+  void compress(const uint8_t* bytes, size_t blocks);
   uint32_t state_[8];
   uint64_t total_bytes_ = 0;
   uint8_t pending_[64];

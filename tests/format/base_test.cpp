@@ -2,8 +2,10 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "runtime/base/sha256.h"
+#include "runtime/base/sha256_blocks.h"
 #include "runtime/base/status.h"
 #include "runtime/format/region.h"
 
@@ -32,6 +34,21 @@ TEST_CASE("sha256: the standard's examples, absorbed in any pieces") {
                {std::string(1000000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
   for (const auto& c : cases)
     for (const size_t piece : {size_t{1}, size_t{63}, size_t{64}, size_t{1000}}) CHECK(hex(c.text, piece) == c.digest);
+}
+
+TEST_CASE("sha256: the processor's instructions and the portable rounds are one function") {
+  if (!has_x86_sha256()) {
+    MESSAGE("[skip] this processor has no SHA instructions");
+    return;
+  }
+  std::vector<uint8_t> bytes(64 * 37 + 1);
+  uint32_t seed = 9;
+  for (uint8_t& byte : bytes) byte = uint8_t((seed = seed * 1664525u + 1013904223u) >> 24);
+  uint32_t one[8], other[8];
+  for (int i = 0; i < 8; i++) one[i] = other[i] = seed = seed * 1664525u + 1013904223u;
+  compress_portable(one, bytes.data() + 1, 37);
+  compress_x86(other, bytes.data() + 1, 37);
+  for (int i = 0; i < 8; i++) CHECK(one[i] == other[i]);
 }
 
 TEST_CASE("status: codes keep their numbers for ever") {
