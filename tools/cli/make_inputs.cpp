@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/op/elementwise.h"
+#include "tools/cli/program_view.h"
+
 namespace ingot::cli {
 namespace {
 
@@ -29,9 +32,9 @@ uint16_t half_of(float x) {  // x in [0, 1), rounded down
 }
 
 template <class T>
-void fill_integers(host::Array* array, Random* random, int64_t bound) {
+void fill_integers(host::Array* array, Random* random, int64_t bound, int64_t otherwise = 1) {
   for (int64_t i = 0; i < array->elements(); i++)
-    array->as<T>()[i] = bound > 0 ? T(random->next() % uint64_t(bound)) : T(1);
+    array->as<T>()[i] = bound > 0 ? T(random->next() % uint64_t(bound)) : T(otherwise);
 }
 
 }  // namespace
@@ -72,6 +75,29 @@ int64_t index_bound(const Engine& engine, uint32_t i) {
   return bound;
 }
 
+int64_t compared_with(const Engine& engine, uint32_t i) {
+  const ingot_value_type port = engine.input(i);
+  for (int32_t d = 0; d < port.rank; d++)
+    if (port.dims[d] != 1) return 0;
+  if (port.dtype != INGOT_I32 && port.dtype != INGOT_I64) return 0;
+  const ProgramView view(engine.path(), {});
+  for (const InstructionDef& instruction : view.program().instructions) {
+    if (instruction.op != OpCode::kElementwise) continue;
+    const auto& attributes = *static_cast<const ElementwiseAttributes*>(instruction.attributes);
+    for (uint16_t k = 0; k < instruction.input_count; k++) {
+      if (instruction.inputs[k] != port.value) continue;
+      for (uint32_t at = 0; at < attributes.step_count; at++) {
+        const ElementwiseStep& step = attributes.steps[at];
+        const bool equality = step.op == ElementwiseOp::kEqual || step.op == ElementwiseOp::kNotEqual;
+        const bool with_constant =
+            (step.a == k && step.b == kConstantRegister) || (step.b == k && step.a == kConstantRegister);
+        if (equality && with_constant && step.alpha >= -0x1p24f && step.alpha <= 0x1p24f) return int64_t(step.alpha);
+      }
+    }
+  }
+  return 0;
+}
+
 host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& like) {
   host::Array array;
   array.name = engine.input(i).name;
@@ -81,6 +107,8 @@ host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& lik
   Random random{i + 1};
   const int64_t bound = index_bound(engine, i);
   const int64_t n = array.elements();
+  const int64_t compared = bound == 0 && is_integer(like.dtype) ? compared_with(engine, i) : 0;
+  const int64_t otherwise = compared ? compared : 1;
   switch (array.dtype) {
     case DType::kF32:
       for (int64_t k = 0; k < n; k++) array.as<float>()[k] = random.unit();
@@ -101,9 +129,9 @@ host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& lik
     case DType::kU8: fill_integers<uint8_t>(&array, &random, bound ? std::min<int64_t>(bound, 256) : 256); break;
     case DType::kI16: fill_integers<int16_t>(&array, &random, std::min<int64_t>(bound, 1 << 15)); break;
     case DType::kU16: fill_integers<uint16_t>(&array, &random, std::min<int64_t>(bound, 1 << 16)); break;
-    case DType::kI32: fill_integers<int32_t>(&array, &random, bound); break;
+    case DType::kI32: fill_integers<int32_t>(&array, &random, bound, otherwise); break;
     case DType::kU32: fill_integers<uint32_t>(&array, &random, bound); break;
-    case DType::kI64: fill_integers<int64_t>(&array, &random, bound); break;
+    case DType::kI64: fill_integers<int64_t>(&array, &random, bound, otherwise); break;
     case DType::kU64: fill_integers<uint64_t>(&array, &random, bound); break;
     case DType::kBool: std::fill(array.bytes.begin(), array.bytes.end(), uint8_t(1)); break;
     case DType::kInvalid: break;
