@@ -73,5 +73,25 @@ for folder in ("evil", "safetensors", "torch", "burn_torch2", "torchscript"):
             check(result.returncode == 2 and one_line, f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}")
         else:
             check(result.returncode == 0, f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}")
+
+
+def differences(a, b):
+    result = subprocess.run([ingot, "diff", a, b, "--json"], capture_output=True, text=True, timeout=120)
+    rows = json.loads(result.stdout)["rows"] if result.stdout.startswith("{") else [{"what": result.stderr.strip()}]
+    return [r for r in rows if r["what"] != "fact"]
+
+
+# torch.export's archives hold what the state dictionaries beside them hold.
+for name in ("mlp", "cnn"):
+    for container in ("archive", "legacy"):
+        apart = differences(os.path.join(formats, "pt2", f"{name}_{container}.pt2"), os.path.join(formats, "torchscript", f"{name}_sd.pth"))
+        check(not apart, f"{name}_{container}.pt2: {apart[:2]}")
+# Programs whose weights are read: every TFLite and ONNX model.
+for folder, _, names in sorted(os.walk(os.path.join(shared, "models"))):
+    for name in sorted(names):
+        if not name.endswith((".tflite", ".onnx")):
+            continue
+        result = subprocess.run([ingot, "inspect", os.path.join(folder, name), "--weights", "--json"], capture_output=True, text=True, timeout=120)
+        check(result.returncode == 0, f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}")
 print(f"checkpoints: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed else 0)

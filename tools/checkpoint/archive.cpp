@@ -25,6 +25,8 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
 bool Archive::has(const std::string&) const { return false; }
 uint64_t Archive::size(const std::string&) const { return 0; }
 std::vector<uint8_t> Archive::read(const std::string&, uint64_t) const { return {}; }
+std::vector<uint8_t> Archive::read_start(const std::string&, uint64_t) const { return {}; }
+std::shared_ptr<Archive> Archive::open_bytes(std::vector<uint8_t>, const std::string& name) { return open(name); }
 std::shared_ptr<const Storage> Archive::member(const std::shared_ptr<Archive>&, const std::string&) { return nullptr; }
 
 #else
@@ -75,6 +77,7 @@ class MemberStorage : public Storage {
 }  // namespace
 
 struct Archive::Handle {
+  std::vector<uint8_t> bytes;  // of an archive inside another
   zip_t* zip = nullptr;
   std::map<std::string, Member> members;
   ~Handle() {
@@ -92,6 +95,31 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
   int code = 0;
   handle.zip = zip_open(path.c_str(), ZIP_RDONLY, &code);
   if (!handle.zip) refuse_archive(path, code);
+  archive->list_members();
+  return archive;
+}
+
+std::shared_ptr<Archive> Archive::open_bytes(std::vector<uint8_t> bytes, const std::string& name) {
+  std::shared_ptr<Archive> archive(new Archive);
+  archive->path_ = name;
+  archive->handle_ = std::make_unique<Handle>();
+  Handle& handle = *archive->handle_;
+  handle.bytes = std::move(bytes);
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(handle.bytes.data(), handle.bytes.size(), 0, &error);
+  if (source) handle.zip = zip_open_from_source(source, ZIP_RDONLY, &error);
+  const int code = zip_error_code_zip(&error);
+  if (!handle.zip && source) zip_source_free(source);
+  zip_error_fini(&error);
+  if (!handle.zip) refuse_archive(name, code);
+  archive->list_members();
+  return archive;
+}
+
+void Archive::list_members() {
+  const std::string& path = path_;
+  Handle& handle = *handle_;
   const zip_int64_t count = zip_get_num_entries(handle.zip, 0);
   for (zip_int64_t i = 0; i < count; i++) {
     zip_stat_t stat;
@@ -113,9 +141,8 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
                                            std::to_string(stat.comp_size) + " cannot be; the archive is damaged");
     if (!handle.members.emplace(name, Member{zip_uint64_t(i), stat.size}).second)
       host::fail(host::Exit::kCorrupt, where + " is there twice; the archive was made to mislead");
-    archive->names_.push_back(name);
+    names_.push_back(name);
   }
-  return archive;
 }
 
 bool Archive::has(const std::string& name) const { return handle_->members.count(name) != 0; }
@@ -160,6 +187,24 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
   }
   zip_fclose(file);
   if (!damage.empty()) host::fail(host::Exit::kCorrupt, where + " is damaged: " + damage + "; get the file anew");
+  return bytes;
+}
+
+std::vector<uint8_t> Archive::read_start(const std::string& name, uint64_t count) const {
+  const std::string where = path_ + ": member '" + name + "'";
+  const auto found = handle_->members.find(name);
+  if (found == handle_->members.end()) host::fail(host::Exit::kCorrupt, where + " is missing; the archive is damaged");
+  zip_file_t* file = zip_fopen_index(handle_->zip, found->second.index, 0);
+  if (!file) host::fail(host::Exit::kCorrupt, where + " cannot be unpacked: " + zip_strerror(handle_->zip));
+  std::vector<uint8_t> bytes(size_t(std::min(count, found->second.size)));
+  size_t filled = 0;
+  zip_int64_t got = 1;
+  while (filled < bytes.size() && (got = zip_fread(file, bytes.data() + filled, bytes.size() - filled)) > 0)
+    filled += size_t(got);
+  zip_fclose(file);
+  if (filled < bytes.size())
+    host::fail(host::Exit::kCorrupt,
+               where + " is damaged: it ends after " + std::to_string(filled) + " bytes; get the file anew");
   return bytes;
 }
 

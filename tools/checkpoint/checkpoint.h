@@ -57,6 +57,8 @@ struct Checkpoint {
   std::vector<Tensor> tensors;  // in the file's order
   std::vector<Fact> facts;
   std::vector<std::string> notes;  // said aloud
+
+  void say(Path path, FactValue value);  // one more fact
 };
 
 struct ReadLimits {

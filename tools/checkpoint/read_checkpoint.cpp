@@ -16,11 +16,6 @@ bool is_tar(const MappedFile& file) {
   return false;
 }
 
-bool is_keras_archive(const std::string& path) {
-  const std::shared_ptr<Archive> archive = Archive::open(path);
-  return archive->has("config.json") && (archive->has("model.weights.h5") || archive->has("metadata.json"));
-}
-
 }  // namespace
 
 #ifndef INGOT_HAVE_JSON
@@ -35,13 +30,39 @@ Checkpoint read_safetensors(const std::string& path, const ReadLimits&) { withou
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_hdf5(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_keras(const std::string& path, const ReadLimits&) { without_json(path); }
+Checkpoint read_torch_pt2(const std::shared_ptr<Archive>&, const std::string& path, const ReadLimits&) {
+  without_json(path);
+}
 #endif
+
+namespace {
+bool is_pt2(const Archive& archive) {
+  if (archive.has("serialized_exported_program.json")) return true;
+  for (const std::string& name : archive.names()) {
+    const size_t slash = name.find('/');
+    if (slash != std::string::npos && name.substr(slash + 1) == "archive_format") return true;
+  }
+  return false;
+}
+bool is_keras(const Archive& archive) {
+  return archive.has("config.json") && (archive.has("model.weights.h5") || archive.has("metadata.json"));
+}
+}  // namespace
+
+Checkpoint read_zip(const std::string& path, const ReadLimits& limits) {
+  const std::shared_ptr<Archive> archive = Archive::open(path);
+  if (is_npz(*archive)) return read_npz(archive, path, limits);
+  if (is_keras(*archive)) return read_keras(path, limits);
+  if (is_pt2(*archive)) return read_torch_pt2(archive, path, limits);
+  return read_torch_archive(archive, path, limits);
+}
 
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const host::FileKind kind = host::file_kind(path);  // says what is often handed in by mistake
-  if (kind == host::FileKind::kZip && is_keras_archive(path)) return read_keras(path, limits);
-  if (kind == host::FileKind::kZip) return read_torch_zip(path, limits);
+  if (kind == host::FileKind::kZip) return read_zip(path, limits);
   if (kind == host::FileKind::kHdf5) return read_hdf5(path, limits);
+  if (kind == host::FileKind::kNumpyArray) return read_npy(path, limits);
+  if (kind == host::FileKind::kTflite) return read_tflite(path, limits);
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   if (kind == host::FileKind::kPickle || is_torch_legacy(file->data(), size_t(file->size())))
     return read_torch_legacy(path, limits);
@@ -53,8 +74,9 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const bool claims_safetensors = name.size() > 12 && name.compare(name.size() - 12, 12, ".safetensors") == 0;
   if (claims_safetensors)
     return read_safetensors(path, limits);  // damaged so that its content no longer tells; it says how
-  host::fail(host::Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
-                                           ", expected a checkpoint (PyTorch, safetensors, a sharded index, Keras)");
+  host::fail(host::Exit::kUnsupported,
+             path + ": is " + host::kind_text(path, kind) +
+                 ", expected weights (PyTorch, safetensors, a sharded index, Keras, GGUF, .npz, TFLite)");
 }
 
 }  // namespace ingot::checkpoint

@@ -1,11 +1,24 @@
 // tools/checkpoint/readers.h - one function for each container; read_checkpoint() chooses by content.
 #pragma once
+#include "tools/checkpoint/archive.h"
 #include "tools/checkpoint/checkpoint.h"
 
 namespace ingot::checkpoint {
 
-/// torch.save() since 1.6, TorchScript, and .pt2 archives' weights: a zip with one pickle.
-Checkpoint read_torch_zip(const std::string& path, const ReadLimits& limits);
+/// Any zip archive: its members decide which of the readers below.
+Checkpoint read_zip(const std::string& path, const ReadLimits& limits);
+/// torch.save() since 1.6 and TorchScript: a zip with one pickle. `path` is what errors call it.
+Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std::string& path,
+                              const ReadLimits& limits);
+/// torch.export.save(), of all versions. Constants lie below "constants".
+Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits);
+/// numpy.savez(): every member an array.
+bool is_npz(const Archive& archive);
+Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits);
+/// One array of numpy.save(), named "array".
+Checkpoint read_npy(const std::string& path, const ReadLimits& limits);
+/// Constants of a TFLite model; 4-bit integers are given as int8.
+Checkpoint read_tflite(const std::string& path, const ReadLimits& limits);
 /// torch.save() before 1.6: pickles, then storages one behind the other.
 Checkpoint read_torch_legacy(const std::string& path, const ReadLimits& limits);
 /// torch.save() before 0.1.10: a tar archive.

@@ -36,6 +36,31 @@ class MemoryStorage : public Storage {
   std::shared_ptr<const std::vector<uint8_t>> bytes_;
 };
 
+class HeldStorage : public Storage {
+ public:
+  explicit HeldStorage(Bytes bytes) : bytes_(std::move(bytes)) {}
+  uint64_t size() const override { return bytes_.size; }
+  Bytes load() const override { return bytes_; }
+
+ private:
+  Bytes bytes_;
+};
+
+class PartStorage : public Storage {
+ public:
+  PartStorage(std::shared_ptr<const Storage> whole, uint64_t offset, uint64_t size)
+      : whole_(std::move(whole)), offset_(offset), size_(size) {}
+  uint64_t size() const override { return size_; }
+  Bytes load() const override {
+    Bytes bytes = whole_->load();
+    return {std::move(bytes.owner), bytes.data + offset_, size_};
+  }
+
+ private:
+  std::shared_ptr<const Storage> whole_;
+  uint64_t offset_, size_;
+};
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
@@ -69,6 +94,12 @@ std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> 
 
 std::shared_ptr<const Storage> memory_storage(std::vector<uint8_t> bytes) {
   return std::make_shared<MemoryStorage>(std::move(bytes));
+}
+
+std::shared_ptr<const Storage> held_storage(Bytes bytes) { return std::make_shared<HeldStorage>(std::move(bytes)); }
+
+std::shared_ptr<const Storage> part_of(std::shared_ptr<const Storage> whole, uint64_t offset, uint64_t size) {
+  return std::make_shared<PartStorage>(std::move(whole), offset, size);
 }
 
 }  // namespace ingot::checkpoint

@@ -95,6 +95,12 @@ std::string path_text(const Path& path) {
   return text;
 }
 
+void Checkpoint::say(Path path, FactValue value) {
+  Fact& fact = facts.emplace_back();
+  fact.path = std::move(path);
+  fact.value = std::move(value);
+}
+
 int64_t Tensor::elements() const {
   int64_t count = 1;
   for (const int64_t d : dims) count *= d;

@@ -59,12 +59,13 @@ std::string text_of(const std::vector<uint8_t>& bytes) { return std::string(byte
 
 }  // namespace
 
-Checkpoint read_torch_zip(const std::string& path, const ReadLimits& limits) {
-  const std::shared_ptr<Archive> archive = Archive::open(path);
+Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std::string& path,
+                              const ReadLimits& limits) {
   const std::string root = root_of(*archive, path);
   if (root.empty()) {
-    host::fail(host::Exit::kUnsupported,
-               path + ": is a zip archive without data.pkl, expected a checkpoint of torch.save()");
+    host::fail(host::Exit::kUnsupported, path +
+                                             ": is a zip archive, but no checkpoint: expected the data.pkl of "
+                                             "torch.save(), a torch.export program, or the arrays of an .npz");
   }
   Checkpoint out;
   out.file = path;

@@ -7,6 +7,7 @@
 #include "tools/checkpoint/compare_tensors.h"
 #include "tools/cli/command.h"
 #include "tools/cli/terminal.h"
+#include "tools/weights/read_weights.h"
 
 namespace ingot::cli {
 namespace {
@@ -147,7 +148,7 @@ void print(const Comparison& c, const Arguments& a, const std::string& hint) {
 }
 
 int diff(const Arguments& a) {
-  const Checkpoint left = checkpoint::read_checkpoint(a.a), right = checkpoint::read_checkpoint(a.b);
+  const Checkpoint left = weights::read_weights(a.a), right = weights::read_weights(a.b);
   const Comparison c = compare(left, right);
   if (a.json) {
     const Json report = {{"a", a.a},         {"b", a.b},           {"equal", c.equal},   {"values", c.values},

@@ -7,6 +7,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
+#include "tools/weights/read_weights.h"
 
 namespace ingot::cli {
 namespace {
@@ -55,7 +56,7 @@ std::vector<checkpoint::NamedTensor> choose(const checkpoint::Checkpoint& c, con
 int extract(const Arguments& a) {
   if (host::same_file(a.file, a.output))
     host::fail(host::Exit::kUsage, a.output + ": is the source itself, which is not overwritten");
-  const checkpoint::Checkpoint c = checkpoint::read_checkpoint(a.file);
+  const checkpoint::Checkpoint c = weights::read_weights(a.file);
   const std::vector<checkpoint::NamedTensor> chosen = choose(c, a);
   std::map<std::string, std::string> metadata;
   for (const checkpoint::Fact& fact : c.facts)

@@ -228,11 +228,11 @@ void add_inspect(CLI::App& app, Action* chosen) {
                   [a] {
                     const host::FileKind kind = host::file_kind(a->file);
                     const bool ours = kind == host::FileKind::kIngot, state = kind == host::FileKind::kIngotState;
-                    const bool weights = !ours && !state && is_checkpoint(a->file);
-                    const Json report = ours      ? inspect_file(*a)
-                                        : state   ? inspect_state(a->file)
-                                        : weights ? inspect_checkpoint(*a)
-                                                  : inspect_source(*a);
+                    const bool weights = a->weights || (!ours && !state && is_checkpoint(a->file));
+                    const Json report = weights ? inspect_checkpoint(*a)
+                                        : ours  ? inspect_file(*a)
+                                        : state ? inspect_state(a->file)
+                                                : inspect_source(*a);
                     if (weights && !a->json)
                       print_checkpoint(report, *a);
                     else if (a->json)
@@ -243,6 +243,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
                       print_inspection(report, *a);
                     return 0;
                   });
+  command->add_flag("--weights", a->weights, "of a program: its weights alone, as those of a checkpoint are shown");
   command->add_flag("--hashes", a->hashes, "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
   command->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
       ->required()

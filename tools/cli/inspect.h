@@ -8,7 +8,7 @@ namespace ingot::cli {
 
 struct InspectArguments {
   std::string file;
-  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false;
+  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false, weights = false;
   std::vector<std::string> dims;
 };
 

@@ -10,6 +10,7 @@
 #include "tools/cli/inspect.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/weights/read_weights.h"
 
 namespace ingot::cli {
 namespace {
@@ -70,6 +71,8 @@ std::string text_of(const Json& value) {
 bool is_checkpoint(const std::string& path) {
   switch (host::file_kind(path)) {
     case host::FileKind::kZip:
+    case host::FileKind::kNumpyArray:
+    case host::FileKind::kTflite:  // until it can be cast
     case host::FileKind::kGguf:
     case host::FileKind::kHdf5:
     case host::FileKind::kPickle:
@@ -86,7 +89,7 @@ bool is_checkpoint(const std::string& path) {
 }
 
 Json inspect_checkpoint(const InspectArguments& a) {
-  const checkpoint::Checkpoint c = checkpoint::read_checkpoint(a.file);
+  const checkpoint::Checkpoint c = weights::read_weights(a.file);
   Json report = {
       {"file", a.file}, {"kind", "checkpoint"}, {"file_bytes", host::file_bytes(a.file)}, {"format", c.format}};
   report["tensor_count"] = c.tensors.size();

@@ -14,19 +14,13 @@ constexpr uint32_t kMaxHeaderBytes = 64 * 1024;  // numpy itself refuses beyond 
 constexpr size_t kMaxNumpyRank = 64;
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
-struct Header {
-  std::string descr;
-  bool fortran = false;
-  std::vector<int64_t> dims;
-};
-
 /// The dictionary in the header is a Python literal; this reads the subset that numpy writes.
 class Literal {
  public:
   Literal(const std::string& text, const std::string& where) : text_(text), where_(where) {}
 
-  Header read() {
-    Header header;
+  NpyHeader read() {
+    NpyHeader header;
     bool seen[3] = {};
     expect('{');
     while (!accept('}')) {
@@ -188,27 +182,6 @@ void read_whole(const ByteSource& source, void* out, size_t count, const std::st
   }
 }
 
-Header read_header(const ByteSource& source, const std::string& where) {
-  uint8_t start[12];
-  read_whole(source, start, 10, where);
-  if (memcmp(start, "\x93NUMPY", 6) != 0) fail(Exit::kCorrupt, where + ": is no numpy array (wrong first bytes)");
-  const int major = start[6];
-  if (major < 1 || major > 3) {
-    fail(Exit::kUnsupported, where + ": npy format " + std::to_string(major) + "; versions 1 to 3 are read");
-  }
-  uint32_t bytes = uint32_t(start[8]) | uint32_t(start[9]) << 8;
-  if (major > 1) {
-    read_whole(source, start + 10, 2, where);
-    bytes |= uint32_t(start[10]) << 16 | uint32_t(start[11]) << 24;
-  }
-  if (bytes > kMaxHeaderBytes) {
-    fail(Exit::kCorrupt, where + ": array header of " + std::to_string(bytes) + " bytes; at most 65536 are accepted");
-  }
-  std::string text(bytes, '\0');
-  read_whole(source, text.data(), text.size(), where);
-  return Literal(text, where).read();
-}
-
 void swap_elements(std::vector<uint8_t>* bytes, size_t size) {
   for (size_t i = 0; i + size <= bytes->size(); i += size) std::reverse(bytes->begin() + i, bytes->begin() + i + size);
 }
@@ -296,8 +269,31 @@ const char* array_dtype_name(DType dtype) {
   return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
 }
 
+NpyHeader read_npy_header(const ByteSource& source, const std::string& where) {
+  uint8_t start[12];
+  read_whole(source, start, 10, where);
+  if (memcmp(start, "\x93NUMPY", 6) != 0) fail(Exit::kCorrupt, where + ": is no numpy array (wrong first bytes)");
+  const int major = start[6];
+  if (major < 1 || major > 3) {
+    fail(Exit::kUnsupported, where + ": npy format " + std::to_string(major) + "; versions 1 to 3 are read");
+  }
+  uint32_t bytes = uint32_t(start[8]) | uint32_t(start[9]) << 8;
+  if (major > 1) {
+    read_whole(source, start + 10, 2, where);
+    bytes |= uint32_t(start[10]) << 16 | uint32_t(start[11]) << 24;
+  }
+  if (bytes > kMaxHeaderBytes) {
+    fail(Exit::kCorrupt, where + ": array header of " + std::to_string(bytes) + " bytes; at most 65536 are accepted");
+  }
+  std::string text(bytes, '\0');
+  read_whole(source, text.data(), text.size(), where);
+  NpyHeader header = Literal(text, where).read();
+  header.bytes = (major > 1 ? 12u : 10u) + uint64_t(bytes);
+  return header;
+}
+
 Array read_npy(const ByteSource& source, const std::string& where, uint64_t limit_bytes) {
-  const Header header = read_header(source, where);
+  const NpyHeader header = read_npy_header(source, where);
   const Element element = element_of(header.descr, where);
   Array array;
   array.dtype = element.dtype;

@@ -39,6 +39,17 @@ const char* array_dtype_name(DType dtype);
 /// Fills `out` with up to `count` bytes and returns how many; 0 at the end. May throw Failure.
 using ByteSource = std::function<size_t(void* out, size_t count)>;
 
+/// What stands before an array's bytes.
+struct NpyHeader {
+  std::string descr;     // numpy's spelling of the element type, "<f4"
+  bool fortran = false;  // column-major
+  std::vector<int64_t> dims;
+  uint64_t bytes = 0;  // of the header, magic included
+};
+/// Reads the header alone; the source stands at the array's first byte afterwards. Sizes are as stated, not yet proved.
+/// @throws Failure kCorrupt, kUnsupported (structured arrays, a newer format).
+NpyHeader read_npy_header(const ByteSource& source, const std::string& where);
+
 /// Reads one .npy stream. `where` opens every error. At most `limit_bytes` of content are accepted (zip bombs).
 /// bf16 has no numpy type: it is read and written as raw 2-byte elements ('V2'), as ml_dtypes stores it.
 /// @throws Failure kCorrupt, kUnsafe (object arrays), kUnsupported (complex, structured, strings in arrays).

@@ -76,22 +76,6 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
   return value;
 }
 
-Text external_bytes(const Tensor& t, const std::string& name, int64_t size, ExternalData* external) {
-  std::string location;
-  int64_t offset = 0, length = -1;
-  for (const Entry& entry : t.external_data) {
-    if (entry.key == "location") location = std::string(entry.value);
-    if (entry.key == "offset") offset = parse_number(entry.value, name, "offset");
-    if (entry.key == "length") length = parse_number(entry.value, name, "length");
-  }
-  if (!external) throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
-  if (length >= 0 && length != size) {
-    throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) +
-                            " B long, its shape says " + std::to_string(size) + " B");
-  }
-  return external->read(name, location, offset, size);
-}
-
 }  // namespace
 
 DType dtype_of(int32_t element_type) {
@@ -121,6 +105,22 @@ std::string element_type_name(int32_t element_type) {
       "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
   if (element_type < 0 || element_type >= int32_t(std::size(kNames))) return "type " + std::to_string(element_type);
   return kNames[element_type];
+}
+
+Text external_bytes(const Tensor& t, const std::string& name, int64_t size, ExternalData* external) {
+  std::string location;
+  int64_t offset = 0, length = -1;
+  for (const Entry& entry : t.external_data) {
+    if (entry.key == "location") location = std::string(entry.value);
+    if (entry.key == "offset") offset = parse_number(entry.value, name, "offset");
+    if (entry.key == "length") length = parse_number(entry.value, name, "length");
+  }
+  if (!external) throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
+  if (length >= 0 && length != size) {
+    throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) +
+                            " B long, its shape says " + std::to_string(size) + " B");
+  }
+  return external->read(name, location, offset, size);
 }
 
 Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* external) {

@@ -7,6 +7,7 @@
 #include "tools/checkpoint/compare_tensors.h"
 #include "tools/files/suggest.h"
 #include "tools/overlay/names.h"
+#include "tools/weights/read_weights.h"
 
 namespace ingot::overlay {
 namespace {
@@ -40,7 +41,7 @@ class Overlay {
   Overlay(graph::Model& model, const OverlayOptions& options) : model_(model), options_(options) {}
 
   void run(const std::vector<ValueId>& initialisers) {
-    const checkpoint::Checkpoint file = checkpoint::read_checkpoint(options_.checkpoint);
+    const checkpoint::Checkpoint file = weights::read_weights(options_.checkpoint);
     std::set<std::string> names;
     for (const ValueId id : initialisers) {
       const graph::Value& value = model_.values[size_t(id)];

@@ -1,0 +1,16 @@
+// Any bytes as a file of an old torch.save(), pickle machine included: tensors that are read whole, or a Failure, never anything else.
+#include "tests/fuzz/memory_file.h"
+#include "tools/checkpoint/readers.h"
+#include "tools/files/failure.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const ingot::fuzz::MemoryFile file(data, size);
+  ingot::checkpoint::ReadLimits limits;
+  limits.entries = 1 << 16;
+  try {
+    ingot::fuzz::read_all(ingot::checkpoint::read_torch_legacy(file.path(), limits));
+  } catch (const ingot::host::Failure& failure) {
+    if (failure.exit() == ingot::host::Exit::kInternal) abort();
+  }
+  return 0;
+}
