@@ -7,9 +7,9 @@ dev_show() {
     share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
     load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
-    dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models ;;
+    dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
-    state) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null
+    state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
@@ -25,7 +25,8 @@ models    every model: convert, verify, golden, one answer on every instruction 
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, proved and ready; first result against steady runs
-dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts
+dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts; writes
+          docs/memory.md; goes on where it was broken off
 memory    every model: arena against the lower bound, resident memory beside onnxruntime and LiteRT; writes docs/memory.md
 threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one

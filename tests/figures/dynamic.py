@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 """Other extents in one arena: a session that is rebound gives, byte for byte, what files cast for each extent give, without the heap.
 
-  dynamic.py --ingot BIN --work DIR [--full]
+  dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
 
 Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every length up to 512, and the detector
 and the recogniser of rapidocr over 200 picture sizes. Each is cast once with its extents open, and once for every extent with --dim
-NAME=VALUE; Winograd is off in both, since a cast chooses it by extent. What cannot be had is a counted skip.
+NAME=VALUE; Winograd is off in both, since a cast chooses it by extent. Answers of static casts are kept in DIR/dynamic.json, by the hashes
+of the source and of both programs, so that a run that was broken off goes on where it stopped; --write puts the figures into a page. What
+cannot be had is a counted skip.
 """
 import argparse
+import hashlib
+import json
+import os
 import pathlib
 import sys
+import tempfile
 import time
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import sources  # noqa: E402
+from page import replace_figures  # noqa: E402
 
 OCR = "rapidocr-onnxruntime==1.4.4:rapidocr_onnxruntime/models/"
 
@@ -84,30 +91,61 @@ def open_symbols(cast, ingot):
     return names
 
 
+class StaticAnswers:
+    """What a cast for one extent each answers: its hash and bytes, by case; kept on the disk."""
+
+    def __init__(self, work, programs):
+        self.path, self.programs = work / "dynamic.json", [sha256(program) for program in programs]
+        self.known = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def of(self, source_hash, dims, cast):
+        """`cast(path)` makes the file where the answer is not known yet."""
+        key = " ".join([*self.programs, source_hash, *dims])
+        if key not in self.known:
+            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # hundreds of files, each read once
+            with tempfile.TemporaryDirectory(dir=memory) as folder:
+                self.known[key] = cast(pathlib.Path(folder) / "static.ingot")
+            if len(self.known) % 16 == 0:
+                self.keep()
+        return self.known[key]
+
+    def keep(self):
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(self.known, indent=0))
+        new.replace(self.path)
+
+
+def sha256(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
 def show(name, source, cases, args):
-    """True when the rebound session equals every static cast."""
-    began, work = time.monotonic(), pathlib.Path(args.work)
-    runner = pathlib.Path(args.ingot).resolve().parents[1] / "tests/traps/rebind_runner"
+    """The line to print, and True when the rebound session equals every static cast."""
+    work, runner = pathlib.Path(args.work), pathlib.Path(args.ingot).resolve().parents[1] / "tests/traps/rebind_runner"
+    static, source_hash = StaticAnswers(work, (args.ingot, runner)), sha256(source)
     convert = [args.ingot, "convert", source, "--winograd", "off", "-o"]
-    cast, fixed = work / f"dynamic_{name}.ingot", work / f"dynamic_{name}_static.ingot"
+    cast = work / f"dynamic_{name}.ingot"
     call(convert + [cast])
     names = open_symbols(cast, args.ingot)
     lines = [" ".join(f"{n}={v}" for n, v in zip(names, case)) for case in cases]
     answers = call([runner, "rebind", cast], "\n".join(lines) + "\n").splitlines()
     figures = dict(zip(*[iter(answers.pop()[2:].split())] * 2))
     different = [line for answer, line in zip(answers, lines) if answer.split(" ", 2)[2] != line]
-    for answer, line, case in zip(answers, lines, cases):
-        call(convert + [fixed] + [a for n, v in zip(names, case) for a in ("--dim", f"{n}={v}")])
-        if call([runner, "bind", fixed], "\n").split()[:2] != answer.split()[:2]:
+    for done, (answer, line) in enumerate(zip(answers, lines)):
+        def answer_of(fixed, dims=line.split()):
+            call(convert + [fixed] + [word for dim in dims for word in ("--dim", dim)])
+            return call([runner, "bind", fixed], "\n").split()[:2]
+        if static.of(source_hash, line.split(), answer_of) != answer.split()[:2]:
             different.append(line)
-    for file in (cast, fixed):
-        file.unlink()
+        if sys.stderr.isatty():
+            print(f"\r{name}: {done + 1} of {len(cases)} ", end="", file=sys.stderr)
+    static.keep()
+    cast.unlink()
     same = not different and len(answers) == len(cases)
-    print(f"{'[ok]  ' if same else '[fail]'} {name}: {len(cases)} extents of {', '.join(names)} in one arena of {int(figures['arena']) / 1e6:.2f} MB"
-          f" (activations {int(figures['activations']) / 1e6:.2f}, tables {int(figures['tables']) / 1e3:.0f} KB), equal to their static casts, no"
-          f" allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run {int(figures['run_ns']) / 1e6:.2f} ms;"
-          f" took {time.monotonic() - began:.0f} s" + ("" if same else f"; different: {different[:5]}"), flush=True)
-    return same
+    return (f"{name}: {len(cases)} extents of {', '.join(names)} in one arena of {int(figures['arena']) / 1e6:.2f} MB"
+            f" (activations {int(figures['activations']) / 1e6:.2f}, tables {int(figures['tables']) / 1e3:.0f} KB), equal to their static"
+            f" casts, no allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run"
+            f" {int(figures['run_ns']) / 1e6:.2f} ms" + ("" if same else f"; different: {different[:5]}")), same
 
 
 def main():
@@ -115,21 +153,28 @@ def main():
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--write")
     args = parser.parse_args()
     work = pathlib.Path(args.work)
     work.mkdir(parents=True, exist_ok=True)
-    fine = show("small_text", small_text_model(work / "small_text.onnx"), [(1 + n % 2, n) for n in range(1, 33)], args)
+    models = [("small_text", small_text_model(work / "small_text.onnx"), [(1 + n % 2, n) for n in range(1, 33)])]
     if args.full:
         pictures, lines = ocr_sizes()
-        models = [("ocr_detection", fetch(work, OCR + "ch_PP-OCRv4_det_infer.onnx"), [(1, h, w) for h, w in pictures]),
-                  ("ocr_recognition", fetch(work, OCR + "ch_PP-OCRv4_rec_infer.onnx"), [(1, 48, w) for w in lines]),
-                  ("minilm", minilm(work), [(1, n) for n in range(1, 513)])]
-        for name, source, cases in models:
-            if source is None:
-                print(f"[skip] {name}: its source is not to be had here")
-                continue
-            fine = show(name, source, cases, args) and fine
-    sys.exit(0 if fine else 1)
+        models += [("ocr_detection", sources.fetch(OCR + "ch_PP-OCRv4_det_infer.onnx", work), [(1, h, w) for h, w in pictures]),
+                   ("ocr_recognition", sources.fetch(OCR + "ch_PP-OCRv4_rec_infer.onnx", work), [(1, 48, w) for w in lines]),
+                   ("minilm", sources.make_minilm(work / "minilm.onnx", work)[0], [(1, n) for n in range(1, 513)])]
+    tally, says = sources.Tally(), []
+    for name, source, cases in models:
+        if source is None:
+            tally.skip(f"{name}: its source is not to be had here")
+            continue
+        began = time.monotonic()
+        says.append(show(name, source, cases, args))
+        tally.check(says[-1][1], f"{says[-1][0]}; took {time.monotonic() - began:.0f} s")
+    if args.write and tally.passed == len(models):
+        replace_figures(args.write, "dynamic", "".join(f"- {line}\n" for line, _ in says))
+    print(f"dynamic: {tally.passed} passed, {tally.failed} failed")
+    sys.exit(1 if tally.failed else 0)
 
 
 main()

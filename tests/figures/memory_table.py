@@ -17,9 +17,9 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "models"))
+from page import replace_figures  # noqa: E402
 from sources import KINDS, SHARED, Tally, call, fetch, input_arrays, locate, read_rows, shapes_of, symbols  # noqa: E402
 
-BEGIN, END = "<!-- table: made by ./dev show memory -->", "<!-- end of table -->"
 # The same network in both formats. Ultraface's file ends before its boxes are decoded, which its ONNX file does.
 TFLITE = {"basic_pitch": "pypi:basic-pitch==0.4.0:basic_pitch/saved_models/icassp_2022/nmp.tflite",
           "dtln_1": "shared:models/breizhn__DTLN/model_1.tflite",
@@ -127,8 +127,7 @@ def main():
         print(f"{len(listed) - len(rows)} of {len(listed)} models were not measured")
     tally.check(rows and close >= 0.9 * len(rows), f"{close} of {len(rows)} models within 5 % of the lower bound")
     if args.write and len(rows) == len(listed):  # a table that lacks models does not replace one that has them
-        page = pathlib.Path(args.write).read_text()
-        pathlib.Path(args.write).write_text(page.split(BEGIN)[0] + BEGIN + "\n" + text + END + page.split(END)[-1])
+        replace_figures(args.write, "memory", text)
     print(f"memory: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed else 0)
 
