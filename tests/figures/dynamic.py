@@ -74,9 +74,10 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
 
 
 def ocr_sizes():
-    """200 sizes: pictures for the detector, heights and widths multiples of 32, and lines of text for the recogniser."""
-    pictures = [(32 * (1 + (7 * i) % 12), 32 * (1 + (5 * i + i // 12) % 12)) for i in range(100)]
-    lines = [16 + 8 * ((13 * i) % 100) for i in range(100)]
+    """200 pictures for the detector, heights and widths multiples of 32, and 200 widths of a line of text for the recogniser."""
+    pictures = [(32 * (1 + (7 * i) % 16), 32 * (1 + (5 * i + i // 16) % 16)) for i in range(200)]
+    lines = [16 + 8 * ((13 * i) % 200) for i in range(200)]
+    assert len(set(pictures)) == len(set(lines)) == 200
     return pictures, lines
 
 
