@@ -4,7 +4,7 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
 stages_all=(lint gcc tidy tsan package firmware models sizes aarch64 nodes demo fuzz asan)
-stages_long=(fuzz_long peers abi browser)
+stages_long=(fuzz_long peers abi browser torch)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -121,6 +121,13 @@ stage_nodes() {
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the types as compiled.
 stage_abi() { bash packaging/abi/compare.sh build/abi; }
+
+# Networks of torchvision and timm as torch exports them; torch is gigabytes, so only here.
+stage_torch() {
+  dev_build_gcc
+  need_python "exports of torch" torch torchvision timm || { echo "[skip] no network was exported: torch, torchvision and timm are not to be had"; return 0; }
+  "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format pt2
+}
 
 stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-20} bash tests/fuzz/run.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }

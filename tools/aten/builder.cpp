@@ -13,6 +13,7 @@ class Cell {
   Tensor base;  // null: owns its values
   Builder::Forward forward;
   Builder::Backward backward;
+  bool dense = true;
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
 };
 
@@ -21,15 +22,17 @@ Tensor Builder::own(ValueId value) {
   cell->value = value;
   return cell;
 }
-Tensor Builder::view(const Tensor& of, Forward forward, Backward backward) {
+Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, bool dense, ValueId now) {
   auto cell = std::make_shared<Cell>();
   cell->base = of;
   cell->seen = read(of);
-  cell->value = forward(*this, cell->seen);
+  cell->value = now != graph::kAbsent ? now : forward(*this, cell->seen);
+  cell->dense = dense && of->dense;
   cell->forward = std::move(forward);
   cell->backward = std::move(backward);
   return cell;
 }
+bool Builder::is_dense(const Tensor& tensor) { return tensor->dense; }
 ValueId Builder::read(const Tensor& tensor) {
   if (!tensor->base) return tensor->value;
   const ValueId whole = read(tensor->base);

@@ -37,7 +37,11 @@ class Builder {
   Tensor own(ValueId value);
   /// A view: `forward` takes it out of what `of` holds, `backward` gives the whole with the part replaced. An empty backward: writing
   /// through the view is refused.
-  Tensor view(const Tensor& of, Forward forward, Backward backward);
+  /// `dense`: its elements lie in memory as a tensor of its own would have them, so that a reshape of it is a view too.
+  /// `now`: what forward would give, where the caller has it already.
+  Tensor view(const Tensor& of, Forward forward, Backward backward, bool dense = false, ValueId now = graph::kAbsent);
+  /// Without strides, as far as the program shows: not transposed, sliced or expanded since it was made.
+  static bool is_dense(const Tensor& tensor);
   /// What it holds now. A view whose owner was written since is taken anew.
   ValueId read(const Tensor& tensor);
   /// From here on it holds `value`, and all that share its memory see it.
@@ -67,7 +71,7 @@ class Builder {
   ValueId slice(ValueId x, int64_t axis, const Dim& start, const Dim& end, int64_t step = 1);
   ValueId reduce(const std::string& op, ValueId x, std::vector<int64_t> axes, bool keep);
 
-  const Dims& dims(ValueId id) const { return model.values[size_t(id)].dims; }
+  Dims dims(ValueId id) const { return model.values[size_t(id)].dims; }  // a copy: values move when others are made
   int64_t rank(ValueId id) const { return int64_t(dims(id).size()); }
   DType dtype(ValueId id) const { return model.values[size_t(id)].dtype; }
   std::optional<graph::Contents> contents(ValueId id) const { return growth_.contents(id); }

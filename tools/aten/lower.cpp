@@ -19,17 +19,19 @@ Results unknown_results(const Call& call) {
 }
 
 /// The values of the schema's parameters, or why they are not what it takes.
-std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, std::string* why) {
+std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, bool in_place, std::string* why) {
   std::vector<std::optional<Value>> bound(schema.parameters.size());
-  if (call.positional.size() > bound.size()) {
-    *why =
-        std::to_string(call.positional.size()) + " arguments, at most " + std::to_string(bound.size()) + " are taken";
+  const size_t most = std::min(bound.size(), schema.positional);
+  if (call.positional.size() > most) {
+    *why = std::to_string(call.positional.size()) + " arguments by position, at most " + std::to_string(most) +
+           " are taken";
     return std::nullopt;
   }
   for (size_t i = 0; i < call.positional.size(); i++) bound[i] = call.positional[i];
   for (const auto& [name, value] : call.keywords) {
     size_t at = 0;
     while (at < bound.size() && schema.parameters[at].name != name) at++;
+    if (at == bound.size() && in_place && name == "self") at = 0;  // dropout(input) is dropout_(self)
     if (at == bound.size() || bound[at]) {
       *why = "the argument '" + name + "' is " + (at == bound.size() ? "not known" : "given twice");
       return std::nullopt;
@@ -79,7 +81,7 @@ Choice choose(const Call& call) {
     std::stable_partition(order.begin(), order.end(), [&](const Schema* s) { return s->overload == overload; });
   std::string why, first;
   for (const Schema* schema : order) {
-    auto values = bind(*schema, call, &why);
+    auto values = bind(*schema, call, choice.in_place, &why);
     if (!values) {
       if (first.empty()) first = why;
       continue;
@@ -132,12 +134,16 @@ bool is_operator(const std::string& name) {
 }
 
 Results lower_call(Builder& b, const Call& call) {
-  const auto touches_unknown = [](const Value& value) { return value.has_unknown(); };
-  if (std::any_of(call.positional.begin(), call.positional.end(), touches_unknown) ||
-      std::any_of(call.keywords.begin(), call.keywords.end(),
-                  [&](const auto& pair) { return touches_unknown(pair.second); }))
-    return unknown_results(call);
+  std::vector<Value> arguments = call.positional;
+  for (const auto& [name, value] : call.keywords) arguments.push_back(value);
+  bool unknown = false;
   const std::string output = call.outputs.empty() ? "" : call.outputs[0];
+  for (const Value& argument : arguments) {
+    unknown = unknown || argument.has_unknown();
+    if (const std::string why = argument.reason(); !why.empty())
+      b.unsupported.push_back({described(call), "", placed(call), output, why, ""});
+  }
+  if (unknown) return unknown_results(call);
   b.begin_node({placed(call), described(call), output});
   try {
     Choice choice = choose(call);

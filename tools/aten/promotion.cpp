@@ -22,8 +22,9 @@ DType combined(DType higher, DType lower) {
 bool is_floating_type(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64; }
 
 DType promoted(DType a, DType b) {
-  if (a == b || b == DType::kInvalid || b == DType::kBool) return a;
-  if (a == DType::kInvalid || a == DType::kBool) return b;
+  if (a == DType::kInvalid || b == DType::kInvalid) return a == DType::kInvalid ? b : a;
+  if (a == b || b == DType::kBool) return a;
+  if (a == DType::kBool) return b;
   if (is_floating_type(a) != is_floating_type(b)) return is_floating_type(a) ? a : b;
   if (dtype_bytes(a) == 2 && dtype_bytes(b) == 2 && is_floating_type(a)) return DType::kF32;
   if ((a == DType::kU8 && b == DType::kI8) || (a == DType::kI8 && b == DType::kU8)) return DType::kI16;

@@ -92,7 +92,11 @@ void Table::add(const std::string& name, const std::string& arguments, Lower low
   schema.lower = lower;
   for (size_t at = 0; at < arguments.size();) {
     const size_t end = std::min(arguments.find(", ", at), arguments.size());
-    schema.parameters.push_back(parameter_of(arguments.substr(at, end - at)));
+    const std::string one = arguments.substr(at, end - at);
+    if (one == "*")
+      schema.positional = schema.parameters.size();
+    else
+      schema.parameters.push_back(parameter_of(one));
     at = end + 2;
   }
   schemas_[schema.name].push_back(std::move(schema));
@@ -112,6 +116,16 @@ const Table& operator_table() {
     add_elementwise(table);
     add_convolutions(table);
     add_products(table);
+    add_activations(table);
+    add_normalisations(table);
+    add_pools(table);
+    add_views(table);
+    add_movement(table);
+    add_indexing(table);
+    add_generators(table);
+    add_reductions(table);
+    add_attention(table);
+    add_recurrent(table);
     return table;
   }();
   return kTable;

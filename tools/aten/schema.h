@@ -1,6 +1,7 @@
 // tools/aten/schema.h - the operators: for each overload the names, types and defaults of its arguments in PyTorch's order, and the
 // function that lowers it.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Parameter {
 struct Schema {
   std::string name, overload;  // "conv2d", "padding"; "" is the default overload
   std::vector<Parameter> parameters;
+  size_t positional = SIZE_MAX;  // so many may be passed by position; the others stand behind "*"
   Lower lower = nullptr;
   std::string text() const;  // "conv2d.padding(Tensor input, ...)"
   std::string declared;      // the arguments as they were written
@@ -32,7 +34,7 @@ struct Schema {
 
 class Table {
  public:
-  /// "conv2d" or "conv2d.padding"; arguments as "Tensor input, Tensor? bias=None, int[] stride=1".
+  /// "conv2d" or "conv2d.padding"; arguments as "Tensor input, Tensor? bias=None, int[] stride=1, *, int? dtype=None".
   void add(const std::string& name, const std::string& arguments, Lower lower);
   /// Same arguments for several operators, separated by blanks.
   void add_all(const std::string& names, const std::string& arguments, Lower lower);
@@ -52,5 +54,15 @@ bool accepts(const Parameter& parameter, const Value& value);
 void add_elementwise(Table& table);
 void add_convolutions(Table& table);
 void add_products(Table& table);
+void add_activations(Table& table);
+void add_normalisations(Table& table);
+void add_pools(Table& table);
+void add_views(Table& table);
+void add_movement(Table& table);
+void add_indexing(Table& table);
+void add_generators(Table& table);
+void add_reductions(Table& table);
+void add_attention(Table& table);
+void add_recurrent(Table& table);
 
 }  // namespace ingot::aten

@@ -19,6 +19,11 @@ Value of_items(Value::Kind kind, std::vector<Value> items) {
 }  // namespace
 
 Value Value::unknown() { return of_kind(Kind::kUnknown); }
+Value Value::unavailable(std::string why) {
+  Value value = unknown();
+  value.text = std::move(why);
+  return value;
+}
 Value Value::of(Tensor tensor) {
   Value value = of_kind(Kind::kTensor);
   value.tensor = std::move(tensor);
@@ -60,6 +65,14 @@ Value Value::dims(const Dims& items) {
 bool Value::has_unknown() const {
   if (kind == Kind::kUnknown) return true;
   return items && std::any_of(items->begin(), items->end(), [](const Value& item) { return item.has_unknown(); });
+}
+
+std::string Value::reason() const {
+  if (kind == Kind::kUnknown) return text;
+  if (!items) return "";
+  for (const Value& item : *items)
+    if (const std::string why = item.reason(); !why.empty()) return why;
+  return "";
 }
 
 std::string Value::describe() const {

@@ -36,10 +36,12 @@ struct Value {
   Dim integer;
   double number = 0;
   bool truth = false;
-  std::string text;
+  std::string text;  // of kUnknown: why it is not there, where nobody has said yet
   std::shared_ptr<std::vector<Value>> items;
 
   static Value unknown();
+  /// A result that is not made: unknown, and the first call that reads it is refused for this reason.
+  static Value unavailable(std::string why);
   static Value none() { return {}; }
   static Value of(Tensor tensor);
   static Value of(Dim integer);
@@ -52,7 +54,8 @@ struct Value {
   static Value dims(const Dims& items);
 
   bool is(Kind k) const { return kind == k; }
-  bool has_unknown() const;  // itself or an item
+  bool has_unknown() const;    // itself or an item
+  std::string reason() const;  // of the first unavailable one among itself and its items; "" when there is none
   /// "a tensor", "the number 3", "a list of 2".
   std::string describe() const;
 };

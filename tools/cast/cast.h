@@ -88,7 +88,7 @@ struct CastResult {
 /// Core form to a file. `passes` are those that ran, for the metadata.
 CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vector<passes::PassRecord> passes = {});
 
-/// A source file to a file in memory: every stage. `source` is a path to an ONNX file.
+/// A source file to a file in memory: every stage. `source` is a path to an ONNX file or an archive of torch.export.
 CastResult cast_source(const std::string& source, const CastOptions& options);
 
 }  // namespace ingot::cast

@@ -5,7 +5,10 @@
 
 #include "runtime/base/sha256.h"
 #include "tools/cast/cast.h"
+#include "tools/files/file_kind.h"
 #include "tools/onnx/import.h"
+#include "tools/pt2/archive.h"
+#include "tools/pt2/import.h"
 
 namespace ingot::cast {
 namespace {
@@ -29,6 +32,13 @@ std::string sha256_of(const std::string& path) {
   return text;
 }
 
+/// The content decides which importer.
+graph::Model import_source(const std::string& path, const onnx::ImportOptions& options) {
+  if (host::file_kind(path) == host::FileKind::kZip && pt2::is_exported_program(path))
+    return pt2::import_pt2(path, options);
+  return onnx::import_onnx(path, options);
+}
+
 }  // namespace
 
 CastResult cast_source(const std::string& source, const CastOptions& options) {
@@ -40,27 +50,27 @@ CastResult cast_source(const std::string& source, const CastOptions& options) {
   for (const std::string& argument : options.dims) onnx::add_dim(import, argument);
   import.expected_inputs = options.expected_inputs;
   if (!options.weights.checkpoint.empty()) {
-    import.replace_weights = [&](graph::Model& model, const std::vector<graph::ValueId>& initialisers) {
+    import.replace_weights = [&](graph::Model & model, const std::vector<graph::ValueId>& initialisers) {
       overlay::overlay_weights(model, initialisers, options.weights);
-    };
-  }
-  tell("import", 0);
-  graph::Model model = onnx::import_onnx(source, import);
-  if (options.observe) options.observe("import", model);
-  tell("passes", 0.3);
-  passes::PassOptions pass_options;
-  pass_options.io_layout = options.io_layout;
-  pass_options.observe = options.observe;
-  std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
-  CastResult result = cast_model(std::move(model), options, std::move(records));
-  result.file.metadata.source_file = std::filesystem::path(source).filename().string();
-  result.file.metadata.source_sha256 = sha256_of(source);
-  if (!options.weights.checkpoint.empty()) {
-    const std::string& weights = options.weights.checkpoint;
-    result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
-    result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
-  }
-  return result;
+  };
 }
+tell("import", 0);
+graph::Model model = import_source(source, import);
+if (options.observe) options.observe("import", model);
+tell("passes", 0.3);
+passes::PassOptions pass_options;
+pass_options.io_layout = options.io_layout;
+pass_options.observe = options.observe;
+std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+CastResult result = cast_model(std::move(model), options, std::move(records));
+result.file.metadata.source_file = std::filesystem::path(source).filename().string();
+result.file.metadata.source_sha256 = sha256_of(source);
+if (!options.weights.checkpoint.empty()) {
+  const std::string& weights = options.weights.checkpoint;
+  result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
+  result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
+}
+return result;
+}  // namespace ingot::cast
 
 }  // namespace ingot::cast

@@ -2,6 +2,7 @@
 
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/pt2/archive.h"
 
 namespace ingot::cli {
 
@@ -14,14 +15,17 @@ void require_source(const std::string& path) {
     case FileKind::kOnnx: return;
     case FileKind::kIngot:
       host::fail(Exit::kUsage, path + ": is an .ingot file already, expected a source such as an ONNX model");
-    case FileKind::kTflite:
     case FileKind::kZip:
+      if (pt2::is_exported_program(path)) return;
+      [[fallthrough]];
+    case FileKind::kTflite:
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
     case FileKind::kHdf5:
-      host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
-                                         ", expected an ONNX model; this version casts ONNX, export the network to it");
+      host::fail(Exit::kUnsupported,
+                 path + ": is " + host::kind_text(path, kind) +
+                     ", expected an ONNX model or a program of torch.export (.pt2); export the network to one of them");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;

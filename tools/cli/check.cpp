@@ -48,7 +48,7 @@ int check_file(const Arguments& a) {
   settings.atol = parse_tolerance("--atol", a.atol);
   const OpenSettings open = a.session.open_settings();
   cast::CastOptions cast;
-  for (const host::Array& input : check::read_golden(a.golden, {}, {}).inputs)
+  for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
     cast.expected_inputs[input.name] = input.dims;
   const CastFile file(a.file, cast);
   Engine engine(file.path(), open);

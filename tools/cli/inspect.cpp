@@ -8,6 +8,7 @@
 #include "tools/cli/state_files.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/pt2/archive.h"
 
 namespace ingot::cli {
 namespace {
@@ -223,12 +224,15 @@ void add_inspect(CLI::App& app, Action* chosen) {
                   "  ingot inspect model.ingot\n"
                   "  ingot inspect model.ingot --ops --plan\n"
                   "  ingot inspect model.onnx          # can it be cast, and if not, all that stands in the way\n"
+                  "  ingot inspect program.pt2         # the same of a torch.export archive; --weights lists its tensors\n"
                   "  ingot inspect checkpoint.pth      # tensors, where they were trained, what lies beside them\n"
                   "  ingot inspect model.ingot --json | jq .inputs",
                   [a] {
                     const host::FileKind kind = host::file_kind(a->file);
                     const bool ours = kind == host::FileKind::kIngot, state = kind == host::FileKind::kIngotState;
-                    const bool weights = a->weights || (!ours && !state && is_checkpoint(a->file));
+                    // A torch.export archive is a program; --weights and --hashes ask for its tensors.
+                    const bool program = kind == host::FileKind::kZip && !a->hashes && pt2::is_exported_program(a->file);
+                    const bool weights = a->weights || (!ours && !state && !program && is_checkpoint(a->file));
                     const Json report = weights ? inspect_checkpoint(*a)
                                         : ours  ? inspect_file(*a)
                                         : state ? inspect_state(a->file)

@@ -3,6 +3,7 @@
 #include "tools/cli/inspect.h"
 #include "tools/files/file_kind.h"
 #include "tools/onnx/describe.h"
+#include "tools/pt2/import.h"
 
 namespace ingot::cli {
 namespace {
@@ -41,14 +42,15 @@ Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
 
 /// Inputs, outputs and nodes as the source states them, for one that the importer refuses.
 void add_description(const std::string& path, Json* report) {
-  const onnx::Description source = onnx::describe_onnx(path);
+  const bool pt2 = (*report)["kind"] == "pt2";
+  const onnx::Description source = pt2 ? pt2::describe_pt2(path) : onnx::describe_onnx(path);
   const auto ports = [](const std::vector<onnx::PortDescription>& all) {
     Json list = Json::array();
     for (const onnx::PortDescription& port : all)
       list.push_back({{"name", port.name}, {"dtype", port.dtype}, {"dims", port.dims}, {"layout", ""}});
     return list;
   };
-  (*report)["format"] = "onnx";
+  (*report)["format"] = (*report)["kind"];
   (*report)["producer"] = source.producer;
   (*report)["inputs"] = ports(source.inputs);
   (*report)["outputs"] = ports(source.outputs);
@@ -60,7 +62,8 @@ void add_description(const std::string& path, Json* report) {
 
 Json inspect_source(const InspectArguments& a) {
   require_source(a.file);
-  Json report = {{"file", a.file}, {"kind", "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
+  const bool zip = host::file_kind(a.file) == host::FileKind::kZip;  // of those that pass here, a torch.export archive
+  Json report = {{"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
   cast::CastOptions options;
   options.dims = a.dims;
   try {

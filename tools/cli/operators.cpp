@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "tools/aten/operator_list.h"
 #include "tools/cli/command.h"
 #include "tools/files/suggest.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> names;
-  bool markdown = false;
+  bool markdown = false, torch = false;
 };
 
 std::string listed(const std::vector<std::string>& words) {
@@ -22,6 +23,10 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 int operators(const Arguments& a) {
+  if (a.torch) {
+    fputs(aten::operators_page().c_str(), stdout);
+    return 0;
+  }
   if (a.markdown) {
     fputs(onnx::operators_page().c_str(), stdout);
     return 0;
@@ -49,13 +54,16 @@ int operators(const Arguments& a) {
 
 void add_operators(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "operators", "List the operators of ONNX that can be cast",
-                                  "  ingot operators\n"
-                                  "  ingot operators Conv STFT\n"
-                                  "  ingot operators --markdown > docs/operators.md",
-                                  [a] { return operators(*a); });
+  CLI::App* command =
+      add_command(app, chosen, "operators", "List the operators of ONNX, or of PyTorch, that can be cast",
+                  "  ingot operators\n"
+                  "  ingot operators Conv STFT\n"
+                  "  ingot operators --markdown > docs/operators.md\n"
+                  "  ingot operators --torch > docs/torch-operators.md",
+                  [a] { return operators(*a); });
   command->add_option("NAME", a->names, "operators to describe")->type_name("");
   command->add_flag("--markdown", a->markdown, "print the page docs/operators.md");
+  command->add_flag("--torch", a->torch, "print the page docs/torch-operators.md, of PyTorch's operators");
 }
 
 }  // namespace ingot::cli

@@ -1,0 +1,65 @@
+// tools/pt2/translator.h - the calls of an exported program, one after the other, through tools/aten.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/aten/lower.h"
+#include "tools/pt2/inputs.h"
+#include "tools/pt2/json.h"
+#include "tools/pt2/weights.h"
+
+namespace ingot::pt2 {
+
+/// torch.export's numbers of element types as those of c10, which arguments have elsewhere; -1: none.
+int64_t c10_type_of(int64_t serialized);
+
+class Translator {
+ public:
+  Translator(const std::string& file, const Json& program, const onnx::ImportOptions& options);
+  /// The graph with everything but folding. What is unsupported is in builder().unsupported.
+  void run();
+  graph::Model model;
+  aten::Builder& builder() { return *builder_; }
+
+ private:
+  using Names = std::map<std::string, aten::Value>;
+
+  void state_ranges();
+  void declare(const Json& graph, const Json& spec);
+  void declare_user_input(const Json& graph, const Json& argument);
+  void declare_weight(const std::string& value, const std::string& name);
+  void declare_output(const Json& spec);
+  void report_written_state();
+  void run_nodes(const Json& graph, Names* names, int depth);
+  void run_node(const Json& node, Names* names, int depth);
+  void run_inner_graph(const Json& node, Names* names, int depth);
+  void run_symbolic(const std::string& op, const Json& node, Names* names);
+  void keep(const Json& outputs, std::vector<aten::Value> results, Names* names);
+  aten::Value argument(const Json& value, Names& names);
+  aten::Value symbolic(const Json& value, Names& names);
+  aten::Value look_up(const std::string& name, Names& names);
+  graph::ValueId port(const aten::Tensor& tensor, const std::string& name);
+
+  const std::string file_;
+  const Json& program_;
+  const onnx::ImportOptions& options_;
+  std::unique_ptr<aten::Builder> builder_;
+  Inputs inputs_;
+  Weights weights_;
+  Names names_;
+  struct Held {
+    std::string name;
+    aten::Tensor tensor;
+    graph::ValueId first;
+  };
+  std::vector<Held> state_;
+  std::set<graph::ValueId> outputs_;
+  std::set<std::string> ports_;
+  size_t nodes_ = 0;
+};
+
+}  // namespace ingot::pt2
