@@ -120,6 +120,17 @@ class Picture(nn.Module):
                 self.line(z.mean(2)), F.pad(z, (1, 2, 0, 1), mode="reflect"), F.avg_pool2d(z, 2, ceil_mode=True), F.channel_shuffle(z, 2))
 
 
+class Turned(nn.Module):
+    """Rotary positions for all but a first token: parts of one Concat, of which one alone can be computed in place."""
+
+    def forward(self, x):
+        first, rest = x[:, :, :1], x[:, :, 1:]
+        turned = torch.stack([-rest[..., 1::2], rest[..., ::2]], -1).reshape(rest.shape)
+        angle = torch.arange(rest.shape[2], dtype=torch.float32).unsqueeze(-1) * torch.linspace(1, 0.1, rest.shape[3])
+        y = torch.cat([first, rest * angle.cos() + turned * angle.sin()], 2)
+        return y @ y.transpose(-1, -2)
+
+
 class Types(nn.Module):
     """Implicit types, comparisons, integer division, indices."""
 
@@ -206,6 +217,7 @@ def main():
     write("attention", Attention(), (torch.randn(2, 5, 12),))
     picture = Picture()
     write("picture", picture, (torch.randn(1, 3, 12, 16),), train=True)
+    write("turned", Turned(), (torch.randn(1, 3, 6, 4),))
     write("types", Types(), (torch.arange(8), torch.rand(3, 4)))
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))

@@ -147,6 +147,14 @@ size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t f
   return 0;
 }
 
+/// Whether the rows of a part of `extent` along the axis lie at one distance from each other in the whole.
+bool evenly_spaced(const Dims& whole, uint32_t axis, const SymbolicDim& extent) {
+  if (axis + 1 == whole.size() || extent == whole[axis]) return true;
+  const SymbolicDim outer = graph::product(Dims(whole.begin(), whole.begin() + axis));
+  const SymbolicDim inner = extent * graph::product(Dims(whole.begin() + axis + 1, whole.end() - 1));
+  return outer == SymbolicDim(1) || inner == SymbolicDim(1);
+}
+
 void ViewElimination::visit_concat(const Use& at) {
   const DraftInstruction instruction = instruction_at(at);
   const uint32_t axis = std::get<ConcatAttributes>(instruction.attributes).axis;
@@ -155,6 +163,15 @@ void ViewElimination::visit_concat(const Use& at) {
   const size_t rank = draft_->at(whole).dims.size();
   std::vector<std::pair<int32_t, SymbolicDim>> left;
   std::string why;
+  // A part that cannot lie in the result at all leaves the concat as it is: what remained of it could not be copied there either.
+  for (size_t i = 0; i < parts.size();) {
+    SymbolicDim extent(0);
+    for (size_t end = i + std::max<size_t>(covering_run(parts, i, axis), 1); i < end; i++)
+      extent = extent + draft_->at(parts[i]).dims[axis];
+    if (evenly_spaced(draft_->at(whole).dims, axis, extent)) continue;
+    instruction_at(at).note = "its rows would not be evenly spaced";
+    return;
+  }
   SymbolicDim start(0);
   bool any = false;
   for (size_t i = 0; i < parts.size();) {
