@@ -39,6 +39,7 @@ ValueId Builder::read(const Tensor& tensor) {
   if (whole != tensor->seen) {
     tensor->value = tensor->forward(*this, whole);
     tensor->seen = whole;
+    if (on_take) on_take(tensor);
   }
   return tensor->value;
 }
@@ -54,6 +55,7 @@ void Builder::write(const Tensor& tensor, ValueId value) {
   tensor->seen = read(tensor->base);
   tensor->value = value;
 }
+void Builder::forget(const Tensor& view) { view->seen = graph::kAbsent; }
 Tensor Builder::owner(const Tensor& tensor) {
   Tensor at = tensor;
   while (at->base) at = at->base;
@@ -103,9 +105,7 @@ ValueId Builder::integers(const std::vector<int64_t>& values) {
 ValueId Builder::extent(const Dim& d) {
   if (const auto n = d.value()) return constant(graph::make_constant(DType::kI64, {}, &*n));
   const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{d}}});
-  const ValueId count = reduce("ReduceSum", ones, {0}, false);
-  growth_.state(count, {graph::Scalar::of(d)});
-  return count;
+  return reduce("ReduceSum", ones, {0}, false);
 }
 ValueId Builder::counting(const Dim& count) {
   if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {

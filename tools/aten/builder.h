@@ -29,6 +29,7 @@ class Builder {
   std::vector<graph::Unsupported> unsupported;  // everything that stands in the way so far
   std::function<void(const Tensor& owner)>
       on_write;  // called before a tensor that owns its values gets others; may be empty
+  std::function<void(const Tensor& view)> on_take;    // called after a view was taken out of its owner anew; may be empty
 
   // Tensors.
   using Forward = std::function<ValueId(Builder&, ValueId whole)>;
@@ -46,6 +47,8 @@ class Builder {
   ValueId read(const Tensor& tensor);
   /// From here on it holds `value`, and all that share its memory see it.
   void write(const Tensor& tensor, ValueId value);
+  /// What a view holds was known in a branch alone: it is taken anew when it is read next.
+  static void forget(const Tensor& view);
   /// The tensor that `tensor` is a view of, or itself.
   static Tensor owner(const Tensor& tensor);
 

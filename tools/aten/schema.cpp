@@ -126,6 +126,7 @@ const Table& operator_table() {
     add_reductions(table);
     add_attention(table);
     add_recurrent(table);
+    add_cells(table);
     return table;
   }();
   return kTable;

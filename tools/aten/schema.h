@@ -64,5 +64,6 @@ void add_generators(Table& table);
 void add_reductions(Table& table);
 void add_attention(Table& table);
 void add_recurrent(Table& table);
+void add_cells(Table& table);
 
 }  // namespace ingot::aten

@@ -49,6 +49,11 @@ Value Value::of(std::string text) {
   value.text = std::move(text);
   return value;
 }
+Value Value::of(std::shared_ptr<Foreign> foreign) {
+  Value value = of_kind(Kind::kForeign);
+  value.foreign = std::move(foreign);
+  return value;
+}
 Value Value::list(std::vector<Value> items) { return of_items(Kind::kList, std::move(items)); }
 Value Value::tuple(std::vector<Value> items) { return of_items(Kind::kTuple, std::move(items)); }
 Value Value::tensors(const std::vector<Tensor>& items) {
@@ -85,6 +90,7 @@ std::string Value::describe() const {
     case Kind::kBool: return truth ? "True" : "False";
     case Kind::kString: return "the text '" + text + "'";
     case Kind::kList: return "a list of " + std::to_string(items->size());
+    case Kind::kForeign: return "an object";
     case Kind::kTuple: return "a tuple of " + std::to_string(items->size());
   }
   return "nothing";

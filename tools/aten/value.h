@@ -19,6 +19,11 @@ using graph::ValueId;
 class Cell;
 using Tensor = std::shared_ptr<Cell>;
 
+/// What a reader of programs adds to the values: modules, dictionaries, functions. No operator takes one.
+struct Foreign {
+  virtual ~Foreign() = default;
+};
+
 struct Value {
   enum class Kind : uint8_t {
     kUnknown,  // made by something that was refused; whatever touches it is unknown too, and not reported again
@@ -30,6 +35,7 @@ struct Value {
     kString,  // devices too
     kList,    // the items are shared: a list is an object
     kTuple,
+    kForeign,
   };
   Kind kind = Kind::kNone;
   Tensor tensor;
@@ -38,6 +44,7 @@ struct Value {
   bool truth = false;
   std::string text;  // of kUnknown: why it is not there, where nobody has said yet
   std::shared_ptr<std::vector<Value>> items;
+  std::shared_ptr<Foreign> foreign;
 
   static Value unknown();
   /// A result that is not made: unknown, and the first call that reads it is refused for this reason.
@@ -48,6 +55,7 @@ struct Value {
   static Value of(double number);
   static Value of(bool truth);
   static Value of(std::string text);
+  static Value of(std::shared_ptr<Foreign> foreign);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
   static Value tensors(const std::vector<Tensor>& items);

@@ -31,6 +31,8 @@ struct CastOptions {
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
+  std::vector<std::string> input_types;          // "NAME=i64": of a TorchScript program, whose file does not say
+  std::vector<std::string> arguments;            // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
   overlay::OverlayOptions weights;               // of a checkpoint, in the place of the source's own
   std::vector<StatePair> states;                 // "IN=OUT", as on the command line
@@ -88,7 +90,7 @@ struct CastResult {
 /// Core form to a file. `passes` are those that ran, for the metadata.
 CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vector<passes::PassRecord> passes = {});
 
-/// A source file to a file in memory: every stage. `source` is a path to an ONNX file or an archive of torch.export.
+/// A source file to a file in memory: every stage. `source` is a path to an ONNX file, an archive of torch.export, or a TorchScript file.
 CastResult cast_source(const std::string& source, const CastOptions& options);
 
 }  // namespace ingot::cast

@@ -9,6 +9,7 @@
 #include "tools/onnx/import.h"
 #include "tools/pt2/archive.h"
 #include "tools/pt2/import.h"
+#include "tools/torchscript/import.h"
 
 namespace ingot::cast {
 namespace {
@@ -32,16 +33,40 @@ std::string sha256_of(const std::string& path) {
   return text;
 }
 
-/// The content decides which importer.
-graph::Model import_source(const std::string& path, const onnx::ImportOptions& options) {
-  if (host::file_kind(path) == host::FileKind::kZip && pt2::is_exported_program(path))
-    return pt2::import_pt2(path, options);
-  return onnx::import_onnx(path, options);
+/// What a program keeps from run to run becomes pairs of states, but for those that the caller pairs himself.
+void add_states(CastOptions& options, const std::vector<torchscript::State>& states) {
+  for (const torchscript::State& state : states) {
+    bool given = false;
+    for (const StatePair& pair : options.states) given = given || pair.input == state.input;
+    if (!given) options.states.push_back({state.input, state.output, state.init});
+  }
+}
+
+/// The content decides which importer. States of a program are added to the options.
+graph::Model import_source(const std::string& path, const onnx::ImportOptions& import, CastOptions& options) {
+  const bool zip = host::file_kind(path) == host::FileKind::kZip;
+  if (zip && torchscript::is_torchscript(path)) {
+    torchscript::ImportOptions program_options;
+    program_options.input_shapes = import.input_shapes;
+    program_options.dims = import.dims;
+    program_options.replace_weights = import.replace_weights;
+    for (const std::string& argument : options.input_types) torchscript::add_input_type(program_options, argument);
+    for (const std::string& argument : options.arguments) torchscript::add_argument(program_options, argument);
+    torchscript::Program program = torchscript::import_torchscript(path, program_options);
+    add_states(options, program.states);
+    return std::move(program.model);
+  }
+  if (!options.input_types.empty() || !options.arguments.empty())
+    graph::throw_cast_error(
+        5, path + ": --input-type and --argument are for TorchScript programs; this one says both itself");
+  if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
+  return onnx::import_onnx(path, import);
 }
 
 }  // namespace
 
-CastResult cast_source(const std::string& source, const CastOptions& options) {
+CastResult cast_source(const std::string& source, const CastOptions& given) {
+  CastOptions options = given;
   const auto tell = [&](const char* stage, double done) {
     if (options.progress) options.progress(stage, done);
   };
@@ -55,7 +80,7 @@ CastResult cast_source(const std::string& source, const CastOptions& options) {
   };
 }
 tell("import", 0);
-graph::Model model = import_source(source, import);
+graph::Model model = import_source(source, import, options);
 if (options.observe) options.observe("import", model);
 tell("passes", 0.3);
 passes::PassOptions pass_options;
@@ -65,6 +90,10 @@ std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options
 CastResult result = cast_model(std::move(model), options, std::move(records));
 result.file.metadata.source_file = std::filesystem::path(source).filename().string();
 result.file.metadata.source_sha256 = sha256_of(source);
+for (const std::string& argument : options.arguments) {
+  const size_t at = argument.rfind('=');
+  result.file.metadata.entries.push_back({"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
+}
 if (!options.weights.checkpoint.empty()) {
   const std::string& weights = options.weights.checkpoint;
   result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});

@@ -3,6 +3,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/pt2/archive.h"
+#include "tools/torchscript/import.h"
 
 namespace ingot::cli {
 
@@ -16,7 +17,7 @@ void require_source(const std::string& path) {
     case FileKind::kIngot:
       host::fail(Exit::kUsage, path + ": is an .ingot file already, expected a source such as an ONNX model");
     case FileKind::kZip:
-      if (pt2::is_exported_program(path)) return;
+      if (pt2::is_exported_program(path) || torchscript::is_torchscript(path)) return;
       [[fallthrough]];
     case FileKind::kTflite:
     case FileKind::kPickle:
@@ -25,7 +26,7 @@ void require_source(const std::string& path) {
     case FileKind::kHdf5:
       host::fail(Exit::kUnsupported,
                  path + ": is " + host::kind_text(path, kind) +
-                     ", expected an ONNX model or a program of torch.export (.pt2); export the network to one of them");
+                     ", expected an ONNX model, a program of torch.export (.pt2) or a TorchScript program; export the network to one of them");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;

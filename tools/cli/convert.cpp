@@ -25,7 +25,7 @@ using host::fail;
 
 struct Arguments {
   std::string source, output, golden, winograd = "auto";
-  std::vector<std::string> shapes, dims, targets, layouts, metadata, states, inits, renames;
+  std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
   std::string weights, key, prefix = "auto";
   bool check = false, explain = false, dry_run = false;
 };
@@ -55,6 +55,8 @@ cast::CastOptions options_of(const Arguments& a) {
     fail(Exit::kUsage,
          "convert: --key, --strip-prefix and --map-key say how to read a checkpoint; name it with --weights");
   options.input_shapes = a.shapes;
+  options.input_types = a.types;
+  options.arguments = a.arguments;
   options.dims = a.dims;
   return options;
 }
@@ -133,9 +135,10 @@ void add_convert(CLI::App& app, Action* chosen) {
                   "  ingot convert model.onnx -o small.ingot --check\n"
                   "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
                   "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
-                  "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run",
+                  "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run\n"
+                  "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
                   [a] { return convert(*a); });
-  command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name("");
+  command->add_option("SOURCE", a->source, "the source, an ONNX model or a TorchScript program")->required()->type_name("");
   command->add_option("-o,--output", a->output, "file to write; without it, SOURCE with the ending .ingot")
       ->type_name("OUT.ingot");
   command->add_flag("--check", a->check,
@@ -146,6 +149,8 @@ void add_convert(CLI::App& app, Action* chosen) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
   };
   repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open", "NAME=1x3x224x224");
+  repeatable("--input-type", &a->types, "of a TorchScript program: type of an input; f32 when nothing says otherwise", "NAME=i64");
+  repeatable("--argument", &a->arguments, "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension", "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "where it will run; cpu when not given", "cpu,cuda,mcu");
   command

@@ -9,7 +9,9 @@
 #include "tools/checkpoint/checkpoint.h"
 #include "tools/cli/inspect.h"
 #include "tools/cli/terminal.h"
+#include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
+#include "tools/torchscript/import.h"
 #include "tools/weights/read_weights.h"
 
 namespace ingot::cli {
@@ -62,8 +64,36 @@ Json tensor_of(const checkpoint::Tensor& t, bool hashes) {
   return json;
 }
 
+/// What forward() of a TorchScript file takes; null where the archive has no program that is cast.
+Json program_of(const std::string& path) {
+  Json parameters = Json::array();
+  try {
+    for (const torchscript::Parameter& p : torchscript::describe_parameters(path))
+      parameters.push_back({{"name", p.name}, {"type", p.type}, {"traced_with", p.shape}, {"has_default", p.has_default}});
+  } catch (const host::Failure& failure) {
+    return {{"castable", false}, {"why", failure.message()}};
+  } catch (const graph::CastError& error) {
+    return {{"castable", false}, {"why", error.message}};
+  }
+  return {{"method", "forward"}, {"parameters", parameters}};
+}
+
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_program(const Json& program) {
+  if (program.contains("why")) {
+    printf("Program: %s\n", text_of(program["why"]).c_str());
+    return;
+  }
+  printf("Program: forward(), a TorchScript program\n");
+  Table table({"", "", ""});
+  for (const Json& p : program["parameters"]) {
+    const std::string traced = text_of(p["traced_with"]);
+    table.row({text_of(p["name"]), text_of(p["type"]), traced.empty() ? p["has_default"].get<bool>() ? "has a default" : "" : "traced with " + traced});
+  }
+  fputs(table.text().c_str(), stdout);
 }
 
 }  // namespace
@@ -106,6 +136,7 @@ Json inspect_checkpoint(const InspectArguments& a) {
   report["notes"] = c.notes;
   report["tensors"] = Json::array();
   for (const checkpoint::Tensor& t : c.tensors) report["tensors"].push_back(tensor_of(t, a.hashes));
+  if (c.format == "torchscript") report["program"] = program_of(a.file);
   report["facts"] = Json::array();
   for (const checkpoint::Fact& f : c.facts)
     report["facts"].push_back(
@@ -134,6 +165,7 @@ void print_checkpoint(const Json& r, const InspectArguments& a) {
                  t.contains("sha256") ? text_of(t["sha256"]) : ""});
   }
   fputs(tensors.text().c_str(), stdout);
+  if (r.contains("program")) print_program(r["program"]);
   if (!all && r["tensors"].size() > kShort)
     printf("  ... %zu more; --tensors lists all\n", r["tensors"].size() - kShort);
   if (!r["facts"].empty()) {

@@ -2,6 +2,8 @@
 #include "tools/cli/stream.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "tools/cli/feed.h"
 #include "tools/files/suggest.h"
@@ -15,6 +17,52 @@ using host::fail;
 
 namespace {
 
+/// The value in the arena behind a golden's mid: array, or a note why there is none.
+bool take_intermediate(Engine* engine, const Array& expected, Array* out, std::string* why) {
+  const int32_t index = ingot_model_find_value(engine->model().get(), expected.name.c_str());
+  if (index < 0) {
+    *why = "no value of that name is left in the file (fused or folded)";
+    return false;
+  }
+  ingot_tensor tensor{};
+  Error error;
+  if (ingot_session_value(engine->session().get(), uint32_t(index), &tensor, &error) != INGOT_OK) {
+    *why = error.text();
+    return false;
+  }
+  *out = copy_out(tensor, expected.name);
+  return true;
+}
+
+/// An argument of a program that is no tensor got its value when the file was cast. False: it is none. Another value in the golden is refused.
+bool is_fixed_argument(const Engine& engine, const Golden& golden, const Array& array) {
+  char fixed_text[64] = {};
+  uint64_t length = 0;
+  const std::string key = "ingot.argument." + array.name;
+  if (ingot_model_metadata(engine.model().get(), key.c_str(), fixed_text, sizeof fixed_text - 1, &length, nullptr) !=
+      INGOT_OK)
+    return false;
+  const std::string fixed = fixed_text;
+  const double cast_for = fixed == "True" ? 1 : std::strtod(fixed.c_str(), nullptr);
+  if (array.elements() != 1) return false;
+  double given = 0;
+  if (array.dtype == DType::kI64) {
+    int64_t value;
+    memcpy(&value, array.bytes.data(), sizeof value);
+    given = double(value);
+  } else if (array.dtype == DType::kF64) {
+    memcpy(&given, array.bytes.data(), sizeof given);
+  } else if (array.dtype == DType::kBool) {
+    given = array.bytes[0];
+  } else {
+    return false;
+  }
+  if (given != cast_for)
+    fail(Exit::kMismatch, golden.path + ": " + engine.path() + " was cast for " + array.name + "=" + fixed +
+                              ", the golden has " + std::to_string(given) + "; cast it with --argument");
+  return true;
+}
+
 void refuse_stranger(const Engine& engine, const Golden& golden, const std::string& name) {
   std::vector<std::string> known = engine.input_names();
   for (uint32_t i = 0; i < engine.summary().state_count; i++) known.push_back(engine.state(i).type.name);
@@ -24,7 +72,7 @@ void refuse_stranger(const Engine& engine, const Golden& golden, const std::stri
 
 }  // namespace
 
-Stream::Stream(Engine* engine, const Golden& golden) : engine_(engine), golden_(golden), tensors_(*engine) {
+Stream::Stream(Engine* engine, const Golden& golden) : engine_(engine), golden_(golden) {
   const std::vector<std::string> names = engine->input_names();
   for (uint32_t i = 0; i < engine->summary().state_count; i++) {
     const ingot_state state = engine->state(i);
@@ -33,7 +81,8 @@ Stream::Stream(Engine* engine, const Golden& golden) : engine_(engine), golden_(
   for (const Array& array : golden.inputs) {
     const bool is_state =
         std::any_of(states_.begin(), states_.end(), [&](const KeptState& s) { return s.name == array.name; });
-    if (!is_state && !std::count(names.begin(), names.end(), array.name)) refuse_stranger(*engine, golden, array.name);
+    if (!is_state && !std::count(names.begin(), names.end(), array.name) && !is_fixed_argument(*engine, golden, array))
+      refuse_stranger(*engine, golden, array.name);
   }
   for (uint32_t i = 0; i < names.size(); i++) plans_.push_back(plan_input(i, names[i]));
 }
@@ -92,7 +141,7 @@ void Stream::gather_intermediates(int64_t step, Gathered* gathered, std::vector<
   for (size_t m = 0; m < golden_.intermediates.size(); m++) {
     Array value;
     std::string why;
-    if (!tensors_.take(engine_, golden_.intermediates[m].name, &value, &why)) {
+    if (!take_intermediate(engine_, golden_.intermediates[m], &value, &why)) {
       if (step == 0) notes->push_back("mid:" + golden_.intermediates[m].name + " was not compared: " + why);
     } else if (golden_.steps > 0) {
       check::append_step(&gathered->intermediates[m], value);

@@ -1,0 +1,179 @@
+// TorchScript files cast and run: the committed ones, and where they are at hand those of the shared corpus and of packages, against what torch computed.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "tools/cast/cast.h"
+#include "tools/cli/check_golden.h"
+#include "tools/files/output_file.h"
+#include "tools/torchscript/import.h"
+
+using namespace ingot;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Case {
+  std::string path, golden;
+  std::vector<std::string> shapes, arguments, types;
+};
+
+cast::CastOptions options_of(const Case& c) {
+  cast::CastOptions options;
+  options.input_shapes = c.shapes;
+  options.arguments = c.arguments;
+  options.input_types = c.types;
+  return options;
+}
+
+/// Casts, runs and compares; "" when all is well.
+std::string run(const Case& c, const check::Golden* given = nullptr) {
+  try {
+    const cast::CastResult made = cast::cast_source(c.path, options_of(c));
+    const host::TemporaryPath file(".ingot");
+    cast::write_file(made.file, file.path());
+    cli::Engine engine(file.path());
+    check::Golden golden = given ? *given : check::read_golden(c.golden, engine.input_names(), engine.output_names());
+    if (given) golden.outputs[0].name = engine.output_names()[0];
+    if (golden.outputs.size() == 1 && engine.output_names().size() == 1)
+      golden.outputs[0].name = engine.output_names()[0];
+    std::erase_if(golden.inputs, [&](const host::Array& a) {  // fixed when it was cast
+      for (const std::string& name : engine.input_names())
+        if (name == a.name) return false;
+      return true;
+    });
+    const cli::CheckResult result = check_golden(&engine, golden, {});
+    for (const cli::CheckedValue& v : result.values)
+      if (!v.comparison.passed) return summary(v.comparison, v.dims);
+    return result.values.empty() ? "nothing was compared" : "";
+  } catch (const graph::CastError& error) {
+    std::string all = error.message;
+    for (const graph::Unsupported& u : error.unsupported)
+      all += "\n  " + u.op + " '" + u.node + "' " + u.attribute + ": " + u.why;
+    return all;
+  } catch (const host::Failure& failure) {
+    return failure.message();
+  }
+}
+
+std::string data(const std::string& name) { return std::string(INGOT_TORCHSCRIPT_DATA) + "/" + name; }
+Case committed(const std::string& name, std::vector<std::string> shapes, std::vector<std::string> arguments = {},
+               std::vector<std::string> types = {}) {
+  return {data(name + ".pt"), data(name + ".npz"), std::move(shapes), std::move(arguments), std::move(types)};
+}
+
+graph::CastError refusal(const Case& c) {
+  try {
+    (void)cast::cast_source(c.path, options_of(c));
+  } catch (const graph::CastError& error) {
+    return error;
+  }
+  return {0, "", {}};
+}
+
+std::string notes_of(const Case& c) {
+  std::string all;
+  for (const std::string& note : cast::cast_source(c.path, options_of(c)).report.notes) all += note + "\n";
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("committed programs give what torch gave") {
+  CHECK(run(committed("control", {"x=3x4"}, {"rounds=4"})) == "");
+  CHECK(run(committed("in_place", {"x=4x4"})) == "");
+  CHECK(run(committed("trained", {"x=1x2x5x6"})) == "");
+  CHECK(run(committed("traced", {})) == "");
+  CHECK(run(committed("sizes", {"ids=2x6"})) == "");
+  CHECK(run(committed("sizes", {"ids=BxL"})) == "");
+  CHECK(run(committed("sizes", {"ids=BxL"}, {}, {"ids=i64"})) == "");
+  CHECK(run(committed("rounds", {"x=5x3"})) == "");
+  CHECK(run(committed("rounds", {"x=Nx3"})) == "");
+  CHECK(run(committed("streaming", {"x=2x3"})) == "");
+}
+
+TEST_CASE("what is chosen is said") {
+  CHECK(notes_of(committed("trained", {"x=1x2x5x6"})).find("training mode") != std::string::npos);
+  CHECK(notes_of(committed("traced", {})).find("traced with") != std::string::npos);
+  CHECK(notes_of(committed("sizes", {"ids=2x6"})).find("is taken as i64") != std::string::npos);
+  const std::string kept = notes_of(committed("streaming", {"x=2x3"}));
+  CHECK(kept.find("'state' is kept") != std::string::npos);
+  CHECK(kept.find("'mean' is kept") != std::string::npos);
+}
+
+TEST_CASE("what is missing or does not fit is one line that says the flag") {
+  CHECK(refusal(committed("control", {})).exit_code == 5);
+  CHECK(refusal(committed("control", {})).message.find("--input-shape x=") != std::string::npos);
+  CHECK(refusal(committed("control", {})).message.find("--argument rounds=") != std::string::npos);
+  CHECK(refusal(committed("control", {"x=3x4"}, {"rounds=x"})).exit_code == 5);
+  CHECK(refusal(committed("control", {"x=3x4", "y=3"}, {"rounds=1"})).message.find("'y'") != std::string::npos);
+  CHECK(refusal(committed("control", {"x=3x4x5"}, {"rounds=1"})).message.find("expected 2 dimensions, got 3") !=
+        std::string::npos);
+  CHECK(refusal(committed("control", {"x=3x4"}, {"rounds=1", "flip=True"})).message.find("raises") !=
+        std::string::npos);
+  CHECK(refusal(committed("in_place", {"x=3x5"})).exit_code == 2);
+}
+
+TEST_CASE("samples of the shared corpus") {
+  const fs::path folder = fs::path(INGOT_SHARED) / "formats" / "torchscript";
+  if (!fs::is_directory(folder)) {
+    printf("[skip] %s is not there\n", folder.c_str());
+    return;
+  }
+  struct Row {
+    const char *file, *net, *input;
+    std::vector<std::string> arguments;
+  };
+  std::vector<Row> rows;
+  for (const char* net : {"cnn", "lstm", "mbconv", "mlp", "resblock", "torch_encoder_layer", "transformer"})
+    for (const char* form : {"_traced.pt", "_frozen.pt"}) rows.push_back({form, net, "", {}});
+  rows.push_back({"_extra.pt", "cnn", "", {}});
+  rows.push_back({".pt", "scripted_loop_if", "", {"n=3"}});
+  for (const Row& row : rows) {
+    const std::string path = (folder / (std::string(row.net) + row.file)).string();
+    CAPTURE(path);
+    check::Golden golden;
+    golden.path = row.net;
+    golden.inputs = host::read_npz((folder / (std::string(row.net) + "_in.npy")).string());
+    golden.outputs = host::read_npz((folder / (std::string(row.net) + "_out.npy")).string());
+    const std::vector<torchscript::Parameter> parameters = torchscript::describe_parameters(path);
+    REQUIRE(!parameters.empty());
+    const std::string& input = parameters[0].name;
+    golden.inputs[0].name = input;
+    std::string shape = input + "=";
+    for (size_t i = 0; i < golden.inputs[0].dims.size(); i++)
+      shape += (i ? "x" : "") + std::to_string(golden.inputs[0].dims[i]);
+    CHECK(run({path, "", {shape}, row.arguments, {}}, &golden) == "");
+  }
+  // Weights are read, programs refused by name.
+  const graph::CastError quantised = refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x8"}, {}, {}});
+  CHECK(quantised.exit_code == 4);
+  REQUIRE(!quantised.unsupported.empty());
+  CHECK(quantised.unsupported[0].op == "quantized::linear_dynamic");
+  CHECK_THROWS_WITH_AS((void)cast::cast_source((folder / "cnn_lite.ptl").string(), {}),
+                       doctest::Contains("PyTorch Mobile"), host::Failure);
+}
+
+TEST_CASE("programs that ship in packages") {
+  const fs::path goldens = fs::path(INGOT_SHARED) / "models-pypi" / "golden";
+  const fs::path models = std::getenv("INGOT_ZOO_DIR") ? std::getenv("INGOT_ZOO_DIR") : INGOT_ZOO;
+  const auto find = [&](const std::string& name) {
+    std::error_code none;
+    for (const auto& entry : fs::recursive_directory_iterator(models, none))
+      if (entry.path().filename() == name) return entry.path().string();
+    return std::string();
+  };
+  const auto row = [&](const std::string& package, const std::string& name, std::vector<std::string> shapes,
+                       std::vector<std::string> arguments) {
+    const std::string path = find(name), golden = (goldens / (package + "__" + name + ".npz")).string();
+    if (path.empty() || !fs::exists(golden)) {
+      printf("[skip] %s of package %s is not at hand\n", name.c_str(), package.c_str());
+      return;
+    }
+    CAPTURE(name);
+    CHECK(run({path, golden, std::move(shapes), std::move(arguments), {}}) == "");
+  };
+  row("silero-vad", "silero_vad.jit", {"x=1x512"}, {"sr=16000"});
+  row("pulsevad", "pulsevad_2.1k.jit", {"x=3x64x21"}, {});
+}

@@ -1,0 +1,41 @@
+// tools/torchscript/journal.h - what a branch or the body of a loop changes around it while it is followed, so that it can be taken back and both
+// outcomes merged. Inside tools/torchscript only.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/torchscript/interpreter.h"
+
+namespace ingot::torchscript {
+
+struct Interpreter::Journal {
+  struct Write {
+    aten::Tensor owner;
+    graph::ValueId before = graph::kAbsent, after = graph::kAbsent;
+  };
+  struct Setting {
+    std::shared_ptr<Object> object;
+    std::string name;
+    bool was_there = false;
+    Value before, after;
+  };
+  std::vector<Write> writes;
+  std::vector<Setting> settings;
+  std::vector<aten::Tensor> views;  // taken anew inside: what they hold is known inside alone
+  std::set<const void*> made;       // lists and dictionaries of the branch's own
+};
+
+/// One way through the code, with the nodes that it makes.
+struct Interpreter::Branch {
+  std::shared_ptr<graph::Graph> graph = std::make_shared<graph::Graph>();
+  Journal journal;
+  std::map<std::string, Value> names;
+  std::map<const aten::Cell*, graph::ValueId> held;  // what the tensors in names and settings held at its end
+  bool raised = false;
+  std::string why;
+};
+
+}  // namespace ingot::torchscript

@@ -1,0 +1,36 @@
+#include "tools/torchscript/objects.h"
+
+namespace ingot::torchscript {
+
+bool same(const Value& a, const Value& b) {
+  using Kind = Value::Kind;
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case Kind::kUnknown: return false;
+    case Kind::kNone: return true;
+    case Kind::kTensor: return a.tensor == b.tensor;
+    case Kind::kInt: return a.integer == b.integer;
+    case Kind::kFloat: return a.number == b.number || (a.number != a.number && b.number != b.number);
+    case Kind::kBool: return a.truth == b.truth;
+    case Kind::kString: return a.text == b.text;
+    case Kind::kForeign: return a.foreign == b.foreign;
+    case Kind::kList:
+    case Kind::kTuple: break;
+  }
+  if (a.items == b.items) return true;
+  if (a.items->size() != b.items->size()) return false;
+  for (size_t i = 0; i < a.items->size(); i++)
+    if (!same((*a.items)[i], (*b.items)[i])) return false;
+  return true;
+}
+
+std::string describe(const Value& value) {
+  if (const Object* object = as<Object>(value))
+    return "an object of class '" + object->type + "'" + (object->path.empty() ? "" : " ('" + object->path + "')");
+  if (as<Dictionary>(value)) return "a dictionary of " + std::to_string(as<Dictionary>(value)->items.size());
+  if (const Named* named = as<Named>(value)) return "'" + named->name + "'";
+  if (const Unreadable* tensor = as<Unreadable>(value)) return "a tensor that " + tensor->why;
+  return value.describe();
+}
+
+}  // namespace ingot::torchscript
