@@ -142,6 +142,35 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
   }
 }
 
+TEST_CASE("run: --dump writes tensors of the source as the source has them, and check compares them") {
+  const Folder folder;
+  const std::string model = cast(folder, "picture"), inputs = data("picture.npz"), out = folder / "out.npz";
+  const auto golden = ingot::host::read_npz(inputs);
+  const auto dumped = [&](const std::string& which) {
+    const Ran ran = run({"run", model, "--inputs", inputs, "--outputs", out, "--dump", which});
+    INFO(ran.err);
+    REQUIRE(ran.exit == 0);
+    return ingot::host::read_npz(out);
+  };
+  const auto all = dumped("all"), one = dumped("p");
+  for (const char* name : {"mid:c", "mid:p"}) {
+    CAPTURE(name);
+    const Array *want = find_array(golden, name), *found = find_array(all, name);
+    REQUIRE(found);
+    CHECK(found->dims == want->dims);  // channels first, and the program has them last
+    CHECK(found->bytes == want->bytes);
+  }
+  REQUIRE(find_array(one, "mid:p"));
+  CHECK(find_array(one, "mid:p")->bytes == find_array(golden, "mid:p")->bytes);
+  CHECK(!find_array(one, "mid:c"));
+  bool is_permuted_inside = false;
+  for (const Array& array : all) is_permuted_inside |= array.dims == std::vector<int64_t>{1, 6, 4, 5};
+  CHECK(!is_permuted_inside);  // the same value is not written twice
+  const Ran checked = run({"check", model, "--golden", inputs, "--json"});
+  REQUIRE(checked.exit == 0);
+  CHECK(json_of(checked)["outputs"].size() == 4);
+}
+
 TEST_CASE("run: --profile writes a trace with every instruction, --dump the values in between") {
   const Folder folder;
   const std::string model = cast(folder, "stream");

@@ -198,6 +198,18 @@ TEST_CASE("compare: nothing departs where nothing is wrong") {
   }
 }
 
+TEST_CASE("compare: a state that is copied at the end of a run holds what the source's output says") {
+  cli::DepartureQuestion q = question("kept");
+  cast::add_state(q.options, "s=sn");
+  const cli::DepartureAnswer a = cli::find_departure(q);
+  INFO(described(a));
+  CHECK(a.culprit == Culprit::kNone);
+  CHECK(a.instructions_known == a.instructions_ran);
+  CHECK(a.outputs.size() == 2);
+  const auto is_copy = [](const cli::JudgedInstruction& i) { return i.op == "copy"; };
+  CHECK(std::any_of(a.program.instructions.begin(), a.program.instructions.end(), is_copy));
+}
+
 TEST_CASE("compare: a wrong pass is named with the node that it changed") {
   const auto negate = [](std::vector<float>& all) {
     for (float& x : all) x = -x;

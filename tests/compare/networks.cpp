@@ -175,6 +175,17 @@ void write_loops(const std::string& path) {
   n.save(path);
 }
 
+/// A state that no instruction can compute where it lies: the product reads it while it writes.
+void write_kept(const std::string& path) {
+  Net n;
+  n.graph.input("x", {1, 16}).input("s", {1, 16});
+  n.node("MatMul", {"s", n.weights("w", {16, 16})}, "turned");
+  n.node("Add", {"turned", "x"}, "sn");
+  n.node("Softmax", {"sn"}, "y", {attribute("axis", int64_t(1))});
+  n.graph.output("y").output("sn");
+  n.save(path);
+}
+
 host::Array input_of(const graph::Model& model, graph::ValueId id) {
   compare::Tensor t;
   for (const graph::Dim& dim : model.values[size_t(id)].dims) t.dims.push_back(*dim.value());
@@ -192,6 +203,7 @@ Networks::Networks() {
   write_picture(source("picture"));
   write_rows(source("rows"));
   write_loops(source("loops"));
+  write_kept(source("kept"));
 }
 
 Networks::~Networks() {

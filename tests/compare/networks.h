@@ -6,7 +6,7 @@
 
 namespace ingot::test {
 
-/// A folder of its own with picture.onnx, rows.onnx and loops.onnx, gone at the end. Nodes are named after their outputs.
+/// A folder of its own with picture.onnx, rows.onnx, loops.onnx and kept.onnx (a state), gone at the end. Nodes are named after their outputs.
 class Networks {
  public:
   Networks();

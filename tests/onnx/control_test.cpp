@@ -1,4 +1,6 @@
 // tests/onnx/control_test.cpp - If over dims: which branch is cast, and for which extents.
+#include <algorithm>
+
 #include "tests/onnx/import_helpers.h"
 #include "tools/graph/comparison.h"
 
@@ -47,6 +49,61 @@ TEST_CASE("control: bounds and extents at hand choose the other branch") {
   CHECK(output_type(model) == "f32[B, T]");
   CHECK(model.symbols.at("T").low == 8);
   CHECK(model.symbols.at("T").high == 0);
+}
+
+namespace {
+
+/// x [1, T] summed to [1] where T // divisor is `expected`, else to [1, 1].
+OnnxGraph summed(const std::string& name, const std::string& divisor, const std::string& expected) {
+  OnnxGraph g, flat, kept;
+  flat.node("ReduceSum", {"x", "last"}, {name + "f"}, {attribute("keepdims", int64_t(0))}).output(name + "f");
+  kept.node("ReduceSum", {"x", "last"}, {name + "k"}, {attribute("keepdims", int64_t(1))}).output(name + "k");
+  g.node("Shape", {"x"}, {name + "s"}).node("Gather", {name + "s", "last"}, {name + "T"});
+  g.node("Div", {name + "T", divisor}, {name + "q"}).node("Equal", {name + "q", expected}, {name + "c"});
+  g.node("If", {name + "c"}, {name},
+         {graph_attribute("then_branch", flat.proto), graph_attribute("else_branch", kept.proto)});
+  g.output(name);
+  return g;
+}
+
+OnnxGraph by_data(const OnnxGraph& then_branch, const OnnxGraph& else_branch) {
+  OnnxGraph g;
+  g.input("x", {1, "T"}).input("c", {}, 9).output("y");
+  g.shape_input("last", {1}).shape_input("eight", {8}).shape_input("forty", {40});
+  g.shape_input("one", {1}).shape_input("zero", {0});
+  return g.node("If", {"c"}, {"y"},
+                {graph_attribute("then_branch", then_branch.proto), graph_attribute("else_branch", else_branch.proto)});
+}
+
+}  // namespace
+
+TEST_CASE("control: a branch that runs for some extents of a dimension is guarded, the model has those of the other") {
+  const graph::Model model = import(by_data(summed("narrow", "eight", "one"), summed("wide", "forty", "zero")));
+  CHECK(output_type(model) == "f32[1]");
+  CHECK(model.symbols.at("T").low == 8);
+  CHECK(model.symbols.at("T").high == 39);
+  const auto has_note = [&](const char* text) {
+    return std::any_of(model.notes.begin(), model.notes.end(),
+                       [&](const std::string& note) { return note.find(text) != std::string::npos; });
+  };
+  CHECK(has_note("'T' is cast for 8..39"));
+  CHECK(has_note("above T = 15"));
+  const graph::Node* choice = nullptr;
+  for (const graph::Node& node : model.graph.nodes)
+    if (node.op == "If") choice = &node;
+  REQUIRE(choice);
+  const auto narrow = choice->subgraph("then_branch"), wide = choice->subgraph("else_branch");
+  CHECK(operators(*wide) == "ReduceSum");
+  REQUIRE(narrow->nodes.back().op == "If");
+  CHECK(!narrow->nodes.back().has("else_branch"));
+  CHECK(operators(*narrow->nodes.back().subgraph("then_branch")) == "Slice ReduceSum");
+}
+
+TEST_CASE("control: no branch is kept that no extent of the model could run") {
+  // [1] from 40 to 79 in the one, below 40 in the other: both make [1, 1] from 80 on.
+  const graph::Model model = import(by_data(summed("far", "forty", "one"), summed("near", "forty", "zero")));
+  CHECK(output_type(model) == "f32[1, 1]");
+  CHECK(model.symbols.at("T").low == 80);
 }
 
 TEST_CASE("control: a choice by two dimensions is refused, and says what would help") {

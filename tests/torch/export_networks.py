@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Exports torchvision and timm networks with random weights by torch.export (.pt2) or torch.jit.trace (.pt), with what eager torch computes as a golden.
 
-  export_networks.py --out DIR [--format pt2|torchscript] [--only NAME ...] [--list]
+  export_networks.py --out DIR [--format pt2|decomposed|torchscript] [--only NAME ...] [--list]
+
+Format decomposed is a .pt2 of core ATen operators alone (run_decompositions), with a free batch where the network allows one.
 
 Writes NAME.pt2 (or NAME.pt) and NAME.npz: in0, in1, ... and out0, out1, ... in the order of the module's arguments and results. Weights and inputs are
 seeded by the name, so both formats have the same golden. A network that this torch cannot export is said with [skip] and its reason.
@@ -89,6 +91,13 @@ def save(name, out, kind):
         results = results if isinstance(results, (tuple, list)) else (results,)
         if kind == "pt2":
             torch.export.save(torch.export.export(net, inputs), out / f"{name}.pt2")
+        elif kind == "decomposed":
+            try:
+                free = {0: torch.export.Dim("batch", max=64)}
+                program = torch.export.export(net, tuple(x.repeat(3, 1, 1, 1) for x in inputs), dynamic_shapes=[free] * len(inputs))
+            except Exception:  # batch sizes that the network fixes
+                program = torch.export.export(net, inputs)
+            torch.export.save(program.run_decompositions(), out / f"{name}.pt2")
         else:
             torch.jit.trace(net, inputs, check_trace=False).save(str(out / f"{name}.pt"))
     arrays = {f"in{i}": x.numpy() for i, x in enumerate(inputs)}
@@ -99,7 +108,7 @@ def save(name, out, kind):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--out", type=pathlib.Path)
-    arguments.add_argument("--format", choices=["pt2", "torchscript"], default="pt2")
+    arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
     arguments.add_argument("--only", nargs="+", default=list(NETWORKS))
     arguments.add_argument("--list", action="store_true")
     a = arguments.parse_args()

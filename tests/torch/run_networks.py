@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Casts networks that export_networks.py wrote and compares them with what eager torch computed.
 
-  run_networks.py --ingot PATH --work DIR [--format pt2|torchscript] [--only NAME ...]
+  run_networks.py --ingot PATH --work DIR [--format pt2|decomposed|torchscript] [--only NAME ...]
 
 Exports with the Python that runs this one, so run it in an environment that has torch, torchvision and timm.
 """
@@ -17,12 +17,12 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--ingot", required=True)
     arguments.add_argument("--work", type=pathlib.Path, required=True)
-    arguments.add_argument("--format", choices=["pt2", "torchscript"], default="pt2")
+    arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
     arguments.add_argument("--only", nargs="+")
     a = arguments.parse_args()
     exporter = [sys.executable, str(HERE / "export_networks.py")]
     names = a.only or subprocess.run(exporter + ["--list"], check=True, capture_output=True, text=True).stdout.split()
-    ending = ".pt2" if a.format == "pt2" else ".pt"
+    ending = ".pt" if a.format == "torchscript" else ".pt2"
     folder = a.work / a.format
     missing = [name for name in names if not (folder / (name + ending)).exists()]
     if missing:

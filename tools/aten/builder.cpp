@@ -105,7 +105,9 @@ ValueId Builder::integers(const std::vector<int64_t>& values) {
 ValueId Builder::extent(const Dim& d) {
   if (const auto n = d.value()) return constant(graph::make_constant(DType::kI64, {}, &*n));
   const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{d}}});
-  return reduce("ReduceSum", ones, {0}, false);
+  const ValueId count = reduce("ReduceSum", ones, {0}, false);
+  growth_.state(count, {graph::Scalar::of(d)});
+  return count;
 }
 ValueId Builder::counting(const Dim& count) {
   if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {

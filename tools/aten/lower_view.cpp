@@ -37,6 +37,21 @@ Results reshape(Operands& o) {
     wanted = o.dims(o.has("shape") ? "shape" : "size");
   return as_result(reshaped(o, x, completed(o, in, wanted)));
 }
+/// Other strides over the same elements in the same order: a memory format. Anything else would need the memory that there is not.
+Results as_strided(Operands& o) {
+  const Dims in = o.b.dims(o.read("self")), size = o.dims("size"), strides = o.dims("stride");
+  bool same =
+      size == in && strides.size() == in.size() && (!o.given("storage_offset") || o.dim("storage_offset") == Dim(0));
+  Dim expected(1);
+  for (size_t i = in.size(); same && i-- > 0;) {
+    same = in[i] == Dim(1) || strides[i] == expected;
+    expected = expected * in[i];
+  }
+  if (!same)
+    o.refuse("stride", "strides " + graph::text(strides) + " over " + graph::text(in) + " are not a memory format",
+             "use slices and permutations");
+  return as_result(reshaped(o, o.tensor("self"), in));
+}
 Results flatten(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
@@ -314,6 +329,8 @@ void add_views(Table& table) {
   table.add_all("view _unsafe_view view_copy", "Tensor self, int[] size", reshape);
   table.add_all("reshape", "Tensor self, int[] shape", reshape);
   table.add_all("_reshape_alias _reshape_copy", "Tensor self, int[] size, Any stride=None", reshape);
+  table.add_all("as_strided as_strided_copy", "Tensor self, int[] size, int[] stride, int? storage_offset=None",
+                as_strided);
   table.add_all("view_as reshape_as", "Tensor self, Tensor other", reshape);
   table.add("flatten.using_ints", "Tensor self, int start_dim=0, int end_dim=-1", flatten);
   table.add("unflatten.int", "Tensor self, int dim, int[] sizes", unflatten);

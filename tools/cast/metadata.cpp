@@ -47,6 +47,24 @@ void add_cast_passes(const CastReport& report, MetadataSpec* metadata) {
                               1});
 }
 
+/// Values that hold a tensor of the source in another order, or under another name: "4 0,2,3,1 conv1" under its index says that
+/// dimension k of it is dimension order[k] of conv1, which has 4; -1 is a dimension of 1 that was added.
+void add_reordered(const graph::Model& model, const ProgramSpec& program, MetadataSpec* metadata) {
+  for (size_t i = 0; i < program.values.size(); i++) {
+    const ValueSpec& value = program.values[i];
+    if (value.kind != ValueKind::kActivation || value.graph_value < 0) continue;
+    const graph::Value& held = model.values[size_t(value.graph_value)];
+    if (held.source < 0 || held.source == value.graph_value) continue;
+    const graph::Value& source = model.values[size_t(held.source)];
+    if (source.name.empty() || source.name == value.name || held.order.size() != value.dims.size()) continue;
+    std::string order;
+    for (const int64_t d : held.order) order += (order.empty() ? "" : ",") + std::to_string(d);
+    metadata->entries.emplace_back(
+        "ingot.tensor." + std::to_string(i),
+        std::to_string(source.dims.size()) + " " + (order.empty() ? "-" : order) + " " + source.name);
+  }
+}
+
 }  // namespace
 
 MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program, const CastOptions& options,
@@ -77,6 +95,7 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
   add_entries(options.metadata, &metadata);
   for (const auto& [symbol, extent] : report.binding)
     metadata.entries.emplace_back("ingot.typical." + symbol, std::to_string(extent));
+  add_reordered(model, program, &metadata);
   for (size_t i = 0; i < report.instructions.size(); i++)
     if (!report.instructions[i].note.empty())
       metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);

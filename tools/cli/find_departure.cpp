@@ -275,6 +275,16 @@ class Finder {
     return p;
   }
 
+  /// State variables, by value of the file: the outputs of the source that they take at the end of a run.
+  std::map<int32_t, std::string> state_outputs(const Engine& engine) const {
+    std::map<int32_t, std::string> all;
+    for (uint32_t i = 0; i < engine.summary().state_count; i++) {
+      const ingot_state state = engine.state(i);
+      all[ingot_model_find_value(engine.model().get(), state.type.name)] = state.output_name;
+    }
+    return all;
+  }
+
   /// What a value of the program that casting makes now holds when `written` says.
   const Tensor* truth_by_place(const Written& written) const {
     const cast::ValueSpec& value = fresh_.program.values[size_t(written.value)];
@@ -305,7 +315,12 @@ class Finder {
     ProgramQuestion p = program_question();
     p.loops = loops_.get();
     p.is_kept = [&](const compare::Iterations& at) { return judge_->is_kept(at); };
-    p.truth = [&](const Written& written) {
+    const std::map<int32_t, std::string> states = state_outputs(names);
+    p.truth = [&](const Written& written) -> const Tensor* {
+      if (const auto state = states.find(written.value); state != states.end()) {
+        const auto next = judge_->outputs().find(state->second);
+        return next == judge_->outputs().end() ? nullptr : &next->second;
+      }
       return by_place ? truth_by_place(written) : truth_by_name(names, written);
     };
     a_.program = judge_program(p);

@@ -1,4 +1,5 @@
 // ingot run - one run on the caller's arrays.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "tools/cli/profile.h"
 #include "tools/cli/program_view.h"
 #include "tools/cli/session_options.h"
+#include "tools/cli/source_tensors.h"
 #include "tools/cli/state_files.h"
 #include "tools/cli/stream.h"
 #include "tools/cli/terminal.h"
@@ -31,26 +33,20 @@ struct Arguments {
 /// Intermediates as mid:NAME. Values without a name, constants and what an instruction never wrote are left out of
 /// "all".
 void dump_values(Engine* engine, const std::string& which, std::vector<Array>* out) {
-  std::vector<std::string> names;
-  for (uint32_t v = 0; v < engine->summary().value_count; v++) {
-    ingot_value_type type{};
-    ingot_model_value(engine->model().get(), v, &type);
-    const std::string name = type.name;
-    if (name.empty() || type.kind == 1) continue;
-    names.push_back(name);
-    if (which != "all" && which != name) continue;
-    if (find_array(*out, "mid:" + name)) continue;
-    ingot_tensor tensor{};
-    Error error;
-    if (ingot_session_value(engine->session().get(), v, &tensor, &error) != INGOT_OK) {
-      if (which == "all") continue;
-      fail_with(engine->path() + ": value '" + name + "'", error);
-    }
-    if (tensor.data || tensor.bytes == 0) out->push_back(copy_out(tensor, "mid:" + name));
-  }
-  if (which != "all" && !find_array(*out, "mid:" + which)) {
+  const SourceTensors tensors(*engine);
+  const std::vector<std::string>& names = tensors.names();
+  if (which != "all" && !std::count(names.begin(), names.end(), which))
     fail(Exit::kMismatch,
          "--dump " + which + ": " + engine->path() + " has no value of that name" + host::did_you_mean(which, names));
+  for (const std::string& name : which == "all" ? tensors.shown() : std::vector<std::string>{which}) {
+    Array array;
+    std::string why;
+    if (tensors.take(engine, name, &array, &why)) {
+      array.name = "mid:" + name;
+      out->push_back(std::move(array));
+    } else if (which != "all") {
+      fail(Exit::kMismatch, engine->path() + ": value '" + name + "': " + why);
+    }
   }
 }
 
@@ -168,7 +164,8 @@ void add_run(CLI::App& app, Action* chosen) {
   command->add_option("--profile", a->profile, "write a trace of every instruction (chrome://tracing, Perfetto)")
       ->type_name("FILE");
   command
-      ->add_option("--dump", a->dump, "write this value, or all, as mid:NAME beside the outputs, as it lies in memory")
+      ->add_option("--dump", a->dump,
+                   "write this value, or all, as mid:NAME beside the outputs, as the source has it where it does")
       ->type_name("NAME|all");
 }
 

@@ -17,23 +17,6 @@ using host::fail;
 
 namespace {
 
-/// The value in the arena behind a golden's mid: array, or a note why there is none.
-bool take_intermediate(Engine* engine, const Array& expected, Array* out, std::string* why) {
-  const int32_t index = ingot_model_find_value(engine->model().get(), expected.name.c_str());
-  if (index < 0) {
-    *why = "no value of that name is left in the file (fused or folded)";
-    return false;
-  }
-  ingot_tensor tensor{};
-  Error error;
-  if (ingot_session_value(engine->session().get(), uint32_t(index), &tensor, &error) != INGOT_OK) {
-    *why = error.text();
-    return false;
-  }
-  *out = copy_out(tensor, expected.name);
-  return true;
-}
-
 /// An argument of a program that is no tensor got its value when the file was cast. False: it is none. Another value in the golden is refused.
 bool is_fixed_argument(const Engine& engine, const Golden& golden, const Array& array) {
   char fixed_text[64] = {};
@@ -72,7 +55,7 @@ void refuse_stranger(const Engine& engine, const Golden& golden, const std::stri
 
 }  // namespace
 
-Stream::Stream(Engine* engine, const Golden& golden) : engine_(engine), golden_(golden) {
+Stream::Stream(Engine* engine, const Golden& golden) : engine_(engine), golden_(golden), tensors_(*engine) {
   const std::vector<std::string> names = engine->input_names();
   for (uint32_t i = 0; i < engine->summary().state_count; i++) {
     const ingot_state state = engine->state(i);
@@ -141,7 +124,7 @@ void Stream::gather_intermediates(int64_t step, Gathered* gathered, std::vector<
   for (size_t m = 0; m < golden_.intermediates.size(); m++) {
     Array value;
     std::string why;
-    if (!take_intermediate(engine_, golden_.intermediates[m], &value, &why)) {
+    if (!tensors_.take(engine_, golden_.intermediates[m].name, &value, &why)) {
       if (step == 0) notes->push_back("mid:" + golden_.intermediates[m].name + " was not compared: " + why);
     } else if (golden_.steps > 0) {
       check::append_step(&gathered->intermediates[m], value);

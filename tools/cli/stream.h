@@ -6,6 +6,7 @@
 
 #include "tools/check/golden.h"
 #include "tools/cli/engine.h"
+#include "tools/cli/source_tensors.h"
 
 namespace ingot::cli {
 
@@ -44,6 +45,7 @@ class Stream {
 
   Engine* engine_;
   const check::Golden& golden_;
+  const SourceTensors tensors_;
   std::vector<InputPlan> plans_;
   std::vector<KeptState> states_;
 };

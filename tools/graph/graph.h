@@ -34,6 +34,8 @@ struct Value {
   Dims dims;
   std::shared_ptr<const Constant> constant;  // set for initialisers and folded values
   std::string layout;                        // "" or "NHWC" where a pass changed the order from the source's
+  ValueId source = kAbsent;                  // the value after the import whose elements it holds, where passes know
+  std::vector<int64_t> order;                // dimension k is dimension order[k] of that one; -1: a dimension of 1 that was added
 };
 
 struct Graph;

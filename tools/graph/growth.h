@@ -30,6 +30,8 @@ class Growth {
   bool known(ValueId id) const;
   /// What a small tensor of shape arithmetic holds, as far as it is known.
   std::optional<Contents> contents(ValueId id) const;
+  /// Says what a small tensor holds, where the caller knows it.
+  void state(ValueId id, Contents contents);
   /// Until leave(), nodes go to `to`: a branch of an If or the body of a Loop, which is added with its node. Nests.
   void enter(std::vector<Node>* to);
   void leave();

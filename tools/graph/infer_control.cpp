@@ -11,11 +11,22 @@ void Inference::inline_branch(Graph& branch, const std::vector<ValueId>& outputs
 }
 
 /// False when the branch contradicts itself for these shapes: then the source never takes it with them.
-bool Inference::walk_branch(Graph& branch, std::string* why_not) {
+bool Inference::walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not) {
   std::vector<Node>* const outer = out_;
   const int depth = depth_;
+  if (!node.sources.empty()) places_.push_back({node.sources[0], of_then});
+  struct Leave {
+    std::vector<BranchPlace>& places;
+    size_t size;
+    ~Leave() { places.resize(size); }
+  } leave{places_, places_.size() - !node.sources.empty()};
   try {
-    walk(branch);
+    const BranchGuard* guard = guard_of(node, of_then);
+    const auto cuts = guard ? cuts_of(branch, *guard) : std::nullopt;
+    if (cuts && !cuts->empty())
+      walk_guarded(branch, node, *guard, *cuts);
+    else
+      walk(branch);
     return true;
   } catch (const CastError& error) {
     out_ = outer;
@@ -89,16 +100,19 @@ void Inference::infer_if(Node& node) {
   }
   const size_t before = unsupported_->size();
   std::string why;
-  const bool then_runs = walk_branch(*then_branch, &why), else_runs = walk_branch(*else_branch, &why);
+  const bool then_runs = walk_branch(*then_branch, node, true, &why),
+             else_runs = walk_branch(*else_branch, node, false, &why);
   const bool both_run = then_runs && else_runs;
   if (then_runs != else_runs && told.kind != Scalar::Kind::kTruth && unsupported_->size() == before)
     return keep_branch(node, then_runs, why);
   if (!both_run) why = "a branch cannot run with these shapes (" + why + ")";
   const bool whole = both_run && unsupported_->size() == before;
   if (!both_run || (whole && !merge_branches(node, *then_branch, *else_branch, &why))) {
-    if (told.kind == Scalar::Kind::kTruth && asks_) throw Undecided{describe(node), *told.comparison};
-    throw Refusal{"", why + (told.kind == Scalar::Kind::kTruth ? ": it depends on whether " + told.comparison->text()
-                                                                : ": it depends on data"),
+    if (told.kind == Scalar::Kind::kTruth && asks_)
+      throw Undecided{describe(node), *told.comparison, places_.empty() ? std::nullopt : std::optional(places_.back())};
+    throw Refusal{"",
+                  why + (told.kind == Scalar::Kind::kTruth ? ": it depends on whether " + told.comparison->text()
+                                                           : ": it depends on data"),
                   "bind the dimensions, or export a model without this branch"};
   }
   out_->push_back(std::move(node));

@@ -53,7 +53,57 @@ ValueId counted(Site& site, DType dtype, const Dim& count, double start, double 
   if (delta != 1) steps = site.make("Mul", {steps, site.scalar(dtype, delta)});
   return start == 0 ? steps : site.make("Add", {steps, site.scalar(dtype, start)});
 }
+/// How many whole numbers lie between two that only the run knows, where the one was made from the other: start and start + n,
+/// or limit - n and limit.
+std::optional<Dim> distance(Site& site) {
+  const auto number = [&](ValueId id) -> std::optional<Dim> {
+    const auto contents = site.run().contents(id);
+    return contents && contents->size() == 1 ? (*contents)[0].dim() : std::nullopt;
+  };
+  const auto plain = [&](ValueId id) {  // behind reshapes: the value that is the same number
+    for (const Node* node = site.run().maker(id); node && node->op == "Cast"; node = site.run().maker(id)) {
+      const DType from = site.run().value(node->inputs[0]).dtype;
+      if (from != DType::kI64 && from != DType::kI32) break;
+      id = node->inputs[0];
+    }
+    return id;
+  };
+  const auto is_same = [&](ValueId a, ValueId b) {
+    const Node *x = site.run().maker(plain(a)), *y = site.run().maker(plain(b));
+    return plain(a) == plain(b) || (x && x == y && x->outputs.size() == 1);
+  };
+  const Node* sum = site.run().maker(plain(site.in(1)));
+  if (sum && sum->op == "Add" && sum->inputs.size() == 2)
+    for (const size_t i : {size_t(0), size_t(1)})
+      if (is_same(sum->inputs[i], site.in(0))) return number(sum->inputs[1 - i]);
+  const Node* difference = site.run().maker(plain(site.in(0)));
+  if (difference && difference->op == "Sub" && difference->inputs.size() == 2 &&
+      is_same(difference->inputs[0], site.in(1)))
+    return number(difference->inputs[1]);
+  return std::nullopt;
+}
+
+/// start + 0, start + delta, ...: a start that only the run knows, with a known number of elements.
+bool range_from_data(Site& site) {
+  const auto delta = site.run().contents(site.in(2));
+  const bool is_whole = site.dtype(0) == DType::kI64 || site.dtype(0) == DType::kI32;
+  if (!is_whole || !delta || delta->size() != 1 || !(*delta)[0].number() || *(*delta)[0].number() < 1) return false;
+  const double step = *(*delta)[0].number();
+  const auto length = distance(site);
+  if (!length || step > 1 << 30) return false;
+  const Dim count = max(Dim(0), ceil_div(*length, Dim(int64_t(step))));
+  ValueId start = site.in(0);
+  if (!site.dims(0).empty()) start = site.reshape(start, {});
+  site.same(0, site.make("Add", {counted(site, site.dtype(0), count, 0, step), start}));
+  return true;
+}
+
 void range(Site& site) {
+  const auto is_known = [&](size_t i) {
+    const auto contents = site.run().contents(site.in(i));
+    return contents && contents->size() == 1 && (*contents)[0].known();
+  };
+  if (!is_known(0) && range_from_data(site)) return;
   Scalar given[3];
   for (size_t i = 0; i < 3; i++) {
     const auto contents = site.run().contents(site.in(i));
@@ -64,8 +114,7 @@ void range(Site& site) {
         given[i] = Scalar::of(*limit);
         continue;
       }
-      site.refuse("",
-                  "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data",
+      site.refuse("", "'" + site.value(i).name + "' is known only at run time: the length of the range depends on data",
                   i == 1 ? "say the most that it can be: --dim '" + site.value(i).name + "=1..HIGH'" : "");
     }
     given[i] = (*contents)[0];

@@ -20,12 +20,25 @@ void infer_shapes(Model& model, std::vector<Unsupported>* unsupported);
 
 /// An If that chooses by dims which their bounds leave open, between branches that cannot both stay: their outputs
 /// differ in shape, or one cannot run. Bounds on a symbol decide it.
+/// A branch of an If that the run decides.
+struct BranchPlace {
+  uint32_t source = 0;  // the If: index into Model::source_nodes
+  bool of_then = false;
+};
 struct Undecided {
   std::string node;
   Comparison condition;
+  std::optional<BranchPlace> inside;  // the innermost such branch around it
+};
+/// A branch that is cast for some extents of a dimension; a run with others that takes it ends with an error. Ignored where what
+/// the branch reads cannot be cut to these extents.
+struct BranchGuard {
+  BranchPlace place;
+  DecidingBounds bounds;
 };
 /// The same, but stops at the first If of that kind and gives it; the model is then half done and good for nothing.
-std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported);
+std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
+                                             const std::vector<BranchGuard>& guards = {});
 
 /// The same; @throws CastError 4 when anything is unsupported.
 void infer_shapes(Model& model);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tools/graph/inference.h"
+#include "tools/graph/measured.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -37,20 +38,76 @@ Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   return {first, ceil_div(max(first - last, Dim(0)), Dim(-step))};
 }
 
+/// What a position that only the run knows is, counted from the front.
+ValueId position(Site& site, size_t input, int64_t at, ValueId extent) {
+  const ValueId given = site.element(input, at);
+  const ValueId is_negative = site.cast(site.make("Less", {given, site.scalar(DType::kI64, 0)}), DType::kI64);
+  return site.make("Add", {given, site.make("Mul", {is_negative, extent})});
+}
+
+/// The elements of an axis between positions that only the run knows, `at` among starts and ends: those whose index lies there.
+ValueId between(Site& site, ValueId data, int64_t axis, int64_t at) {
+  const Dim extent = site.run().value(data).dims[size_t(axis)];
+  const ValueId index = site.counting(extent), number = site.extent(extent);
+  const ValueId start = position(site, 1, at, number), end = position(site, 2, at, number);
+  const ValueId is_inside =
+      site.make("And", {site.make("GreaterOrEqual", {index, start}), site.make("Less", {index, end})});
+  const ValueId found = site.make("NonZero", {is_inside});
+  const Dim count = site.run().value(found).dims.at(1);
+  return site.make("Gather", {data, site.reshape(found, {count})}, {{"axis", axis}});
+}
+
+/// Where a start, or an end, comes from data: those axes first, the others as always.
+void slice_by_data(Site& site, const std::vector<int64_t>& axes, const std::vector<int64_t>& steps) {
+  ValueId data = site.in(0);
+  std::vector<int64_t> step_axes, kept_steps;
+  Dims starts, ends;
+  const auto known = [&](size_t input, size_t i) -> std::optional<Dim> {
+    const auto contents = site.run().contents(site.in(input));
+    const auto dim = contents && i < contents->size() ? (*contents)[i].dim() : std::nullopt;
+    return dim && !is_measured(site.model(), *dim) ? dim : std::nullopt;
+  };
+  for (size_t i = 0; i < axes.size(); i++) {
+    const int64_t axis = site.axis(axes[i], site.rank(0));
+    const auto start = known(1, i), end = known(2, i);
+    if (start && end) {
+      starts.push_back(*start), ends.push_back(*end);
+    } else if (steps[i] > 0) {
+      data = between(site, data, axis, int64_t(i));
+      if (steps[i] == 1) continue;
+      starts.push_back(Dim(0)), ends.push_back(Dim(kBeyond));
+    } else {
+      site.refuse(start ? "ends" : "starts", "its value is known only at run time, and it steps backwards",
+                  "slice forwards and reverse the result");
+    }
+    step_axes.push_back(axis), kept_steps.push_back(steps[i]);
+  }
+  if (step_axes.empty()) return site.same(0, data);
+  site.finish("Slice", {data}, {{"starts", starts}, {"ends", ends}, {"axes", step_axes}, {"steps", kept_steps}});
+}
+
 void slice(Site& site) {
   if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.settled()) return;  // in normal form
   const Dims in = site.dims(0);
-  const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
+  const auto known_starts = site.find_dims("starts", 1), known_ends = site.find_or_stated("ends", 2);
+  const auto count = [&](const std::optional<Dims>& known, size_t input) {
+    if (known) return known->size();
+    const auto n = site.has(input) ? product(site.dims(input)).value() : std::nullopt;
+    return n && *n <= int64_t(in.size()) ? size_t(*n) : ~size_t{0};
+  };
+  const size_t cuts = count(known_starts, 1);
+  if (cuts > in.size()) site.need_dims("starts", 1);  // refuses
   std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
-  std::vector<int64_t> steps = site.integers("steps", 4).value_or(std::vector<int64_t>(starts.size(), 1));
+  std::vector<int64_t> steps = site.integers("steps", 4).value_or(std::vector<int64_t>(cuts, 1));
   if (axes.empty()) {
-    for (size_t i = 0; i < starts.size(); i++) axes.push_back(int64_t(i));
+    for (size_t i = 0; i < cuts; i++) axes.push_back(int64_t(i));
   }
-  if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size() ||
-      axes.size() > in.size()) {
+  if (cuts != count(known_ends, 2) || axes.size() != cuts || steps.size() != cuts || axes.size() > in.size())
     site.corrupt("starts, ends, axes and steps have different lengths");
-  }
   site.axes(axes, site.rank(0));  // in range, distinct
+  const bool is_data = !known_starts || !known_ends || is_measured(site.model(), *known_starts);
+  if (is_data && !site.node.has("starts") && !site.node.has("ends")) return slice_by_data(site, axes, steps);
+  const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
   Dims first(in.size(), Dim(0)), out = in;
   std::vector<int64_t> all_steps(in.size(), 1);
   for (size_t i = 0; i < axes.size(); i++) {

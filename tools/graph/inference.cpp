@@ -51,6 +51,16 @@ std::optional<Contents> Inference::contents(ValueId id) const {
   return constant ? contents_of(*constant) : std::nullopt;
 }
 
+const Node* Inference::maker(ValueId id) const {
+  for (size_t i = out_->size(); i-- > 0;) {
+    const Node& node = (*out_)[i];
+    if (std::find(node.outputs.begin(), node.outputs.end(), id) == node.outputs.end()) continue;
+    if (node.op != "Reshape" && node.op != "Identity") return &node;
+    id = node.inputs[0];
+  }
+  return nullptr;
+}
+
 void Inference::run() { walk(model.graph); }
 
 void Inference::resolve_outputs(Graph& graph) {
@@ -207,9 +217,10 @@ void Inference::compute_contents(const Node& node) {
 }
 
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported) { Inference(model, unsupported).run(); }
-std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported) {
+std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
+                                             const std::vector<BranchGuard>& guards) {
   try {
-    Inference(model, unsupported, true).run();
+    Inference(model, unsupported, true, guards).run();
   } catch (const Undecided& undecided) {
     return undecided;
   }

@@ -20,8 +20,8 @@ struct Refusal {
 
 class Inference {
  public:
-  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false)
-      : model(m), unsupported_(unsupported), asks_(asks) {}
+  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false, std::vector<BranchGuard> guards = {})
+      : model(m), unsupported_(unsupported), asks_(asks), guards_(std::move(guards)) {}
   /// @throws Undecided when it asks.
   void run();
   /// Infers one node and appends it, or what it becomes, to the graph that is being built.
@@ -45,6 +45,8 @@ class Inference {
   const Value& value(ValueId id) const { return model.values[size_t(id)]; }
   /// Shape arithmetic: what a small tensor holds, as far as it is known.
   std::optional<Contents> contents(ValueId id) const;
+  /// The node in the graph at hand that makes a value, behind nodes that change its shape alone; null when there is none.
+  const Node* maker(ValueId id) const;
   void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
 
   Model& model;
@@ -54,7 +56,10 @@ class Inference {
   void infer_if(Node& node);
   void infer_loop(Node& node);
   void keep_branch(Node& node, bool taken, const std::string& why);
-  bool walk_branch(Graph& branch, std::string* why_not);
+  bool walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not);
+  const BranchGuard* guard_of(const Node& node, bool of_then) const;
+  std::optional<std::map<ValueId, Dims>> cuts_of(Graph& branch, const BranchGuard& guard) const;
+  void walk_guarded(Graph& branch, const Node& node, const BranchGuard& guard, const std::map<ValueId, Dims>& cuts);
   bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch, std::string* why_not);
   void refuse(const Node& node, const Refusal& refusal);
   void compute_contents(const Node& node);
@@ -62,6 +67,8 @@ class Inference {
 
   std::vector<Unsupported>* unsupported_;
   const bool asks_;
+  const std::vector<BranchGuard> guards_;
+  std::vector<BranchPlace> places_;  // branches around the node at hand that the run decides
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
   std::unordered_map<ValueId, Contents> contents_;
@@ -86,9 +93,10 @@ class Site {
   // Numbers that say how: from the attribute when it is there, else from the input's contents.
   std::optional<Dims> find_dims(const std::string& key, size_t input) const;
   Dims need_dims(const std::string& key, size_t input);  // refuses when they are known only at run time
+  std::optional<Dims> find_or_stated(const std::string& key, size_t input);  // with bounds that the user stated
   std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);  // refuses symbols
-  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;                // >= 0, or corrupt
-  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;                // sorted, distinct
+  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;          // >= 0, or corrupt
+  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;          // sorted, distinct
 
   /// The outputs have their dims already: the node is in normal form since an earlier walk.
   bool settled() const;
@@ -103,8 +111,9 @@ class Site {
   ValueId expand(ValueId data, Dims dims);
   ValueId scalar(DType dtype, double value);
   ValueId constant(Constant constant);
-  ValueId counting(const Dim& count);  // i64 [count]: 0, 1, 2, ...
-  ValueId extent(const Dim& d);        // i64, rank 0
+  ValueId counting(const Dim& count);         // i64 [count]: 0, 1, 2, ...
+  ValueId extent(const Dim& d);               // i64, rank 0
+  ValueId element(size_t input, int64_t at);  // of a small integer input, as i64, rank 0
   ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
   void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
   void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
@@ -114,7 +123,7 @@ class Site {
   /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the bound itself when
   /// that is 0.
   Dim measure(ValueId count, const Dim& bound);
-  void same(size_t output, ValueId value);                             // output is that value
+  void same(size_t output, ValueId value);  // output is that value
   bool finished() const { return finished_; }
 
   [[noreturn]] void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "") const;

@@ -38,12 +38,25 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
 static std::string element_name(const Value& value, int64_t element) {
   return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(element);
 }
+std::optional<Dims> Site::find_or_stated(const std::string& key, size_t input) {
+  if (auto found = find_dims(key, input)) return found;
+  const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
+  if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32)) return std::nullopt;
+  const auto contents = run_.contents(in(input));
+  Dims out;
+  for (int64_t i = 0; i < *count; i++) {
+    std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
+    if (!one) one = stated(input, i);
+    if (!one) return std::nullopt;
+    out.push_back(*one);
+  }
+  return out;
+}
 Dims Site::need_dims(const std::string& key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   std::string hint = "export with fixed shapes";
-  if (count && *count <= kMaxRank && key != "starts" &&
-      (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
+  if (count && *count <= kMaxRank && key != "starts" && (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
     const auto contents = run_.contents(in(input));
     Dims out;
     for (int64_t i = 0; i < *count; i++) {
@@ -145,6 +158,13 @@ ValueId Site::extent(const Dim& d) {
   if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
   const ValueId ones = expand(scalar(DType::kI64, 1), {d});
   return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+}
+ValueId Site::element(size_t input, int64_t at) {
+  ValueId one = in(input);
+  if (product(dims(input)) != Dim(1))
+    one = make("Gather", {one, scalar(DType::kI64, double(at))}, {{"axis", int64_t(0)}});
+  if (run_.value(one).dtype != DType::kI64) one = cast(one, DType::kI64);
+  return run_.value(one).dims.empty() ? one : reshape(one, {});
 }
 ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
 void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {

@@ -188,7 +188,8 @@ void Translator::check_options() {
       throw_cast_error(5, name_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + known);
   }
   for (const auto& [name, bounds] : options_.dims)
-    if (!declared_symbols_.count(name)) model.symbols[name] = bounds;  // a size that is measured, or check_dims() refuses
+    if (!declared_symbols_.count(name))
+      model.symbols[name] = bounds;  // a size that is measured, or check_dims() refuses
 }
 
 void Translator::check_dims(graph::Model& inferred) const {
@@ -237,12 +238,13 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
 
 /// From what was translated to the normal form; everything unsupported so far and from here on is reported at once.
 std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source, const std::string& name,
-                                      std::vector<graph::Unsupported>* unsupported) {
+                                      std::vector<graph::Unsupported>* unsupported,
+                                      const std::vector<graph::BranchGuard>& guards) {
   for (const graph::Value& value : model.values) {
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   }
   try {
-    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported)) return undecided;
+    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported, guards)) return undecided;
     if (unsupported->empty()) {
       graph::fold_constants(model);
       graph::lower_runtime_shapes(model);
@@ -273,15 +275,15 @@ class BoundsSearch {
   BoundsSearch(const Model& source, const std::string& name, const std::string& folder)
       : source_(source), name_(name), folder_(folder) {}
 
-  graph::Model run(const ImportOptions& options) {
+  graph::Model run(const ImportOptions& options, const std::vector<graph::BranchGuard>& guards = {}) {
     attempts_++;
     Translator translator(source_, name_, folder_, options);
     graph::Model model = translator.run();
     std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
-    const auto undecided = infer(model, source_.graph, name_, &unsupported);
+    const auto undecided = infer(model, source_.graph, name_, &unsupported, guards);
     if (!undecided) translator.check_dims(model);
     if (!undecided) return model;
-    return decide(options, expected_extents(model, options), *undecided);
+    return decide(options, guards, expected_extents(model, options), *undecided);
   }
 
  private:
@@ -300,9 +302,11 @@ class BoundsSearch {
     return extents;
   }
 
-  graph::Model decide(const ImportOptions& options, const std::map<std::string, int64_t>& expected,
-                      const graph::Undecided& undecided) {
+  graph::Model decide(const ImportOptions& options, const std::vector<graph::BranchGuard>& guards,
+                      const std::map<std::string, int64_t>& expected, const graph::Undecided& undecided) {
     std::vector<graph::DecidingBounds> all = graph::deciding_bounds(undecided.condition);
+    for (const graph::DecidingBounds& each : all)
+      if (auto guarded = guard(options, guards, expected, undecided, each)) return std::move(*guarded);
     // The extents at hand come first.
     std::stable_partition(all.begin(), all.end(), [&](const graph::DecidingBounds& each) {
       const auto extent = expected.find(each.symbol);
@@ -311,10 +315,11 @@ class BoundsSearch {
     std::optional<graph::CastError> first;
     for (const graph::DecidingBounds& each : all) {
       if (attempts_ >= kMostAttempts) break;
+      if (kills_branch(guards, each.symbol, each.bounds.low)) continue;
       ImportOptions bounded = options;
       bounded.dims[each.symbol] = each.bounds;
       try {
-        graph::Model model = run(bounded);
+        graph::Model model = run(bounded, guards);
         model.notes.push_back(note(undecided, each));
         return model;
       } catch (const graph::CastError& error) {
@@ -328,14 +333,66 @@ class BoundsSearch {
                            {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
   }
 
+  /// In a branch that data decides, that branch alone gets the bounds from above: the model runs with more, and ends with an error
+  /// where a run takes the branch then. Nothing where that is no way.
+  std::optional<graph::Model> guard(const ImportOptions& options, std::vector<graph::BranchGuard> guards,
+                                    const std::map<std::string, int64_t>& expected, const graph::Undecided& undecided,
+                                    const graph::DecidingBounds& each) {
+    if (!undecided.inside || each.bounds.high == 0 || attempts_ >= kMostAttempts) return std::nullopt;
+    const auto is_here = [&](const graph::BranchGuard& other, bool of_then) {
+      return other.place.source == undecided.inside->source && other.place.of_then == of_then;
+    };
+    for (const graph::BranchGuard& other : guards)
+      if (is_here(other, undecided.inside->of_then)) return std::nullopt;
+    guards.push_back({*undecided.inside, each});
+    ImportOptions bounded = options;
+    graph::SymbolBounds& whole = bounded.dims[each.symbol];
+    whole.low = std::max(whole.low, each.bounds.low);
+    if (kills_branch(guards, each.symbol, whole.low)) return std::nullopt;
+    for (const graph::BranchGuard& other : guards) {
+      if (!is_here(other, !undecided.inside->of_then) || other.bounds.symbol != each.symbol) continue;
+      // Neither branch runs beyond the larger bound, which is the model's, and needs no guard.
+      const int64_t most = std::max(other.bounds.bounds.high, each.bounds.high);
+      whole.high = whole.high ? std::min(whole.high, most) : most;
+      std::erase_if(guards, [&](const graph::BranchGuard& any) {
+        return any.place.source == undecided.inside->source && any.bounds.symbol == each.symbol &&
+               any.bounds.bounds.high >= most;
+      });
+      break;
+    }
+    const auto extent = expected.find(each.symbol);
+    if (extent != expected.end() && !contains(whole, extent->second)) return std::nullopt;
+    try {
+      graph::Model model = run(bounded, guards);
+      const auto found = model.symbols.find(each.symbol);
+      const graph::SymbolBounds made = found == model.symbols.end() ? whole : found->second;
+      if (made.high != 0 && made.high <= each.bounds.high)
+        model.notes.push_back(note(undecided, {each.symbol, made, each.holds}));
+      else
+        model.notes.push_back("dimension '" + each.symbol + "' is cast from " + std::to_string(made.low) +
+                              " on; above " + each.symbol + " = " + std::to_string(each.bounds.high) +
+                              " a run that takes the branch with " + undecided.node + " ends with an error");
+      return model;
+    } catch (const graph::CastError&) {  // then the whole model gets these bounds, or others
+      return std::nullopt;
+    }
+  }
+
+  /// Whether a branch could never run: its extents end below those of the model.
+  static bool kills_branch(const std::vector<graph::BranchGuard>& guards, const std::string& symbol, int64_t low) {
+    return std::any_of(guards.begin(), guards.end(), [&](const graph::BranchGuard& guard) {
+      return guard.bounds.symbol == symbol && guard.bounds.bounds.high < low;
+    });
+  }
+
   static bool contains(const graph::SymbolBounds& bounds, int64_t extent) {
     return extent >= bounds.low && (bounds.high == 0 || extent <= bounds.high);
   }
   static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
     const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
     return "dimension '" + chosen.symbol + "' is cast for " + std::to_string(chosen.bounds.low) + ".." + high + ": " +
-           undecided.node + " takes its " + (chosen.holds ? "then" : "else") +
-           "-branch only there; others: --dim " + chosen.symbol + "=VALUE";
+           undecided.node + " takes its " + (chosen.holds ? "then" : "else") + "-branch only there; others: --dim " +
+           chosen.symbol + "=VALUE";
   }
 
   const Model& source_;

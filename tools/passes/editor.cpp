@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/graph/measured.h"
+#include "tools/passes/source_order.h"
 
 namespace ingot::passes {
 namespace {
@@ -66,6 +67,9 @@ std::vector<Graph*> graphs_inside_out(Graph& graph) {
 
 Editor::Editor(Model& model_, Graph& graph_) : model(model_), graph(graph_) {
   grow();
+  for (size_t i = 0; i < graph.outputs.size(); i++) output_places_[graph.outputs[i]].push_back(i);
+  inputs_.insert(graph.inputs.begin(), graph.inputs.end());
+  ports_walked_ = graph.outputs.size() + graph.inputs.size();
   uint64_t place = 0;
   for (Node& node : graph.nodes) {
     if (node.dead) continue;
@@ -144,12 +148,21 @@ Node* Editor::producer_if(ValueId id, const char* op) const {
 
 const std::vector<Node*>& Editor::readers(ValueId id) const { return readers_[size_t(id)]; }
 
-bool Editor::is_output(ValueId id) const {
-  return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+void Editor::set_graph_input(size_t place, ValueId id) {
+  const ValueId before = graph.inputs[place];
+  graph.inputs[place] = id;
+  inputs_.erase(before);
+  inputs_.insert(id);
+  ports_walked_++;
 }
 
-bool Editor::is_input(ValueId id) const {
-  return std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end();
+void Editor::set_graph_output(size_t place, ValueId id) {
+  const auto before = output_places_.find(graph.outputs[place]);
+  std::erase(before->second, place);
+  ports_walked_ += before->second.size() + 1;
+  if (before->second.empty()) output_places_.erase(before);
+  graph.outputs[place] = id;
+  output_places_[id].push_back(place);
 }
 
 ValueId Editor::new_value(const std::string& name, DType dtype, Dims dims) {
@@ -189,6 +202,7 @@ Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vecto
   Node& added = *entries_.back().node;
   position_[&added] = entries_.size() - 1;
   index(added, true);
+  relate_to_source(model, added);
   return added;
 }
 
@@ -272,7 +286,8 @@ bool Editor::bypass(Node& node, ValueId x) {
   }
   kill(node);
   replace_reads(y, x);
-  std::replace(graph.outputs.begin(), graph.outputs.end(), y, x);
+  if (const auto places = output_places_.find(y); places != output_places_.end())
+    for (const size_t place : std::vector<size_t>(places->second)) set_graph_output(place, x);
   if (Node* maker = producer(x)) merge_sources(*maker, node);
   return true;
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tools/graph/graph.h"
@@ -40,8 +42,8 @@ class Editor {
   Node* producer(ValueId id) const;
   /// One entry for each operand that reads it; an If appears for what its branches read.
   const std::vector<Node*>& readers(ValueId id) const;
-  bool is_output(ValueId id) const;
-  bool is_input(ValueId id) const;
+  bool is_output(ValueId id) const { return output_places_.count(id) != 0; }
+  bool is_input(ValueId id) const { return inputs_.count(id) != 0; }
   /// Exactly one operand reads it and nobody outside does.
   bool read_once(ValueId id) const { return readers(id).size() == 1 && !is_output(id); }
   /// The producer of `id` when it is a live node of kind `op`, else null.
@@ -74,7 +76,13 @@ class Editor {
   /// would take the name from a port: the output of a model that is also its input, a constant or another output.
   bool bypass(Node& node, ValueId x);
   void merge_sources(Node& into, const Node& from);
+  /// The graph's input, or output, at that place is another value from here on.
+  void set_graph_input(size_t place, ValueId id);
+  void set_graph_output(size_t place, ValueId id);
   void commit();
+  /// Entries of the lists of inputs and outputs that were looked at since it was opened: a graph has up to 65,535 of them, so
+  /// this grows with the changes and not with the questions.
+  uint64_t ports_walked() const { return ports_walked_; }
 
  private:
   struct Entry {
@@ -90,6 +98,9 @@ class Editor {
   std::map<const Node*, size_t> position_;
   std::vector<Node*> producer_;
   std::vector<std::vector<Node*>> readers_;
+  std::unordered_map<ValueId, std::vector<size_t>> output_places_;  // in graph.outputs; no entry: none
+  std::unordered_set<ValueId> inputs_;
+  uint64_t ports_walked_ = 0;
   bool committed_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include "tools/passes/canonical/rules.h"
 #include "tools/passes/pass.h"
+#include "tools/passes/source_order.h"
 
 namespace ingot::passes {
 namespace {
@@ -17,12 +18,9 @@ struct Named {
 
 // On the operators of the source.
 const Named kRecognition[] = {
-    {"materialise weights", materialise_weights},
-    {"merge equal nodes", merge_equal},
-    {"recognise activations", recognise_activations},
-    {"recognise norms", recognise_norms},
-    {"recognise softmax", recognise_softmax},
-    {"recognise channel shuffle", recognise_channel_shuffle},
+    {"materialise weights", materialise_weights},     {"merge equal nodes", merge_equal},
+    {"recognise activations", recognise_activations}, {"recognise norms", recognise_norms},
+    {"recognise softmax", recognise_softmax},         {"recognise channel shuffle", recognise_channel_shuffle},
 };
 
 // On core form. Layout first: afterwards channels are last everywhere and one kind of folding serves pictures and rows.
@@ -96,8 +94,8 @@ bool wants(const PassOptions& options, const std::string& port, const char* layo
 uint32_t place_ports(Editor& e, const PassOptions& options) {
   uint32_t changed = 0;
   Node place;
-  for (ValueId& id : e.graph.inputs) {
-    ValueId x = id;
+  for (size_t i = 0; i < e.graph.inputs.size(); i++) {
+    const ValueId x = e.graph.inputs[i];
     if (!wants(options, e.value(x).name, "nhwc") || e.rank(x) < 3) continue;
     std::string name = e.value(x).name;
     Integers perm = to_channels_last(e.rank(x));
@@ -106,11 +104,11 @@ uint32_t place_ports(Editor& e, const PassOptions& options) {
     e.value(x).name = name + "/source order";
     place.name = name;
     e.add("Transpose", {port}, {x}, place, {{"perm", inverse(perm)}});
-    id = port;
+    e.set_graph_input(i, port);
     changed++;
   }
-  for (ValueId& id : e.graph.outputs) {
-    ValueId y = id;
+  for (size_t i = 0; i < e.graph.outputs.size(); i++) {
+    const ValueId y = e.graph.outputs[i];
     if (!wants(options, e.value(y).name, "nhwc") || e.rank(y) < 3) continue;
     std::string name = e.value(y).name;
     Integers perm = to_channels_last(e.rank(y));
@@ -119,7 +117,7 @@ uint32_t place_ports(Editor& e, const PassOptions& options) {
     e.value(y).name = name + "/source order";
     place.name = name;
     e.add("Transpose", {y}, {port}, place, {{"perm", perm}});
-    id = port;
+    e.set_graph_output(i, port);
     changed++;
   }
   return changed;
@@ -190,6 +188,7 @@ void run_on_graph(Model& model, Graph& graph, const PassOptions& options, Record
 
 std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   check_ports(model, options);
+  begin_source_orders(model);
   Records records;
   std::vector<graph::Unsupported> refused;
   records.add("inline constant conditions", inline_constant_conditions(model, model.graph), {});

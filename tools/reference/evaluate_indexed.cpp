@@ -1,4 +1,5 @@
 // GatherND, ScatterND, ScatterElements: positions that come from a tensor of indices. Both names, of ONNX and of core form.
+// NonZero, which makes such positions.
 #include <algorithm>
 #include <stdexcept>
 
@@ -87,9 +88,25 @@ Tensor scatter_elements(Evaluator& e, const Node& node) {
   return y;
 }
 
+/// Coordinates [rank, n] of what is not zero, and n where that is wanted.
+std::vector<Tensor> non_zero(Evaluator& e, const Node& node) {
+  const Tensor& x = e.in(node, 0);
+  std::vector<Dimensions> found;
+  size_t i = 0;
+  for_each_index(x.dims, [&](const Dimensions& at) {
+    if (x.at[i++] != 0) found.push_back(at);
+  });
+  Tensor y{{int64_t(x.dims.size()), int64_t(found.size())}, {}};
+  for (size_t k = 0; k < x.dims.size(); k++)
+    for (const Dimensions& at : found) y.at.push_back(double(at[k]));
+  return {y, Tensor{{}, {double(found.size())}}};
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate_indexed(Evaluator& e, const Node& node) {
+  if (node.op == "NonZero") return non_zero(e, node);
+  if (node.op == "Measure") return {Tensor{{}, e.in(node, 0).at}};
   const bool has_rows = node.inputs.size() > 1 && !e.in(node, 1).dims.empty();
   if ((node.op == "GatherND" || node.op == "GatherNd") && has_rows) return {gather_nd(e, node)};
   if ((node.op == "ScatterND" || node.op == "ScatterNd") && has_rows) return {scatter_nd(e, node)};

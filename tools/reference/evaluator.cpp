@@ -38,8 +38,13 @@ Dimensions Evaluator::numbers(const graph::Dims& dims) const {
 
 bool Evaluator::declared(const graph::Node& node, size_t i, Dimensions& dims) const {
   const graph::Value& v = model_.values[size_t(node.outputs[i])];
-  if (v.shape_known) dims = numbers(v.dims);
-  return v.shape_known;
+  if (!v.shape_known) return false;
+  try {
+    dims = numbers(v.dims);
+  } catch (const std::exception&) {
+    return false;  // a size that this node, or one before it, measures
+  }
+  return true;
 }
 
 void Evaluator::run(const graph::Graph& graph) {

@@ -1,0 +1,74 @@
+// Loops, slices, ranges and branches that data or dimensions decide, cast and run as a user would; goldens are onnxruntime's
+// (tests/models/make_control.py).
+#include <doctest/doctest.h>
+
+#include "tests/cli/command_line.h"
+#include "tools/npz/npz.h"
+
+using namespace cli_test;
+using ingot::host::Array;
+
+namespace {
+
+std::string model(const std::string& name) { return std::string(INGOT_MODELS) + "/control/" + name; }
+
+std::string convert(const Folder& folder, const std::string& name) {
+  const std::string file = folder / (name + ".ingot");
+  const Ran ran = run({"convert", model(name + ".onnx"), "-o", file});
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("control: what data decides equals onnxruntime, file by file") {
+  const Folder folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {"measured_trips", "measured_trips"},   {"measured_trips", "measured_trips_none"},
+      {"measured_inside", "measured_inside"}, {"slice_measured", "slice_measured"},
+      {"slice_from", "slice_from"},           {"slice_from", "slice_from_end"},
+      {"range_from", "range_from"},           {"range_from_symbolic", "range_from_symbolic"},
+      {"branches", "branches_narrow"},        {"branches", "branches_wide"}};
+  for (const auto& [name, golden] : cases) {
+    CAPTURE(golden);
+    const Ran ran = run({"check", convert(folder, name), "--golden", model(std::string(golden) + ".npz")});
+    INFO(ran.out);
+    INFO(ran.err);
+    CHECK(ran.exit == 0);
+  }
+}
+
+TEST_CASE("control: one file serves the extents of both branches, and refuses a branch beyond its own") {
+  const Folder folder;
+  const std::string file = convert(folder, "branches");
+  const auto answer = [&](int64_t extent, bool narrow) {
+    Array x, c;
+    x.name = "x", x.dtype = ingot::DType::kF32, x.dims = {1, extent};
+    x.bytes.assign(size_t(4 * extent), 0);
+    for (int64_t i = 0; i < extent; i++) x.as<float>()[i] = float(i);
+    c.name = "c", c.dtype = ingot::DType::kBool, c.bytes = {uint8_t(narrow)};
+    ingot::host::write_npz(folder / "in.npz", {x, c});
+    return run({"run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"});
+  };
+  const auto result = [&] {
+    const std::vector<Array> all = ingot::host::read_npz(folder / "out.npz");
+    REQUIRE(ingot::host::find_array(all, "y"));
+    return ingot::host::find_array(all, "y")->as<float>()[0];
+  };
+  for (const int64_t extent : {8, 12, 15}) {
+    CAPTURE(extent);
+    REQUIRE(answer(extent, true).exit == 0);
+    CHECK(result() == float(extent - 1) / 2);
+  }
+  for (const int64_t extent : {8, 15, 16, 39}) {
+    CAPTURE(extent);
+    REQUIRE(answer(extent, false).exit == 0);
+    CHECK(result() == float(extent - 1));
+  }
+  const Ran beyond = answer(16, true);
+  CHECK(beyond.exit != 0);
+  CHECK(is_one_error_line(beyond.err));
+  CHECK(beyond.err.find("not cast for this branch") != std::string::npos);
+  for (const int64_t extent : {7, 40}) CHECK(answer(extent, false).exit == 5);
+}
