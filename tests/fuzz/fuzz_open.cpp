@@ -10,6 +10,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/format/format.h"
 #include "tests/format/contracts.h"
+#include "tests/fuzz/mend_hashes.h"
 
 namespace {
 
@@ -22,20 +23,6 @@ struct Aligned {
   Aligned& operator=(const Aligned&) = delete;
   uint8_t* bytes;
 };
-
-/// Size and hashes as a careful attacker would set them.
-void mend(uint8_t* p, size_t size) {
-  if (size < kHeaderFixedBytes) return;
-  store_little<uint64_t>(p + 16, size);
-  const uint32_t parts = load_little<uint32_t>(p + 28), header = load_little<uint32_t>(p + 12);
-  for (uint32_t i = 0; i < parts && kHeaderFixedBytes + size_t(i + 1) * kPartEntryBytes <= size && i < 16; i++) {
-    uint8_t* entry = p + kHeaderFixedBytes + size_t(i) * kPartEntryBytes;
-    const uint64_t offset = load_little<uint64_t>(entry + 8), count = load_little<uint64_t>(entry + 16);
-    if (offset <= size && count <= size - offset) sha256(p + offset, size_t(count), entry + 32);
-  }
-  memset(p + 32, 0, kSha256Bytes);
-  if (header <= size) sha256(p, header, p + 32);
-}
 
 /// Reads what a session would read, so that a wild pointer shows.
 size_t look_at(const ProgramDef& program, const BoundProgram& bound) {
@@ -88,7 +75,7 @@ void open_and_bind(const Source& source) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Aligned copy(size);
   if (size) memcpy(copy.bytes, data, size);
-  mend(copy.bytes, size);
+  fuzz::mend(copy.bytes, size);
   ErrorDetail detail;
   Source source;
   if (!source_from_memory(copy.bytes, size, &source, &detail).ok()) return 0;

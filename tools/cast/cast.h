@@ -34,9 +34,11 @@ struct CastOptions {
   std::vector<std::string> input_types;          // "NAME=i64": of a TorchScript program, whose file does not say
   std::vector<std::string> arguments;            // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
-  overlay::OverlayOptions weights;               // of a checkpoint, in the place of the source's own
-  std::vector<StatePair> states;                 // "IN=OUT", as on the command line
-  std::map<std::string, std::string> metadata;   // entries, and name, version, licence
+  overlay::OverlayOptions weights;                              // of a checkpoint, in the place of the source's own
+  bool keep_weights = false;                    // the bytes of source weights that the program no longer has
+  bool keep_training_state = false;             // of a checkpoint: optimiser and the like, as bytes
+  std::vector<StatePair> states;                // "IN=OUT", as on the command line
+  std::map<std::string, std::string> metadata;  // entries, and name, version, licence
   std::vector<std::string> labels;
   std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.

@@ -136,10 +136,21 @@ struct SourceTensorSpec {
   int32_t value = -1;
   std::vector<int64_t> dims;
 };
+/// As SourceWeight of schema/metadata.fbs.
+struct SourceWeightSpec {
+  std::vector<std::string> path;
+  std::string dtype, device, lost;
+  std::vector<int64_t> dims, view, strides;
+  bool parameter = false;
+  int32_t value = -1;
+  int64_t offset = 0;
+  std::vector<uint8_t> data;
+};
 struct MetadataSpec {
   std::string name, version, licence, producer, source_file, source_sha256, source_format, source_producer;
   std::vector<SourceNodeSpec> source_nodes;
   std::vector<SourceTensorSpec> source_tensors;
+  std::vector<SourceWeightSpec> weights;
   std::vector<PassSpec> passes;
   std::vector<std::pair<std::string, std::string>> entries;
   std::vector<std::string> labels, notes;

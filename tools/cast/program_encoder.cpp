@@ -137,7 +137,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto outputs = b.CreateVector(encode_ports(b, spec.outputs));
   Offsets<fb::StateVariable> states;
   for (const StateSpec& s : spec.states)
-    states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output, text(b, s.output_name)));
+    states.push_back(
+        fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output, text(b, s.output_name)));
   const auto plan = encode_plan(b, spec.plan);
   const auto feature_list = features.empty() ? 0 : b.CreateVector(features);
   const auto symbol_list = symbols.empty() ? 0 : b.CreateVector(symbols);
@@ -162,6 +163,16 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
     const auto name = text(b, t.name), dtype = text(b, t.dtype), device = text(b, t.device);
     tensors.push_back(fb::CreateSourceTensor(b, name, t.value, dtype, numbers(b, t.dims), device));
   }
+  Offsets<fb::SourceWeight> weights;
+  for (const SourceWeightSpec& w : m.weights) {
+    const auto path = b.CreateVectorOfStrings(w.path);
+    const auto dtype = text(b, w.dtype), device = text(b, w.device), lost = text(b, w.lost);
+    const auto dims = numbers(b, w.dims), view = w.view.empty() ? 0 : numbers(b, w.view);
+    const auto strides = w.strides.empty() ? 0 : numbers(b, w.strides);
+    const auto data = w.data.empty() ? 0 : b.CreateVector(w.data);
+    weights.push_back(fb::CreateSourceWeight(b, path, dtype, dims, device, w.parameter, w.value, view, strides,
+                                             w.offset, data, lost));
+  }
   Offsets<fb::PassRecord> passes;
   for (const PassSpec& p : m.passes) {
     const auto name = text(b, p.name), note = text(b, p.note);
@@ -182,9 +193,10 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
   const auto entry_list = b.CreateVector(entries);
   const auto label_list = b.CreateVectorOfStrings(m.labels);
   const auto note_list = b.CreateVectorOfStrings(m.notes);
+  const auto weight_list = weights.empty() ? 0 : b.CreateVector(weights);
   fb::FinishMetadataBuffer(
       b, fb::CreateMetadata(b, name, version, licence, producer, file, hash, format, source_producer, node_list,
-                            tensor_list, pass_list, entry_list, label_list, note_list));
+                            tensor_list, pass_list, entry_list, label_list, note_list, weight_list));
   return take(b);
 }
 

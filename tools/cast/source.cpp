@@ -5,6 +5,7 @@
 
 #include "runtime/base/sha256.h"
 #include "tools/cast/cast.h"
+#include "tools/cast/record_weights.h"
 #include "tools/files/file_kind.h"
 #include "tools/onnx/import.h"
 #include "tools/pt2/archive.h"
@@ -70,36 +71,39 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   const auto tell = [&](const char* stage, double done) {
     if (options.progress) options.progress(stage, done);
   };
-  onnx::ImportOptions import;
-  for (const std::string& argument : options.input_shapes) onnx::add_input_shape(import, argument);
-  for (const std::string& argument : options.dims) onnx::add_dim(import, argument);
-  import.expected_inputs = options.expected_inputs;
+  onnx::ImportOptions wanted;
+  for (const std::string& argument : options.input_shapes) onnx::add_input_shape(wanted, argument);
+  for (const std::string& argument : options.dims) onnx::add_dim(wanted, argument);
+  wanted.expected_inputs = options.expected_inputs;
+  overlay::OverlayReport used;
   if (!options.weights.checkpoint.empty()) {
-    import.replace_weights = [&](graph::Model & model, const std::vector<graph::ValueId>& initialisers) {
-      overlay::overlay_weights(model, initialisers, options.weights);
-  };
+    wanted.replace_weights = [&](graph::Model& model, const std::vector<graph::ValueId>& initialisers) {
+      used = overlay::overlay_weights(model, initialisers, options.weights);
+    };
+  }
+  tell("import", 0);
+  graph::Model model = import_source(source, wanted, options);
+  if (options.observe) options.observe("import", model);
+  tell("passes", 0.3);
+  passes::PassOptions pass_options;
+  pass_options.io_layout = options.io_layout;
+  pass_options.observe = options.observe;
+  std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+  CastResult result = cast_model(std::move(model), options, std::move(records));
+  result.file.metadata.source_file = std::filesystem::path(source).filename().string();
+  result.file.metadata.source_sha256 = sha256_of(source);
+  for (const std::string& argument : options.arguments) {
+    const size_t at = argument.rfind('=');
+    result.file.metadata.entries.push_back({"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
+  }
+  if (!options.weights.checkpoint.empty()) {
+    const std::string& weights = options.weights.checkpoint;
+    result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
+    result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
+  }
+  tell("weights", 1);
+  record_weights(options.weights.checkpoint.empty() ? source : options.weights.checkpoint, used, options, &result);
+  return result;
 }
-tell("import", 0);
-graph::Model model = import_source(source, import, options);
-if (options.observe) options.observe("import", model);
-tell("passes", 0.3);
-passes::PassOptions pass_options;
-pass_options.io_layout = options.io_layout;
-pass_options.observe = options.observe;
-std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
-CastResult result = cast_model(std::move(model), options, std::move(records));
-result.file.metadata.source_file = std::filesystem::path(source).filename().string();
-result.file.metadata.source_sha256 = sha256_of(source);
-for (const std::string& argument : options.arguments) {
-  const size_t at = argument.rfind('=');
-  result.file.metadata.entries.push_back({"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
-}
-if (!options.weights.checkpoint.empty()) {
-  const std::string& weights = options.weights.checkpoint;
-  result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
-  result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
-}
-return result;
-}  // namespace ingot::cast
 
 }  // namespace ingot::cast

@@ -27,6 +27,7 @@ struct Arguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
   std::string weights, key, prefix = "auto";
+  bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
 };
 
@@ -48,6 +49,8 @@ cast::CastOptions options_of(const Arguments& a) {
   for (const std::string& text : a.inits) cast::set_state_init(options, text);
   for (const std::string& text : a.metadata) cast::add_metadata(options, text);
   options.weights.checkpoint = a.weights;
+  options.keep_weights = a.keep_weights;
+  options.keep_training_state = a.keep_training_state;
   options.weights.key = a.key;
   options.weights.strip_prefix = a.prefix;
   for (const std::string& text : a.renames) overlay::add_rename(options.weights, text);
@@ -172,6 +175,10 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "what stands before their names; the usual wrappers are found when not given")
       ->type_name("auto|PREFIX");
   repeatable("--map-key", &a->renames, "another name for a weight; one * on each side stands for anything", "OLD=NEW");
+  command->add_flag("--keep-weights", a->keep_weights,
+                    "keep the bytes of weights that casting changes, so that ingot extract gives all of them back");
+  command->add_flag("--keep-training-state", a->keep_training_state,
+                    "with --weights: keep the optimiser's tensors as well, which no run needs");
   repeatable("--metadata", &a->metadata, "entry to keep in the file; name, version and licence have their own places",
              "KEY=VALUE");
   command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");

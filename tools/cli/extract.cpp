@@ -62,6 +62,7 @@ int extract(const Arguments& a) {
   for (const checkpoint::Fact& fact : c.facts)
     if (fact.path.size() == 2 && fact.path[0] == "__metadata__")
       metadata[fact.path[1]] = std::get<std::string>(fact.value);
+  for (const std::string& text : c.notes) note(text);
   for (const checkpoint::NamedTensor& t : chosen)
     if (t.tensor->quantization)
       fprintf(stderr, "note: '%s' is quantised (%s): its integers are written, its scales are not\n", t.name.c_str(),

@@ -40,7 +40,7 @@ class Overlay {
  public:
   Overlay(graph::Model& model, const OverlayOptions& options) : model_(model), options_(options) {}
 
-  void run(const std::vector<ValueId>& initialisers) {
+  OverlayReport run(const std::vector<ValueId>& initialisers) {
     const checkpoint::Checkpoint file = weights::read_weights(options_.checkpoint);
     std::set<std::string> names;
     for (const ValueId id : initialisers) {
@@ -58,6 +58,13 @@ class Overlay {
     for (Slot& slot : slots_)
       if (slot.source) replace(slot);
     say();
+    OverlayReport report;
+    report.key = selection_.key;
+    for (const Candidate& c : selection_.candidates) {
+      report.candidates.push_back(c.original);
+      if (used_.count(&c)) report.used.push_back(c.original);
+    }
+    return report;
   }
 
  private:
@@ -258,9 +265,9 @@ void add_rename(OverlayOptions& options, const std::string& argument) {
   options.renames.emplace_back(from, to);
 }
 
-void overlay_weights(graph::Model& model, const std::vector<graph::ValueId>& initialisers,
-                     const OverlayOptions& options) {
-  Overlay(model, options).run(initialisers);
+OverlayReport overlay_weights(graph::Model& model, const std::vector<graph::ValueId>& initialisers,
+                              const OverlayOptions& options) {
+  return Overlay(model, options).run(initialisers);
 }
 
 }  // namespace ingot::overlay

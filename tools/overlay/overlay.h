@@ -24,8 +24,14 @@ struct OverlayOptions {
 /// "OLD=NEW". @throws CastError 1
 void add_rename(OverlayOptions& options, const std::string& argument);
 
+/// What was meant, by path_text(): every tensor below the key, and those of them that were used.
+struct OverlayReport {
+  std::string key;
+  std::vector<std::string> candidates, used;
+};
+
 /// Replaces the constants of `initialisers` in `model` and says in model.notes what was done.
-void overlay_weights(graph::Model& model, const std::vector<graph::ValueId>& initialisers,
-                     const OverlayOptions& options);
+OverlayReport overlay_weights(graph::Model& model, const std::vector<graph::ValueId>& initialisers,
+                              const OverlayOptions& options);
 
 }  // namespace ingot::overlay

@@ -1,0 +1,53 @@
+"""Real networks, cast and asked for their weights: what comes back has the source's bits, the rest is named; with --keep-weights all of it comes back.
+Skipped, and counted, where the models are absent.
+  corpus_test.py INGOT SOURCE_DIR"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ingot, source = sys.argv[1:3]
+models = os.path.join(os.environ.get("INGOT_SHARED", os.path.join(source, "..", "shared")), "models")
+passed = failed = given = named = 0
+LARGEST = 16 << 20
+
+
+def run(*arguments):
+    return subprocess.run([ingot, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def differences(a, b):
+    rows = json.loads(run("diff", a, b, "--json").stdout)["rows"]
+    return [r for r in rows if r["what"] != "fact"]
+
+
+def check(ok, text):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print("[fail] " + text)
+
+
+if not os.path.isdir(models):
+    print("[skip] models: ../shared/models is not there")
+    print("round trips: 0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+with tempfile.TemporaryDirectory() as folder:
+    out = os.path.join(folder, "net.ingot")
+    for where, _, names in sorted(os.walk(models)):
+        for name in sorted(n for n in names if n.endswith(".onnx")):
+            path = os.path.join(where, name)
+            if os.path.getsize(path) > LARGEST or run("convert", path, "-o", out).returncode:
+                continue  # whether it can be cast is other tests' question
+            rows = differences(path, out)
+            notes = json.loads(run("inspect", out, "--weights", "--json").stdout)
+            lost = [r for r in rows if r["what"] == "only in A"]
+            said = [n for n in notes["notes"] if n.startswith(f"{len(lost)} of ")]
+            check(len(lost) == len(rows) and bool(said) == bool(lost), f"{name}: {len(rows)} differences, {len(lost)} lost, {notes['notes']}")
+            given, named = given + notes["tensor_count"], named + len(lost)
+            check(run("convert", path, "-o", out, "--keep-weights").returncode == 0, f"{name}: --keep-weights")
+            check(not differences(path, out), f"{name} with --keep-weights: {differences(path, out)[:2]}")
+print(f"round trips: {given} weights given back without --keep-weights, {named} named")
+print(f"round trips: {passed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed else 0)

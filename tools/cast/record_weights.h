@@ -1,0 +1,12 @@
+// tools/cast/record_weights.h - what a file remembers of its weights' source: each weight (source_weights.h), where it was trained, what lay beside it.
+#pragma once
+#include "tools/cast/cast.h"
+
+namespace ingot::cast {
+
+/// Reads `path` again, now that the program is known, and fills metadata.weights and entries "checkpoint.KEY"; says in the report's hints what cannot be
+/// given back and what was left out. `used` is empty where the source brought its own weights.
+void record_weights(const std::string& path, const overlay::OverlayReport& used, const CastOptions& options,
+                    CastResult* result);
+
+}  // namespace ingot::cast
