@@ -103,6 +103,7 @@ TEST_CASE("initialisers that lie or are of a type that is not read are refused b
   CHECK(opening(raw_tensor("w", 1, {2}, "1234")) == host::Exit::kCorrupt);
   CHECK(opening(raw_tensor("w", 1, {-1}, "1234")) == host::Exit::kCorrupt);
   CHECK(opening(raw_tensor("w", 1, {int64_t(1) << 40, int64_t(1) << 40}, "1234")) == host::Exit::kCorrupt);
+  CHECK(opening(raw_tensor("w", 1, {0, int64_t(1) << 50, int64_t(1) << 50}, "")) == host::Exit::kOk);
   CHECK(opening(raw_tensor("w", 23, {1}, "1")) == host::Exit::kUnsupported);
   CHECK(opening(tensor("w", {3}, kFour)) == host::Exit::kCorrupt);
 }

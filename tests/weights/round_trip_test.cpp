@@ -110,7 +110,7 @@ TEST_CASE("pictures: channels last, depthwise rows, a product behind a flattened
 
 TEST_CASE("what casting changes is named, and kept when asked") {
   OnnxGraph g;
-  g.input("x", {1, 16, 8, 8}).initializer("w", {32, 16, 1, 1}, numbers(512, 1));
+  g.input("x", {1, 64, 8, 8}).initializer("w", {32, 64, 1, 1}, numbers(2048, 1));
   g.initializer("scale", {32}, numbers(32, 2)).initializer("shift", {32}, numbers(32, 3));
   std::vector<float> variance = numbers(32, 5);
   for (float& x : variance) x = 1 + std::fabs(x);

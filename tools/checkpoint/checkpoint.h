@@ -73,6 +73,9 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits = {
 /// @throws Failure kCorrupt.
 void prove_view(const Tensor& tensor, const ReadLimits& limits, const std::string& owner);
 
+/// Of a row-major tensor. Where they overflow they are wrong without harm: prove_view() refuses such dims, or there are no elements.
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
+
 /// Row-major, little endian, dense; negation and conjugation done. `emit` is called with pieces in order.
 void read_tensor(const Tensor& tensor, const std::function<void(const void*, size_t)>& emit);
 std::vector<uint8_t> tensor_bytes(const Tensor& tensor);

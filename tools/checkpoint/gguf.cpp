@@ -46,6 +46,7 @@ class Reader {
   Checkpoint read() {
     out_.file = path_;
     out_.format = "gguf";
+    if (file_->size() < 4) refuse("is shorter than its magic number");
     at_ = 4;
     const uint64_t version = number(4);
     if (version != 2 && version != 3)
@@ -163,8 +164,7 @@ class Reader {
     for (const int64_t d : e.dims)
       if (__builtin_mul_overflow(count, uint64_t(d), &count) || count > (uint64_t{1} << 56))
         refuse(where + ": its size overflows");
-    t.strides.assign(t.dims.size(), 1);
-    for (size_t d = t.dims.size(); d-- > 1;) t.strides[d - 1] = t.strides[d] * std::max<int64_t>(t.dims[d], 1);
+    t.strides = dense_strides(t.dims);
     const GgufBlock* block = find_gguf_block(e.type);
     uint64_t bytes = 0;
     if (block) {

@@ -92,8 +92,7 @@ class Walk {
     if (is_bfloat16(object, &t.type) || hdf5_element_type(object.type, &t.type, &t.swapped)) {
       t.dims = object.dims;
       if (object.is_null) t.dims.assign(1, 0);
-      t.strides.assign(t.dims.size(), 1);
-      for (size_t d = t.dims.size(); d-- > 1;) t.strides[d - 1] = t.strides[d] * std::max<int64_t>(t.dims[d], 1);
+      t.strides = dense_strides(t.dims);
       t.storage = storage;
       prove_view(t, limits_, out_->file + ": " + where);
       out_->tensors.push_back(std::move(t));

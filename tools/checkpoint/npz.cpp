@@ -84,7 +84,7 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start, std::
   const host::NpyHeader header = host::read_npy_header(
       [&](void* to, size_t count) {
         count = std::min(count, start.size() - at);
-        std::memcpy(to, start.data() + at, count);
+        if (count > 0) std::memcpy(to, start.data() + at, count);
         at += count;
         return count;
       },

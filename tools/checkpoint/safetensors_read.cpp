@@ -137,9 +137,7 @@ class Reader {
              std::to_string(available) + " bytes");
     if (__builtin_mul_overflow(elements, uint64_t{element_bytes(tensor.type)}, &bytes) || bytes != end - begin)
       refuse(where + " has " + std::to_string(end - begin) + " bytes, its shape and type take another number");
-    tensor.strides.assign(tensor.dims.size(), 1);
-    for (size_t d = tensor.dims.size(); d-- > 1;)
-      tensor.strides[d - 1] = tensor.strides[d] * std::max<int64_t>(tensor.dims[d], 1);
+    tensor.strides = dense_strides(tensor.dims);
     tensor.storage = mapped_storage(file_, data_ + begin, bytes);
     ranges_.push_back({begin, end});
     out_.tensors.push_back(std::move(tensor));

@@ -63,6 +63,10 @@ class PartStorage : public Storage {
 
 }  // namespace
 
+constexpr uint8_t kNothing = 0;
+
+MappedFile::MappedFile() : data_(&kNothing) {}
+
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const auto refuse = [&]() { host::fail(host::Exit::kUnavailable, path + ": cannot be read: " + strerror(errno)); };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -85,7 +89,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 }
 
 MappedFile::~MappedFile() {
-  if (data_) munmap(const_cast<uint8_t*>(data_), size_t(size_));
+  if (size_ > 0) munmap(const_cast<uint8_t*>(data_), size_t(size_));
 }
 
 std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> file, uint64_t offset, uint64_t size) {

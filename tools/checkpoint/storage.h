@@ -35,8 +35,8 @@ class MappedFile {
   uint64_t size() const { return size_; }
 
  private:
-  MappedFile() = default;
-  const uint8_t* data_ = nullptr;
+  MappedFile();
+  const uint8_t* data_;  // never null, so that arithmetic on an empty file's is sound
   uint64_t size_ = 0;
 };
 

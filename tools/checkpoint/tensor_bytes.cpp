@@ -95,6 +95,13 @@ std::string path_text(const Path& path) {
   return text;
 }
 
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t d = dims.size(); d-- > 1;)
+    strides[d - 1] = int64_t(uint64_t(strides[d]) * uint64_t(dims[d] > 1 ? dims[d] : 1));
+  return strides;
+}
+
 void Checkpoint::say(Path path, FactValue value) {
   Fact& fact = facts.emplace_back();
   fact.path = std::move(path);

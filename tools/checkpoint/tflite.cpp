@@ -176,8 +176,7 @@ class Reader {
         refuse(where + ": its size overflows");
       t.dims.push_back(n);
     }
-    t.strides.assign(rank, 1);
-    for (size_t d = rank; d-- > 1;) t.strides[d - 1] = t.strides[d] * std::max<int64_t>(t.dims[d], 1);
+    t.strides = dense_strides(t.dims);
     const bool halves = from.type() == tflite::TensorType::int4;
     const uint64_t expected = halves ? (count + 1) / 2 : count * element_bytes(t.type);
     if (range.size != expected)

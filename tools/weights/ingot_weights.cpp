@@ -25,12 +25,6 @@ constexpr ElementType kElements[] = {ElementType::kF32, ElementType::kF32, Eleme
                                      ElementType::kU16, ElementType::kI32, ElementType::kU32, ElementType::kI64,
                                      ElementType::kU64, ElementType::kBool};  // by DType
 
-std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(dims[d], 1);
-  return strides;
-}
-
 /// A packed constant, unpacked when it is loaded; the last result is shared while somebody holds it.
 class PackedStorage : public Storage {
  public:
@@ -223,7 +217,7 @@ class Reader {
     }
     if (!known) refuse(where + " has the unknown type '" + dtype + "'");
     t.dims = numbers(from.dims());
-    t.strides = dense_strides(t.dims);
+    t.strides = checkpoint::dense_strides(t.dims);
     t.location = text(from.device());
     t.is_parameter = from.parameter();
     if (from.value() >= 0)
@@ -285,7 +279,7 @@ class Reader {
       }
       t.type = held.type;
       t.dims = held.dims;
-      t.strides = dense_strides(t.dims);
+      t.strides = checkpoint::dense_strides(t.dims);
       t.storage = held.storage;
       checkpoint::prove_view(t, limits_, path_ + ": constant '" + t.path[0] + "'");
       out_.tensors.push_back(std::move(t));

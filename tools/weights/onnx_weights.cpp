@@ -40,12 +40,6 @@ constexpr Spelling kSpellings[] = {{onnx::kFloat, ElementType::kF32},
                                    {22, ElementType::kI8}};
 bool is_half_byte(int32_t type) { return type == 21 || type == 22; }
 
-std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(dims[d], 1);
-  return strides;
-}
-
 std::vector<uint8_t> spread_halves(const uint8_t* packed, uint64_t count, bool is_signed) {
   std::vector<uint8_t> out(size_t(count), 0);
   for (uint64_t i = 0; i < count; i++) {
@@ -141,7 +135,7 @@ class Reader {
       if (__builtin_mul_overflow(count, uint64_t(d), &count) || count > (uint64_t{1} << 56))
         refuse("its size overflows");
     }
-    t.strides = dense_strides(t.dims);
+    t.strides = checkpoint::dense_strides(t.dims);
     if (from.has_raw || from.external) {
       const bool halves = is_half_byte(from.data_type);
       const uint64_t expected = halves ? (count + 1) / 2 : count * element_bytes(t.type);
@@ -176,7 +170,7 @@ class Reader {
                  return s.onnx == from.values.data_type;
                })->element;
       t.dims = dense.dims;
-      t.strides = dense_strides(t.dims);
+      t.strides = checkpoint::dense_strides(t.dims);
       t.storage = checkpoint::memory_storage(dense.bytes ? *dense.bytes : std::vector<uint8_t>());
       checkpoint::prove_view(t, limits_, path_ + ": tensor '" + checkpoint::path_text(path) + "'");
       out_.tensors.push_back(std::move(t));
