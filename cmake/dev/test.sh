@@ -128,6 +128,7 @@ stage_torch() {
   need_python "exports of torch" torch torchvision timm || { echo "[skip] no network was exported: torch, torchvision and timm are not to be had"; return 0; }
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format pt2
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format decomposed
+  "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format torchscript
 }
 
 stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-20} bash tests/fuzz/run.sh; }
