@@ -26,6 +26,15 @@ bool uses_winograd(Engine* engine) {
   return false;
 }
 
+/// A source of that kind calls its only output "output".
+bool names_no_outputs(const Engine& engine) {
+  char format[16] = {};
+  uint64_t length = 0;
+  return ingot_model_metadata(engine.model().get(), "source_format", format, sizeof format - 1, &length, nullptr) ==
+             INGOT_OK &&
+         strcmp(format, "torchscript") == 0;
+}
+
 }  // namespace
 
 bool CheckResult::passed() const {
@@ -53,9 +62,8 @@ CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettin
   for (const Array& output : gathered.outputs) names.push_back(output.name);
   for (const Array& expected : golden.outputs) {
     auto at = std::find(names.begin(), names.end(), expected.name);
-    // A source without names of outputs: the only one is meant.
-    if (at == names.end() && names.size() == 1 && golden.outputs.size() == 1 && names[0] == "output")
-      at = names.begin();
+    if (at == names.end() && golden.outputs.size() == 1 && names_no_outputs(*engine))
+      at = std::find(names.begin(), names.end(), "output");
     if (at == names.end()) {
       fail(Exit::kMismatch, golden.path + ": " + engine->path() + " has no output '" + expected.name + "'" +
                                 host::did_you_mean(expected.name, names));
