@@ -7,6 +7,10 @@
 #include "tools/cast/cast.h"
 #include "tools/cast/record_weights.h"
 #include "tools/files/file_kind.h"
+#include "tools/flux/import.h"
+#ifdef INGOT_HAVE_JSON
+#include "tools/keras/import.h"
+#endif
 #include "tools/onnx/import.h"
 #include "tools/pt2/archive.h"
 #include "tools/pt2/import.h"
@@ -61,6 +65,10 @@ graph::Model import_source(const std::string& path, const onnx::ImportOptions& i
     graph::throw_cast_error(
         5, path + ": --input-type and --argument are for TorchScript programs; this one says both itself");
   if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
+#ifdef INGOT_HAVE_JSON
+  if (keras::is_keras_model(path)) return keras::import_keras(path, import);
+#endif
+  if (flux::is_flux_model(path)) return flux::import_flux(path, import);
   return onnx::import_onnx(path, import);
 }
 

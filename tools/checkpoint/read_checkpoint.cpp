@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "tools/checkpoint/archive.h"
+#include "tools/checkpoint/julia_value.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
@@ -17,6 +18,13 @@ bool is_tar(const MappedFile& file) {
 }
 
 }  // namespace
+
+bool is_jld2(const std::string& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  for (const char* opening : {"HDF5-based Julia Data Format", "Julia data file (HDF5)"})
+    if (file->size() > 512 && std::memcmp(file->data(), opening, std::strlen(opening)) == 0) return true;
+  return false;
+}
 
 #ifndef INGOT_HAVE_JSON
 namespace {
@@ -60,6 +68,8 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits) {
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const host::FileKind kind = host::file_kind(path);  // says what is often handed in by mistake
   if (kind == host::FileKind::kZip) return read_zip(path, limits);
+  if (kind == host::FileKind::kHdf5 && is_jld2(path)) return collect_julia(read_jld2(path, limits), limits);
+  if (kind == host::FileKind::kBson) return collect_julia(read_bson(path, limits), limits);
   if (kind == host::FileKind::kHdf5) return read_hdf5(path, limits);
   if (kind == host::FileKind::kNumpyArray) return read_npy(path, limits);
   if (kind == host::FileKind::kTflite) return read_tflite(path, limits);
@@ -76,7 +86,7 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
     return read_safetensors(path, limits);  // damaged so that its content no longer tells; it says how
   host::fail(host::Exit::kUnsupported,
              path + ": is " + host::kind_text(path, kind) +
-                 ", expected weights (PyTorch, safetensors, a sharded index, Keras, GGUF, .npz, TFLite)");
+                 ", expected weights (PyTorch, safetensors, a sharded index, Keras, Flux, GGUF, .npz, TFLite)");
 }
 
 }  // namespace ingot::checkpoint

@@ -33,6 +33,8 @@ Checkpoint read_keras(const std::string& path, const ReadLimits& limits);
 /// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must lie beside it.
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits);
 
+/// True for HDF5 that JLD2 wrote (julia_value.h).
+bool is_jld2(const std::string& path);
 /// True when the bytes are a legacy torch file's magic number.
 bool is_torch_legacy(const uint8_t* bytes, size_t count);
 

@@ -2,6 +2,8 @@
 
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/flux/import.h"
+#include "tools/keras/import.h"
 #include "tools/pt2/archive.h"
 #include "tools/torchscript/import.h"
 
@@ -19,14 +21,18 @@ void require_source(const std::string& path) {
     case FileKind::kZip:
       if (pt2::is_exported_program(path) || torchscript::is_torchscript(path)) return;
       [[fallthrough]];
+    case FileKind::kHdf5:
+    case FileKind::kBson:
+      if (keras::is_keras_model(path) || flux::is_flux_model(path)) return;
+      [[fallthrough]];
     case FileKind::kTflite:
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
-    case FileKind::kHdf5:
       host::fail(Exit::kUnsupported,
                  path + ": is " + host::kind_text(path, kind) +
-                     ", expected an ONNX model, a program of torch.export (.pt2) or a TorchScript program; export the network to one of them");
+                     ", expected an ONNX model, a program of torch.export (.pt2), a TorchScript program, a whole Keras model "
+                     "or a Flux Chain; export the network to one of them");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;

@@ -105,6 +105,7 @@ bool is_checkpoint(const std::string& path) {
     case host::FileKind::kTflite:  // until it can be cast
     case host::FileKind::kGguf:
     case host::FileKind::kHdf5:
+    case host::FileKind::kBson:
     case host::FileKind::kPickle:
     case host::FileKind::kSafetensors: return true;
     case host::FileKind::kOther: {

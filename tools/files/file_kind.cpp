@@ -27,7 +27,8 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
   if (S_ISDIR(found.st_mode))
     fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
   if (!S_ISREG(found.st_mode) && !S_ISCHR(found.st_mode) && !S_ISBLK(found.st_mode))
-    fail(Exit::kUnavailable, path + ": is a pipe, expected a file, which is read more than once; write it to a file first");
+    fail(Exit::kUnavailable,
+         path + ": is a pipe, expected a file, which is read more than once; write it to a file first");
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
   std::vector<uint8_t> bytes(kPrefixBytes);
@@ -51,6 +52,21 @@ bool starts(const std::vector<uint8_t>& bytes, const char* text) { return starts
 bool is_hdf5(const std::vector<uint8_t>& bytes) {
   for (size_t at = 0; at + 8 <= bytes.size(); at = at ? at * 2 : 512)
     if (starts(bytes, "\x89HDF\r\n\x1a\n", 8, at)) return true;
+  return false;
+}
+
+/// A document as long as the file (or a file that is named so), then a value under a printable name, as BSON.jl begins.
+bool is_bson(const std::vector<uint8_t>& bytes, const std::string& path) {
+  if (bytes.size() < 8 || (bytes[4] != 3 && bytes[4] != 4 && bytes[4] != 2 && bytes[4] != 16 && bytes[4] != 18))
+    return false;
+  const uint32_t length =
+      uint32_t(bytes[0]) | uint32_t(bytes[1]) << 8 | uint32_t(bytes[2]) << 16 | uint32_t(bytes[3]) << 24;
+  const bool named = path.size() > 5 && path.compare(path.size() - 5, 5, ".bson") == 0;
+  if (length < 8 || (length != file_bytes(path) && !named)) return false;
+  for (size_t at = 5; at < bytes.size() && at < 69; at++) {
+    if (bytes[at] == 0) return at > 5;
+    if (bytes[at] < 0x20 || bytes[at] == 0x7f) return false;
+  }
   return false;
 }
 
@@ -158,6 +174,7 @@ FileKind file_kind(const std::string& path) {
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;
   if (starts(bytes, "PK\x03\x04") || starts(bytes, "PK\x05\x06")) return FileKind::kZip;
   if (is_hdf5(bytes)) return FileKind::kHdf5;
+  if (is_bson(bytes, path)) return FileKind::kBson;
   if (starts(bytes, "GGUF")) return FileKind::kGguf;
   if (bytes.size() > 9 && bytes[8] == '{' && bytes[6] == 0 && bytes[7] == 0) return FileKind::kSafetensors;
   if (bytes[0] == 0x80 && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5) return FileKind::kPickle;
@@ -176,6 +193,7 @@ std::string kind_text(const std::string& path, FileKind kind) {
     case FileKind::kPickle: return "a Python pickle (an old PyTorch checkpoint)";
     case FileKind::kSafetensors: return "a safetensors file";
     case FileKind::kGguf: return "a GGUF file";
+    case FileKind::kBson: return "a BSON file (Flux)";
     case FileKind::kHdf5: return "an HDF5 file (Keras, JLD2)";
     case FileKind::kOther: break;
   }

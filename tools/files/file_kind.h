@@ -6,7 +6,7 @@
 
 namespace ingot::host {
 
-enum class FileKind { kIngot, kOnnx, kTflite, kNumpyArray, kZip, kPickle, kSafetensors, kGguf, kHdf5, kIngotState, kOther };
+enum class FileKind { kIngot, kOnnx, kTflite, kNumpyArray, kZip, kPickle, kSafetensors, kGguf, kHdf5, kBson, kIngotState, kOther };
 
 /// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its own for each:
 /// missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
