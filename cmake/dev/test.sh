@@ -131,7 +131,7 @@ stage_torch() {
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format torchscript
 }
 
-stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-20} bash tests/fuzz/run.sh; }
+stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_demo() { dev_demo --check; }
