@@ -141,7 +141,7 @@ void add_convert(CLI::App& app, Action* chosen) {
                   "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run\n"
                   "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
                   [a] { return convert(*a); });
-  command->add_option("SOURCE", a->source, "the source, an ONNX model or a TorchScript program")->required()->type_name("");
+  command->add_option("SOURCE", a->source, "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")->required()->type_name("");
   command->add_option("-o,--output", a->output, "file to write; without it, SOURCE with the ending .ingot")
       ->type_name("OUT.ingot");
   command->add_flag("--check", a->check,
