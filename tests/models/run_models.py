@@ -114,7 +114,11 @@ def prove(row, args, tally, hashes):
         hashes[name]["state"] = prove_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
         done = call([args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes])
-        tally.check(done.returncode == 0, f"{name}: exact memory, {threads} threads: {done.stdout.strip()}", done.stderr + done.stdout)
+        said = done.stdout.split()
+        if done.returncode and not golden and described["op_counts"].get("if") and len(said) == 3 and int(said[2]) < int(said[1]):
+            tally.skip(f"{name}: made inputs take a branch that ends below the arena's last byte, {threads} threads: {done.stdout.strip()}")
+        else:
+            tally.check(done.returncode == 0, f"{name}: exact memory, {threads} threads: {done.stdout.strip()}", done.stderr + done.stdout)
         trap = args.tools / "traps/trap_runner"
         if trap.exists():
             rate = [f"{port['name']}=16000" for port in described["inputs"] if port["name"] == "sr"]  # silero's sample rate
