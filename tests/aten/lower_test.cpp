@@ -109,7 +109,9 @@ TEST_CASE("a program that contradicts itself is an error of the file") {
 
 TEST_CASE("every entry of the table parses, and none stands twice") {
   size_t forms = 0;
-  for (const auto& [name, schemas] : aten::operator_table().all()) {
+  for (const auto& entry : aten::operator_table().all()) {
+    const auto& name = entry.first;
+    const auto& schemas = entry.second;
     for (size_t i = 0; i < schemas.size(); i++) {
       forms++;
       for (size_t k = 0; k < i; k++)

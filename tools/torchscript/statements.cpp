@@ -4,7 +4,9 @@
 namespace ingot::torchscript {
 namespace {
 
-constexpr int kMostDepth = 2500;  // expressions in calls in blocks: what the machine's own stack holds
+// Expressions in calls in blocks. What one takes of the machine's stack differs tenfold between builds, so both are bounded.
+constexpr int kMostDepth = 2500;
+constexpr uintptr_t kMostStack = uintptr_t{4} << 20;
 
 }  // namespace
 
@@ -17,7 +19,9 @@ Interpreter::Interpreter(aten::Builder& builder, Library& library, Value constan
 }
 
 Interpreter::Deeper::Deeper(Interpreter* i, const std::string& place) : interpreter(i) {
-  if (++i->depth_ > kMostDepth) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));  // stacks grow downward
+  if (i->depth_ == 0) i->stack_ = here;
+  if (++i->depth_ > kMostDepth || (here < i->stack_ && i->stack_ - here > kMostStack)) {
     i->depth_--;
     graph::throw_cast_error(2, place + ": functions call each other deeper than a program can be followed");
   }
