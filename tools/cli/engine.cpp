@@ -320,7 +320,7 @@ void each_row(const ingot_tensor& tensor, F&& row) {
   for (int32_t d = 0; d + 1 < tensor.rank; d++) rows *= tensor.dims[d];
   const int64_t length = tensor.rank ? tensor.dims[tensor.rank - 1] : 1;
   const int64_t stride = tensor.row_stride ? tensor.row_stride : length;
-  if (length == 0) return;
+  if (length == 0 || rows == 0) return;
   if (stride == length) {
     row(size_t(0), size_t(0), size_t(rows * length) * size);
     return;
