@@ -59,15 +59,37 @@ std::string safetensors(const std::string& header, const std::string& data) {
 }
 
 /// A legacy file with one tensor of four floats; `view_text` is its offset, size and stride.
-std::string legacy(const std::string& view_text, uint64_t count, const std::string& data) {
+std::string legacy_of(const std::string& object, const std::string& keys_and_data) {
   const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", 15);
   const std::string version("\x80\x02M\xe9\x03.", 6), system = "(S'little_endian'\nI01\nd.";
+  return magic + version + system + object + keys_and_data;
+}
+
+std::string legacy(const std::string& view_text, uint64_t count, const std::string& data) {
   const std::string object =
       "ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'17'"
       "\n"
       "S'cuda:1'\nI4\nNtQ" +
       view_text + "I00\nNtRu.";
-  return magic + version + system + object + "(lS'17'\na." + le(count, 8) + data;
+  return legacy_of(object, "(lS'17'\na." + le(count, 8) + data);
+}
+
+/// A tensor of a device without storages of torch's own: an array, the tensor's type, the device.
+std::string moved(const std::string& function, const std::string& bytes, const std::string& type) {
+  std::string escaped;
+  for (const char c : bytes) {
+    char hex[5];
+    snprintf(hex, sizeof hex, "\\x%02x", unsigned(uint8_t(c)));
+    escaped += hex;
+  }
+  const std::string array =
+      "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n(I2\ntcnumpy\ndtype\n(S'f4'"
+      "\nI0\nI1\ntR(I3"
+      "\nS'<'\nNNNI-1\nI-1\nI0\ntbI00\nS'" +
+      escaped + "'\ntb";
+  return legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n" + function + "\n(" + array + "ctorch\n" +
+                       type + "\nS'xla:0'\nI00\ntRu.",
+                   "(l.");
 }
 
 }  // namespace
@@ -170,6 +192,36 @@ TEST_CASE("a legacy torch file, wherever it was trained") {
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
   write(file.path(), legacy("I0\n(I4\nt(I1\nt", ~uint64_t{0}, data));
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
+}
+
+TEST_CASE("a tensor of a device without storages of its own is read where it was copied to") {
+  const host::TemporaryPath file(".pth");
+  const std::string wide("\x00\x00\x80\x3f\x00\x00\x20\xc0", 8);  // 1, -2.5
+  for (const char* function : {"_rebuild_device_tensor_from_numpy", "_rebuild_xla_tensor"}) {
+    write(file.path(), moved(function, wide, "float32"));
+    const Checkpoint c = read_checkpoint(file.path());
+    REQUIRE(c.tensors.size() == 1);
+    CHECK(c.tensors[0].location == "xla:0");
+    CHECK(floats(c.tensors[0]) == std::vector<float>{1, -2.5f});
+  }
+  // numpy has no bfloat16: the array is f32, the tensor is not.
+  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "bfloat16"));
+  const Checkpoint brain = read_checkpoint(file.path());
+  REQUIRE(brain.tensors.size() == 1);
+  CHECK(brain.tensors[0].type == ElementType::kBf16);
+  CHECK(tensor_bytes(brain.tensors[0]) == std::vector<uint8_t>{0x80, 0x3f, 0x20, 0xc0});
+  const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(file.path()); }); };
+  write(file.path(),
+        moved("_rebuild_device_tensor_from_numpy", std::string("\x01\x00\x80\x3f\x00\x00\x20\xc0", 8), "bfloat16"));
+  CHECK(reading() == host::Exit::kCorrupt);  // was never bfloat16
+  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "float16"));
+  CHECK(reading() == host::Exit::kCorrupt);
+  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide.substr(1), "float32"));
+  CHECK(reading() == host::Exit::kCorrupt);
+  write(file.path(), legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_xla_tensor\n("
+                               "I7\nctorch\nfloat32\nS'xla:0'\nI00\ntRu.",
+                               "(l."));
+  CHECK(reading() == host::Exit::kCorrupt);
 }
 
 TEST_CASE("every cut and every changed byte of a small file ends in data or in a refusal") {

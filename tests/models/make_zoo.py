@@ -332,11 +332,24 @@ def unet(size=192, width=16):
     return n.model(n.op("Sigmoid", [n.conv(x, 1, gain=1.0)]), [1, 1, size, size])
 
 
+def in_half(model):
+    """The same network in f16 from input to output, as converters of whole models write it."""
+    half = TensorProto.FLOAT16
+    for weight in model.graph.initializer:
+        if weight.data_type == TensorProto.FLOAT:
+            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float16), weight.name))
+    for port in [*model.graph.input, *model.graph.output]:
+        port.type.tensor_type.elem_type = half
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
 ZOO = {"mobilenetv2_224": mobilenetv2, "mobilenetv3l_224": mobilenetv3l, "resnet18_224": lambda: resnet(18),
        "resnet50_224": lambda: resnet(50), "squeezenet11_224": squeezenet11, "yolov8n_320": lambda: yolov8n(320),
        "yolov8n_640": lambda: yolov8n(640), "efficientnet_b0_224": efficientnet_b0, "shufflenetv2_224": shufflenetv2,
        "lraspp_224": lraspp, "unet_192": unet, "lraspp_mbv3_320": lambda: lraspp(320), "unet16_256": lambda: unet(256),
-       "vit_tiny_224": lambda: vit.vit_tiny(Net("vit_tiny", 224))}
+       "vit_tiny_224": lambda: vit.vit_tiny(Net("vit_tiny", 224)), "mobilenetv2_96_half": lambda: in_half(mobilenetv2(96)),
+       "vit_tiny_224_half": lambda: in_half(vit.vit_tiny(Net("vit_tiny", 224)))}
 
 
 def golden(path, out):
@@ -349,14 +362,14 @@ def golden(path, out):
     h, w = shape[2:]
     y, x = np.mgrid[0:h, 0:w].astype(np.float32) / np.float32(max(h, w))
     image = np.stack([np.sin(9 * x + i) + np.cos(7 * y - i) for i in range(shape[1])])[None]
-    image = (image + rng.standard_normal(shape) * 0.2).astype(np.float32)
+    image = (image + rng.standard_normal(shape) * 0.2).astype(helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type))
     for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
         options = ort.SessionOptions()
         options.graph_optimization_level = level
         options.intra_op_num_threads = 1
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         results.append(session.run(None, {"input": image})[0])
-    spread = float(np.abs(results[0] - results[1]).max())
+    spread = float(np.abs(results[0].astype(np.float32) - results[1].astype(np.float32)).max())
     meta = json.dumps({"opt_spread": spread, "ref": f"onnxruntime {ort.__version__}"})
     np.savez_compressed(out, **{"in:input": image, "out:output": results[0], "meta": np.array(meta)})
 

@@ -8,6 +8,7 @@
 #include "tools/cast/record_weights.h"
 #include "tools/files/file_kind.h"
 #include "tools/flux/import.h"
+#include "tools/graph/compute_single.h"
 #ifdef INGOT_HAVE_JSON
 #include "tools/keras/import.h"
 #endif
@@ -91,6 +92,7 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   }
   tell("import", 0);
   graph::Model model = import_source(source, wanted, options);
+  graph::compute_in_single(model);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
   passes::PassOptions pass_options;

@@ -148,6 +148,39 @@ void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* o
   out->quantization = std::move(q);
 }
 
+/// (array or tensor of the host, type, device, requires_grad): how devices without storages of torch's own are saved (XLA, Maia, ...). numpy
+/// has no bfloat16: such a tensor comes as the float32 array of its values.
+void TensorBuilder::set_moved(NodeId call, const std::string& owner, Tensor* out, int depth) {
+  const NodeId value = argument(call, 0);
+  const bool made = value != kNoNode && tree_.at(value).kind == NodeKind::kCall &&
+                    (build_call(value, owner, out, depth + 1) || build_array(value, owner, out));
+  if (!made) refuse(owner, "what was copied from its device is no array");
+  const std::string type_name = tree_.global_name(argument(call, 1));
+  ElementType type;
+  bool quantized = false;
+  if (!from_torch(last_part(type_name), &type, &quantized) || quantized)
+    host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': type '" + type_name + "' is not read");
+  if (type == ElementType::kBf16 && out->type == ElementType::kF32) {
+    const std::vector<uint8_t> wide = tensor_bytes(*out);
+    std::vector<uint8_t> narrow(wide.size() / 2);
+    for (size_t i = 0; i < narrow.size(); i += 2) {
+      if (wide[2 * i] || wide[2 * i + 1]) refuse(owner, "was bfloat16 and has a value that bfloat16 has not");
+      std::memcpy(&narrow[i], &wide[2 * i + 2], 2);
+    }
+    out->storage = memory_storage(std::move(narrow));
+    out->offset = 0;
+    out->swapped = false;
+    int64_t stride = 1;
+    for (size_t d = out->dims.size(); d-- > 0; stride *= out->dims[d] ? out->dims[d] : 1) out->strides[d] = stride;
+    out->type = type;
+  }
+  if (out->type != type)
+    refuse(owner, "was " + std::string(element_name(type)) + " and comes as " + element_name(out->type));
+  const NodeId device = argument(call, 2);
+  if (device != kNoNode && tree_.at(device).kind == NodeKind::kText) out->location = tree_.at(device).text;
+  prove_view(*out, limits_, file_ + ": tensor '" + owner + "'");
+}
+
 bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out, int depth) {
   if (depth > 8) refuse(owner, "is wrapped too often");
   const std::string name = last_part(callee(id));
@@ -168,6 +201,11 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
     host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': a subclass of Tensor ('" +
                                              tree_.global_name(argument(id, 1)) +
                                              "') is not read; save a plain tensor");
+  }
+  if (name == "_rebuild_device_tensor_from_numpy" || name == "_rebuild_device_tensor_from_cpu_tensor" ||
+      name == "_rebuild_xla_tensor") {
+    set_moved(id, owner, out, depth);
+    return true;
   }
   const bool plain = name == "_rebuild_tensor" || name == "_rebuild_tensor_v2" || name == "_rebuild_tensor_v3";
   if (!plain && name != "_rebuild_qtensor") return false;

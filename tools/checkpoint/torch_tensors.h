@@ -29,6 +29,7 @@ class TensorBuilder {
   void set_storage(NodeId id, const std::string& owner, Tensor* out, bool* quantized);
   void set_view(NodeId call, const std::string& owner, Tensor* out, bool* quantized);
   void set_quantizer(NodeId id, const std::string& owner, Tensor* out);
+  void set_moved(NodeId call, const std::string& owner, Tensor* out, int depth);
   bool build_call(NodeId id, const std::string& owner, Tensor* out, int depth);
   bool build_array(NodeId id, const std::string& owner, Tensor* out);
   bool numpy_type(NodeId id, ElementType* type, bool* swapped) const;

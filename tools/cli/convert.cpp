@@ -152,7 +152,7 @@ void add_convert(CLI::App& app, Action* chosen) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
   };
   repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open", "NAME=1x3x224x224");
-  repeatable("--input-type", &a->types, "of a TorchScript program: type of an input; f32 when nothing says otherwise", "NAME=i64");
+  repeatable("--input-type", &a->types, "of a TorchScript program: type of an input; that of its weights when nothing says otherwise", "NAME=i64");
   repeatable("--argument", &a->arguments, "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension", "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "where it will run; cpu when not given", "cpu,cuda,mcu");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tools/aten/operands.h"
+#include "tools/graph/tensor_math.h"
 #include "tools/pt2/expression.h"
 
 namespace ingot::pt2 {
@@ -213,7 +214,33 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
       for (const Json& each : *held) call.outputs.push_back(name_in(each));
   }
   if (call.node.empty() && !call.outputs.empty()) call.node = call.outputs[0];
+  if (autocast_ && !call.name.empty() && call.name.back() != '_') {
+    for (Value& value : call.positional) widen(&value);
+    for (auto& keyword : call.keywords) widen(&keyword.second);
+  }
   keep(outputs, aten::lower_call(*builder_, call), names);
+}
+
+/// Autocast chooses half precision per operator when it runs. We compute its region in f32 and round what leaves it.
+void Translator::widen(Value* value) {
+  if (value->is(Value::Kind::kList) || value->is(Value::Kind::kTuple)) {
+    auto items = std::make_shared<std::vector<Value>>(*value->items);
+    for (Value& item : *items)
+      if (item.is(Value::Kind::kTensor)) widen(&item);
+    value->items = std::move(items);
+    return;
+  }
+  if (!value->is(Value::Kind::kTensor)) return;
+  const graph::ValueId id = builder_->read(value->tensor);
+  const DType dtype = builder_->dtype(id);
+  if (dtype == DType::kF16 || dtype == DType::kBF16) *value = Value::of(builder_->own(builder_->cast(id, DType::kF32)));
+}
+
+/// The type that `graph` says of a tensor of its own.
+DType Translator::said_type(const Json& graph, const std::string& name) {
+  const auto all = graph.find("tensor_values");
+  if (all == graph.end() || !all->is_object() || !all->contains(name)) return DType::kInvalid;
+  return aten::dtype_of_c10(c10_type_of(integer(field((*all)[name], "dtype"), "dtype")));
 }
 
 /// A region under no_grad, autocast or the like: its nodes as if they stood here.
@@ -231,10 +258,14 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
     }
   }
   const std::string target = text(node, "target");
-  if (!inner || target.find("autocast") != std::string::npos) {
-    builder_->unsupported.push_back({target, "", text(node, "name"), "",
-                                     inner ? "changes types on the way" : "has no graph", "export without autocast"});
+  if (!inner) {
+    builder_->unsupported.push_back({target, "", text(node, "name"), "", "has no graph", ""});
     return keep(array(node, "outputs"), std::vector<Value>(array(node, "outputs").size(), Value::unknown()), names);
+  }
+  const bool autocast = target.find("autocast") != std::string::npos;
+  if (autocast && !said_autocast_) {
+    said_autocast_ = true;
+    builder_->note("under autocast: computed in f32, rounded to the types that the program says where a region ends");
   }
   Names local;
   const Json& inputs = array(*inner, "inputs");
@@ -244,9 +275,20 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
     if (kind == "as_tensor") local[name_in(*held)] = operands[i];
     if (kind == "as_sym_int" && held->contains("as_name")) local[text(*held, "as_name")] = operands[i];
   }
+  autocast_ += autocast;
   run_nodes(*inner, &local, depth + 1);
+  autocast_ -= autocast;
   std::vector<Value> results;
-  for (const Json& output : array(*inner, "outputs")) results.push_back(argument(output, local));
+  for (const Json& output : array(*inner, "outputs")) {
+    results.push_back(argument(output, local));
+    Value& result = results.back();
+    const auto [kind, held] = tagged(output);
+    if (!autocast || kind != "as_tensor" || !result.is(Value::Kind::kTensor)) continue;
+    const DType said = said_type(*inner, name_in(*held));
+    const graph::ValueId id = builder_->read(result.tensor);
+    if (graph::is_floating(said) && graph::is_floating(builder_->dtype(id)) && said != builder_->dtype(id))
+      result = Value::of(builder_->own(builder_->cast(id, said)));
+  }
   const Json& outputs = array(node, "outputs");
   // Several results are one list of tensors.
   if (outputs.size() == 1 && tagged(outputs[0]).first == "as_tensors") results = {Value::list(std::move(results))};

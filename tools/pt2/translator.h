@@ -37,6 +37,8 @@ class Translator {
   void run_nodes(const Json& graph, Names* names, int depth);
   void run_node(const Json& node, Names* names, int depth);
   void run_inner_graph(const Json& node, Names* names, int depth);
+  void widen(aten::Value* value);
+  static DType said_type(const Json& graph, const std::string& name);
   void run_symbolic(const std::string& op, const Json& node, Names* names);
   void keep(const Json& outputs, std::vector<aten::Value> results, Names* names);
   aten::Value argument(const Json& value, Names& names);
@@ -60,6 +62,8 @@ class Translator {
   std::set<graph::ValueId> outputs_;
   std::set<std::string> ports_;
   size_t nodes_ = 0;
+  int autocast_ = 0;  // regions around the node that is run
+  bool said_autocast_ = false;
 };
 
 }  // namespace ingot::pt2

@@ -123,6 +123,20 @@ int64_t Pickled::identity(NodeId id) const {
   return found == known_.end() || !found->second ? -1 : found->second->identity;
 }
 
+DType Archive::floating_type() const {
+  // Storages name their type wherever a tensor refers to them, so nothing has to be read.
+  bool half = false, brain = false, other = false;
+  const checkpoint::ValueTree& tree = data_->tree();
+  for (checkpoint::NodeId id = 0; id < tree.nodes.size(); id++) {
+    const std::string name = tree.global_name(id);
+    half |= name == "torch.HalfStorage";
+    brain |= name == "torch.BFloat16Storage";
+    other |= name == "torch.FloatStorage" || name == "torch.DoubleStorage";
+  }
+  if (other || half == brain) return DType::kF32;
+  return half ? DType::kF16 : DType::kBF16;
+}
+
 bool Archive::is_torchscript(const std::string& path) {
   const auto archive = checkpoint::Archive::open(path);
   const std::string root = checkpoint::torch_root(*archive, path);

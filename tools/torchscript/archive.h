@@ -57,6 +57,8 @@ class Archive {
   Pickled* constants() { return constants_.get(); }
   /// Of forward(); empty where they are not kept.
   const std::vector<TracedInput>& traced_inputs() const { return traced_; }
+  /// The floating type that all tensors of the program's objects share; f32 where they share none.
+  DType floating_type() const;
 
  private:
   std::string path_, root_;

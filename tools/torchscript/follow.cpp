@@ -87,7 +87,12 @@ class Inputs {
                               " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
     const auto type = options_.input_types.find(name);
     const bool traced_type = traced && traced->dtype != DType::kInvalid;
-    const DType dtype = type != options_.input_types.end() ? type->second : traced_type ? traced->dtype : DType::kF32;
+    const DType dtype = type != options_.input_types.end() ? type->second
+                        : traced_type                      ? traced->dtype
+                                                           : options_.floating_type;
+    if (type == options_.input_types.end() && !traced_type && dtype != DType::kF32)
+      builder_.note("input '" + name + "' is taken as " + dtype_name(dtype) +
+                    ", the type of all weights; others: --input-type " + name + "=f32");
     if (type != options_.input_types.end()) used_.insert(name);
     graph::Model& model = builder_.model;
     const ValueId id = model.add_value(name, dtype);

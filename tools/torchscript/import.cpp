@@ -17,7 +17,9 @@ class Import {
   Import(const std::string& path, const ImportOptions& options)
       : archive_(path),
         options_(options),
-        library_(path, [this](const std::string& member) { return archive_.code(member); }) {}
+        library_(path, [this](const std::string& member) { return archive_.code(member); }) {
+    options_.floating_type = archive_.floating_type();
+  }
 
   Program run() {
     Pass first = pass({}, StateForm::kInputs);

@@ -13,8 +13,10 @@ struct ImportOptions {
   /// By name of an input of forward(). A TorchScript file has no shapes, but for the example inputs that a new torch.jit.trace() keeps.
   std::map<std::string, graph::Dims> input_shapes;
   std::map<std::string, graph::SymbolBounds> dims;  // of the symbols in them; low == high binds one
-  std::map<std::string, DType> input_types;         // f32 when nothing says otherwise
-  std::map<std::string, std::string> arguments;     // of parameters that are no tensors: "16000", "0.5", "True"
+  std::map<std::string, DType> input_types;
+  DType floating_type = DType::
+      kF32;  // of inputs of which nothing says more; importing sets it to that of all weights, where they share one
+  std::map<std::string, std::string> arguments;  // of parameters that are no tensors: "16000", "0.5", "True"
   /// Called with the constants of the program before anything reads them, each time the program is followed; it may put others of the same type and
   /// shape in their place. May be empty.
   std::function<void(graph::Model&, const std::vector<graph::ValueId>&)> replace_weights;

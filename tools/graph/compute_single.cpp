@@ -1,0 +1,195 @@
+#include "tools/graph/compute_single.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::graph {
+namespace {
+
+bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+/// What runs as it stands: elementwise operators compute in f32 and store what the value says, movement copies bits.
+bool keeps_half(const std::string& op) {
+  static const std::set<std::string_view> kOps = {"Abs",
+                                                  "Acos",
+                                                  "Acosh",
+                                                  "Add",
+                                                  "And",
+                                                  "Asin",
+                                                  "Asinh",
+                                                  "Atan",
+                                                  "Atanh",
+                                                  "Cast",
+                                                  "Ceil",
+                                                  "Celu",
+                                                  "Clip",
+                                                  "Concat",
+                                                  "Cos",
+                                                  "Cosh",
+                                                  "Div",
+                                                  "Elu",
+                                                  "Equal",
+                                                  "Erf",
+                                                  "Exp",
+                                                  "Expand",
+                                                  "Floor",
+                                                  "Gather",
+                                                  "GatherElements",
+                                                  "GatherND",
+                                                  "Gelu",
+                                                  "Greater",
+                                                  "GreaterOrEqual",
+                                                  "HardSigmoid",
+                                                  "HardSwish",
+                                                  "Identity",
+                                                  "If",
+                                                  "IsInf",
+                                                  "IsNaN",
+                                                  "LeakyRelu",
+                                                  "Less",
+                                                  "LessOrEqual",
+                                                  "Log",
+                                                  "Loop",
+                                                  "Max",
+                                                  "Min",
+                                                  "Mish",
+                                                  "Mod",
+                                                  "Mul",
+                                                  "Neg",
+                                                  "Or",
+                                                  "PRelu",
+                                                  "Pad",
+                                                  "Pow",
+                                                  "Reciprocal",
+                                                  "Relu",
+                                                  "Reshape",
+                                                  "Round",
+                                                  "Selu",
+                                                  "Shrink",
+                                                  "Sigmoid",
+                                                  "Sign",
+                                                  "Sin",
+                                                  "Sinh",
+                                                  "Slice",
+                                                  "Softplus",
+                                                  "Softsign",
+                                                  "Split",
+                                                  "Sqrt",
+                                                  "Sub",
+                                                  "Swish",
+                                                  "Tan",
+                                                  "Tanh",
+                                                  "ThresholdedRelu",
+                                                  "Tile",
+                                                  "Transpose",
+                                                  "Where",
+                                                  "Xor"};
+  return kOps.count(op) != 0;
+}
+
+bool needs_single(const Model& model, const Graph& graph) {
+  const auto half = [&](ValueId id) { return id >= 0 && is_half(model.values[size_t(id)].dtype); };
+  for (const Node& node : graph.nodes) {
+    for (const std::shared_ptr<Graph>& body : node.subgraphs())
+      if (needs_single(model, *body)) return true;
+    if (keeps_half(node.op)) continue;
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), half) ||
+        std::any_of(node.outputs.begin(), node.outputs.end(), half))
+      return true;
+  }
+  return false;
+}
+
+Constant in_single(const Constant& half) {
+  if (!half.bytes) return make_constant(DType::kF32, half.dims, nullptr);
+  auto bytes = std::make_shared<std::vector<uint8_t>>(size_t(half.elements()) * sizeof(float));
+  float* to = reinterpret_cast<float*>(bytes->data());
+  for (int64_t i = 0; i < half.elements(); i++) to[i] = float(read_number(half, i));
+  Constant out;
+  out.dtype = DType::kF32;
+  out.dims = half.dims;
+  out.bytes = std::move(bytes);
+  return out;
+}
+
+void retype_nodes(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    for (auto& [key, attribute] : node.attributes) {
+      if (auto* constant = std::get_if<Constant>(&attribute); constant && is_half(constant->dtype))
+        *constant = in_single(*constant);
+      if (auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute)) retype_nodes(**body);
+      if (auto* type = std::get_if<int64_t>(&attribute);
+          type && node.op == "Cast" && key == "to" && is_half(DType(*type)))
+        *type = int64_t(DType::kF32);
+    }
+  }
+}
+
+Node cast(ValueId from, ValueId to, DType dtype, const std::string& name) {
+  Node node;
+  node.op = "Cast";
+  node.name = name;
+  node.inputs = {from};
+  node.outputs = {to};
+  node.attributes["to"] = int64_t(dtype);
+  return node;
+}
+
+/// A value with the name, type and shape that `inner` has, which takes its place at the program's edge.
+ValueId port_for(Model& model, ValueId inner, DType dtype) {
+  Value port = model.values[size_t(inner)];
+  port.dtype = dtype;
+  port.constant = nullptr;
+  model.values[size_t(inner)].name += "/f32";
+  model.values.push_back(std::move(port));
+  return ValueId(model.values.size()) - 1;
+}
+
+}  // namespace
+
+size_t compute_in_single(Model& model) {
+  if (!needs_single(model, model.graph)) return 0;
+  std::vector<DType> before(model.values.size());
+  size_t changed[2] = {};
+  for (size_t i = 0; i < model.values.size(); i++) {
+    Value& value = model.values[i];
+    before[i] = value.dtype;
+    if (!is_half(value.dtype)) continue;
+    changed[value.dtype == DType::kBF16]++;
+    value.dtype = DType::kF32;
+    if (value.constant) value.constant = std::make_shared<const Constant>(in_single(*value.constant));
+  }
+  retype_nodes(model.graph);
+  // The outputs first: one that is an input as well gets its own port.
+  std::vector<Node> at_end;
+  for (ValueId& output : model.graph.outputs) {
+    const DType dtype = size_t(output) < before.size() ? before[size_t(output)] : DType::kInvalid;
+    if (!is_half(dtype)) continue;
+    const ValueId inner = output;
+    output = port_for(model, inner, dtype);
+    at_end.push_back(cast(inner, output, dtype, model.values[size_t(output)].name));
+  }
+  std::vector<Node> nodes;
+  for (ValueId& input : model.graph.inputs) {
+    const DType dtype = before[size_t(input)];
+    if (!is_half(dtype)) continue;
+    const ValueId inner = input;
+    input = port_for(model, inner, dtype);
+    nodes.push_back(cast(input, inner, DType::kF32, model.values[size_t(input)].name));
+  }
+  std::move(model.graph.nodes.begin(), model.graph.nodes.end(), std::back_inserter(nodes));
+  std::move(at_end.begin(), at_end.end(), std::back_inserter(nodes));
+  model.graph.nodes = std::move(nodes);
+  std::string text;
+  const char* const names[2] = {"f16", "bf16"};
+  for (int i = 0; i < 2; i++)
+    if (changed[i]) text += (text.empty() ? "" : " and ") + std::to_string(changed[i]) + " of " + names[i];
+  model.notes.push_back("half precision: values that the source computes in f16 or bf16 are computed in f32 (" + text +
+                        "); inputs and outputs keep their types");
+  return changed[0] + changed[1];
+}
+
+}  // namespace ingot::graph
