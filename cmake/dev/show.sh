@@ -19,6 +19,8 @@ dev_show() {
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
       "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --write docs/checkpoints.md ;;
+    checkpoints) show_needs numpy torch safetensors
+      "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
     speed) shift; dev_bench "$@" ;;
     --list | '')
@@ -39,6 +41,7 @@ fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan a
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
+checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT

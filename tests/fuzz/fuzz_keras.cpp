@@ -1,10 +1,5 @@
-// Any text as a Keras configuration, with weights for none of its layers, and any bytes as a Chain of Flux: a graph or a refusal.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstdint>
-#include <string>
-
+// Any text as a Keras configuration, with weights for none of its layers, and any bytes as a Keras model in HDF5 or a Chain of Flux: a graph or a refusal.
+#include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
 #include "tools/flux/import.h"
 #include "tools/keras/import.h"
@@ -18,14 +13,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const graph::CastError&) {
   } catch (const host::Failure&) {
   }
-  const int file = memfd_create("chain", MFD_CLOEXEC);
-  if (file < 0 || write(file, data, size) != ssize_t(size)) return 0;
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  const fuzz::MemoryFile file(data, size);
   try {
-    if (flux::is_flux_model(path)) (void)flux::import_flux(path);
-  } catch (const graph::CastError&) {
-  } catch (const host::Failure&) {
+    if (keras::is_keras_model(file.path())) (void)keras::import_keras(file.path(), {});
+    if (flux::is_flux_model(file.path())) (void)flux::import_flux(file.path());
+  } catch (const graph::CastError& error) {
+    if (error.exit_code == 8) abort();
+  } catch (const host::Failure& failure) {
+    if (failure.exit() == host::Exit::kInternal) abort();
   }
-  close(file);
   return 0;
 }
