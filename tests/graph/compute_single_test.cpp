@@ -1,0 +1,114 @@
+// Programs in half precision: computed in f32 between ports that keep their types.
+#include "tools/graph/compute_single.h"
+
+#include <doctest/doctest.h>
+
+#include "tools/graph/tensor_math.h"
+
+using namespace ingot;
+using namespace ingot::graph;
+
+namespace {
+
+ValueId value(Model& model, const char* name, DType dtype, std::vector<int64_t> dims) {
+  const ValueId id = model.add_value(name, dtype);
+  model.values[size_t(id)].dims.assign(dims.begin(), dims.end());
+  model.values[size_t(id)].shape_known = true;
+  return id;
+}
+
+Node& add(Model& model, const char* op, std::vector<ValueId> inputs, ValueId output) {
+  Node node;
+  node.op = op;
+  node.name = op;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  model.graph.nodes.push_back(std::move(node));
+  return model.graph.nodes.back();
+}
+
+/// x [1,2] f16 -> MatMul with a constant -> y [1,2] f16.
+Model product(DType half) {
+  Model model;
+  const ValueId x = value(model, "x", half, {1, 2}), y = value(model, "y", half, {1, 2});
+  const ValueId w = model.add_constant("w", make_floating(half, {2, 2}, {1, -0.5, 65504, 6.103515625e-05}));
+  model.graph.inputs = {x};
+  model.graph.outputs = {y};
+  add(model, "MatMul", {x, w}, y);
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a product of half precision is computed in f32 between ports that keep their types") {
+  for (const DType half : {DType::kF16, DType::kBF16}) {
+    Model model = product(half);
+    CHECK(compute_in_single(model) == 3);
+    REQUIRE(model.graph.nodes.size() == 3);
+    const Node &in = model.graph.nodes[0], &product = model.graph.nodes[1], &out = model.graph.nodes[2];
+    CHECK(in.op == "Cast");
+    CHECK(product.op == "MatMul");
+    CHECK(out.op == "Cast");
+    CHECK(in.inputs[0] == model.graph.inputs[0]);
+    CHECK(out.outputs[0] == model.graph.outputs[0]);
+    CHECK(DType(in.integer("to", 0)) == DType::kF32);
+    CHECK(DType(out.integer("to", 0)) == half);
+    const auto type = [&](ValueId id) { return model.values[size_t(id)].dtype; };
+    CHECK(type(model.graph.inputs[0]) == half);
+    CHECK(type(model.graph.outputs[0]) == half);
+    CHECK(model.values[size_t(model.graph.inputs[0])].name == "x");
+    CHECK(model.values[size_t(model.graph.outputs[0])].name == "y");
+    for (const ValueId id : {product.inputs[0], product.inputs[1], product.outputs[0]}) CHECK(type(id) == DType::kF32);
+    const Constant& w = *model.constant(product.inputs[1]);
+    REQUIRE(w.dtype == DType::kF32);
+    for (int64_t i = 0; i < 4; i++)
+      CHECK(double(w.as<float>()[i]) ==
+            rounded_to(half, std::vector<double>{1, -0.5, 65504, 6.103515625e-05}[size_t(i)]));
+    REQUIRE(model.notes.size() == 1);
+    CHECK(model.notes[0].find("3 of ") != std::string::npos);
+  }
+}
+
+TEST_CASE("what autocast puts before a product is no rounding any more") {
+  Model model = product(DType::kF16);
+  const ValueId wide = value(model, "wide", DType::kF32, {1, 2}), narrow = value(model, "narrow", DType::kF16, {1, 2});
+  model.graph.inputs = {wide};
+  add(model, "Cast", {wide}, narrow).attributes["to"] = int64_t(DType::kF16);
+  std::swap(model.graph.nodes[0], model.graph.nodes[1]);
+  model.graph.nodes[1].inputs[0] = narrow;
+  CHECK(compute_in_single(model) > 0);
+  CHECK(DType(model.graph.nodes[0].integer("to", 0)) == DType::kF32);
+  CHECK(model.values[size_t(narrow)].dtype == DType::kF32);
+  CHECK(model.values[size_t(model.graph.inputs[0])].dtype == DType::kF32);
+}
+
+TEST_CASE("elementwise operators and movement stay as they are, also in a branch; a product in a branch does not") {
+  Model model;
+  const ValueId x = value(model, "x", DType::kF16, {2}), y = value(model, "y", DType::kF16, {2});
+  model.graph.inputs = {x};
+  model.graph.outputs = {y};
+  add(model, "Add", {x, x}, y);
+  CHECK(compute_in_single(model) == 0);
+  CHECK(model.graph.nodes.size() == 1);
+  CHECK(model.notes.empty());
+
+  const ValueId inner = value(model, "inner", DType::kF16, {2}), whether = value(model, "whether", DType::kBool, {});
+  const auto branch = [&](const char* op) {
+    auto body = std::make_shared<Graph>();
+    Node node;
+    node.op = op;
+    node.inputs = {x};
+    node.outputs = {inner};
+    body->nodes.push_back(std::move(node));
+    body->outputs = {inner};
+    return body;
+  };
+  model.graph.nodes.clear();
+  Node& choice = add(model, "If", {whether}, y);
+  choice.attributes["then_branch"] = branch("Neg");
+  choice.attributes["else_branch"] = branch("Identity");
+  CHECK(compute_in_single(model) == 0);
+  model.graph.nodes.back().attributes["else_branch"] = branch("ReduceSum");
+  CHECK(compute_in_single(model) == 3);
+  CHECK(model.values[size_t(inner)].dtype == DType::kF32);
+}
