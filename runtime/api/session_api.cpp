@@ -14,6 +14,10 @@ static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
               "");
 
+}  // namespace
+
+namespace ingot::api {
+
 ingot_code translate(const ingot_session_options* given, SessionRequest* out, ingot_error* error) {
   ingot_session_options o = {};
   if (given && !read_sized(given, &o)) return refuse_argument("options.size", error);
@@ -29,6 +33,8 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   if (o.arena_kind == INGOT_ARENA_ALLOCATOR && (!allocator || !allocator->allocate || !allocator->release))
     return refuse_argument("options.allocator", error);
   out->device = o.device;
+  out->assignment = reinterpret_cast<const Assignment*>(o.assignment);
+  if (o.assignment && o.device) return refuse_argument("options.device: the assignment says the devices", error);
   out->bindings = {reinterpret_cast<const DimBinding*>(o.bindings), o.binding_count};
   out->rebindable = (o.flags & INGOT_REBINDABLE) != 0;
   if (o.upper_bound_count && !out->rebindable)
@@ -36,6 +42,8 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   out->upper_bounds = {reinterpret_cast<const DimBinding*>(o.upper_bounds), o.upper_bound_count};
   out->threads = o.threads;
   out->rules.ports_outside = (o.flags & INGOT_CALLER_BINDS_PORTS) != 0;
+  // Ports of a device with memory of its own, and of several devices, are copied from and to where they are bound.
+  if (out->rules.ports_outside) out->rules.ports_outside = ports_may_be_outside(*out);
   out->rules.keep_values = (o.flags & INGOT_KEEP_VALUES) != 0;
   out->huge_pages = (o.flags & INGOT_HUGE_PAGES) != 0;
   out->lock_memory = (o.flags & INGOT_LOCK_MEMORY) != 0;
@@ -49,6 +57,10 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   if (allocator) out->allocator = {allocator->user, allocator->allocate, allocator->release};
   return INGOT_OK;
 }
+
+}  // namespace ingot::api
+
+namespace {
 
 ingot_requirements requirements_of(const Requirements& r) {
   ingot_requirements to = {};
@@ -66,6 +78,7 @@ ingot_requirements requirements_of(const Requirements& r) {
   to.activations_lower_bound = r.activations_lower_bound;
   to.peak_instruction = r.peak_instruction;
   to.threads = r.threads;
+  to.device_bytes = r.device_bytes;
   return to;
 }
 

@@ -17,6 +17,9 @@ ingot_code report(const Status& status, const ErrorDetail& detail, ingot_error* 
 /// A null or senseless argument.
 ingot_code refuse_argument(const char* field, ingot_error* error, ingot_code code = INGOT_INVALID_ARGUMENT);
 
+/// Session options as the runtime has them; null: all defaults.
+ingot_code translate(const ingot_session_options* given, SessionRequest* out, ingot_error* error);
+
 /// Copies a struct that starts with its size; what the caller's lacks is zero, and what this library does not know must
 /// be.
 template <class T>

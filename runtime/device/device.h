@@ -30,6 +30,7 @@ struct MeasureHook {
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
   Span<const StepDef> steps;
+  uint32_t first_step = 0;  // steps before it are another device's
   Span<const Call> calls;
   Span<const InstructionDef> instructions;
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
@@ -75,10 +76,19 @@ struct Device {
   const char* name = "";    // "fake:0"; static
   const char* reason = "";  // why this one; static
   int ordinal = 0;
+  void* state = nullptr;  // of a session's split
 };
 
 /// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.
 Status find_device(const char* name, Device* out, ErrorDetail* detail);
+
+/// A name that find_device() knows, in order; false beyond the last. The strings are static.
+struct DeviceOffer {
+  const char* name;
+  bool exists;
+  const char* why;  // "this library was built without CUDA"
+};
+bool device_offer(uint32_t index, DeviceOffer* out);
 
 /// An error of a device, with its name.
 Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field, uint64_t need = 0,

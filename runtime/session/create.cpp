@@ -4,6 +4,7 @@
 
 #include "runtime/base/os/memory.h"
 #include "runtime/session/measure.h"
+#include "runtime/session/split.h"
 #include "runtime/session/weights.h"
 
 namespace ingot {
@@ -15,10 +16,12 @@ struct Memory {
   Device device;
   uint8_t* device_memory = nullptr;
   uint64_t device_bytes = 0;
+  SplitPlan* split = nullptr;  // with memory on its devices
   bool kept = false;
 
   ~Memory() {
     if (kept) return;
+    if (split) split->assignment->code->release(split);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
     release_arena(&arena);
   }
@@ -79,6 +82,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   s->model = &model;
   s->device = p.device;
   s->arena = memory.arena;
+  if (p.split) p.split->assignment->code->fill(model, request.rules, p, s, tables.split);
   s->device_memory = memory.device_memory;
   s->tables = tables;
   s->layout = p.layout;
@@ -134,6 +138,9 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
   INGOT_TRY(take_memory(model, request, p, &memory, detail));
   if (memory.device_memory) {
     INGOT_TRY(upload_weights(model, p.layout, memory.device, memory.device_memory, detail));
+    if (p.layout.inline_first)
+      INGOT_TRY(memory.device.interface->upload(memory.device, memory.device_memory + p.layout.tables,
+                                                p.layout.inline_first, p.layout.tables_bytes, detail));
   } else {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
     const ArenaWishes wishes = {request.huge_pages, request.lock_memory, request.prefault};
@@ -141,6 +148,10 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
       INGOT_TRY(apply_wishes(model, p.layout, memory.arena, wishes, detail));
     const uint64_t from = p.layout.tables;
     if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
+  }
+  if (p.split) {
+    INGOT_TRY(p.split->assignment->code->take(model, p, request, memory.arena.base, detail));
+    memory.split = p.split;
   }
   RunSession* session = fill_session(model, request, p, memory);
   if (session->tables.rebinding.binding_bytes) INGOT_TRY(rebind_session(session, request.bindings, detail));
@@ -157,6 +168,7 @@ void destroy_session(RunSession* session) {
   memory.device = session->device;
   memory.device_memory = session->device_memory;
   memory.device_bytes = session->layout.bytes;
+  memory.split = session->split;
 }
 
 }  // namespace ingot

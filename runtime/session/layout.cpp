@@ -4,6 +4,7 @@
 #include "runtime/base/carver.h"
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/session/assignment.h"
 #include "runtime/session/tables.h"
 
 namespace ingot {
@@ -29,6 +30,20 @@ void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carv
       *at = place(cursor, part.bytes, 64);
     }
   }
+}
+
+/// The constants that lie in the program itself, as a range of its bytes.
+void find_inline(const ProgramDef& program, Layout* layout) {
+  uintptr_t first = UINTPTR_MAX, end = 0;
+  for (const ValueDef& value : program.values) {
+    if (!value.inline_data) continue;
+    const uintptr_t at = uintptr_t(value.inline_data);
+    if (at < first) first = at;
+    if (at + value.constant_bytes > end) end = at + value.constant_bytes;
+  }
+  if (first >= end) return;
+  layout->inline_first = reinterpret_cast<const uint8_t*>(first & ~uintptr_t{63});
+  layout->tables_bytes = end - (first & ~uintptr_t{63});
 }
 
 }  // namespace
@@ -68,6 +83,8 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.tables = place(&cursor, l.tables_bytes, 64);
   } else {
     l.host_bytes = tables.used();
+    find_inline(model.program, &l);
+    l.tables = place(&cursor, l.tables_bytes, 64);
   }
   l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
   l.scratch = place(&cursor, l.scratch_bytes, 64);
@@ -96,6 +113,8 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.tables = l.tables_bytes;
   r.rounding = l.bytes - l.weights_bytes - l.activations_bytes - l.scratch_bytes - l.tables_bytes;
   r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
+  if (p.split)
+    for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes;
   if (p.starts_threads) r.outside_bytes += uint64_t(p.threads - 1) * os::thread_outside_bytes();
   r.activations_lower_bound = p.planned.lower_bound;
   const ProgramDef& program = model.program;

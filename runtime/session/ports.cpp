@@ -1,5 +1,6 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
 #include "runtime/session/session.h"
+#include "runtime/session/split.h"
 
 namespace ingot {
 namespace {
@@ -114,11 +115,18 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
   name_error(detail, def.name);
   if (!status.ok()) return status;
   const TensorView* operand = s.tables.operands;
+  const auto found = [&](const InstructionDef& instruction) {
+    *out = *operand;
+    if (s.split)
+      out->data =
+          s.split->assignment->code->home(s, uint32_t(&instruction - program.instructions.data), value, out->data);
+    return Status();
+  };
   for (const InstructionDef& instruction : program.instructions) {
     for (uint32_t i = 0; i < instruction.input_count; i++, operand++)
-      if (instruction.inputs[i] == value) return *out = *operand, Status();
+      if (instruction.inputs[i] == value) return found(instruction);
     for (uint32_t i = 0; i < instruction.output_count; i++, operand++)
-      if (instruction.outputs[i] == value) return *out = *operand, Status();
+      if (instruction.outputs[i] == value) return found(instruction);
   }
   status = fail(detail, Code::kNotFound, "value: no instruction has it");
   name_error(detail, def.name);

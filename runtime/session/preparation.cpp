@@ -7,6 +7,7 @@
 #include "runtime/base/os/memory.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
+#include "runtime/session/assignment.h"
 #include "runtime/session/layout.h"
 
 namespace ingot {
@@ -131,6 +132,18 @@ constexpr uint64_t kMaxJoinSpins = 8192;
 // Some 25 us; waking a helper takes as long.
 constexpr uint64_t kWorthSharing = 512 * 1024;
 
+Status choose_device(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
+  const Assignment* a = request.assignment;
+  if (!a) return find_device(request.device, &p->device, detail);
+  if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
+  p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
+  if (a->used_count == 1) return {};
+  p->split = &a->plan;
+  *p->split = SplitPlan();
+  p->split->assignment = a;
+  return {};
+}
+
 /// Recurrence reads its weights once a step, which the traffic does not tell.
 bool has_loop(const ProgramDef& program) {
   for (const InstructionDef& instruction : program.instructions)
@@ -153,6 +166,8 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
   if (request.threads) {
     p->threads = request.threads;
     p->threads_reason = "asked for";
+  } else if (p->split && !request.assignment->instruction_counts[0]) {
+    p->threads_reason = "no instruction runs on the CPU";
   } else if (request.pool) {
     p->threads = most;
     p->threads_reason = "all of the pool";
@@ -273,17 +288,25 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
   return {};
 }
 
+bool ports_may_be_outside(const SessionRequest& request) {
+  const Assignment* a = request.assignment;
+  if (a) return a->used_count == 1 && a->devices[a->only].interface->host_memory;
+  Device device;
+  return !find_device(request.device, &device, nullptr).ok() || device.interface->host_memory;
+}
+
 Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out, ErrorDetail* detail) {
   Preparation p;
   constexpr size_t kMaxPorts = 4096;  // ports are compared pairwise
   if (model.program.inputs.size > kMaxPorts || model.program.outputs.size > kMaxPorts)
     return fail(detail, Code::kLimitExceeded, "inputs or outputs", kMaxPorts, model.program.inputs.size);
-  INGOT_TRY(find_device(request.device, &p.device, detail));
+  INGOT_TRY(choose_device(model, request, &p, detail));
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch,
                          detail));
+  if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

@@ -9,6 +9,9 @@
 
 namespace ingot {
 
+struct Assignment;
+struct SplitPlan;
+
 struct DimBinding {
   const char* name = nullptr;
   int64_t value = 0;
@@ -19,6 +22,7 @@ enum class ArenaSource : uint8_t { kOwn, kCaller, kAllocator };
 /// What a session is asked to be.
 struct SessionRequest {
   const char* device = nullptr;
+  const Assignment* assignment = nullptr;  // or these devices
   Span<const DimBinding> bindings;
   bool rebindable = false;
   Span<const DimBinding> upper_bounds;  // rebindable: instead of those in the file
@@ -66,11 +70,13 @@ struct Layout {
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
-  uint64_t host_bytes = 0;  // a device without host memory: tables and copies of ports lie outside
+  uint64_t host_bytes = 0;                // a device without host memory: tables and copies of ports lie outside
+  const uint8_t* inline_first = nullptr;  // there `tables` are the constants of the program, from this one on
 };
 
 struct Preparation {
   Device device;
+  SplitPlan* split = nullptr;  // the assignment's workspace, where several devices are used
   int threads = 1;
   const char* threads_reason = "";
   bool starts_threads = false;  // of its own
@@ -93,6 +99,10 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,
                           TensorView* operands);
+
+/// False where ports are copied from and to the memory that they are bound to: on a device with memory of its own, and where an
+/// assignment uses several devices.
+bool ports_may_be_outside(const SessionRequest& request);
 
 Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out, ErrorDetail* detail);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/session/session.h"
+#include "runtime/session/split.h"
 
 namespace ingot {
 namespace {
@@ -50,6 +51,7 @@ Preparation preparation_of(const RunSession& s, const BoundProgram& bound) {
   Preparation p;
   p.device = s.device;
   p.layout = s.layout;
+  p.split = s.split;
   p.layout.part_offsets = r.part_offsets;
   p.planned.bound = bound;
   p.planned.lifetimes = {r.lifetimes, values};

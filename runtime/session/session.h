@@ -15,9 +15,12 @@ namespace ingot {
 
 constexpr uint8_t kPoison = 0xa5;
 
+struct Split;
+
 struct RunSession {
   const OpenModel* model = nullptr;
   Device device;
+  Split* split = nullptr;  // where several devices are used
   Arena arena;
   uint8_t* device_memory = nullptr;  // a device without host memory; `arena` is then the host block
   Layout layout;

@@ -7,6 +7,7 @@
 #include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
+#include "runtime/session/assignment.h"
 #include "runtime/session/session.h"
 
 namespace ingot {
@@ -77,6 +78,12 @@ class Addresses {
     if (p_.planned.bound.value_bytes[size_t(storage)] == 0) return activations;
     return reinterpret_cast<uint8_t*>(uintptr_t(offset));  // moved to the caller's memory when that is bound
   }
+  /// The same for one instruction, wherever it runs.
+  void* of(int32_t value, uint32_t instruction) const {
+    uint8_t* at = of(value);
+    if (!p_.split) return at;
+    return p_.split->assignment->code->away(*p_.split, p_, instruction, root(value), offset_in_root(value), at);
+  }
   bool has_home(int32_t value) const {
     const size_t storage = size_t(root(value));
     return model_.program.values[storage].kind == ValueKind::kConstant || p_.planned.lifetimes[storage].bytes ||
@@ -105,7 +112,7 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   port->offset_in_root = addresses.offset_in_root(port->value);
   port->base = uintptr_t(addresses.of(port->value)) - port->offset_in_root;
   if (addresses.has_home(port->value)) port->home = addresses.of(port->value);
-  port->is_direct = on_host && is_direct_port(model.program, bound, rules, port->value);
+  port->is_direct = on_host && !p.split && is_direct_port(model.program, bound, rules, port->value);
   port->view.data = port->home;
   if (on_host) return;
   port->host_copy = *host_copies;
@@ -149,10 +156,10 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     Call* call = new (&t.calls[i]) Call;
     call->arguments = operand_types(program, p.planned.bound, i, operands);
     for (uint32_t k = 0; k < instruction.input_count; k++)
-      if (instruction.inputs[k] >= 0) operands[k].data = addresses.of(instruction.inputs[k]);
+      if (instruction.inputs[k] >= 0) operands[k].data = addresses.of(instruction.inputs[k], i);
     for (uint32_t k = 0; k < instruction.output_count; k++)
       if (instruction.outputs[k] >= 0)
-        operands[instruction.input_count + k].data = addresses.of(instruction.outputs[k]);
+        operands[instruction.input_count + k].data = addresses.of(instruction.outputs[k], i);
     operands += size_t{instruction.input_count} + instruction.output_count;
     if (const uint64_t bytes = resolved_bytes(model, p.planned.bound, i)) {
       std::memcpy(attributes, call->arguments.attributes, size_t(bytes));
@@ -179,7 +186,10 @@ bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& 
 
 const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,
                                 const ValueDef& value) {
-  if (value.inline_data) return static_cast<const uint8_t*>(value.inline_data);
+  if (value.inline_data) {
+    const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
+    return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
+  }
   if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;
 }
@@ -209,6 +219,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     t.pool = carver->take<ThreadPool>(1);
   else if (p.threads > 1)
     t.crew = carver->take<Crew>(1);
+  if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (!p.device.interface->host_memory)
     t.host_copies = carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
   return t;

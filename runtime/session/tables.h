@@ -65,6 +65,7 @@ struct Tables {
   ThreadPool* pool = nullptr;      // of its own
   Crew* crew = nullptr;            // for the caller's executor
   uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
+  uint8_t* split = nullptr;        // the block of SplitCode::fill
 };
 
 /// One code path measures (the carver has no base) and cuts; it writes nothing.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every model of models.tsv: convert, verify, compare with its golden, the same bits on every instruction set and thread count, exact
-memory, no allocation, lock or system call in run().
+memory, no allocation, lock or system call in run(), and the same bits with weights spread over the CPU and two fake GPUs.
 
   run_models.py --ingot BIN --work DIR [--tools DIR] [--small] [--emulated "PREFIX RUNNER"] [name ...]
 
@@ -110,6 +110,11 @@ def prove(row, args, tally, hashes):
                 f"{name}: one answer on {', '.join(sorted({i for i, _ in results}))} x 1, 2 threads, again",
                 "\n".join(f"{k}: {v}" for k, v in results.items()))
     hashes[name] = {"shapes": shapes, "answer": again}
+    placed = args.tools / "support/place_runner"
+    if placed.exists():
+        done = call([placed, out, "best", inputs, "2", *shapes])
+        tally.check(done.returncode == 0, f"{name}: the same bits over three devices, transfers as stated: {done.stdout.strip()}",
+                    done.stderr + done.stdout)
     if state_pairs(row["options"]):
         hashes[name]["state"] = prove_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):

@@ -45,6 +45,7 @@ struct Job {
   bool sabotage = false;  // a callback that allocates and calls the system: must be seen
   std::vector<std::pair<std::string, int64_t>> dims;
   bool rebind = false;    // to other extents before each run, in the arena of the largest
+  bool split = false;     // over the CPU and the two fake GPUs
 };
 
 int complain(const Error& error, const char* what) {
@@ -78,6 +79,11 @@ int run_armed(const Job& job) {
   options.bindings = bindings.data();
   options.binding_count = bindings.size();
   if (job.rebind) options.flags |= INGOT_REBINDABLE;
+  constexpr const char* kDevices[] = {"fake:1", "cpu", "fake:0"};
+  uint32_t weights = 0;
+  auto assignment = model->assign("fake:0", [&](const ingot_weight&) { return kDevices[weights++ % 3]; });
+  if (!assignment) return complain(assignment.error(), "assign");
+  if (job.split) options.assignment = assignment->get();
   auto session = model->session(options);
   if (!session) return complain(session.error(), "session");
   const uint32_t inputs = model->summary().input_count;
@@ -254,6 +260,17 @@ int own_models() {
   rebound.rebind = true;
   rebound.dims = {{"N", 33}};
   all = holds(rebound) && all;
+  for (const auto& [name, spec] : specs) {
+    Job split;
+    split.name = name + ", split";
+    split.kernels = oracle_table();
+    split.spec = &spec;
+    split.threads = 2;
+    split.split = true;
+    split.dims = {{"N", 33}};
+    split.rebind = name == "branching";
+    all = holds(split) && all;
+  }
   Job sabotaged;
   sabotaged.name = "sabotaged, must fail";
   sabotaged.kernels = oracle_table();

@@ -115,7 +115,7 @@ class ControlFlow {
 Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
   Share share{&program, nullptr, {}};
   ControlFlow flow(program);
-  for (uint32_t i = 0; i < program.steps.size;) {
+  for (uint32_t i = program.first_step; i < program.steps.size;) {
     const StepDef& step = program.steps[i++];
     if (step.kind != StepKind::kJump) INGOT_TRY(poll(control, step.index, detail));
     const InstructionDef& instruction = program.instructions[step.index];

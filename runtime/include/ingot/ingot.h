@@ -313,6 +313,67 @@ INGOT_API ingot_code ingot_golden_input(const ingot_golden* golden, uint32_t cas
 INGOT_API ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t case_index, uint32_t index,
                                          const char** out_name, ingot_tensor* out_tensor);
 
+/* -------------------------------------------------------------------------------------------------------- placement */
+
+/** A device by its name, whether this library has it or not. */
+typedef struct ingot_device {
+  size_t size;
+  const char* name;  /* "cpu", "cuda", "fake:0"; static */
+  int32_t exists;
+  const char* why;   /* static: "this library was built without CUDA" */
+} ingot_device;
+/** INGOT_NOT_FOUND beyond the last. */
+INGOT_API ingot_code ingot_device_at(uint32_t index, ingot_device* out_device);
+
+/** A weight as ingot_place_function sees it. */
+typedef struct ingot_weight {
+  size_t size;
+  const char* name;          /* the source's, where the file records it, else the constant's */
+  const char* trained_on;    /* "cuda:1": where it was saved. Provenance: nothing follows it unasked. "" when not recorded */
+  ingot_dtype dtype;         /* as it is stored */
+  int32_t rank;
+  int64_t dims[INGOT_MAX_RANK];
+  uint64_t bytes;            /* of the constant that holds it, as stored */
+  uint32_t value;            /* that constant; several weights may be one (a product for queries, keys and values) */
+} ingot_weight;
+/** A device's name, or null or "" for the device of what is not asked for. */
+typedef const char* (*ingot_place_function)(void* user, const ingot_weight* weight);
+
+/** Which device each weight lies on and each instruction runs on; for any number of sessions of one model, which it must
+    outlive. It depends on the program alone, not on bindings, threads or memory.
+    A weight lies in the memory of the device it is placed on, and the instruction that reads it runs there. Where weights of one
+    instruction were asked for on several devices, the largest has its way; a weight that nobody asked for goes with those that
+    were. Instructions without weights stay where what they read first was made; an If or a Loop is on one device with all that is
+    in it; one that measures a size is on the CPU. Inputs, outputs and state are on the CPU and count as being on `device` for
+    this. Answers do not depend on any of it. */
+typedef struct ingot_assignment ingot_assignment;
+typedef struct ingot_assignment_options {
+  size_t size;
+  const char* device;          /* of what is not asked for: null or "auto", "cpu", "cuda:N", ... */
+  ingot_place_function place;  /* called once for each weight, before ingot_assignment_create() returns; may be null */
+  void* user;
+} ingot_assignment_options;
+/** INGOT_NO_SUCH_DEVICE names the weight, the device, and those that there are. Allocates with the model's allocator. */
+INGOT_API ingot_code ingot_assignment_create(const ingot_model* model, const ingot_assignment_options* options,
+                                             ingot_assignment** out_assignment, ingot_error* error);
+/** @pre no session uses it. */
+INGOT_API void ingot_assignment_destroy(ingot_assignment* assignment);
+
+typedef struct ingot_weight_place {
+  size_t size;
+  const char* asked;    /* the device asked for, by the callback or by options.device */
+  int32_t by_callback;
+  uint32_t devices;     /* where it lies: bit i is device i. More than one: each of them reads it. 0: nothing reads it */
+  const char* reason;   /* static */
+} ingot_weight_place;
+/** A weight and its place, in the order in which they were asked for; either may be null. INGOT_NOT_FOUND beyond the last. */
+INGOT_API ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index, ingot_weight* out_weight,
+                                             ingot_weight_place* out_place);
+/** Name of device `index`, 0 being the CPU; null beyond the last. Dies with the assignment. */
+INGOT_API const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t index);
+/** Index of the device that runs an instruction, or -1. */
+INGOT_API int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction);
+
 /* ------------------------------------------------------------------------------------------- requirements, sessions */
 
 typedef struct ingot_session ingot_session;
@@ -357,6 +418,9 @@ typedef struct ingot_session_options {
   const ingot_binding* upper_bounds; /* INGOT_REBINDABLE: of symbols, in place of the file's; may be null. Where neither has
                                         one, `bindings` must, and the symbol then keeps that value */
   size_t upper_bound_count;
+  const ingot_assignment* assignment; /* in place of `device`, which is then null; may be null. Where it uses several devices,
+                                         `arena` and `threads` are the CPU's, INGOT_CALLER_BINDS_PORTS leaves the ports their
+                                         places, and each other device has one reservation of its own */
 } ingot_session_options;
 
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */
@@ -376,6 +440,7 @@ typedef struct ingot_requirements {
   uint64_t activations_lower_bound; /* largest sum of live bytes at one step */
   uint32_t peak_instruction;  /* where that is */
   int32_t threads;            /* as resolved */
+  uint64_t device_bytes;      /* of an assignment to several devices: outside the arena, on those that are not the CPU */
 } ingot_requirements;
 /** What ingot_session_create() with equal options will take, to the byte. Allocates nothing. */
 INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const ingot_session_options* options,
@@ -499,9 +564,28 @@ typedef struct ingot_placement {
   const char* isa;      /* "avx512"; "" for a device that runs no CPU kernels */
   const char* threads_reason; /* static: "asked for", "one for each processor", "forked: ..." */
   int32_t threads;
-  uint32_t instructions;      /* on that device; all of them in this version */
+  uint32_t instructions;      /* on that device; ingot_session_share() tells those of several ("cpu, fake:0") apart */
 } ingot_placement;
 INGOT_API ingot_code ingot_session_placement(const ingot_session* session, ingot_placement* out_placement);
+/** A device's share of a session, before or after it is made, by the assignment's index; a session that uses one device has
+    index 0 alone. What a run does is exact: so many launches and transfers in every run that ends well. */
+typedef struct ingot_share {
+  size_t size;
+  const char* device;
+  const char* reason;       /* static */
+  uint64_t arena_bytes;     /* one byte less is refused; of a device that is not the CPU [weights][scratch][activations] */
+  uint64_t weights_bytes;   /* that instructions read there */
+  uint32_t instructions;
+  uint32_t launches;        /* stretches of the program in a run, each one launch */
+  uint32_t uploads, downloads;           /* transfers from and to the CPU in a run; ports of a session on one device included */
+  uint64_t upload_bytes, download_bytes;
+} ingot_share;
+/** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. */
+INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share);
+/** What ingot_session_share() will say, to the byte. Allocates nothing. */
+INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index,
+                                       ingot_share* out_share, ingot_error* error);
+
 INGOT_API ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
                                                ingot_instruction* out_instruction);
 /** What requirements() said for this session. */

@@ -223,6 +223,13 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     ingot_session_requirements(object_, &need);
     return need;
   }
+  /// What device `index` has and does; zeros and null names beyond the last.
+  ingot_share share(uint32_t index) const {
+    ingot_share share{};
+    share.size = sizeof share;
+    ingot_session_share(object_, index, &share);
+    return share;
+  }
 
  private:
   template <class Call, class Key>
@@ -230,6 +237,27 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     ingot_tensor tensor{};
     call(object_, key, &tensor);
     return tensor;
+  }
+};
+
+/// Which device each weight lies on. Must outlive the sessions that are made with it, and die before its model.
+class Assignment : public Owner<ingot_assignment, ingot_assignment_destroy> {
+ public:
+  using Owner::Owner;
+  /// Null beyond the last; 0 is the CPU.
+  const char* device(uint32_t index) const { return ingot_assignment_device(object_, index); }
+  /// Null names beyond the last.
+  ingot_weight weight(uint32_t index) const {
+    ingot_weight weight{};
+    weight.size = sizeof weight;
+    ingot_assignment_weight(object_, index, &weight, nullptr);
+    return weight;
+  }
+  ingot_weight_place place(uint32_t index) const {
+    ingot_weight_place place{};
+    place.size = sizeof place;
+    ingot_assignment_weight(object_, index, nullptr, &place);
+    return place;
   }
 };
 
@@ -263,6 +291,21 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
     need.size = sizeof need;
     if (ingot_model_requirements(object_, &options, &need, &error)) return error;
     return need;
+  }
+  /// `place` is called with each weight, a const ingot_weight&, and answers a device's name; null or "" is `device`.
+  template <class Place>
+  Result<Assignment> assign(const char* device, Place&& place) const {
+    ingot_assignment_options options{};
+    options.size = sizeof options;
+    options.device = device;
+    options.user = const_cast<void*>(static_cast<const void*>(&place));
+    options.place = [](void* user, const ingot_weight* weight) -> const char* {
+      return (*static_cast<std::remove_reference_t<Place>*>(user))(*weight);
+    };
+    Error error;
+    ingot_assignment* assignment = nullptr;
+    if (ingot_assignment_create(object_, &options, &assignment, &error)) return error;
+    return Assignment(assignment);
   }
   Result<Session> session(const ingot_session_options& options = session_options()) const {
     Error error;
