@@ -14,7 +14,6 @@ namespace {
 constexpr uint32_t kMaxPlaces = 64;  // distinct names of training devices that are remembered
 constexpr uint32_t kPlaceBytes = 32;
 constexpr uint64_t kMaxTries = 1u << 24;  // of finding a constant among the weights that casting changed
-constexpr uint8_t kNowhere = 0xff;
 
 bool is_weight(const ValueDef& value) {
   return value.kind == ValueKind::kConstant && !value.inline_data && value.constant_bytes &&
