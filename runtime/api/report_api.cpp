@@ -23,6 +23,7 @@ ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_repor
   ingot_memory_report report = {};
   add_row(&report, "weights (mapped)", r.weights_mapped, true);
   add_row(&report, "weights (copied)", r.weights_copied, true);
+  add_row(&report, "weights (converted at load)", r.weights_widened, true);
   add_row(&report, "activations", r.activations - s.parked_activations, true);
   add_row(&report, "state", r.state, true);
   add_row(&report, "scratch", r.scratch - s.parked_scratch, true);

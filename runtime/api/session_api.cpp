@@ -79,6 +79,7 @@ ingot_requirements requirements_of(const Requirements& r) {
   to.peak_instruction = r.peak_instruction;
   to.threads = r.threads;
   to.device_bytes = r.device_bytes;
+  to.weights_widened = r.weights_widened;
   return to;
 }
 

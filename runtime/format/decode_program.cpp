@@ -66,7 +66,8 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
                 {"values[].kind", uint64_t(ValueKind::kState), uint64_t(from->kind())},
                 {"values[].alias", uint64_t(AliasKind::kInPlace), uint64_t(from->alias())},
                 {"values[].dims: rank", kMaxRank, rank},
-                {"values[].source_dtype", uint64_t(DType::kBool), uint64_t(from->source_dtype())}};
+                {"values[].source_dtype", uint64_t(DType::kBool), uint64_t(from->source_dtype())},
+                {"values[].stored", uint64_t(DType::kBF16), uint64_t(from->stored())}};
   for (const auto& range : ranges)
     if (range.found > range.most)
       return fail_entry(d, Code::kMeaningInvalid, range.field, index, range.most, range.found, at);
@@ -78,12 +79,14 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   to->kind = ValueKind(from->kind());
   to->alias = AliasKind(from->alias());
   to->rank = uint8_t(rank);
+  to->stored = DType(from->stored());
   to->alias_of = from->alias_of();
   to->root = index;
   to->alias_offset = from->alias_offset();
   for (uint32_t i = 0; i < rank; i++) to->dims[i] = from->dims()->Get(i);
   to->row_stride = from->row_stride();
   to->segment = from->segment();
+  to->widened_block = 0;
   to->segment_offset = from->segment_offset();
   to->inline_data = from->inline_data() ? from->inline_data()->Data() : nullptr;
   to->constant_bytes = vector_size(from->inline_data());  // replaced by what the type says once that was compared
@@ -219,7 +222,10 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
 }
 
 /// Strings in Program.required_features that this reader honours.
-static bool is_known_feature(const char* name) { return strcmp(name, "measured") == 0; }
+static bool is_known_feature(const char* name, ProgramDef* program) {
+  if (strcmp(name, "widened") == 0) return program->widens = true;
+  return strcmp(name, "measured") == 0;
+}
 
 Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
                       const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
@@ -228,7 +234,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   out->program_offset = file.program_offset;
   for (uint32_t i = 0; i < vector_size(program.required_features()); i++) {
     const flatbuffers::String* feature = program.required_features()->Get(i);
-    if (is_known_feature(feature->c_str())) continue;
+    if (is_known_feature(feature->c_str(), out)) continue;
     const Status bad =
         fail(d, Code::kUnsupportedFeature, "program.required_features", 0, i, file_offset_of(file, feature));
     name_detail(d, feature->c_str());

@@ -33,17 +33,26 @@ struct ValueDef {
   ValueKind kind;
   AliasKind alias;
   uint8_t rank;
+  DType stored;            // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   int32_t alias_of;
   int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
   Dim alias_offset;        // elements
   Dim dims[kMaxRank];
   Dim row_stride;          // 0: dense
   uint32_t segment;        // constants: weight part
+  uint32_t widened_block;  // stored: where it lies among what is widened, in blocks of kWidenedBlock bytes
   uint64_t segment_offset; // bytes
-  uint64_t constant_bytes; // constants: proved to lie inside the part
+  uint64_t constant_bytes; // constants: as the kernels see them; half of that, where stored, proved to lie inside the part
   const void* inline_data; // or null
   uint32_t table_offset;   // of its table, bytes into the program part, for errors
 };
+
+constexpr uint64_t kWidenedBlock = 64;
+inline bool is_widened(const ValueDef& value) { return value.stored != DType::kInvalid; }
+/// Bytes of a constant in the file.
+inline uint64_t stored_bytes(const ValueDef& value) {
+  return is_widened(value) ? value.constant_bytes / 2 : value.constant_bytes;
+}
 
 struct InstructionDef {
   OpCode op;
@@ -109,6 +118,8 @@ struct ProgramDef {
   uint64_t plan_lower_bound = 0;
   uint32_t alignment = 64;            // of values in the activation region
   uint32_t symbolic_attribute_count = 0;
+  bool widens = false;                // feature "widened"
+  uint64_t widened_bytes = 0;         // of the constants that are stored smaller than the kernels want them, each at a block
   uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
   uint64_t program_offset = 0;             // and in the file

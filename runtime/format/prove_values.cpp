@@ -69,6 +69,16 @@ Status prove_constant(const FileView& file, const ProgramDef& program, ValueDef*
   if (!make_type(*v, v->dims, 0, &type) || !storage_bytes(type, &bytes))
     return fail_value(d, program, "values[].dims: too large, or not what the packing needs", index,
                       uint64_t(kMaxElements), 0);
+  if (is_widened(*v)) {
+    if (!program.widens)
+      return fail_value(d, program, "values[].stored without the feature \"widened\"", index, 0, uint64_t(v->stored));
+    if (v->stored != DType::kF16 && v->stored != DType::kBF16)
+      return fail_value(d, program, "values[].stored: f16 or bf16", index, uint64_t(DType::kF16), uint64_t(v->stored));
+    if (v->dtype != DType::kF32)
+      return fail_value(d, program, "values[].stored: of an f32 constant", index, uint64_t(DType::kF32),
+                        uint64_t(v->dtype));
+    if (v->inline_data) return fail_value(d, program, "values[].stored of inline data", index, 0, uint64_t(v->stored));
+  }
   if (v->inline_data) {
     if (v->segment != 0 || v->segment_offset != 0)
       return fail_value(d, program, "values[].segment of inline data", index, 0, v->segment_offset);
@@ -85,9 +95,22 @@ Status prove_constant(const FileView& file, const ProgramDef& program, ValueDef*
   if (v->segment_offset % alignment != 0)
     return fail_value(d, program, "values[].segment_offset: alignment", index, alignment, v->segment_offset);
   const PartEntry part = weight_part(file, v->segment);
-  if (!checked_add(v->segment_offset, bytes, &end) || end > part.bytes)
-    return fail_value(d, program, "values[].segment_offset: outside the part", index, part.bytes, v->segment_offset);
   v->constant_bytes = bytes;
+  if (!checked_add(v->segment_offset, stored_bytes(*v), &end) || end > part.bytes)
+    return fail_value(d, program, "values[].segment_offset: outside the part", index, part.bytes, v->segment_offset);
+  return {};
+}
+
+/// Gives a constant that is stored smaller its place among those that a session widens. Many may share stored bytes,
+/// each is widened by itself.
+Status place_widened(ProgramDef* program, ValueDef* v, int32_t index, ErrorDetail* d) {
+  if (!is_widened(*v)) return {};
+  uint64_t at;
+  if (!checked_align(program->widened_bytes, kWidenedBlock, &at) || at / kWidenedBlock > UINT32_MAX ||
+      !checked_add(at, v->constant_bytes, &program->widened_bytes))
+    return fail_entry(d, Code::kLimitExceeded, "values[].stored: bytes when widened", index, kWidenedBlock * UINT32_MAX,
+                      program->widened_bytes, program->program_offset + v->table_offset);
+  v->widened_block = uint32_t(at / kWidenedBlock);
   return {};
 }
 
@@ -110,6 +133,7 @@ Status prove_value(const FileView& file, const ProgramDef& program, ValueDef* v,
       return fail_value(d, program, "values[].packing: constants only", index, 0, uint64_t(v->packing));
     if (v->inline_data || v->segment != 0 || v->segment_offset != 0)
       return fail_value(d, program, "values[].segment: constants only", index, 0, v->segment);
+    if (is_widened(*v)) return fail_value(d, program, "values[].stored: constants only", index, 0, uint64_t(v->stored));
   }
   if (v->alias == AliasKind::kNone) {
     if (v->alias_of != -1 || v->alias_offset != 0)
@@ -149,7 +173,10 @@ Status prove_alias(const ProgramDef& program, int32_t index, ErrorDetail* d) {
 Status prove_values(const FileView& file, ProgramDef* program, ValueDef* values, int32_t* scratch,
                     ErrorDetail* detail) {
   const size_t count = program->values.size;
-  for (size_t i = 0; i < count; i++) INGOT_TRY(prove_value(file, *program, &values[i], int32_t(i), detail));
+  for (size_t i = 0; i < count; i++) {
+    INGOT_TRY(prove_value(file, *program, &values[i], int32_t(i), detail));
+    INGOT_TRY(place_widened(program, &values[i], int32_t(i), detail));
+  }
   // root: -1 not reached, -2 on the way. Each value enters the path once.
   constexpr int32_t kUnseen = -1, kOnPath = -2;
   for (size_t i = 0; i < count; i++) values[i].root = values[i].alias == AliasKind::kNone ? int32_t(i) : kUnseen;

@@ -141,6 +141,7 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
     if (p.layout.inline_first)
       INGOT_TRY(memory.device.interface->upload(memory.device, memory.device_memory + p.layout.tables,
                                                 p.layout.inline_first, p.layout.tables_bytes, detail));
+    INGOT_TRY(widen_weights(model, p.layout, memory.device_memory, &memory.device, detail));
   } else {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
     const ArenaWishes wishes = {request.huge_pages, request.lock_memory, request.prefault};
@@ -148,6 +149,7 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
       INGOT_TRY(apply_wishes(model, p.layout, memory.arena, wishes, detail));
     const uint64_t from = p.layout.tables;
     if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
+    INGOT_TRY(widen_weights(model, p.layout, memory.arena.base, nullptr, detail));
   }
   if (p.split) {
     INGOT_TRY(p.split->assignment->code->take(model, p, request, memory.arena.base, detail));

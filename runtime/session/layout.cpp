@@ -18,11 +18,26 @@ uint64_t place(Carver* cursor, uint64_t bytes, uint64_t alignment) {
   return cursor->used() - bytes;
 }
 
+/// Parts of which nothing but widened constants is used have no place: kNoOffset, and 0 for the others.
+void find_parts(const OpenModel& model, uint64_t* offsets) {
+  for (uint32_t i = 0; i < model.file.weight_part_count; i++) offsets[i] = 0;
+  const auto mark = [&](bool widened, uint64_t to) {
+    for (const ValueDef& value : model.program.values)
+      if (value.kind == ValueKind::kConstant && !value.inline_data && is_widened(value) == widened)
+        offsets[value.segment] = to;
+  };
+  mark(true, kNoOffset);
+  mark(false, 0);
+}
+
 /// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the file.
-void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor) {
+void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor, uint64_t* weights_bytes) {
+  find_parts(model, model.workspace.part_offsets);
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
     const PartEntry part = weight_part(model.file, i);
     uint64_t* at = &model.workspace.part_offsets[i];
+    if (*at == kNoOffset) continue;
+    *weights_bytes += part.bytes;
     if (form == WeightsForm::kMapped) {
       const uint64_t beside = part.offset & (page - 1);
       *at = place(cursor, beside + part.bytes, page) + beside;
@@ -71,11 +86,11 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
 
   Carver cursor(nullptr);
   if (l.weights != WeightsForm::kInPlace) {
-    place_weights(model, l.weights, page, &cursor);
+    place_weights(model, l.weights, page, &cursor, &l.weights_bytes);
     l.part_offsets = model.workspace.part_offsets;
-    l.weights_bytes = model.weights_bytes;
   }
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
+  if (model.program.widened_bytes) l.widened = place(&cursor, model.program.widened_bytes, kWidenedBlock);
   Carver tables(nullptr);
   (void)carve_tables(model, p, &tables);
   if (on_host) {
@@ -107,11 +122,12 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.weights_mapped = l.weights == WeightsForm::kMapped ? l.weights_bytes : 0;
   r.weights_copied = l.weights == WeightsForm::kCopied ? l.weights_bytes : 0;
   r.weights_in_place = l.weights == WeightsForm::kInPlace ? model.weights_bytes : 0;
+  r.weights_widened = model.program.widened_bytes;
   r.state = p.planned.state_bytes;
   r.activations = l.activations_bytes - p.planned.state_bytes;
   r.scratch = l.scratch_bytes;
   r.tables = l.tables_bytes;
-  r.rounding = l.bytes - l.weights_bytes - l.activations_bytes - l.scratch_bytes - l.tables_bytes;
+  r.rounding = l.bytes - l.weights_bytes - r.weights_widened - l.activations_bytes - l.scratch_bytes - l.tables_bytes;
   r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
   if (p.split)
     for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes;

@@ -64,9 +64,10 @@ enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
 struct Layout {
   uint64_t bytes = 0, alignment = 0;
   WeightsForm weights = WeightsForm::kInPlace;
-  const uint64_t* part_offsets = nullptr;  // by weight part: its first byte; unless kInPlace
+  const uint64_t* part_offsets = nullptr;  // by weight part: its first byte, kNoOffset: widened only; unless kInPlace
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
+  uint64_t widened = 0;   // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;

@@ -190,6 +190,7 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
   }
+  if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
   if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/base/os/file.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/widen.h"
 
 namespace ingot {
 namespace {
@@ -43,6 +44,7 @@ Status load_weights(const OpenModel& model, const Layout& layout, const Arena& a
   if (layout.weights == WeightsForm::kInPlace) return {};
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
     const uint64_t at = layout.part_offsets[i];
+    if (at == kNoOffset) continue;
     if (layout.weights == WeightsForm::kMapped)
       INGOT_TRY(map_part(model, weight_part(model.file, i), at, arena, detail));
     else
@@ -55,7 +57,7 @@ Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& a
                     ErrorDetail* detail) {
   for (uint32_t i = 0; layout.weights == WeightsForm::kMapped && i < model.file.weight_part_count; i++) {
     const PartEntry part = weight_part(model.file, i);
-    if (!part.bytes) continue;
+    if (!part.bytes || layout.part_offsets[i] == kNoOffset) continue;
     const Pages pages = pages_of(part, layout.part_offsets[i]);
     INGOT_TRY(apply_wishes(arena.base + pages.arena_offset, pages.bytes, false, wishes, detail));
   }
@@ -67,6 +69,7 @@ Status upload_weights(const OpenModel& model, const Layout& layout, Device& devi
   constexpr uint64_t kChunkBytes = 16 * 1024;
   uint8_t chunk[kChunkBytes];
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
+    if (layout.part_offsets[i] == kNoOffset) continue;
     const PartEntry part = weight_part(model.file, i);
     uint8_t* to = base + layout.part_offsets[i];
     if (model.source.memory) {
@@ -79,6 +82,56 @@ Status upload_weights(const OpenModel& model, const Layout& layout, Device& devi
       INGOT_TRY(device.interface->upload(device, to + done, chunk, bytes, detail));
     }
   }
+  return {};
+}
+
+namespace {
+
+void widen(DType stored, const uint8_t* from, uint8_t* to, uint64_t bytes) {
+  (stored == DType::kF16 ? widen_f16 : widen_bf16)(from, to, size_t(bytes / 4));
+}
+
+/// Elements [first, first + bytes / 4) of a constant, to `to`. What is read lies first in the upper half of that.
+Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t first, uint8_t* to, uint64_t bytes,
+                      ErrorDetail* detail) {
+  const uint64_t at = weight_part(model.file, value.segment).offset + value.segment_offset + 2 * first;
+  const uint8_t* from = to + bytes / 2;
+  if (model.source.memory)
+    from = model.source.memory + at;
+  else
+    INGOT_TRY(read_source(model.source, at, to + bytes / 2, bytes / 2, detail));
+  widen(value.stored, from, to, bytes);
+  return {};
+}
+
+Status upload_widened(const OpenModel& model, const ValueDef& value, Device& device, uint8_t* to, ErrorDetail* detail) {
+  constexpr uint64_t kChunkBytes = 16 * 1024;
+  uint8_t chunk[kChunkBytes];
+  for (uint64_t done = 0; done < value.constant_bytes; done += kChunkBytes) {
+    const uint64_t bytes = value.constant_bytes - done < kChunkBytes ? value.constant_bytes - done : kChunkBytes;
+    INGOT_TRY(widen_elements(model, value, done / 4, chunk, bytes, detail));
+    INGOT_TRY(device.interface->upload(device, to + done, chunk, bytes, detail));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device, ErrorDetail* detail) {
+  if (!model.program.widened_bytes) return {};
+  for (const ValueDef& value : model.program.values) {
+    if (!is_widened(value)) continue;
+    uint8_t* to = base + layout.widened + kWidenedBlock * value.widened_block;
+    if (device)
+      INGOT_TRY(upload_widened(model, value, *device, to, detail));
+    else
+      INGOT_TRY(widen_elements(model, value, 0, to, value.constant_bytes, detail));
+  }
+  if (!model.check_hashes || model.source.memory) return {};
+  // What was read is no longer there to be compared; that the file still has it is.
+  for (uint32_t i = 0; i < model.file.weight_part_count; i++)
+    if (layout.part_offsets[i] == kNoOffset)
+      INGOT_TRY(check_part_hash(model.source, model.file, model.file.first_weight_part + i, detail));
   return {};
 }
 

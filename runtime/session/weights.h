@@ -10,6 +10,9 @@ Status load_weights(const OpenModel& model, const Layout& layout, const Arena& a
 /// Huge pages, locking and touching for a reserved arena: its mapped parts, then what is private.
 Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena, const ArenaWishes& wishes,
                     ErrorDetail* detail);
+/// Constants that the file stores in 16 bits, as f32 to where the kernels find them: in the arena at `base`, or, where
+/// `device` is given, in its memory at `base`. Errors  kFileRead kHashMismatch and those of the device.
+Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device, ErrorDetail* detail);
 /// Reads every part into the memory of a device, in chunks.
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
 

@@ -33,7 +33,7 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
   };
   const Contract contracts[] = {
       {"convert",
-       {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd", "--io-layout",
+       {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd", "--dtype", "--keep-fp32", "--allow-overflow", "--io-layout",
         "--metadata", "--explain", "--dry-run", "--state", "--state-init", "-o"}},
       {"inspect", {"--json", "--ops", "--tensors", "--plan", "--metadata"}},
       {"run",

@@ -76,6 +76,34 @@ void add_fields(RefuseTable* t) {
   t->bytes("of_an_input", [](Bytes& b) { set_value_field(&b, 1, ValueField::kKind, 2); });
 }
 
+void add_stored(RefuseTable* t) {
+  t->base("stored", [] {
+    cast::FileSpec f =
+        one_instruction(step(ElementwiseOp::kFma, 0, 1),
+                        {input("x", {2, 40}), constant("w", {40}), constant("v", {2, 40})}, {output("y", {2, 40})});
+    f.program.required_features = {"widened"};
+    f.program.values[1].stored = DType::kF16;
+    f.program.values[2].stored = DType::kBF16;
+    return f;
+  });
+  t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
+  t->spec("as_f32", [](ProgramSpec& p) { p.values[1].stored = DType::kF32; });
+  t->spec("as_f64", [](ProgramSpec& p) { p.values[1].stored = DType::kF64; });
+  t->spec("as_type_255", [](ProgramSpec& p) { p.values[1].stored = DType(255); });
+  t->dtype("of_an_i32", 1, DType::kI32);
+  t->dtype("of_an_f16", 1, DType::kF16);
+  t->spec("inline", [](ProgramSpec& p) { p.values[1].inline_data = true; });
+  t->spec("input", [](ProgramSpec& p) { p.values[0].stored = DType::kF16; });
+  t->spec("output", [](ProgramSpec& p) { p.values[3].stored = DType::kBF16; });
+  t->bytes("segment", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 1); });
+  t->bytes("offset_unaligned", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 2); });
+  t->bytes("offset_outside", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 176); });
+  t->bytes("offset_overflows", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
+  t->bytes("larger_than_part", [](Bytes& b) { set_dim(&b, 2, 1, 41 * 2); });
+  t->bytes("dims_huge", [](Bytes& b) { set_dim(&b, 1, 0, INT64_MAX); });
+  t->spec("aliased", [](ProgramSpec& p) { p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 2; });
+}
+
 void add_ports_and_states(RefuseTable* t) {
   t->base("port", [] {
     return one_instruction(step(ElementwiseOp::kAdd), {input("a", {4}), input("b", {4})}, {output("y", {4})});
@@ -191,6 +219,7 @@ void add_dims(RefuseTable* t) {
 
 void add_value_cases(RefuseTable* table) {
   add_fields(table);
+  add_stored(table);
   add_ports_and_states(table);
   add_dims(table);
 }

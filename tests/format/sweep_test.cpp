@@ -13,7 +13,7 @@ namespace {
 std::vector<Bytes> sweep_files() {
   std::vector<Bytes> files = {cast::write_memory(small_network()), cast::write_memory(branching_network())};
   for (const AcceptedBase& base : refuse_table().bases)
-    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic")
+    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic" || base.name == "stored")
       files.push_back(cast::write_memory(base.make()));
   return files;
 }

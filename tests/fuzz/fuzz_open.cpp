@@ -25,13 +25,18 @@ struct Aligned {
 };
 
 /// Reads what a session would read, so that a wild pointer shows.
-size_t look_at(const ProgramDef& program, const BoundProgram& bound) {
+size_t look_at(const FileView& file, const ProgramDef& program, const BoundProgram& bound) {
   size_t sum = 0;
   for (size_t i = 0; i < program.values.size; i++) {
     const ValueDef& v = program.values[i];
     sum += strlen(v.name) + size_t(value_type(program, bound, int32_t(i)).elements());
     if (v.inline_data)
       for (uint64_t k = 0; k < v.constant_bytes; k++) sum += static_cast<const uint8_t*>(v.inline_data)[k];
+    if (v.kind == ValueKind::kConstant && !v.inline_data) {
+      const PartEntry part = weight_part(file, v.segment);
+      if (v.segment_offset > part.bytes || stored_bytes(v) > part.bytes - v.segment_offset) abort();
+    }
+    if (is_widened(v) && kWidenedBlock * v.widened_block + v.constant_bytes > program.widened_bytes) abort();
   }
   for (const PortDef& port : program.inputs) sum += strlen(port.name) + strlen(port.layout);
   for (const StateDef& state : program.states) sum += strlen(state.name);
@@ -64,7 +69,7 @@ void open_and_bind(const Source& source) {
     values.clear();
     for (size_t i = 0; i < program.free_symbols; i++) values.push_back(program.symbols[i].low + extra);
     if (bind_program(program, {values.data(), values.size()}, {memory.bytes, need}, &bound, &detail).ok()) {
-      volatile size_t sink = look_at(program, bound);
+      volatile size_t sink = look_at(file, program, bound);
       (void)sink;
     }
   }

@@ -14,6 +14,7 @@ for target in build/fuzz/tests/fuzz/fuzz_*; do
   mkdir -p "$work" "build/fuzz/finds"
   seeds=()
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
+  [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)  # whole files too, with what came after v1
   if "$target" -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -print_final_stats=1 \
       -artifact_prefix=build/fuzz/finds/ "$work" "${seeds[@]}" >"build/logs/$name.log" 2>&1; then
     passed=$((passed + 1))

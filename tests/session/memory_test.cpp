@@ -31,7 +31,7 @@ struct CountingAllocator {
 };
 
 uint64_t sum(const ingot_requirements& r) {
-  return r.weights_mapped + r.weights_copied + r.activations + r.state + r.scratch + r.tables + r.rounding;
+  return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state + r.scratch + r.tables + r.rounding;
 }
 
 struct Shape {
@@ -45,7 +45,9 @@ std::vector<Shape> shapes() {
           {"lookup", lookup_network(), {}},
           {"in place", in_place_ports_network(), {}},
           {"branching 5", branching_network(), {{"N", 5}}},
-          {"branching 64", branching_network(), {{"N", 64}}}};
+          {"branching 64", branching_network(), {{"N", 64}}},
+          {"stored as f16, in one part", stored_network(DType::kF16, false), {}},
+          {"stored as bf16, a part apart", stored_network(DType::kBF16, true), {}}};
 }
 
 void fill_inputs(const Model& model, Session& session) {
@@ -91,8 +93,11 @@ TEST_CASE("requirements: exact in every form of the arena; one byte less is refu
           CHECK(sum(r) == r.arena_bytes);
           CHECK(r.threads == threads);
           CHECK((r.outside_bytes > 0) == (threads > 1));
-          if (kind == INGOT_ARENA_OWN && from_path) CHECK(r.weights_mapped == model.summary().weights_bytes);
-          if (kind != INGOT_ARENA_OWN && from_path) CHECK(r.weights_copied == model.summary().weights_bytes);
+          // What is only widened takes no part of the arena but as f32.
+          const uint64_t placed = shape.spec.program.values[1].segment ? kPlainBytes : model.summary().weights_bytes;
+          if (kind == INGOT_ARENA_OWN && from_path) CHECK(r.weights_mapped == placed);
+          if (kind != INGOT_ARENA_OWN && from_path) CHECK(r.weights_copied == placed);
+          CHECK(r.weights_widened == (shape.spec.program.required_features.empty() ? 0 : kWidenedBytes));
           if (!from_path) CHECK(r.weights_in_place == model.summary().weights_bytes);
           AlignedBlock arena(r.arena_bytes, 64);
           options.arena = kind == INGOT_ARENA_CALLER ? arena.data() : nullptr;

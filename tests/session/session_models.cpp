@@ -54,6 +54,40 @@ cast::FileSpec counting_network(bool with_init) {
   return file;
 }
 
+/// Multiples of 1/8 up to 15, which f16 and bf16 both have.
+std::vector<float> stored_weights() {
+  std::vector<float> numbers;
+  for (int i = 0; i < 160; i++) numbers.push_back(float(i % 120) / 8 - 7);
+  return numbers;
+}
+
+cast::FileSpec stored_network(DType dtype, bool apart) {
+  cast::FileSpec file;
+  cast::ProgramSpec& p = file.program;
+  const auto held = [](const float* from, size_t count) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(from);
+    return std::make_shared<const std::vector<uint8_t>>(bytes, bytes + count * 4);
+  };
+  const std::vector<float> numbers = stored_weights();
+  p.required_features = {"widened"};
+  p.add_value(input("x", {3, 40}));
+  p.add_value(constant("w", {3, 40}));
+  p.add_value(constant("v", {40}));
+  p.add_value(constant("b", {40}));
+  p.add_value(activation("t", {3, 40}));
+  p.add_value(output("y", {3, 40}));
+  p.values[1].bytes.held = held(numbers.data(), 120);
+  p.values[2].bytes.held = held(numbers.data() + 120, 40);
+  p.values[3].bytes.held = held(numbers.data(), 40);
+  for (const size_t i : {1, 2}) p.values[i].stored = dtype, p.values[i].segment = apart;
+  ElementwiseAttributes fma = step(ElementwiseOp::kFma, 0, 1);
+  fma.steps[0].c = 2;
+  p.add_instruction(fma, {0, 1, 2}, {4});
+  p.add_instruction(step(ElementwiseOp::kAdd), {4, 3}, {5});
+  add_ports(&file);
+  return file;
+}
+
 cast::FileSpec lookup_network() {
   cast::FileSpec file;
   file.segment_alignment = 16;

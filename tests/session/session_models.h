@@ -22,6 +22,12 @@ cast::FileSpec lookup_network();
 /// x -> relu -> neg in place over it -> y; and a second output that views y as another shape.
 cast::FileSpec in_place_ports_network();
 
+/// y = x * w + v + b: w [3, 40] and v [40] are stored as `dtype`, b [40] as f32; `apart`: in a weight part of its own.
+cast::FileSpec stored_network(DType dtype, bool apart);
+constexpr uint64_t kWidenedBytes = 512 + 160, kPlainBytes = 160;
+/// What the kernels see of w and v, by plain arithmetic.
+std::vector<float> stored_weights();
+
 inline const ingot_kernel_table* oracle_table() {
   return reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
 }

@@ -187,6 +187,89 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
   CHECK(epoch != cast.after.facts.end());
 }
 
+namespace {
+
+/// q, k and v of one product from a checkpoint: q in f16 with a NaN, k in f16, v in `last`.
+void write_halves(const std::string& path, checkpoint::ElementType last) {
+  std::vector<Tensor> tensors(3);
+  std::vector<checkpoint::NamedTensor> named;
+  const char* const names[] = {"q.weight", "k.weight", "v.weight"};
+  for (size_t i = 0; i < 3; i++) {
+    Tensor& t = tensors[i];
+    t.type = i < 2 ? checkpoint::ElementType::kF16 : last;
+    t.dims = {48, 48};
+    t.strides = {48, 1};
+    const std::vector<float> exact = numbers(2304, uint32_t(10 + i));
+    std::vector<uint16_t> halves;
+    for (const float x : exact)
+      halves.push_back(t.type == checkpoint::ElementType::kBf16 ? checkpoint::narrow_bf16(x) : checkpoint::narrow_f16(x));
+    if (i == 0) halves[5] = 0xfc00, halves[6] = 0x8001;  // an infinity, the smallest number
+    const std::string bytes = t.type == checkpoint::ElementType::kF32 ? raw(exact) : raw(halves);
+    t.storage = checkpoint::memory_storage({bytes.begin(), bytes.end()});
+    named.push_back({names[i], &t});
+  }
+  checkpoint::write_safetensors(path, named, {});
+}
+
+bool says(const std::vector<std::string>& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("stored smaller: a source's halves come back bit by bit, what was rounded is named as that") {
+  OnnxGraph g;
+  g.input("x", {1, 6, 48});
+  for (const char* name : {"q", "k", "v"}) {
+    g.initializer(std::string(name) + ".weight", {48, 48}, std::vector<float>(2304));
+    g.node("MatMul", {"x", std::string(name) + ".weight"}, {name});
+  }
+  g.node("Add", {"q", "k"}, {"s"}).node("Mul", {"s", "v"}, {"y"}).output("y");
+  const host::TemporaryPath file(".safetensors");
+  cast::CastOptions options;
+  options.weights.checkpoint = file.path();
+  options.storage.dtype = DType::kF16;
+  options.storage.chosen = true;
+
+  write_halves(file.path(), checkpoint::ElementType::kF16);
+  const Cast halves(g, options);
+  for (const char* name : {"q.weight", "k.weight", "v.weight"}) {
+    CAPTURE(name);
+    CHECK(halves.same(name));
+  }
+  CHECK(halves.report.storage.tensors[0].largest == 0);
+  CHECK(says(halves.report.hints, "the source has 3 float16; all are computed in f32 and stored as f16"));
+  CHECK(says(halves.report.notes, "holds 1 values that are NaN or infinite"));
+
+  write_halves(file.path(), checkpoint::ElementType::kF32);
+  const Cast mixed(g, options);
+  CHECK(mixed.same("q.weight"));
+  CHECK(mixed.same("k.weight"));
+  CHECK(find(mixed.after, "v.weight") == nullptr);
+  CHECK(mixed.lists("v.weight"));
+  CHECK(says(mixed.after.notes, "'v.weight' (stored as f16, which rounds its numbers)"));
+  CHECK(says(mixed.report.hints, "the source has 1 float32, 2 float16"));
+  options.keep_weights = true;
+  const Cast kept(g, options);
+  for (const char* name : {"q.weight", "k.weight", "v.weight"}) CHECK(kept.same(name));
+  options.keep_weights = false;
+  options.storage.keep_fp32 = {"v.*"};  // of the source: the constant is one product of all three
+  const Cast by_name(g, options);
+  CHECK(by_name.report.storage.kept == 1);
+  CHECK(by_name.same("v.weight"));
+
+  write_halves(file.path(), checkpoint::ElementType::kBf16);
+  options.storage = {};
+  const Cast plain(g, options);
+  for (const char* name : {"q.weight", "k.weight", "v.weight"}) CHECK(plain.same(name));
+  CHECK(says(plain.report.hints, "2 float16, 1 bfloat16; all are computed in f32 and stored as f32"));
+  options.storage.dtype = DType::kBF16;
+  const Cast rounded(g, options);
+  CHECK(rounded.same("v.weight"));
+  CHECK(find(rounded.after, "k.weight") == nullptr);
+}
+
 TEST_CASE("records that lie are refused") {
   const host::TemporaryPath source(".onnx"), file(".ingot");
   OnnxGraph g;

@@ -98,6 +98,8 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   result.report.passes = std::move(passes);
   result.report.notes = model.notes;
   result.report.hints = hint_states(model, options);
+  if (const std::string said = say_not_finite(model); !said.empty() && options.weights.checkpoint.empty())
+    result.report.hints.push_back(said);
   tell(options, "lower", 0.5);
   Draft draft = lower(model, options, &result.report);
   check_draft(draft, true);
@@ -113,9 +115,15 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   report_instructions(draft, &result.report);
   tell(options, "emit", 0.9);
   result.file.program = emit_program(draft);
+  if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
+  tell(options, "storage", 0.95);
+  CastReport& report = result.report;
+  report.storage =
+      store_constants(options.storage, result.file.segment_alignment, options.name_weights, &result.file.program);
+  report.weight_bytes -= report.storage.bytes_before - report.storage.bytes_after;
+  if (const std::string said = report.storage.summary(); !said.empty()) report.notes.push_back(said);
   result.file.metadata = make_metadata(model, result.file.program, options, result.report);
   result.file.goldens = options.goldens;
-  if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   check_file(result.file, draft, trial_bindings(draft), options.require_kernels);
   tell(options, "cast", 1);
   return result;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/cast/file_writer.h"
+#include "tools/cast/storage.h"
 #include "tools/overlay/overlay.h"
 #include "tools/passes/pipeline.h"
 
@@ -35,6 +36,9 @@ struct CastOptions {
   std::vector<std::string> arguments;            // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
   overlay::OverlayOptions weights;                              // of a checkpoint, in the place of the source's own
+  StorageOptions storage;                       // the type of the weights in the file
+  /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty; cast_source() has its own.
+  std::function<WeightNames(const ProgramSpec&)> name_weights;
   bool keep_weights = false;                    // the bytes of source weights that the program no longer has
   bool keep_training_state = false;             // of a checkpoint: optimiser and the like, as bytes
   std::vector<StatePair> states;                // "IN=OUT", as on the command line
@@ -77,6 +81,7 @@ struct CastReport {
   std::string order;                          // the heuristic that gave the smallest plan
   uint64_t arena_bytes = 0, lower_bound = 0;  // of activations, at the typical binding when dims are symbolic
   uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
+  StorageReport storage;
   std::vector<std::string> hints;  // what another option would do; not kept in the file
   uint32_t states = 0;             // kept in the arena
   uint32_t states_in_place = 0;    // updated where their next value is computed; the others by a copy at the end

@@ -97,7 +97,7 @@ class Writer {
     for (size_t i = 0; i < spec_.program.values.size(); i++) {
       const ValueSpec& v = spec_.program.values[i];
       if (v.kind != ValueKind::kConstant || v.inline_data || v.segment != segment) continue;
-      const auto bytes = produce_constant(v);
+      const auto bytes = store_constant(v);
       const auto [entry, is_new] = known.try_emplace(digest_of(*bytes), align(position_ - start, alignment));
       places_[i].segment_offset = entry->second;
       if (!is_new) {

@@ -62,7 +62,15 @@ Draft Lowering::run() {
   report_->binding = trials[0];
   for (const auto& [name, symbol] : draft_.measured) report_->binding.erase(name);
   methods_ = choose_methods(model_, options_, trials[0]);
-  for (const auto& [node, choice] : methods_) report_->winograd_extra_bytes += choice.extra_bytes;
+  size_t left_out = 0;
+  for (const auto& [node, choice] : methods_) {
+    report_->winograd_extra_bytes += choice.extra_bytes;
+    left_out += choice.why.find("byte budget") != std::string::npos;
+  }
+  if (options_.storage.dtype != DType::kF32 && options_.winograd == WinogradMode::kAuto && left_out)
+    report_->hints.push_back("winograd: " + std::to_string(left_out) +
+                             " convolutions do without it, because its weights are four times as many and stay f32; "
+                             "--winograd BYTES buys it back");
   lower_all();  // again, now that extents are known for which methods could be chosen
   draft_.trials = trials;
   draft_.has_sound_extents = has_sound_extents;

@@ -2,6 +2,8 @@
 #include "tools/cast/metadata.h"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 #ifndef INGOT_VERSION
 #define INGOT_VERSION "0.1.0"
@@ -99,6 +101,12 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
   for (size_t i = 0; i < report.instructions.size(); i++)
     if (!report.instructions[i].note.empty())
       metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);
+  for (const StorageLoss& loss : report.storage.tensors) {
+    char text[128];
+    snprintf(text, sizeof text, "%s largest %.3g mean %.3g zero %" PRIu64 " subnormal %" PRIu64 " infinite %" PRIu64,
+             dtype_name(report.storage.dtype), loss.largest, loss.mean, loss.to_zero, loss.subnormal, loss.overflowed);
+    metadata.entries.emplace_back("ingot.stored." + std::to_string(loss.value), text + (" of " + loss.name));
+  }
   return metadata;
 }
 

@@ -67,6 +67,7 @@ struct ValueSpec {
   uint32_t segment = 0;        // of a constant: weight part that it goes to
   bool inline_data = false;    // of a constant: inside the program (it steers control or shapes)
   DType source_dtype = DType::kInvalid;  // when it differs
+  DType stored = DType::kInvalid;        // of an f32 constant: kF16 or kBF16, what the file has; see storage.h
   int32_t graph_value = -1;    // id in the graph that was cast, -1: none. Not written
   // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of what is written before the
   // loop, of what an iteration begins with and of what it ends with. Not written

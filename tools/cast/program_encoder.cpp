@@ -3,6 +3,7 @@
 #include "ingot_schema/golden_generated.h"
 #include "ingot_schema/metadata_generated.h"
 #include "tools/cast/encode_attributes.h"
+#include "tools/cast/storage.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::cast {
@@ -42,6 +43,7 @@ flatbuffers::Offset<fb::Value> encode_value(Builder& b, const ValueSpec& v, cons
   to.add_row_stride(v.row_stride);
   to.add_source_dtype(fb::DType(uint8_t(v.source_dtype)));
   to.add_inline_data(data);
+  to.add_stored(fb::DType(uint8_t(v.stored)));
   if (v.kind == ValueKind::kConstant && !v.inline_data) {
     b.ForceDefaults(true);  // present whatever the numbers are: the size must not depend on them
     to.add_segment(v.segment);
@@ -102,7 +104,9 @@ uint64_t constant_bytes(const ValueSpec& value) {
   return bytes;
 }
 
-std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& value) {
+namespace {
+
+std::shared_ptr<const std::vector<uint8_t>> make_constant(const ValueSpec& value) {
   std::shared_ptr<const std::vector<uint8_t>> bytes = value.bytes.held;
   if (!bytes)
     bytes =
@@ -112,6 +116,20 @@ std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& va
                                    std::to_string(constant_bytes(value)) + " bytes, " + std::to_string(bytes->size()) +
                                    " were made");
   return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<uint8_t>> store_constant(const ValueSpec& value) {
+  auto bytes = make_constant(value);
+  if (value.stored == DType::kInvalid) return bytes;
+  return std::make_shared<const std::vector<uint8_t>>(narrow_floats(value.stored, *bytes));
+}
+
+std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& value) {
+  auto bytes = store_constant(value);
+  if (value.stored == DType::kInvalid) return bytes;
+  return std::make_shared<const std::vector<uint8_t>>(widen_halves(value.stored, bytes->data(), bytes->size()));
 }
 
 std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<ConstantPlace>& places) {

@@ -21,7 +21,10 @@ std::vector<uint8_t> encode_golden(const std::vector<GoldenCaseSpec>& cases);
 
 /// Bytes of a constant as its type says. @throws graph::CastError(8)
 uint64_t constant_bytes(const ValueSpec& value);
-/// Its bytes, made now if nothing is held. @throws graph::CastError(8) when there are not constant_bytes() of them.
+/// Its bytes as the kernels see them, made now if nothing is held; rounded where it is stored smaller. @throws graph::CastError(8) when there are not
+/// constant_bytes() of them.
 std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& value);
+/// Its bytes as the file has them.
+std::shared_ptr<const std::vector<uint8_t>> store_constant(const ValueSpec& value);
 
 }  // namespace ingot::cast

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "tools/cast/source_weights.h"
@@ -69,7 +70,49 @@ void add_facts(const checkpoint::Checkpoint& file, bool keep_training, CastResul
                                    " long or further facts of the checkpoint are not kept");
 }
 
+/// What floating types the source mixes, and what became of them; "" where there is one, f32. Training state apart.
+std::string say_types(const checkpoint::Checkpoint& source, const StorageReport& storage, bool chosen) {
+  std::map<checkpoint::ElementType, size_t> counts;
+  for (const checkpoint::Tensor& tensor : source.tensors)
+    switch (tensor.type) {
+      case checkpoint::ElementType::kF32:
+      case checkpoint::ElementType::kF16:
+      case checkpoint::ElementType::kBf16:
+      case checkpoint::ElementType::kF64: counts[tensor.type]++;
+      default: break;
+    }
+  if (counts.empty() || (counts.size() == 1 && counts.count(checkpoint::ElementType::kF32))) return "";
+  std::string list;
+  for (const auto& [type, count] : counts)
+    list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + checkpoint::element_name(type);
+  const bool f16 = counts.count(checkpoint::ElementType::kF16), bf16 = counts.count(checkpoint::ElementType::kBf16);
+  const uint64_t others = storage.kept + storage.small + storage.winograd;
+  std::string text = "weights: the source has " + list + "; all are computed in f32 and ";
+  if (!storage.tensors.empty())
+    text += "stored as " + std::string(dtype_name(storage.dtype)) + " (" + std::to_string(storage.tensors.size()) +
+            " constants)" + (others ? " and f32 (" + std::to_string(others) + ")" : "");
+  else
+    text += "stored as f32";
+  if (!chosen && counts.size() == 1 && (f16 || bf16))
+    text += std::string("; --dtype ") + (f16 ? "fp16" : "bf16") + " stores them in half of that, without loss";
+  return text;
+}
+
 }  // namespace
+
+WeightNames name_weights(const std::string& path, const ProgramSpec& program) {
+  WeightNames names;
+  try {
+    const checkpoint::Checkpoint file = weights::read_weights(path);
+    KeepWeights none;
+    none.small_bytes = 0;
+    const std::vector<SourceWeightSpec> found = find_source_weights(file, program, none);
+    for (const SourceWeightSpec& weight : found)
+      if (weight.value >= 0) names[weight.value].push_back(checkpoint::path_text(weight.path));
+  } catch (const host::Failure&) {  // record_weights() says so
+  }
+  return names;
+}
 
 void record_weights(const std::string& path, const overlay::OverlayReport& used, const CastOptions& options,
                     CastResult* result) {
@@ -93,6 +136,8 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
   keep.only.insert(used.used.begin(), used.used.end());
   if (options.targets == std::vector<std::string>{"mcu"}) keep.small_bytes = 0;  // flash is dear
   result->file.metadata.weights = find_source_weights(source, result->file.program, keep);
+  if (const std::string said = say_types(source, result->report.storage, options.storage.chosen); !said.empty())
+    result->report.hints.push_back(said);
   if (const std::string said = say_lost(result->file.metadata.weights); !said.empty())
     result->report.hints.push_back(said);
   if (!overlaid) return;

@@ -9,4 +9,7 @@ namespace ingot::cast {
 void record_weights(const std::string& path, const overlay::OverlayReport& used, const CastOptions& options,
                     CastResult* result);
 
+/// The source weights that are in the program's constants, by constant; empty where the source cannot be read twice.
+WeightNames name_weights(const std::string& path, const ProgramSpec& program);
+
 }  // namespace ingot::cast

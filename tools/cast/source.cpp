@@ -99,6 +99,8 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+  const std::string& weights_from = options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
+  options.name_weights = [&](const ProgramSpec& program) { return name_weights(weights_from, program); };
   CastResult result = cast_model(std::move(model), options, std::move(records));
   result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);
@@ -112,7 +114,7 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
     result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
   }
   tell("weights", 1);
-  record_weights(options.weights.checkpoint.empty() ? source : options.weights.checkpoint, used, options, &result);
+  record_weights(weights_from, used, options, &result);
   return result;
 }
 

@@ -111,7 +111,8 @@ class Finder {
       const ValueSpec& value = program_.values[i];
       if (value.kind == ValueKind::kConstant && weights::can_unpack(value.packing)) search(value, int32_t(i));
     }
-    for (const Wanted& w : wanted_) keep_or_lose(w);
+    find_rounded();
+    for (const Wanted& w : wanted_) keep_or_lose(w, "");
     return std::move(out_);
   }
 
@@ -144,6 +145,17 @@ class Finder {
       }
   }
 
+  /// Those that are there but for the rounding of storage.h: lost, with that as the reason.
+  void find_rounded() {
+    rounding_ = true;
+    for (size_t i = 0; i < program_.values.size() && !wanted_.empty(); i++) {
+      if (program_.values[i].stored == DType::kInvalid || !weights::can_unpack(program_.values[i].packing)) continue;
+      ValueSpec exact = program_.values[i];
+      exact.stored = DType::kInvalid;
+      search(exact, int32_t(i));
+    }
+  }
+
   void search(const ValueSpec& value, int32_t id) {
     const auto fits = [&](const Wanted& w) {
       const bool half = w.tensor->type == ElementType::kF16 || w.tensor->type == ElementType::kBf16 ||
@@ -170,6 +182,12 @@ class Finder {
         continue;
       }
       SourceWeightSpec& spec = out_[w->index];
+      if (rounding_) {
+        keep_or_lose(*w, std::string("stored as ") + dtype_name(program_.values[size_t(id)].stored) +
+                             ", which rounds its numbers");
+        w = wanted_.erase(w);
+        continue;
+      }
       spec.value = id;
       spec.view = view.dims;
       spec.strides = view.strides;
@@ -316,15 +334,16 @@ class Finder {
     return false;
   }
 
-  void keep_or_lose(const Wanted& w) {
+  void keep_or_lose(const Wanted& w, const std::string& why) {
     SourceWeightSpec& spec = out_[w.index];
     const uint64_t bytes = w.tensor->bytes();
     const bool small = bytes <= keep_.small_bytes && small_ + bytes <= kMostSmall;
     const bool used = keep_.only.empty() || keep_.only.count(checkpoint::path_text(w.tensor->path));
     if (bytes == 0) return;  // shape and type say it all
     if (!keep_.all && !small) {
-      spec.lost =
-          used ? "no constant has its numbers: folded, stored for Winograd, or unused" : "the network does not use it";
+      spec.lost = !why.empty() ? why
+                  : used       ? "no constant has its numbers: folded, stored for Winograd, or unused"
+                               : "the network does not use it";
       return;
     }
     if (small) small_ += bytes;
@@ -348,6 +367,7 @@ class Finder {
   std::vector<uint8_t> dense_;
   size_t width_ = 0;
   bool widen_ = false;
+  bool rounding_ = false;  // numbers before they are rounded for storage
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ Comparison compare(const std::string& name, const host::Array& expected, const h
     const double e = std::fabs(element_as_double(expected, i));
     if (std::isfinite(e) && e > c.largest_expected) c.largest_expected = e;
   }
-  Tolerance allowed = tolerance_of(actual.dtype, options.winograd);
+  Tolerance allowed = tolerance_of(actual.dtype, options.winograd, options.stored);
   if (options.rtol || options.atol) allowed = {options.rtol.value_or(0), options.atol.value_or(0), 0};
   c.allowed = allowed.relative * c.largest_expected + allowed.absolute + allowed.spreads * options.spread;
   for (int64_t i = 0; i < c.elements; i++) {

@@ -11,6 +11,7 @@ namespace ingot::check {
 struct CompareOptions {
   double spread = 0;                 // the reference's own, meta.opt_spread
   bool winograd = true;              // the file may hold Winograd weights
+  DType stored = DType::kInvalid;    // of the file's weights, where they are smaller than f32
   std::optional<double> rtol, atol;  // given by the user: they replace the table's numbers
 };
 

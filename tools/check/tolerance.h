@@ -20,11 +20,14 @@ constexpr Tolerance kF16 = {1e-2, 0, 2};
 constexpr Tolerance kBF16 = {3e-2, 0, 2};
 constexpr Tolerance kExact = {0, 0, 0};
 
-/// By the type that the output has in the file.
-constexpr Tolerance tolerance_of(DType dtype, bool winograd) {
+/// By the type that the output has in the file, and that of the weights where they are stored smaller (kInvalid: not).
+constexpr Tolerance tolerance_of(DType dtype, bool winograd, DType stored = DType::kInvalid) {
   switch (dtype) {
     case DType::kF32:
-    case DType::kF64: return winograd ? kF32 : kF32WithoutWinograd;
+    case DType::kF64:
+      if (stored == DType::kF16) return kF16;
+      if (stored == DType::kBF16) return kBF16;
+      return winograd ? kF32 : kF32WithoutWinograd;
     case DType::kF16: return kF16;
     case DType::kBF16: return kBF16;
     default: return kExact;

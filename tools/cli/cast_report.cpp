@@ -24,6 +24,14 @@ void print_cast_report(const cast::CastReport& report) {
     for (const std::string& copy : report.copies) printf("  %s\n", copy.c_str());
     printf("\n");
   }
+  if (!report.storage.tensors.empty()) {
+    Table storage({"stored as " + std::string(dtype_name(report.storage.dtype)), ">numbers", ">largest error", ">mean", ">to zero",
+                   ">subnormal", ">infinite"});
+    for (const cast::StorageLoss& loss : report.storage.tensors)
+      storage.row({loss.name, std::to_string(loss.elements), number(loss.largest, 3), number(loss.mean, 3),
+                   std::to_string(loss.to_zero), std::to_string(loss.subnormal), std::to_string(loss.overflowed)});
+    printf("Weights that were rounded (relative errors)\n%s\n", storage.text().c_str());
+  }
   Table summary({"", ""});
   std::string binding;
   for (const auto& [name, value] : report.binding)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/cli/program_view.h"
 #include "tools/cli/stream.h"
 #include "tools/files/suggest.h"
 
@@ -56,6 +57,7 @@ CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettin
   check::CompareOptions options;
   options.spread = golden.spread;
   options.winograd = result.winograd;
+  options.stored = stored_type(engine->path());
   options.rtol = settings.rtol;
   options.atol = settings.atol;
   std::vector<std::string> names;

@@ -27,6 +27,9 @@ struct Arguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
   std::string weights, key, prefix = "auto";
+  std::string dtype;
+  std::vector<std::string> keep_fp32;
+  bool allow_overflow = false;
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
 };
@@ -49,6 +52,11 @@ cast::CastOptions options_of(const Arguments& a) {
   for (const std::string& text : a.inits) cast::set_state_init(options, text);
   for (const std::string& text : a.metadata) cast::add_metadata(options, text);
   options.weights.checkpoint = a.weights;
+  if (!a.dtype.empty()) cast::set_storage(options.storage, a.dtype);
+  options.storage.keep_fp32 = a.keep_fp32;
+  options.storage.allow_overflow = a.allow_overflow;
+  if (options.storage.dtype == DType::kF32 && (!a.keep_fp32.empty() || a.allow_overflow))
+    fail(Exit::kUsage, "convert: --keep-fp32 and --allow-overflow are about --dtype fp16 or bf16; say which");
   options.keep_weights = a.keep_weights;
   options.keep_training_state = a.keep_training_state;
   options.weights.key = a.key;
@@ -175,6 +183,13 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "what stands before their names; the usual wrappers are found when not given")
       ->type_name("auto|PREFIX");
   repeatable("--map-key", &a->renames, "another name for a weight; one * on each side stands for anything", "OLD=NEW");
+  command
+      ->add_option("--dtype", a->dtype,
+                   "how the file stores the weights; computed in f32 either way, to which a session converts them")
+      ->type_name("fp32|fp16|bf16");
+  repeatable("--keep-fp32", &a->keep_fp32, "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
+  command->add_flag("--allow-overflow", a->allow_overflow,
+                    "with --dtype: numbers too large for it may become infinite");
   command->add_flag("--keep-weights", a->keep_weights,
                     "keep the bytes of weights that casting changes, so that ingot extract gives all of them back");
   command->add_flag("--keep-training-state", a->keep_training_state,

@@ -37,6 +37,9 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const
     return stepped ? check::slice_step(array, 0) : array;
   };
   double tolerance = 0;
+  DType stored = DType::kInvalid;
+  for (const cast::ValueSpec& value : program.values)
+    if (value.stored != DType::kInvalid) stored = value.stored;
   const auto find_state = [&](const std::string& name, bool is_input) {
     return std::find_if(program.states.begin(), program.states.end(), [&](const cast::StateSpec& state) {
       return (is_input ? state.name : state.output_name) == name;
@@ -65,7 +68,7 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const
       continue;
     }
     one.outputs.push_back(tensor_of(first_step(array, fed)));
-    tolerance = std::max(tolerance, check::tolerance_of(array.dtype, true).relative);
+    tolerance = std::max(tolerance, check::tolerance_of(array.dtype, true, stored).relative);
   }
   if (one.outputs.empty()) return {};
   one.rtol = tolerance;

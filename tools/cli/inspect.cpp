@@ -98,6 +98,18 @@ void print_metadata(const Json& m, bool all) {
   if (!passes.empty()) printf("Passes\n%s", passes.text().c_str());
 }
 
+/// What storing weights smaller cost, tensor by tensor.
+void print_storage(const Json& storage) {
+  Table table({"stored", "type", ">largest error", ">mean", ">to zero", ">subnormal", ">infinite"});
+  for (const Json& t : storage["tensors"]) {
+    if (!t.contains("mean_error")) continue;
+    table.row({text_of(text_of(t["source"]).empty() ? t["name"] : t["source"]), text_of(t["stored"]), number(t["largest_error"].get<double>(), 3),
+               number(t["mean_error"].get<double>(), 3), text_of(t["to_zero"]), text_of(t["subnormal"]),
+               text_of(t["infinite"])});
+  }
+  if (!table.empty()) printf("Weights that were rounded\n%s", table.text().c_str());
+}
+
 void print_ops(const Json& ops) {
   Table table({">#", "op", "output", ">MMAC", "from"});
   for (const Json& op : ops) {
@@ -120,7 +132,9 @@ void print_tensors(const Json& tensors) {
       storage = "program";
     else if (t.contains("segment"))
       storage = "part " + text_of(t["segment"]) + " + " + grouped(t["segment_offset"].get<uint64_t>());
-    table.row({text_of(t["index"]), text_of(t["kind"]), text_of(t["dtype"]) + " " + dims_text(t["dims"]),
+    table.row({text_of(t["index"]), text_of(t["kind"]),
+               text_of(t["dtype"]) + " " + dims_text(t["dims"]) +
+                   (t.contains("stored") ? ", stored as " + text_of(t["stored"]) : ""),
                t.contains("bytes") ? grouped(t["bytes"].get<uint64_t>()) : "", text_of(t["packing"]), storage,
                text_of(t["name"])});
   }
@@ -137,6 +151,9 @@ void print_plan(const Json& plan) {
     table.row({grouped(v["offset"].get<uint64_t>()), grouped(v["bytes"].get<uint64_t>()), text_of(v["first_step"]),
                text_of(v["last_step"]), text_of(v["name"])});
   }
+  if (const uint64_t widened = plan["widened_bytes"].get<uint64_t>())
+    printf("Converted at load: %s bytes of weights as f32, before the plan in every session's arena\n",
+           grouped(widened).c_str());
   printf("Plan of %s bytes, lower bound %s at step %s\n%s", grouped(plan["bytes"].get<uint64_t>()).c_str(),
          grouped(plan["lower_bound"].get<uint64_t>()).c_str(), text_of(plan["peak_step"]).c_str(),
          table.text().c_str());
@@ -205,6 +222,11 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   bytes.row({"program", grouped(r["program_bytes"].get<uint64_t>()), ""});
   bytes.row({"weights", grouped(r["weights_bytes"].get<uint64_t>()),
              text_of(r["weight_parts"]) + " parts at multiples of " + grouped(r["segment_alignment"].get<uint64_t>())});
+  if (!r["storage"].is_null())
+    bytes.row({"converted", grouped(r["storage"]["widened_bytes"].get<uint64_t>()),
+               "of weights as f32 in every session's arena, stored as " +
+                   text_of(r["storage"]["tensors"][0]["stored"]) + " in " +
+                   grouped(r["storage"]["stored_bytes"].get<uint64_t>())});
   bytes.row({"metadata", grouped(r["metadata_bytes"].get<uint64_t>()), ""});
   bytes.row({"golden", grouped(r["golden_bytes"].get<uint64_t>()), ""});
   if (!r["activation_bytes"].is_null()) {
@@ -212,6 +234,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
                "in the arena; lower bound " + grouped(r["activation_lower_bound"].get<uint64_t>())});
   }
   fputs(bytes.text().c_str(), stdout);
+  if (a.tensors && !r["storage"].is_null()) print_storage(r["storage"]);
   if (r.contains("ops")) print_ops(r["ops"]);
   if (r.contains("tensors")) print_tensors(r["tensors"]);
   if (r.contains("plan")) print_plan(r["plan"]);

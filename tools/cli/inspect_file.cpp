@@ -1,4 +1,6 @@
 // The report on an .ingot file.
+#include <cstdio>
+
 #include "tools/cli/inspect.h"
 #include "tools/cli/metadata.h"
 #include "tools/cli/program_view.h"
@@ -107,7 +109,12 @@ Json tensors_of(const Engine& engine, const ProgramView& view) {
                    {"alias", kAliases[size_t(value.alias)]}};
     if (value.alias != AliasKind::kNone) tensor["alias_of"] = value.alias_of;
     if (value.kind == ValueKind::kConstant) {
-      tensor["bytes"] = value.constant_bytes;
+      tensor["bytes"] = stored_bytes(value);
+      if (is_widened(value)) {
+        tensor["stored"] = dtype_name(value.stored);
+        tensor["widened_bytes"] = value.constant_bytes;
+        tensor["widened_at"] = kWidenedBlock * value.widened_block;
+      }
       tensor["inline"] = value.inline_data != nullptr;
       if (!value.inline_data) {
         tensor["segment"] = value.segment;
@@ -119,6 +126,40 @@ Json tensors_of(const Engine& engine, const ProgramView& view) {
     tensors.push_back(tensor);
   }
   return tensors;
+}
+
+/// What is stored smaller than the kernels want it, and what casting said that it costs; null where nothing is.
+Json storage_of(const ProgramView& view, const Metadata& metadata) {
+  Json tensors = Json::array();
+  uint64_t bytes = 0;
+  for (size_t v = 0; v < view.program().values.size; v++) {
+    const ValueDef& value = view.program().values[v];
+    if (!is_widened(value)) continue;
+    bytes += stored_bytes(value);
+    Json tensor = {{"value", v},
+                   {"name", view.value_name(int32_t(v))},
+                   {"source", ""},
+                   {"stored", dtype_name(value.stored)},
+                   {"bytes", stored_bytes(value)}};
+    for (const auto& [key, text] : metadata.entries) {
+      char type[8];
+      double largest, mean;
+      unsigned long long zero, subnormal, infinite;
+      if (key == "ingot.stored." + std::to_string(v) &&
+          sscanf(text.c_str(), "%7s largest %lf mean %lf zero %llu subnormal %llu infinite %llu", type, &largest, &mean, &zero,
+                 &subnormal, &infinite) == 6) {
+        if (const size_t at = text.find(" of "); at != std::string::npos) tensor["source"] = text.substr(at + 4);
+        tensor["largest_error"] = largest;
+        tensor["mean_error"] = mean;
+        tensor["to_zero"] = zero;
+        tensor["subnormal"] = subnormal;
+        tensor["infinite"] = infinite;
+      }
+    }
+    tensors.push_back(tensor);
+  }
+  if (tensors.empty()) return Json();
+  return {{"stored_bytes", bytes}, {"widened_bytes", view.program().widened_bytes}, {"tensors", tensors}};
 }
 
 Json plan_of(const ProgramView& view) {
@@ -134,7 +175,8 @@ Json plan_of(const ProgramView& view) {
                       {"first_step", life.first_step},
                       {"last_step", life.last_step}});
   }
-  return {{"in_file", view.planned_in_file()},
+  return {{"widened_bytes", view.program().widened_bytes},
+          {"in_file", view.planned_in_file()},
           {"bytes", view.plan_bytes()},
           {"lower_bound", view.lower_bound()},
           {"peak_step", view.peak_step()},
@@ -189,6 +231,7 @@ Json inspect_file(const InspectArguments& a) {
   report["macs"] = view.bound() ? Json(macs) : Json();
   report["activation_bytes"] = view.bound() ? Json(view.plan_bytes()) : Json();
   report["activation_lower_bound"] = view.bound() ? Json(view.lower_bound()) : Json();
+  report["storage"] = storage_of(view, metadata);
   report["metadata"] = metadata.present ? metadata_of(metadata) : Json();
   if (a.ops) report["ops"] = ops_of(engine, view, metadata);
   if (a.tensors) report["tensors"] = tensors_of(engine, view);

@@ -81,6 +81,13 @@ void ProgramView::plan(const std::string& path) {
   plan_bytes_ = summary.bytes;
 }
 
+DType stored_type(const std::string& path) {
+  const ProgramView view(path, {});
+  for (const ValueDef& value : view.program().values)
+    if (is_widened(value)) return value.stored;
+  return DType::kInvalid;
+}
+
 std::string ProgramView::value_name(int32_t value) const {
   const ValueDef& v = program_.values[size_t(value)];
   return v.name && *v.name ? v.name : "#" + std::to_string(value);

@@ -58,4 +58,7 @@ class ProgramView {
   uint32_t peak_step_ = 0;
 };
 
+/// The type that a file stores weights in where that is smaller than f32; kInvalid where it does not. @throws Failure
+DType stored_type(const std::string& path);
+
 }  // namespace ingot::cli

@@ -58,6 +58,7 @@ Json memory_of(const Engine& engine, const ProgramView& view) {
   return {{"arena_bytes", need.arena_bytes},
           {"weights_mapped", need.weights_mapped},
           {"weights_copied", need.weights_copied},
+          {"weights_widened", need.weights_widened},
           {"activations", need.activations},
           {"state", need.state},
           {"scratch", need.scratch},
@@ -159,7 +160,7 @@ void print_memory(const Json& m, bool all) {
   printf("Memory: arena of %s bytes\n", grouped(m["arena_bytes"].get<uint64_t>()).c_str());
   Table parts({"", ">"});
   for (const char* part :
-       {"weights_mapped", "weights_copied", "activations", "state", "scratch", "tables", "rounding"}) {
+       {"weights_mapped", "weights_copied", "weights_widened", "activations", "state", "scratch", "tables", "rounding"}) {
     std::string name = part;
     std::replace(name.begin(), name.end(), '_', ' ');
     if (m[part].get<uint64_t>()) parts.row({name, grouped(m[part].get<uint64_t>())});

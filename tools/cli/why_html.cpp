@@ -97,7 +97,7 @@ void add_memory_map(const Json& m, const ProgramView& view, HtmlPage* page) {
 void add_memory_parts(const Json& m, HtmlPage* page) {
   std::vector<std::vector<std::string>> rows;
   for (const char* part :
-       {"weights_mapped", "weights_copied", "activations", "state", "scratch", "tables", "rounding"}) {
+       {"weights_mapped", "weights_copied", "weights_widened", "activations", "state", "scratch", "tables", "rounding"}) {
     if (!m[part].get<uint64_t>()) continue;
     std::string name = part;
     std::replace(name.begin(), name.end(), '_', ' ');

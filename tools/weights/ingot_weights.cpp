@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/widen.h"
 #include "runtime/format/format.h"
 #include "tools/checkpoint/half.h"
 #include "tools/files/failure.h"
@@ -25,22 +26,28 @@ constexpr ElementType kElements[] = {ElementType::kF32, ElementType::kF32, Eleme
                                      ElementType::kU16, ElementType::kI32, ElementType::kU32, ElementType::kI64,
                                      ElementType::kU64, ElementType::kBool};  // by DType
 
-/// A packed constant, unpacked when it is loaded; the last result is shared while somebody holds it.
+/// A constant that is packed or stored in halves, unpacked when it is loaded; the last result is shared while somebody holds it.
 class PackedStorage : public Storage {
  public:
-  PackedStorage(Bytes packed, Packing packing, std::vector<int64_t> dims, uint64_t size)
-      : packed_(std::move(packed)), packing_(packing), dims_(std::move(dims)), size_(size) {}
+  PackedStorage(Bytes packed, DType stored, Packing packing, std::vector<int64_t> dims, uint64_t size)
+      : packed_(std::move(packed)), stored_(stored), packing_(packing), dims_(std::move(dims)), size_(size) {}
   uint64_t size() const override { return size_; }
   Bytes load() const override {
     std::shared_ptr<const std::vector<uint8_t>> dense = last_.lock();
-    if (!dense)
-      dense = std::make_shared<const std::vector<uint8_t>>(unpack(packing_, dims_, packed_.data, packed_.size));
+    if (!dense) dense = std::make_shared<const std::vector<uint8_t>>(unpacked());
     last_ = dense;
     return {dense, dense->data(), dense->size()};
   }
 
  private:
+  std::vector<uint8_t> unpacked() const {
+    if (stored_ == DType::kInvalid) return unpack(packing_, dims_, packed_.data, packed_.size);
+    std::vector<uint8_t> wide(packed_.size * 2);
+    (stored_ == DType::kF16 ? widen_f16 : widen_bf16)(packed_.data, wide.data(), packed_.size / 2);
+    return unpack(packing_, dims_, wide.data(), wide.size());
+  }
   Bytes packed_;
+  DType stored_;  // halves of f32 elements, or kInvalid
   Packing packing_;
   std::vector<int64_t> dims_;
   uint64_t size_;
@@ -117,8 +124,20 @@ class Reader {
                                    flatbuffers::uoffset_t(limits_.entries));
     if (!fb::VerifyProgramBuffer(verifier)) refuse("its program is not sound");
     program_ = fb::GetProgram(head_.program);
+    refuse_features();
     storages_.resize(program_->values() ? program_->values()->size() : 0);
     budget_ = (uint64_t{64} << 20) + 4 * file_->size();
+  }
+
+  /// What changes the meaning of a constant may only be read by who knows it.
+  void refuse_features() const {
+    if (!program_->required_features()) return;
+    for (const flatbuffers::String* feature : *program_->required_features()) {
+      const std::string name = feature->str();
+      if (name != "measured" && name != "widened")
+        host::fail(host::Exit::kUnsupported, path_ + ": needs the feature '" + name +
+                                                 "', which this ingot does not know; read it with a newer one");
+    }
   }
 
   const fb::Metadata* read_metadata() {
@@ -184,6 +203,12 @@ class Reader {
     }
     type.row_stride = sound ? type.row_length() : 0;
     if (!sound || !storage_bytes(type, &bytes)) refuse(where + ": its constant has dimensions that cannot be");
+    const auto stored = DType(uint8_t(value->stored()));
+    if (stored != DType::kInvalid) {
+      if ((stored != DType::kF16 && stored != DType::kBF16) || type.dtype != DType::kF32 || value->inline_data())
+        refuse(where + ": its constant is stored in a type that cannot be");
+      bytes /= 2;
+    }
     Bytes held{file_, nullptr, bytes};
     if (const auto* data = value->inline_data()) {
       if (data->size() != bytes) refuse(where + ": its constant has " + std::to_string(data->size()) + " bytes");
@@ -195,10 +220,10 @@ class Reader {
         refuse(where + ": its constant passes the end of its weight part");
       held.data = file_->data() + part.offset + value->segment_offset();
     }
-    if (packing == Packing::kDense)
+    if (packing == Packing::kDense && stored == DType::kInvalid)
       out.storage = checkpoint::held_storage(std::move(held));
     else if (can_unpack(packing))
-      out.storage = std::make_shared<PackedStorage>(std::move(held), packing, out.dims, elements * 4);
+      out.storage = std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims, elements * 4);
     return out;
   }
 

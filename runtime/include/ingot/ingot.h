@@ -441,6 +441,7 @@ typedef struct ingot_requirements {
   uint32_t peak_instruction;  /* where that is */
   int32_t threads;            /* as resolved */
   uint64_t device_bytes;      /* of an assignment to several devices: outside the arena, on those that are not the CPU */
+  uint64_t weights_widened;   /* a part of the arena: weights that the file stores as f16 or bf16, converted to f32 at load */
 } ingot_requirements;
 /** What ingot_session_create() with equal options will take, to the byte. Allocates nothing. */
 INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const ingot_session_options* options,
