@@ -169,10 +169,14 @@ class Listing {
   }
   /// Where a weight of this name, behind whatever wrappers its checkpoint had, was trained.
   const char* place_of(const char* name, size_t length) {
-    for (uint64_t i = 0; length && i < changed_ && tries_ < kMaxTries; i++, tries_++) {
-      const Changed& c = a_.changed[i];
-      if (c.length < length || std::memcmp(c.name + c.length - length, name, length) != 0) continue;
-      if (c.length == length || c.name[c.length - length - 1] == '.') return c.place;
+    for (int attempt = 0; attempt < 2 && length; attempt++) {
+      for (uint64_t i = 0; i < changed_ && tries_ < kMaxTries; i++, tries_++) {
+        const Changed& c = a_.changed[i];
+        if (c.length < length || std::memcmp(c.name + c.length - length, name, length) != 0) continue;
+        if (c.length == length || c.name[c.length - length - 1] == '.') return c.place;
+      }
+      while (length && name[length - 1] != '/') length--;
+      length -= length != 0;  // "conv.weight/bias" was made of "conv.weight"
     }
     return "";
   }

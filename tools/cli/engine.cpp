@@ -251,6 +251,26 @@ bool Engine::can_create(const SessionSettings& settings) const {
   return bool(model_.requirements(options_of(settings, list)));
 }
 
+const Assignment& Engine::assign(const SessionSettings& settings) {
+  assignment_ = cli::assign(model_, path_, settings.device, settings.places);
+  return assignment_;
+}
+
+bool Engine::find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const {
+  const std::vector<ingot_binding> list = binding_list();
+  ingot_session_options options = options_of(settings, list);
+  options.assignment = assignment_.get();
+  options.device = nullptr;
+  Error error;
+  const ingot_code code = ingot_model_share(model_.get(), &options, index, out, &error);
+  if (code != INGOT_OK && code != INGOT_NOT_FOUND) fail_with(path_, error);
+  return code == INGOT_OK;
+}
+
+std::string Engine::default_device(const SessionSettings& settings) const {
+  return settings.device == "auto" ? assignment_.device(0) : settings.device;
+}
+
 void Engine::create_session(const SessionSettings& settings) {
   const std::vector<ingot_binding> list = binding_list();
   std::string missing;
@@ -261,7 +281,12 @@ void Engine::create_session(const SessionSettings& settings) {
     fail(Exit::kMismatch,
          path_ + ": the file leaves dimensions open that nothing here determines; say them:" + missing);
   }
-  const ingot_session_options options = options_of(settings, list);
+  ingot_session_options options = options_of(settings, list);
+  if (!settings.places.empty()) {
+    session_ = Session();  // before its assignment
+    options.assignment = assign(settings).get();
+    options.device = nullptr;
+  }
   auto session = model_.session(options);
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);

@@ -8,6 +8,7 @@
 
 #include "runtime/include/ingot/ingot.hpp"
 #include "tools/cli/arguments.h"
+#include "tools/cli/placing.h"
 #include "tools/files/failure.h"
 #include "tools/npz/npz.h"
 
@@ -33,6 +34,7 @@ Model open_model(const std::string& path, const OpenSettings& settings = {});
 
 struct SessionSettings {
   std::string device = "auto";
+  std::vector<PlaceRule> places;  // not empty: a device for each weight, `device` for those that no rule fits
   int32_t threads = 0;
   uint32_t flags = 0;
   uint64_t arena_limit = 0;  // 0: none
@@ -68,6 +70,13 @@ class Engine {
   std::string assume_rest();
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
+  /// The assignment that the rules of `settings` make; create_session() makes it by itself where there are rules.
+  const Assignment& assign(const SessionSettings& settings);
+  /// What a device of the assignment would have and do; false beyond the last. @pre assign(). @throws Failure
+  bool find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const;
+  /// The device that `settings.device` stands for. @pre assign()
+  std::string default_device(const SessionSettings& settings) const;
+
   void create_session(const SessionSettings& settings);
   /// Whether the bindings make a sound program and plan; allocates no session.
   bool can_create(const SessionSettings& settings) const;
@@ -91,6 +100,7 @@ class Engine {
   std::map<std::string, std::string> bound_by_;
   std::vector<ingot_binding> binding_list() const;
   static ingot_session_options options_of(const SessionSettings& settings, const std::vector<ingot_binding>& bindings);
+  Assignment assignment_;
   Session session_;
 };
 

@@ -4,6 +4,11 @@ namespace ingot::cli {
 
 void SessionArguments::declare(CLI::App* command, bool memory) {
   command->add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
+  command->add_option("--place", places,
+                      "device of the weights of that name, * for any letters; 'trained': where they were saved (repeatable)")
+      ->type_name("PATTERN=DEVICE")
+      ->expected(1)
+      ->take_all();
   command->add_option("--threads", threads, "threads of the team; 0: one for each processor")->type_name("N");
   command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
@@ -31,6 +36,7 @@ SessionSettings SessionArguments::session_settings() const {
   const std::string kind = device.substr(0, device.find(':'));
   parse_choice("--device", kind, {"auto", "cpu", "cuda", "null", "fake"});
   settings.device = device;
+  settings.places = parse_places(places);
   settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
   if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
   if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;  // 0 would mean no limit

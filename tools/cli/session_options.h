@@ -10,9 +10,9 @@ namespace ingot::cli {
 
 struct SessionArguments {
   std::string device = "auto", threads = "0", trust = "none", map = "share", arena_bytes;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, places;
 
-  /// --device, --threads, --dim; with `memory` also --arena-bytes, --trust and --map.
+  /// --device, --place, --threads, --dim; with `memory` also --arena-bytes, --trust and --map.
   void declare(CLI::App* command, bool memory);
   OpenSettings open_settings() const;
   SessionSettings session_settings() const;

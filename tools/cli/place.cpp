@@ -1,0 +1,148 @@
+// ingot place - what would lie and run where, and why, without running anything.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/session_options.h"
+#include "tools/cli/terminal.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostRows = 40;
+
+struct Arguments {
+  std::string file;
+  SessionArguments session;
+  bool json = false, all = false;
+};
+
+/// What "auto" chose among, in one line, or as JSON.
+Json offers() {
+  Json rows = Json::array();
+  ingot_device device{};
+  device.size = sizeof device;
+  for (uint32_t i = 0; ingot_device_at(i, &device) == INGOT_OK; i++)
+    rows.push_back({{"name", device.name}, {"exists", bool(device.exists)}, {"why", device.why}});
+  return rows;
+}
+
+Json share_of(const ingot_share& s) {
+  return {{"name", s.device},
+          {"reason", s.reason},
+          {"instructions", s.instructions},
+          {"launches", s.launches},
+          {"arena_bytes", s.arena_bytes},
+          {"weights_bytes", s.weights_bytes},
+          {"uploads", s.uploads},
+          {"upload_bytes", s.upload_bytes},
+          {"downloads", s.downloads},
+          {"download_bytes", s.download_bytes}};
+}
+
+/// Every device that takes part; a session on one device has one share, whatever its index.
+Json shares_of(Engine& engine, const SessionSettings& settings) {
+  Json rows = Json::array();
+  ingot_share share{};
+  share.size = sizeof share;
+  for (uint32_t i = 0; engine.find_share(settings, i, &share); i++)
+    if (share.arena_bytes) rows.push_back(share_of(share));
+  return rows;
+}
+
+Json weights_of(const Assignment& assignment) {
+  Json rows = Json::array();
+  for (uint32_t i = 0; assignment.weight(i).name; i++) {
+    const ingot_weight weight = assignment.weight(i);
+    const ingot_weight_place place = assignment.place(i);
+    Json lies_on = Json::array();
+    for (uint32_t d = 0; assignment.device(d); d++)
+      if (place.devices >> d & 1) lies_on.push_back(assignment.device(d));
+    rows.push_back({{"name", weight.name},
+                    {"dtype", ingot_dtype_name(weight.dtype)},
+                    {"dims", std::vector<int64_t>(weight.dims, weight.dims + weight.rank)},
+                    {"bytes", weight.bytes},
+                    {"constant", weight.value},
+                    {"trained_on", weight.trained_on},
+                    {"asked", place.asked},
+                    {"by_rule", bool(place.by_callback)},
+                    {"lies_on", lies_on},
+                    {"reason", place.reason}});
+  }
+  return rows;
+}
+
+std::string text_of(const Json& list) {
+  std::string text;
+  for (const Json& item : list) text += (text.empty() ? "" : ", ") + item.get<std::string>();
+  return text.empty() ? "-" : text;
+}
+
+void print(const Json& report, bool all) {
+  if (report["requested"] == "auto") {
+    std::string passed_over;
+    for (const Json& offer : report["known"])
+      if (offer["name"] != report["default"])
+        passed_over += (passed_over.empty() ? "" : "; ") + offer["name"].get<std::string>() + ": " +
+                       offer["why"].get<std::string>();
+    printf("auto: %s (%s)\n", report["default"].get<std::string>().c_str(), passed_over.c_str());
+  }
+  Table devices({"device", ">instructions", ">launches", ">weights", ">arena", ">in a run", "why"});
+  for (const Json& d : report["devices"]) {
+    const uint64_t up = d["upload_bytes"], down = d["download_bytes"];
+    const std::string moves = d["uploads"].dump() + " in, " + d["downloads"].dump() + " out, " + short_bytes(up + down);
+    devices.row({d["name"], d["instructions"].dump(), d["launches"].dump(), short_bytes(d["weights_bytes"]),
+                 short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
+  }
+  printf("%s", devices.text().c_str());
+  Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
+  size_t shown = 0;
+  for (const Json& w : report["weights"]) {
+    if (!all && shown++ >= kMostRows) continue;
+    const std::string trained = w["trained_on"];
+    weights.row({w["name"], w["dtype"], grouped(w["bytes"]), trained.empty() ? "-" : trained, text_of(w["lies_on"]),
+                 w["reason"]});
+  }
+  if (!weights.empty()) printf("%s", weights.text().c_str());
+  if (!all && shown > kMostRows) printf("  and %zu more: --all, or --json\n", shown - kMostRows);
+}
+
+int run(const Arguments& a) {
+  const SessionSettings settings = a.session.session_settings();
+  Engine engine(a.file, a.session.open_settings());
+  engine.bind_dims(a.session.bindings());
+  const std::string assumed = engine.assume_rest();
+  const Assignment& assignment = engine.assign(settings);
+  Json report = {{"file", a.file}, {"requested", settings.device}, {"default", engine.default_device(settings)}};
+  report["known"] = offers();
+  report["dims"] = engine.bindings();
+  report["devices"] = shares_of(engine, settings);
+  report["weights"] = weights_of(assignment);
+  if (a.json) {
+    printf("%s\n", report.dump(1).c_str());
+    return 0;
+  }
+  if (!assumed.empty()) printf("assuming %s\n", assumed.c_str());
+  print(report, a.all);
+  return 0;
+}
+
+}  // namespace
+
+void add_place(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command =
+      add_command(app, chosen, "place", "Say what lies and runs where, and why; runs nothing",
+                  "  ingot place model.ingot\n"
+                  "  ingot place model.ingot --device cpu --place 'encoder.*=fake:0' --place '*.bias=cpu'\n"
+                  "  ingot place tuned.ingot --place '*=trained'",
+                  [a] { return run(*a); });
+  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
+  a->session.declare(command, true);
+  command->add_flag("--all", a->all, "every weight, not the first 40");
+  command->add_flag("--json", a->json, "the whole report as JSON");
+}
+
+}  // namespace ingot::cli
