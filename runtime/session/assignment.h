@@ -14,10 +14,10 @@ constexpr uint32_t kMaxDevices = 8;  // of one assignment, the CPU included
 struct Weight {
   const char* name = "";
   const char* trained_on = "";    // "cuda:1"; "" where the file does not say
-  DType dtype = DType::kInvalid;  // as it is stored
+  DType dtype = DType::kInvalid;  // as kernels see it
   uint8_t rank = 0;
   int64_t dims[kMaxRank] = {};  // as the source had them
-  uint64_t bytes = 0;           // of the constant that holds it, as stored
+  uint64_t bytes = 0;           // of the constant that holds it, where it lies
   int32_t value = -1;           // that constant
 };
 

@@ -330,10 +330,10 @@ typedef struct ingot_weight {
   size_t size;
   const char* name;          /* the source's, where the file records it, else the constant's */
   const char* trained_on;    /* "cuda:1": where it was saved. Provenance: nothing follows it unasked. "" when not recorded */
-  ingot_dtype dtype;         /* as it is stored */
+  ingot_dtype dtype;         /* as kernels see it */
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];
-  uint64_t bytes;            /* of the constant that holds it, as stored */
+  uint64_t bytes;            /* of the constant that holds it, where it lies */
   uint32_t value;            /* that constant; several weights may be one (a product for queries, keys and values) */
 } ingot_weight;
 /** A device's name, or null or "" for the device of what is not asked for. */
