@@ -22,6 +22,9 @@ dev_show() {
     checkpoints) show_needs numpy torch safetensors
       "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
+    overlay) show_needs numpy torch torchvision timm onnx==1.23.2 onnxscript safetensors
+      "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
+      "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
     speed) shift; dev_bench "$@" ;;
     --list | '')
       cat <<'TXT'
@@ -43,6 +46,8 @@ compare   faults planted in passes, kernels, the import and files, each located 
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
+overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
+          over own graphs against their goldens (needs torch; --only NAME ..., --forms FORM ...)
 speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT
       ;;

@@ -79,6 +79,7 @@ stage_models() {
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
+  "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
 }
@@ -133,6 +134,8 @@ stage_torch() {
   "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot
   "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
   "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --compare docs/checkpoints.md
+  need_python "checkpoints over exports" torch torchvision timm onnx==1.23.2 onnxscript safetensors || { echo "[skip] no checkpoint was laid over an export: onnx, onnxscript and safetensors are not to be had"; return 0; }
+  "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay
 }
 
 stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh; }

@@ -78,6 +78,44 @@ def two_kinds(layers):
     layers[3]["class_name"] = "MyOwnLayer"
 
 
+def overlays():
+    """A sample with its numbers overwritten gives the sample's outputs again under --weights, in both containers."""
+    for name in ("mix.keras", "nested.h5"):
+        path, golden = os.path.join(samples, name), os.path.join(samples, name.split(".")[0] + ".npz")
+        with tempfile.TemporaryDirectory() as folder:
+            extracted = os.path.join(folder, "w.safetensors")
+            subprocess.run([ingot, "extract", path, "-o", extracted], check=True, capture_output=True)
+            with open(extracted, "rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                header, body = json.loads(file.read(size)), file.read()
+            spans = [t["data_offsets"] for k, t in header.items() if k != "__metadata__" and t["dtype"] == "F32" and t["data_offsets"][1] - t["data_offsets"][0] >= 32]
+            changed = 0
+
+            def scramble(data):
+                nonlocal changed
+                for low, high in spans:
+                    if data.count(body[low:high]) == 1:
+                        data = data.replace(body[low:high], b"\x00\x00\x80\x3e" * ((high - low) // 4))
+                        changed += 1
+                return data
+
+            other = os.path.join(folder, "other" + os.path.splitext(name)[1])
+            if name.endswith(".h5"):
+                with open(path, "rb") as file, open(other, "wb") as out:
+                    out.write(scramble(file.read()))
+            else:
+                with zipfile.ZipFile(path) as archive, zipfile.ZipFile(other, "w") as out:
+                    for member in archive.namelist():
+                        data = archive.read(member)
+                        out.writestr(member, scramble(data) if member.endswith(".h5") else data)
+            check(changed >= 2, f"{name}: {changed} weights overwritten, expected 2 or more")
+            check(convert(other, "--golden", golden).returncode == 6, f"{name}: overwritten weights give the sample's outputs")
+            result = convert(other, "--weights", path, "--golden", golden)
+            check(result.returncode == 0, f"{name} --weights: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}")
+            result = convert(other, "--weights", os.path.join(samples, "gru.keras"))
+            check(result.returncode == 5 and "missing" in result.stderr and "unexpected" in result.stderr, f"{name} with other weights: {result.stderr[:300]}")
+
+
 samples = os.path.join(source, "tests", "keras", "samples")
 count = equal_outputs(samples)
 check(count >= 8, f"{count} samples were found, expected 8 or more")
@@ -90,6 +128,7 @@ refused("lstm.keras", lambda layers: layers[1]["config"].update(mask_zero=True),
 refused("lstm.keras", lambda layers: layers[1]["inbound_nodes"].clear(), 2, "reads what nothing makes")
 check(convert(os.path.join(source, "tests", "checkpoint", "keras", "lambda.keras")).returncode == 4, "lambda.keras is not refused with 4")
 check(convert(os.path.join(source, "tests", "checkpoint", "keras", "small.weights.h5")).returncode == 4, "weights alone are not refused with 4")
+overlays()
 networks = os.environ.get("INGOT_KERAS_NETWORKS")
 if networks:
     check(equal_outputs(networks) > 0, networks + " holds no networks")

@@ -91,7 +91,7 @@ def build(weights, spelling):
     one = lambda n: g.constant(np.array([n], np.int64))
     positions = g.op("Slice", [g.constant(np.arange(512, dtype=np.int64)[None]), one(0), g.extent("input_ids", 1), one(1)])
     words = g.op("Gather", [g.weight("embeddings.word_embeddings.weight"), "input_ids"])
-    types = g.constant(weights["embeddings.token_type_embeddings.weight"][:1].astype(np.float32)[None])
+    types = g.op("Gather", [g.weight("embeddings.token_type_embeddings.weight"), g.constant(np.array([[0]]))])
     places = g.op("Gather", [g.weight("embeddings.position_embeddings.weight"), positions])
     x = g.norm(g.op("Add", [g.op("Add", [words, types]), places]), "embeddings.LayerNorm")
     seen = g.op("Cast", [g.op("Unsqueeze", ["attention_mask", g.constant(np.array([1, 2]))])], to=TensorProto.FLOAT)

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tools/checkpoint/safetensors.h"
@@ -28,6 +29,7 @@ int64_t count(const std::vector<int64_t>& dims) {
 struct Architecture {
   graph::Model model;
   std::vector<ValueId> ids;
+  std::vector<graph::WeightReader> readers;
   explicit Architecture(const std::vector<Item>& items) {
     for (const Item& item : items) {
       const std::vector<float> zeros(size_t(count(item.dims)));
@@ -78,7 +80,7 @@ overlay::OverlayOptions from(const std::string& path) {
 
 int exit_of(Architecture* a, const overlay::OverlayOptions& options, std::string* message = nullptr) {
   try {
-    overlay::overlay_weights(a->model, a->ids, options);
+    overlay::overlay_weights(a->model, {a->ids, a->readers, {}, {}}, options);
   } catch (const graph::CastError& error) {
     if (message) *message = error.message;
     return error.exit_code;
@@ -129,44 +131,221 @@ TEST_CASE("half-size floats are widened and it is said") {
   CHECK(a.notes().find("2 tensors of bfloat16 are widened") != std::string::npos);
 }
 
-TEST_CASE("what an exporter renamed is found by shape, a product's weights transposed") {
+namespace {
+
+graph::WeightReader reader(const std::string& op, const std::string& module, std::vector<ValueId> operands) {
+  graph::WeightReader r;
+  r.op = op;
+  r.module = module;
+  r.operands = std::move(operands);
+  return r;
+}
+constexpr ValueId kNone = graph::kAbsent;
+
+/// All lines of a refusal: the message and its table.
+std::string refusal(Architecture* a, const overlay::OverlayOptions& options, int exit) {
+  try {
+    overlay::overlay_weights(a->model, {a->ids, a->readers, {}, {}}, options);
+  } catch (const graph::CastError& error) {
+    CHECK(error.exit_code == exit);
+    std::string all = error.message + "\n";
+    for (const graph::Unsupported& u : error.unsupported) all += u.op + ": " + u.why + "; " + u.hint + "\n";
+    return all;
+  }
+  return "nothing was refused";
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("what an exporter renamed is found by the only tensor of its shape, a product's weights transposed") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"fc.weight", {3, 2}}, {"fc.bias", {5}}});
   Architecture a({{"onnx::MatMul_7", {2, 3}}, {"fc.bias", {5}}});
+  a.readers = {reader("MatMul", "", {kNone, a.ids[0]})};
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   CHECK(a.of(0)[0] == 0);
   CHECK(a.of(0)[1] == 2);
   CHECK(a.of(0)[3] == 1);
-  CHECK(a.notes().find("fc.weight for onnx::MatMul_7 transposed") != std::string::npos);
+  CHECK(has(a.notes(), "fc.weight for onnx::MatMul_7 transposed"));
+}
+
+TEST_CASE("square weights are told apart by the modules that read them, in any order") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"key.weight", {2, 2}},
+              {"query.weight", {2, 2}},
+              {"query.bias", {2}},
+              {"out.bias", {2}},
+              {"out.weight", {2, 2}}});
+  Architecture a({{"onnx::MatMul_1", {2, 2}},
+                  {"onnx::MatMul_2", {2, 2}},
+                  {"onnx::MatMul_3", {2, 2}},
+                  {"query.bias", {2}},
+                  {"out.bias", {2}}});
+  a.readers = {reader("MatMul", "query", {kNone, a.ids[0]}), reader("MatMul", "key", {kNone, a.ids[1]}),
+               reader("MatMul", "", {kNone, a.ids[2]})};
+  a.readers[2].added = a.ids[4];  // known by its bias alone
+  REQUIRE(exit_of(&a, from(file.path())) == 0);
+  CHECK(a.of(0)[1] == 102);
+  CHECK(a.of(1)[1] == 2);
+  CHECK(a.of(2)[1] == 402);
+  CHECK(a.of(3)[1] == 201);
 }
 
 TEST_CASE("an order that nothing confirms is not guessed") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"b.weight", {6}}, {"a.weight", {6}}});
   Architecture a({{"x", {6}}, {"y", {6}}});
-  std::string message;
-  CHECK(exit_of(&a, from(file.path()), &message) == 5);
-  CHECK(message.find("guess") != std::string::npos);
+  const std::string said = refusal(&a, from(file.path()), 5);
+  CHECK(has(said, "2 missing, 2 unexpected"));
+  CHECK(has(said, "others share its shape"));
   CHECK(a.of(0)[1] == 0);
 }
 
-TEST_CASE("other shapes, missing weights and folded normalisations are refused with the reason") {
+TEST_CASE("all that does not fit is said at once, with the flag that would mend it") {
   const host::TemporaryPath file(".safetensors");
-  std::string message;
-  save(file, {{"fc.weight", {3, 3}}, {"fc.bias", {5}}});
+  save(file, {{"fc.weight", {3, 3}}, {"fb.bias", {5}}, {"aux.weight", {5}}});
+  Architecture a({{"fc.weight", {2, 3}}, {"fc.bias", {5}}});
+  const std::string said = refusal(&a, from(file.path()), 5);
+  CHECK(has(said, "1 missing, 2 unexpected, 1 with another shape"));
+  CHECK(has(said, "mismatched 'fc.weight': [2,3] in the architecture, the checkpoint has [3,3]"));
+  CHECK(has(said, "missing 'fc.bias': [5]"));
+  CHECK(has(said, "--map-key 'fb.*=fc.*'"));
+  CHECK(has(said, "unexpected 'aux.weight'"));
+  CHECK(has(said, "--allow-unused 'aux.*'"));
+  Architecture b({{"fc.weight", {3, 3}}, {"fc.bias", {5}}, {"pos.table", {9}}});
+  overlay::OverlayOptions options = from(file.path());
+  overlay::add_rename(options, "fb.*=fc.*");
+  CHECK(has(refusal(&b, options, 5), "--allow-missing 'pos.table'"));
+  overlay::add_allowed(options.allow_unused, "--allow-unused", "aux.*");
+  overlay::add_allowed(options.allow_missing, "--allow-missing", "pos.*");
+  CHECK(exit_of(&b, options) == 0);
+  CHECK(b.of(1)[0] == 100);
+  CHECK(b.of(2)[3] == 0);
+  CHECK_THROWS_AS(overlay::add_allowed(options.allow_missing, "--allow-missing", "*a*"), graph::CastError);
+}
+
+TEST_CASE("two tensors of one name once prefixes are gone are refused, and so is a key that holds nothing") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"net.weight", {2, 3}}, {"fc.weight", {2, 3}}, {"fc.bias", {5}}});
   Architecture a(kNet);
-  CHECK(exit_of(&a, from(file.path()), &message) == 5);
-  CHECK(message.find("fc.weight is [2,3], the checkpoint has [3,3]") != std::string::npos);
-  save(file, {{"fc.weights", {7, 3}}, {"fc.bias", {5}}});
-  CHECK(exit_of(&a, from(file.path()), &message) == 5);
-  CHECK(message.find("nearest: 'fc.weights'") != std::string::npos);
-  CHECK(message.find("--map-key") != std::string::npos);
-  save(file, {{"conv.weight", {8, 3, 3, 3}},
-              {"bn.weight", {8}},
-              {"bn.bias", {8}},
-              {"bn.running_mean", {8}},
-              {"bn.running_var", {8}}});
-  Architecture folded({{"onnx::Conv_9", {8, 3, 3, 3}}, {"onnx::Conv_10", {8}}});
-  CHECK(exit_of(&folded, from(file.path()), &message) == 4);
-  CHECK(message.find("folded") != std::string::npos);
+  overlay::OverlayOptions options = from(file.path());
+  overlay::add_rename(options, "net.*=fc.*");
+  const std::string said = refusal(&a, options, 5);
+  CHECK(has(said, "'net.weight' and 'fc.weight' are both called 'fc.weight'"));
+  overlay::OverlayOptions keyed = from(file.path());
+  keyed.key = "ema";
+  CHECK(has(refusal(&a, keyed, 5), "--key 'ema' holds no tensors"));
+}
+
+TEST_CASE("wrappers inside of names are looked through") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"features.module.0.weight", {4}}, {"head._orig_mod.weight", {2, 3}}});
+  Architecture a({{"features.0.weight", {4}}, {"head.weight", {2, 3}}});
+  REQUIRE(exit_of(&a, from(file.path())) == 0);
+  CHECK(a.of(0)[1] == 1);
+  CHECK(a.of(1)[1] == 101);
+}
+
+TEST_CASE("equal weights that an exporter merged get their own again; what it left out comes back") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"a.weight", {4}},
+              {"a.bias", {4}},
+              {"b.weight", {4}},
+              {"b.bias", {4}},
+              {"fc.weight", {4, 4}},
+              {"fc.bias", {4}}});
+  Architecture a({{"b.weight", {4}},
+                  {"a.bias", {4}},
+                  {"b.weight'", {4}},
+                  {"a.bias'", {4}},
+                  {"fc.weight", {4, 4}},
+                  {"no bias", {4}}});
+  a.readers = {reader("LayerNormalization", "a", {kNone, a.ids[0], a.ids[1]}),
+               reader("LayerNormalization", "b", {kNone, a.ids[2], a.ids[3]}),
+               reader("Gemm", "", {kNone, a.ids[4], a.ids[5]})};
+  a.readers[2].flipped = true;
+  overlay::overlay_weights(a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {a.ids[5]}},
+                           from(file.path()));
+  CHECK(a.of(0)[1] == 1);
+  CHECK(a.of(1)[1] == 101);
+  CHECK(a.of(2)[1] == 201);
+  CHECK(a.of(3)[1] == 301);
+  CHECK(a.of(5)[1] == 501);
+}
+
+TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"r.weight_ih_l0", {8, 3}}, {"r.weight_hh_l0", {8, 2}}, {"r.bias_ih_l0", {8}}, {"r.bias_hh_l0", {8}}});
+  Architecture a({{"W", {1, 8, 3}}, {"R", {1, 8, 2}}, {"B", {1, 16}}});
+  a.readers = {reader("LSTM", "r", {kNone, a.ids[0], a.ids[1], a.ids[2]})};
+  REQUIRE(exit_of(&a, from(file.path())) == 0);
+  // i f g o becomes i o f g: two rows each.
+  CHECK(a.of(0)[0] == 0);
+  CHECK(a.of(0)[2 * 3] == 6 * 3);
+  CHECK(a.of(0)[4 * 3] == 2 * 3);
+  CHECK(a.of(0)[6 * 3] == 4 * 3);
+  CHECK(a.of(1)[2 * 2] == 100 + 6 * 2);
+  CHECK(a.of(2)[2] == 206);
+  CHECK(a.of(2)[8 + 4] == 302);
+  CHECK(has(a.notes(), "the gates of 1 recurrent layer are put into the order"));
+  // Two layers of one shape, without the modules that they are: either could be either.
+  save(
+      file,
+      {{"r.weight_ih_l0", {8, 2}}, {"r.weight_hh_l0", {8, 2}}, {"s.weight_ih_l0", {8, 2}}, {"s.weight_hh_l0", {8, 2}}});
+  Architecture two({{"W1", {1, 8, 2}}, {"R1", {1, 8, 2}}, {"W2", {1, 8, 2}}, {"R2", {1, 8, 2}}});
+  two.readers = {reader("LSTM", "", {kNone, two.ids[0], two.ids[1]}),
+                 reader("LSTM", "", {kNone, two.ids[2], two.ids[3]})};
+  CHECK(has(refusal(&two, from(file.path()), 5), "4 missing, 4 unexpected"));
+}
+
+TEST_CASE("folded normalisations are multiplied in when epsilon is said, and refused when it is not") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"conv.weight", {2, 1, 1, 1}},
+              {"bn.weight", {2}},
+              {"bn.bias", {2}},
+              {"bn.running_mean", {2}},
+              {"bn.running_var", {2}}});
+  Architecture a({{"onnx::Conv_9", {2, 1, 1, 1}}, {"onnx::Conv_10", {2}}});
+  a.readers = {reader("Conv", "conv", {kNone, a.ids[0], a.ids[1]})};
+  const std::string said = refusal(&a, from(file.path()), 4);
+  CHECK(has(said, "1 batch normalisation folded"));
+  CHECK(has(said, "--bn-eps"));
+  overlay::OverlayOptions options = from(file.path());
+  overlay::set_batch_norm_epsilon(options, "0.5");
+  REQUIRE(exit_of(&a, options) == 0);
+  // weight 0 1, gain 100 101, beta 200 201, mean 300 301, variance 400 401
+  CHECK(a.of(0)[1] == doctest::Approx(101 / std::sqrt(401.5)));
+  CHECK(a.of(1)[0] == doctest::Approx(200 - 300 * 100 / std::sqrt(400.5)));
+  CHECK(has(a.notes(), "1 batch normalisation is multiplied into the layers before"));
+  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "small"), graph::CastError);
+  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "-1"), graph::CastError);
+
+  SUBCASE("where order and names contradict each other nothing is folded") {
+    save(file, {{"conv2.weight", {2, 1, 1, 1}},
+                {"bn1.running_mean", {2}},
+                {"bn1.running_var", {2}},
+                {"conv1.weight", {2, 1, 1, 1}},
+                {"bn2.running_mean", {2}},
+                {"bn2.running_var", {2}}});
+    Architecture b(
+        {{"conv1.weight", {2, 1, 1, 1}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 1, 1, 1}}, {"conv2.bias", {2}}});
+    b.readers = {reader("Conv", "", {kNone, b.ids[0], b.ids[1]}), reader("Conv", "", {kNone, b.ids[2], b.ids[3]})};
+    CHECK(has(refusal(&b, options, 5), "unexpected 'bn1.running_mean'"));
+  }
+}
+
+TEST_CASE("values that are no numbers are counted and said") {
+  const host::TemporaryPath file(".safetensors");
+  std::vector<float> values = {1, NAN, INFINITY, 2};
+  checkpoint::Tensor t;
+  t.dims = {4};
+  t.strides = {1};
+  std::vector<uint8_t> bytes(16);
+  std::memcpy(bytes.data(), values.data(), 16);
+  t.storage = checkpoint::memory_storage(std::move(bytes));
+  checkpoint::write_safetensors(file.path(), {{"a.weight", &t}}, {});
+  Architecture a({{"a.weight", {4}}});
+  REQUIRE(exit_of(&a, from(file.path())) == 0);
+  CHECK(has(a.notes(), "'a.weight' holds 2 values that are NaN or infinite"));
 }

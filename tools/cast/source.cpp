@@ -86,8 +86,13 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   wanted.expected_inputs = options.expected_inputs;
   overlay::OverlayReport used;
   if (!options.weights.checkpoint.empty()) {
-    wanted.replace_weights = [&](graph::Model& model, const std::vector<graph::ValueId>& initialisers) {
-      used = overlay::overlay_weights(model, initialisers, options.weights);
+    wanted.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
+      used = overlay::overlay_weights(model, sites, options.weights);
+    };
+    wanted.replace_tensors = [&](checkpoint::Checkpoint& tensors) {
+      std::vector<std::string> notes;
+      used = overlay::overlay_tensors(tensors, options.weights, &notes);
+      return notes;
     };
   }
   tell("import", 0);

@@ -26,10 +26,11 @@ using host::fail;
 struct Arguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
-  std::string weights, key, prefix = "auto";
   std::string dtype;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
+  std::string weights, key, prefix = "auto", epsilon;
+  std::vector<std::string> missing, unused;
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
 };
@@ -62,9 +63,14 @@ cast::CastOptions options_of(const Arguments& a) {
   options.weights.key = a.key;
   options.weights.strip_prefix = a.prefix;
   for (const std::string& text : a.renames) overlay::add_rename(options.weights, text);
-  if (a.weights.empty() && (!a.key.empty() || a.prefix != "auto" || !a.renames.empty()))
+  for (const std::string& text : a.missing) overlay::add_allowed(options.weights.allow_missing, "--allow-missing", text);
+  for (const std::string& text : a.unused) overlay::add_allowed(options.weights.allow_unused, "--allow-unused", text);
+  if (!a.epsilon.empty()) overlay::set_batch_norm_epsilon(options.weights, a.epsilon);
+  if (a.weights.empty() && (!a.key.empty() || a.prefix != "auto" || !a.renames.empty() || !a.missing.empty() ||
+                            !a.unused.empty() || !a.epsilon.empty()))
     fail(Exit::kUsage,
-         "convert: --key, --strip-prefix and --map-key say how to read a checkpoint; name it with --weights");
+         "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused and --bn-eps say how to read a "
+         "checkpoint; name it with --weights");
   options.input_shapes = a.shapes;
   options.input_types = a.types;
   options.arguments = a.arguments;
@@ -190,6 +196,12 @@ void add_convert(CLI::App& app, Action* chosen) {
   repeatable("--keep-fp32", &a->keep_fp32, "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
   command->add_flag("--allow-overflow", a->allow_overflow,
                     "with --dtype: numbers too large for it may become infinite");
+  repeatable("--allow-missing", &a->missing, "weights of the architecture that may stay its own; one * stands for anything", "NAME");
+  repeatable("--allow-unused", &a->unused, "tensors of the checkpoint that may stay out; one * stands for anything", "NAME");
+  command
+      ->add_option("--bn-eps", a->epsilon,
+                   "epsilon of batch normalisations that the architecture has folded and the checkpoint has not")
+      ->type_name("NUMBER");
   command->add_flag("--keep-weights", a->keep_weights,
                     "keep the bytes of weights that casting changes, so that ingot extract gives all of them back");
   command->add_flag("--keep-training-state", a->keep_training_state,

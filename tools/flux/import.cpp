@@ -511,6 +511,11 @@ graph::Model import_flux_tree(const checkpoint::JuliaTree& tree, const onnx::Imp
 }
 
 graph::Model import_flux(const std::string& path, const onnx::ImportOptions& options) {
+  if (options.replace_tensors)
+    graph::throw_cast_error(
+        4, path +
+               ": --weights over a Flux chain is not supported, because its layers have numbers and no names; "
+               "load the weights with Flux.loadmodel!(chain, state) and save the chain again");
   return import_flux_tree(read_tree(path), options);
 }
 

@@ -319,11 +319,16 @@ graph::Model import_keras_config(const std::string& config, const checkpoint::Ch
 }
 
 graph::Model import_keras(const std::string& path, const onnx::ImportOptions& options) {
-  const checkpoint::Checkpoint file = checkpoint::read_checkpoint(path);
-  for (const checkpoint::Fact& fact : file.facts)
-    if (fact.path == checkpoint::Path{"model_config"})
-      if (const std::string* config = std::get_if<std::string>(&fact.value))
-        return import_keras_config(*config, file, path, options);
+  checkpoint::Checkpoint file = checkpoint::read_checkpoint(path);
+  std::vector<std::string> notes;
+  if (options.replace_tensors) notes = options.replace_tensors(file);
+  for (const checkpoint::Fact& fact : file.facts) {
+    const std::string* config = std::get_if<std::string>(&fact.value);
+    if (fact.path != checkpoint::Path{"model_config"} || !config) continue;
+    graph::Model model = import_keras_config(*config, file, path, options);
+    model.notes.insert(model.notes.end(), notes.begin(), notes.end());
+    return model;
+  }
   throw_cast_error(4,
                    path + ": holds weights and no configuration; save the whole model with model.save('NAME.keras')");
 }

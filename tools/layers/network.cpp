@@ -43,9 +43,6 @@ Network::Network(const std::string& file, const std::string& format, const onnx:
   model.name = file.substr(file.rfind('/') + 1);
   model.name = model.name.substr(0, model.name.rfind('.'));
   model.graph.name = model.name;
-  if (options.replace_weights)
-    throw_cast_error(4,
-                     file + ": --weights takes an ONNX model as the architecture; this file carries its own weights");
 }
 
 Dim Network::open_dim(const std::string& input, size_t axis, const std::string& symbol) {

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/checkpoint/checkpoint.h"
 #include "tools/graph/graph.h"
+#include "tools/graph/weight_sites.h"
 
 namespace ingot::onnx {
 
@@ -18,9 +20,11 @@ struct ImportOptions {
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a stream) not counted.
   /// They bind nothing; where an If can be cast for some extents only, bounds that hold these are preferred.
   std::map<std::string, std::vector<int64_t>> expected_inputs;
-  /// Called with the initialisers of the main graph before anything reads them, each time the file is translated; it may
-  /// put other constants of the same type and shape in their place. May be empty.
-  std::function<void(graph::Model&, const std::vector<graph::ValueId>&)> replace_weights;
+  /// Called with the initialisers of the main graph and their readers before anything reads them, each time the file is translated.
+  /// May be empty.
+  graph::ReplaceWeights replace_weights;
+  /// The same for sources whose layers read named tensors (Keras): called with those of the source; gives notes to say. May be empty.
+  std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
 };
 
 /// "NAME=1x3xHx224" (or with commas) and "NAME=VALUE" or "NAME=LOW..HIGH" as the command line has them.

@@ -2,8 +2,10 @@
 #include "tools/onnx/translator.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "tools/onnx/call.h"
+#include "tools/onnx/separate_weights.h"
 
 namespace ingot::onnx {
 namespace {
@@ -52,14 +54,14 @@ graph::Model Translator::run() {
     return std::move(model);
   }
   declare_initializers(source_.graph, scope);
+  std::unique_ptr<SeparatedWeights> separated;
   if (options_.replace_weights) {
-    std::vector<ValueId> initialisers;
-    for (const Tensor& tensor : source_.graph.initializers) initialisers.push_back(scope.names[tensor.name]);
-    options_.replace_weights(model, initialisers);
+    separated = std::make_unique<SeparatedWeights>(source_.graph);
+    replace_weights(*separated, scope);
   }
   declare_inputs(source_.graph, scope);
   check_options();
-  translate_nodes(source_.graph.nodes, scope);
+  translate_nodes(separated ? separated->nodes : source_.graph.nodes, scope);
   declare_outputs(source_.graph, scope);
   return std::move(model);
 }

@@ -14,6 +14,7 @@
 
 namespace ingot::onnx {
 
+struct SeparatedWeights;
 using graph::kAbsent;
 using graph::ValueId;
 
@@ -68,6 +69,7 @@ class Translator {
   void inline_function(const Function& function, const Node& node, Scope& scope);
   const Function* find_function(const Node& node) const;
   void declare_outputs(const Graph& source, Scope& scope);
+  void replace_weights(SeparatedWeights& separated, Scope& scope);
 
   const Model& source_;
   std::string name_;

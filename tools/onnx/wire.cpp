@@ -247,6 +247,11 @@ Node Parser::node(Text bytes, int depth) {
       case 5: out.attributes.push_back(attribute(in.bytes("NodeProto.attribute"), depth)); break;
       case 7: out.domain = in.bytes("NodeProto.domain"); break;
       case 8: out.overload = in.bytes("NodeProto.overload"); break;
+      case 9: {
+        const Entry fact = entry(in.bytes("NodeProto.metadata_props"));
+        if (fact.key == "pkg.torch.onnx.name_scopes") out.module_scopes = fact.value;
+        break;
+      }
       default: in.skip();
     }
   }

@@ -100,6 +100,7 @@ struct Attribute {
 };
 struct Node {
   Text name, op, domain, overload;
+  Text module_scopes;  // what torch.onnx.export says of the modules around it
   std::vector<Text> inputs, outputs;
   std::vector<Attribute> attributes;
 };

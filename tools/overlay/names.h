@@ -20,7 +20,14 @@ struct Selection {
   std::vector<Candidate> candidates;  // in the checkpoint's order
   std::string key, prefix;
   std::vector<std::string> other_keys;  // that would fit as well
+  std::vector<std::string> keys;        // that hold tensors at all
+  size_t outside = 0;                   // tensors below the key that do not begin with the prefix
 };
+
+/// "'a', 'b', ..."
+std::string key_list(const std::vector<std::string>& keys);
+/// A name and patterns with at most one * each.
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name);
 
 Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::set<std::string>& wanted,
                          const OverlayOptions& options);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
+#include <tuple>
 
 #include "tools/checkpoint/compare_tensors.h"
-#include "tools/files/suggest.h"
-#include "tools/overlay/names.h"
+#include "tools/overlay/slot.h"
 #include "tools/weights/read_weights.h"
 
 namespace ingot::overlay {
@@ -20,235 +20,190 @@ bool is_float(DType type) {
   return type == DType::kF32 || type == DType::kF64 || type == DType::kF16 || type == DType::kBF16;
 }
 
-std::string dims_text(const std::vector<int64_t>& dims) {
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); i++) text += (i ? "," : "") + std::to_string(dims[i]);
-  return text + "]";
+bool same_type(DType ours, ElementType theirs) {
+  return (ours == DType::kF32 && theirs == ElementType::kF32) || (ours == DType::kF64 && theirs == ElementType::kF64) ||
+         (ours == DType::kF16 && theirs == ElementType::kF16) || (ours == DType::kBF16 && theirs == ElementType::kBf16);
 }
 
-struct Slot {
-  ValueId id;
-  std::string name;
-  std::vector<int64_t> dims;
-  DType dtype;
-  const Candidate* source = nullptr;
-  bool transposed = false;
-  bool must = true;  // a weight; a small nameless number may stay the architecture's own
-};
+/// Names under which a checkpoint could have what the architecture reads.
+std::set<std::string> wanted_names(const graph::Model& model, const graph::WeightSites& sites) {
+  std::set<std::string> names;
+  for (const ValueId id : sites.initialisers) names.insert(model.values[size_t(id)].name);
+  for (const graph::WeightReader& reader : sites.readers)
+    if (!reader.module.empty())
+      for (const char* leaf : {".weight", ".bias", ".running_var", ".weight_ih_l0"}) names.insert(reader.module + leaf);
+  return names;
+}
 
 class Overlay {
  public:
-  Overlay(graph::Model& model, const OverlayOptions& options) : model_(model), options_(options) {}
+  Overlay(graph::Model& model, const graph::WeightSites& sites, const OverlayOptions& options)
+      : model_(model), options_(options), p_{model, sites, options, {}, {}, {}, {}, {}, {}, {}, 0, {}, {}} {}
 
-  OverlayReport run(const std::vector<ValueId>& initialisers) {
+  OverlayReport run() {
     const checkpoint::Checkpoint file = weights::read_weights(options_.checkpoint);
-    std::set<std::string> names;
-    for (const ValueId id : initialisers) {
-      const graph::Value& value = model_.values[size_t(id)];
-      if (!value.constant || !is_float(value.constant->dtype)) continue;
-      slots_.push_back({id, value.name, value.constant->dims, value.constant->dtype});
-      slots_.back().must = value.constant->elements() > 4;
-      names.insert(value.name);
-    }
-    selection_ = select_tensors(file, names, options_);
-    match_names();
-    refuse_mismatches();
-    match_shapes();
-    refuse_missing();
-    for (Slot& slot : slots_)
-      if (slot.source) replace(slot);
+    p_.selection = select_tensors(file, wanted_names(model_, p_.sites), options_);
+    index_candidates(p_);
+    make_slots();
+    pair_names(p_);
+    pair_modules(p_);
+    pair_recurrent(p_);
+    fold_normalisations(p_);
+    pair_last_of_shape(p_);
+    pair_ties(p_);
+    refuse_unpaired(p_);
+    refuse_types();
+    for (Slot& slot : p_.slots)
+      if (slot.filled()) replace(slot);
     say();
     OverlayReport report;
-    report.key = selection_.key;
-    for (const Candidate& c : selection_.candidates) {
+    report.key = p_.selection.key;
+    for (const Candidate& c : p_.selection.candidates) {
       report.candidates.push_back(c.original);
-      if (used_.count(&c)) report.used.push_back(c.original);
+      if (p_.used.count(&c)) report.used.push_back(c.original);
     }
     return report;
   }
 
  private:
-  void match_names() {
-    std::map<std::string, const Candidate*> by_name;
-    for (const Candidate& c : selection_.candidates) by_name.emplace(c.name, &c);
-    for (Slot& slot : slots_) {
-      const auto found = by_name.find(slot.name);
-      if (found == by_name.end()) continue;
-      slot.source = found->second;
-      used_.insert(found->second);
-      named_++;
+  void make_slots() {
+    std::set<ValueId> listed;
+    for (const ValueId id : p_.sites.initialisers) {
+      const graph::Value& value = model_.values[size_t(id)];
+      if (!value.constant || !is_float(value.constant->dtype) || !listed.insert(id).second) continue;
+      Slot slot;
+      slot.id = id;
+      slot.name = value.name;
+      slot.dims = value.constant->dims;
+      slot.dtype = value.constant->dtype;
+      slot.zero = p_.sites.zeros.count(id) != 0;
+      if (const auto copy = p_.sites.copies.find(id); copy != p_.sites.copies.end()) slot.copy_of = copy->second;
+      p_.slots.push_back(std::move(slot));
+    }
+    for (Slot& slot : p_.slots) p_.by_id.emplace(slot.id, &slot);
+    for (const graph::WeightReader& reader : p_.sites.readers) {
+      for (size_t i = 0; i < reader.operands.size(); i++)
+        if (Slot* slot = p_.slot(reader.operands[i])) slot->sites.push_back({&reader, i});
     }
   }
 
-  void refuse_mismatches() {
-    std::string list;
-    size_t count = 0;
-    for (const Slot& slot : slots_) {
-      if (!slot.source || slot.source->tensor->dims == slot.dims) continue;
-      if (count++ < 5)
-        list += (list.empty() ? "" : "; ") + slot.name + " is " + dims_text(slot.dims) + ", the checkpoint has " +
-                dims_text(slot.source->tensor->dims);
-    }
-    if (count)
-      graph::throw_cast_error(5, options_.checkpoint + ": " + std::to_string(count) +
-                                     (count == 1 ? " tensor has" : " tensors have") +
-                                     " another shape than the architecture: " + list + (count > 5 ? "; ..." : "") +
-                                     "; it belongs to another variant of the network");
-  }
-
-  static bool is_product_weight(const Slot& slot) {
-    return slot.dims.size() == 2 &&
-           (slot.name.find("MatMul") != std::string::npos || slot.name.find("Gemm") != std::string::npos);
-  }
-  static std::vector<int64_t> flipped(const std::vector<int64_t>& dims) { return {dims.rbegin(), dims.rend()}; }
-
-  /// What the exporter renamed: the k-th left over of a shape is the k-th left over of that shape, if there are as many.
-  void match_shapes() {
-    refuse_folded();
-    std::map<std::vector<int64_t>, std::vector<Slot*>> open;
-    std::map<std::vector<int64_t>, std::vector<const Candidate*>> left;
-    for (Slot& slot : slots_)
-      if (!slot.source && slot.must) open[is_product_weight(slot) ? flipped(slot.dims) : slot.dims].push_back(&slot);
-    for (const Candidate& c : selection_.candidates)
-      if (!used_.count(&c) && checkpoint::is_floating(c.tensor->type)) left[c.tensor->dims].push_back(&c);
-    for (auto& [dims, slots] : open) {
-      const auto found = left.find(dims);
-      if (found == left.end() || found->second.size() != slots.size()) continue;
-      if (slots.size() > 1 && named_ == 0) {  // nothing tells that both files keep one order
-        guessed_ += slots.size();
-        continue;
-      }
-      for (size_t i = 0; i < slots.size(); i++) {
-        slots[i]->source = found->second[i];
-        slots[i]->transposed = is_product_weight(*slots[i]);
-        used_.insert(found->second[i]);
-        ordered_.push_back(slots[i]);
+  void refuse_types() const {
+    for (const Slot& slot : p_.slots) {
+      std::vector<const Candidate*> parts = slot.parts;
+      if (slot.source) parts.push_back(slot.source);
+      for (const Candidate* c : parts) {
+        if (c->tensor->quantization)
+          graph::throw_cast_error(
+              4, options_.checkpoint + ": '" + c->original + "' is quantised; overlay needs the weights as floats");
+        const bool exact = slot.source && same_type(slot.dtype, c->tensor->type);
+        if (!exact && slot.dtype != DType::kF32 && slot.dtype != DType::kF64)
+          graph::throw_cast_error(
+              4, options_.checkpoint + ": '" + c->original + "' is " + checkpoint::element_name(c->tensor->type) +
+                     " and the architecture keeps it in a half-size type; export the architecture in float32");
       }
     }
   }
 
-  /// Exporters fold a batch normalisation into the convolution before it, and its epsilon is in neither file.
-  void refuse_folded() const {
-    size_t folded = 0;
-    for (const Slot& slot : slots_)
-      folded += !slot.source && slot.dims.size() >= 3 && slot.name.find("Conv") != std::string::npos;
-    bool statistics = false;
-    for (const Candidate& c : selection_.candidates) {
-      const std::string end = ".running_var";
-      statistics |= !used_.count(&c) && c.name.size() > end.size() &&
-                    c.name.compare(c.name.size() - end.size(), end.size(), end) == 0;
-    }
-    if (folded && statistics)
-      graph::throw_cast_error(4, options_.checkpoint + ": the architecture has batch normalisations folded into " +
-                                     std::to_string(folded) +
-                                     " convolutions, and the checkpoint has them apart; export the architecture with "
-                                     "training=TrainingMode.PRESERVE and "
-                                     "do_constant_folding=False, so that the weights keep their names");
+  std::shared_ptr<Constant> of_numbers(const Slot& slot, const std::vector<double>& numbers) {
+    if (slot.dtype == DType::kF64)
+      return std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, numbers.data()));
+    const std::vector<float> floats(numbers.begin(), numbers.end());
+    return std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, floats.data()));
   }
 
-  void refuse_missing() const {
-    std::vector<std::string> names;
-    for (const Candidate& c : selection_.candidates)
-      if (!used_.count(&c)) names.push_back(c.name);
-    std::string list;
-    size_t missing = 0;
-    for (const Slot& slot : slots_) {
-      if (slot.source || !slot.must) continue;
-      if (missing++ >= 5) continue;
-      const std::string near = host::nearest(slot.name, names);
-      list += (list.empty() ? "'" : ", '") + slot.name + "' " + dims_text(slot.dims) +
-              (near.empty() ? "" : " (nearest: '" + near + "')");
+  std::shared_ptr<const Constant> constant_of(const Slot& slot) {
+    if (slot.make) {
+      const std::vector<double> numbers = slot.make();
+      count_strange(numbers, slot);
+      return of_numbers(slot, numbers);
     }
-    if (!missing) return;
-    std::string text = options_.checkpoint + ": " + std::to_string(missing) + " of " + std::to_string(slots_.size()) +
-                       " weights of the architecture are not in it: " + list + (missing > 5 ? ", ..." : "");
-    if (guessed_)
-      text += "; " + std::to_string(guessed_) +
-              " share a shape with others, and without one common name their order would be a guess";
-    if (!names.empty())
-      text += "; it has " + std::to_string(names.size()) + " that the architecture lacks, '" + names[0] + "' first";
-    graph::throw_cast_error(5, text + "; say how names differ with --strip-prefix, --key or --map-key 'OLD.*=NEW.*'");
-  }
-
-  void replace(Slot& slot) {
-    const checkpoint::Tensor& tensor = *slot.source->tensor;
-    checkpoint::Tensor view = tensor;
-    if (slot.transposed) {
+    checkpoint::Tensor view = *slot.source->tensor;
+    if (slot.form == Form::kTransposed) {
       std::swap(view.dims[0], view.dims[1]);
       std::swap(view.strides[0], view.strides[1]);
     }
-    if (tensor.quantization)
-      graph::throw_cast_error(4, options_.checkpoint + ": '" + slot.source->original +
-                                     "' is quantised; overlay needs the weights as floats");
-    const bool as_is = (slot.dtype == DType::kF32 && view.type == ElementType::kF32) ||
-                       (slot.dtype == DType::kF64 && view.type == ElementType::kF64) ||
-                       (slot.dtype == DType::kF16 && view.type == ElementType::kF16) ||
-                       (slot.dtype == DType::kBF16 && view.type == ElementType::kBf16);
-    if (as_is) {
-      const std::vector<uint8_t> bytes = checkpoint::tensor_bytes(view);
-      count_strange(checkpoint::as_numbers(view), slot);
-      model_.values[size_t(slot.id)].constant =
-          std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, bytes.data()));
-      return;
-    }
-    if (slot.dtype != DType::kF32 && slot.dtype != DType::kF64)
-      graph::throw_cast_error(
-          4, options_.checkpoint + ": '" + slot.source->original + "' is " + checkpoint::element_name(view.type) +
-                 " and the architecture keeps it in a half-size type; export the architecture in float32");
-    converted_[checkpoint::element_name(view.type)]++;
     const std::vector<double> numbers = checkpoint::as_numbers(view);
     count_strange(numbers, slot);
-    if (slot.dtype == DType::kF64) {
-      model_.values[size_t(slot.id)].constant =
-          std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, numbers.data()));
+    if (!same_type(slot.dtype, view.type)) {
+      converted_[checkpoint::element_name(view.type)]++;
+      return of_numbers(slot, numbers);
+    }
+    const std::vector<uint8_t> bytes = checkpoint::tensor_bytes(view);
+    return std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, bytes.data()));
+  }
+
+  /// A tensor that goes to several places is one constant.
+  void replace(const Slot& slot) {
+    std::shared_ptr<const Constant>& place = model_.values[size_t(slot.id)].constant;
+    if (slot.make) {
+      place = constant_of(slot);
       return;
     }
-    const std::vector<float> floats(numbers.begin(), numbers.end());
-    model_.values[size_t(slot.id)].constant =
-        std::make_shared<Constant>(graph::make_constant(slot.dtype, slot.dims, floats.data()));
+    auto& known = made_[std::make_tuple(slot.source, slot.form, slot.dtype, slot.dims)];
+    if (!known) known = constant_of(slot);
+    place = known;
   }
 
   void count_strange(const std::vector<double>& numbers, const Slot& slot) {
-    const size_t strange =
-        size_t(std::count_if(numbers.begin(), numbers.end(), [](double x) { return !std::isfinite(x); }));
-    if (strange)
-      model_.notes.push_back("weights: '" + slot.name + "' holds " + std::to_string(strange) +
-                             " values that are NaN or infinite");
+    const size_t strange = strange_values(numbers);
+    if (!strange) return;
+    strange_values_ += strange;
+    if (++strange_tensors_ > 8) return;
+    model_.notes.push_back("weights: '" + (slot.source ? slot.source->original : slot.name) + "' holds " +
+                           std::to_string(strange) + (strange == 1 ? " value" : " values") + " that " +
+                           (strange == 1 ? "is" : "are") + " NaN or infinite");
   }
 
   void say() {
-    std::string text = "weights: " + std::to_string(named_) + " by name";
-    if (!selection_.key.empty()) text += " below '" + selection_.key + "'";
-    if (!selection_.prefix.empty()) text += " without '" + selection_.prefix + "'";
-    if (!ordered_.empty()) {
-      text += ", " + std::to_string(ordered_.size()) + " by shape and order (";
-      for (size_t i = 0; i < ordered_.size() && i < 3; i++)
-        text += (i ? ", " : "") + ordered_[i]->source->original + " for " + ordered_[i]->name +
-                (ordered_[i]->transposed ? " transposed" : "");
-      text += ordered_.size() > 3 ? ", ...)" : ")";
+    size_t named = 0, found = 0, kept = 0, unused = 0;
+    std::string examples, own;
+    for (const Slot& slot : p_.slots) {
+      const Slot* original = p_.slot(slot.copy_of);
+      if (original && slot.source && slot.source == original->source) continue;  // one weight, read again
+      if (slot.source && slot.source->name == slot.name) {
+        named++;
+      } else if (slot.source) {
+        if (found++ < 3)
+          examples += (examples.empty() ? "" : ", ") + slot.source->original + " for " + slot.name +
+                      (slot.form == Form::kTransposed ? " transposed" : "");
+      } else if (!slot.make && !slot.zero) {
+        if (kept++ < 3) own += (own.empty() ? "'" : ", '") + slot.name + "'";
+      }
     }
-    size_t kept = 0, unused = 0;
-    for (const Slot& slot : slots_) kept += !slot.source;
-    for (const Candidate& c : selection_.candidates)
-      unused += !used_.count(&c) && checkpoint::is_floating(c.tensor->type);
-    if (kept) text += ", " + std::to_string(kept) + " small constants kept from the architecture";
+    for (const Candidate& c : p_.selection.candidates) unused += p_.is_free(c);
+    std::string text = "weights: " + std::to_string(named) + " by name";
+    if (!p_.selection.key.empty()) text += " below '" + p_.selection.key + "'";
+    if (!p_.selection.prefix.empty()) text += " without '" + p_.selection.prefix + "'";
+    if (found)
+      text += ", " + std::to_string(found) + " by module and shape (" + examples + (found > 3 ? ", ...)" : ")");
+    if (kept)
+      text += ", " + std::to_string(kept) + (kept == 1 ? " constant" : " constants") + " kept from the architecture (" +
+              own + (kept > 3 ? ", ...)" : ")");
     model_.notes.push_back(text);
+    for (const std::string& sentence : p_.said) model_.notes.push_back("weights: " + sentence);
     for (const auto& [type, count] : converted_)
-      model_.notes.push_back("weights: " + std::to_string(count) + " tensors of " + type + " are widened, exactly");
+      model_.notes.push_back("weights: " + std::to_string(count) + (count == 1 ? " tensor of " : " tensors of ") +
+                             type + (count == 1 ? " is " : " are ") +
+                             (type == "float64" ? "rounded to float32" : "widened, exactly"));
+    if (strange_tensors_ > 8)
+      model_.notes.push_back("weights: in all " + std::to_string(strange_values_) + " values in " +
+                             std::to_string(strange_tensors_) + " tensors are NaN or infinite");
     if (unused)
-      model_.notes.push_back("weights: " + std::to_string(unused) + " tensors of the checkpoint are not used");
-    for (const std::string& key : selection_.other_keys)
+      model_.notes.push_back("weights: " + std::to_string(unused) + (unused == 1 ? " tensor" : " tensors") +
+                             " of the checkpoint not used, as allowed");
+    if (p_.selection.outside)
+      model_.notes.push_back("weights: " + std::to_string(p_.selection.outside) + " beside those that begin with '" +
+                             p_.selection.prefix + "' not used");
+    for (const std::string& key : p_.selection.other_keys)
       model_.notes.push_back("weights: '" + key + "' fits as well; choose it with --key " + (key.empty() ? "''" : key));
   }
 
   graph::Model& model_;
   const OverlayOptions& options_;
-  Selection selection_;
-  std::vector<Slot> slots_;
-  std::set<const Candidate*> used_;
-  std::vector<const Slot*> ordered_;
+  Pairing p_;
+  std::map<std::tuple<const Candidate*, Form, DType, std::vector<int64_t>>, std::shared_ptr<const Constant>> made_;
   std::map<std::string, size_t> converted_;
-  size_t named_ = 0, guessed_ = 0;
+  size_t strange_tensors_ = 0, strange_values_ = 0;
 };
 
 }  // namespace
@@ -265,9 +220,36 @@ void add_rename(OverlayOptions& options, const std::string& argument) {
   options.renames.emplace_back(from, to);
 }
 
-OverlayReport overlay_weights(graph::Model& model, const std::vector<graph::ValueId>& initialisers,
-                              const OverlayOptions& options) {
-  return Overlay(model, options).run(initialisers);
+void add_allowed(std::vector<std::string>& patterns, const std::string& flag, const std::string& argument) {
+  if (argument.empty() || std::count(argument.begin(), argument.end(), '*') > 1)
+    graph::throw_cast_error(1, flag + " " + argument + ": expected a name with at most one *");
+  patterns.push_back(argument);
+}
+
+void set_batch_norm_epsilon(OverlayOptions& options, const std::string& argument) {
+  char* end = nullptr;
+  const double value = std::strtod(argument.c_str(), &end);
+  if (argument.empty() || *end || !std::isfinite(value) || value < 0)
+    graph::throw_cast_error(1, "--bn-eps " + argument + ": expected a number such as 1e-5");
+  options.batch_norm_epsilon = value;
+}
+
+size_t strange_values(const std::vector<double>& numbers) {
+  return size_t(std::count_if(numbers.begin(), numbers.end(), [](double x) { return !std::isfinite(x); }));
+}
+
+void index_candidates(Pairing& p) {
+  for (const Candidate& c : p.selection.candidates) {
+    const auto [found, added] = p.by_name.emplace(c.name, &c);
+    if (!added)
+      graph::throw_cast_error(
+          5, p.options.checkpoint + ": '" + found->second->original + "' and '" + c.original + "' are both called '" +
+                 c.name + "' once prefix and names are mapped; say which with --strip-prefix, --key or --map-key");
+  }
+}
+
+OverlayReport overlay_weights(graph::Model& model, const graph::WeightSites& sites, const OverlayOptions& options) {
+  return Overlay(model, sites, options).run();
 }
 
 }  // namespace ingot::overlay

@@ -95,8 +95,9 @@ void Translator::run() {
   inputs_.check_options();
   if (options_.replace_weights) {
     std::vector<graph::ValueId> weights;
-    for (Held& held : state_) weights.push_back(held.first);
-    options_.replace_weights(model, weights);
+    for (Held& held : state_)
+      if (held.saved) weights.push_back(held.first);
+    options_.replace_weights(model, {weights, {}, {}, {}});
   }
   run_nodes(graph, &names_, 0);
   for (const Json& spec : array(signature, "output_specs")) declare_output(spec);
@@ -108,10 +109,13 @@ void Translator::run() {
 void Translator::declare(const Json& graph, const Json& spec) {
   const auto [kind, held] = tagged(spec);
   if (kind == "user_input") return declare_user_input(graph, field(*held, "arg"));
-  if (kind == "parameter") return declare_weight(text(object(*held, "arg"), "name"), text(*held, "parameter_name"));
-  if (kind == "buffer") return declare_weight(text(object(*held, "arg"), "name"), text(*held, "buffer_name"));
+  if (kind == "parameter")
+    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "parameter_name"), true);
+  if (kind == "buffer")
+    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "buffer_name"),
+                          !(field(*held, "persistent").is_boolean() && !field(*held, "persistent").get<bool>()));
   if (kind == "tensor_constant")
-    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "tensor_constant_name"));
+    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "tensor_constant_name"), false);
   if (kind == "constant_input") {
     names_[text(*held, "name")] = argument(field(*held, "value"), names_);
     return;
@@ -162,12 +166,12 @@ void Translator::declare_user_input(const Json& graph, const Json& input) {
   names_[name] = Value::of(builder_->own(id));
 }
 
-void Translator::declare_weight(const std::string& value, const std::string& name) {
+void Translator::declare_weight(const std::string& value, const std::string& name, bool saved) {
   try {
     const graph::ValueId id = weights_.load(model, name);
     const aten::Tensor tensor = builder_->own(id);
     names_[value] = Value::of(tensor);
-    state_.push_back({name, tensor, id});
+    state_.push_back({name, tensor, id, saved});
   } catch (const Weights::Unreadable& unreadable) {
     names_[value] = Value::unavailable("reads '" + name + "', which " + unreadable.why);
   }

@@ -31,7 +31,7 @@ class Translator {
   void state_ranges();
   void declare(const Json& graph, const Json& spec);
   void declare_user_input(const Json& graph, const Json& argument);
-  void declare_weight(const std::string& value, const std::string& name);
+  void declare_weight(const std::string& value, const std::string& name, bool saved);
   void declare_output(const Json& spec);
   void report_written_state();
   void run_nodes(const Json& graph, Names* names, int depth);
@@ -57,6 +57,7 @@ class Translator {
     std::string name;
     aten::Tensor tensor;
     graph::ValueId first;
+    bool saved;  // in a state_dict
   };
   std::vector<Held> state_;
   std::set<graph::ValueId> outputs_;

@@ -1,11 +1,11 @@
 // tools/torchscript/import.h - the one door: a TorchScript file to a graph in normal form (tools/graph/README.md).
 #pragma once
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "tools/graph/graph.h"
+#include "tools/graph/weight_sites.h"
 
 namespace ingot::torchscript {
 
@@ -19,7 +19,7 @@ struct ImportOptions {
   std::map<std::string, std::string> arguments;  // of parameters that are no tensors: "16000", "0.5", "True"
   /// Called with the constants of the program before anything reads them, each time the program is followed; it may put others of the same type and
   /// shape in their place. May be empty.
-  std::function<void(graph::Model&, const std::vector<graph::ValueId>&)> replace_weights;
+  graph::ReplaceWeights replace_weights;
 };
 
 /// "NAME=i64" and "NAME=VALUE" as the command line has them. @throws graph::CastError 1.
