@@ -4,7 +4,7 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
 stages_all=(lint gcc tidy tsan package firmware models sizes aarch64 nodes demo fuzz asan)
-stages_long=(fuzz_long peers abi browser torch)
+stages_long=(fuzz_long peers abi browser torch keras)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -136,6 +136,18 @@ stage_torch() {
   "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --compare docs/checkpoints.md
   need_python "checkpoints over exports" torch torchvision timm onnx==1.23.2 onnxscript safetensors || { echo "[skip] no checkpoint was laid over an export: onnx, onnxscript and safetensors are not to be had"; return 0; }
   "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay
+}
+
+# Networks of keras.applications as keras saves them, with its own outputs.
+stage_keras() {
+  dev_build_gcc
+  need_python "networks of keras" numpy torch keras h5py || { echo "[skip] no network of keras was cast: keras, torch and h5py are not to be had"; return 0; }
+  mkdir -p build/keras
+  local name
+  for name in MobileNetV2 EfficientNetB0 ResNet50 DenseNet121 Xception InceptionV3 MobileNetV3Small ConvNeXtTiny; do
+    [ -f "build/keras/$name.npz" ] || "$python" tests/keras/make_networks.py build/keras "$name" || echo "[skip] $name: this keras does not make it"
+  done
+  INGOT_KERAS_NETWORKS=build/keras "$python" tests/keras/keras_test.py build/gcc/bin/ingot .
 }
 
 stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh; }

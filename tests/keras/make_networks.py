@@ -84,7 +84,7 @@ SMALL = {f.__name__: f for f in (lstm, gru, rnn, mix, nested, sequential)}
 
 
 def write(folder, name):
-    model = SMALL[name]() if name in SMALL else getattr(keras.applications, name)(weights=None)
+    model = SMALL[name]() if name in SMALL else getattr(keras.applications, name)(weights=None, **({"input_shape": (224, 224, 3)} if "V3Small" in name else {}))
     randomise(model)
     shape = [1 if d is None else d for d in model.input_shape]
     if model.inputs[0].dtype == "int32":

@@ -38,6 +38,12 @@ void prelu(LayerCall& call) {
   const std::vector<Weight> w = call.weights(1);
   call.give(call.b.emit("PRelu", {call.input(), call.net.constant(w[0])}));
 }
+/// Of keras.applications' ConvNeXt: a factor for each channel.
+void layer_scale(LayerCall& call) {
+  call.ignore({"init_values", "projection_dim"});
+  const std::vector<Weight> w = call.weights(1);
+  call.give(call.b.emit("Mul", {call.input(), call.net.constant(w[0])}));
+}
 void elu(LayerCall& call) {
   call.give(call.b.emit("Elu", {call.input()}, {{"alpha", double(float(call.number("alpha", 1)))}}));
 }
@@ -50,6 +56,12 @@ void thresholded_relu(LayerCall& call) {
   call.give(call.b.emit("ThresholdedRelu", {call.input()}, {{"alpha", double(float(call.number("theta", 1)))}}));
 }
 
+/// In .h5 files an operation of keras.ops has the name of the layer; only it takes a number.
+bool with_number(LayerCall& call, const char* op) {
+  if (call.inputs.size() != 1 || call.numbers.size() != 1) return false;
+  call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers[0])))}));
+  return true;
+}
 void merge(LayerCall& call, const char* op) {
   if (call.inputs.size() < 2)
     call.corrupt("has " + std::to_string(call.inputs.size()) + " inputs, expected two or more");
@@ -57,8 +69,12 @@ void merge(LayerCall& call, const char* op) {
   for (size_t i = 1; i < call.inputs.size(); i++) x = call.b.emit(op, {x, call.inputs[i]});
   call.give(x);
 }
-void add(LayerCall& call) { merge(call, "Add"); }
-void multiply(LayerCall& call) { merge(call, "Mul"); }
+void add(LayerCall& call) {
+  if (!with_number(call, "Add")) merge(call, "Add");
+}
+void multiply(LayerCall& call) {
+  if (!with_number(call, "Mul")) merge(call, "Mul");
+}
 void maximum(LayerCall& call) { merge(call, "Max"); }
 void minimum(LayerCall& call) { merge(call, "Min"); }
 void subtract(LayerCall& call) {
@@ -95,13 +111,14 @@ void rescaling(LayerCall& call) {
 
 void add_elementwise(TranslateTable& table) {
   for (const char* kind : {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "AlphaDropout",
-                           "GaussianDropout", "GaussianNoise", "ActivityRegularization"})
+                           "GaussianDropout", "GaussianNoise", "ActivityRegularization", "StochasticDepth"})
     table[kind] = nothing;
   table["Identity"] = identity;
   table["Activation"] = activation;
   table["ReLU"] = relu;
   table["LeakyReLU"] = leaky_relu;
   table["PReLU"] = prelu;
+  table["LayerScale"] = layer_scale;
   table["ELU"] = elu;
   table["Softmax"] = softmax;
   table["ThresholdedReLU"] = thresholded_relu;
