@@ -21,7 +21,7 @@ if(INGOT_SANITIZE)
   target_link_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE})
 endif()
 if(INGOT_FUZZ)
-  target_compile_options(ingot_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -g)
+  target_compile_options(ingot_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
   target_link_options(ingot_flags INTERFACE -fsanitize=address,undefined)
 endif()
 

@@ -26,6 +26,9 @@ configure_and_build() {
   fi
 }
 
+# The tree of stages asan and fuzz.
+asan_options=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
+
 dev_build_gcc() {
   need_packages "the build" "${build_packages[@]}"
   configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc

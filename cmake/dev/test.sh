@@ -85,8 +85,7 @@ stage_models() {
 }
 
 stage_asan() {
-  configure_and_build asan all -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined \
-    -DINGOT_TESTS=ON -DINGOT_WERROR=ON
+  configure_and_build asan all -- "${asan_options[@]}"
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE no_asan
 }
 

@@ -4,10 +4,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 seconds=${fuzz_seconds:-30}
-configure_and_build fuzz fuzz_targets -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_FUZZ=ON -DINGOT_TESTS=ON \
-  -DINGOT_ISAS=none -DINGOT_SHARED=OFF
+configure_and_build asan fuzz_targets -- "${asan_options[@]}"  # the tree of stage asan: nearly all of it is needed by both
 passed=0 failed=0
-for target in build/fuzz/tests/fuzz/fuzz_*; do
+for target in build/asan/tests/fuzz/fuzz_*; do
   [ -x "$target" ] && [ -f "$target" ] || continue
   name=$(basename "$target")
   work=build/fuzz/corpus/$name

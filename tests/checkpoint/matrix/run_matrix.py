@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Loads what make_matrix.py wrote: every file's weights in the place of an architecture's, and every program, on the CPU and on both of the test's GPUs, against eager torch.
 
+What was cast with --keep-weights gives the checkpoint's tensors back: names, types, shapes and bits.
+
   run_matrix.py --ingot PATH --files DIR [--work DIR] [--write MARKDOWN | --compare MARKDOWN] [--jobs N]
 
 A cell loads without a flag, or with the one that the refusal names; the table says which. --write puts the table between the markers of MARKDOWN, --compare fails where the
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+WEIGHTS = 8  # of the network, with the count of batches that training keeps
 LOADED = ["cpu", "fake:0", "fake:1"]
 BEGIN, END = "<!-- matrix: written by ./dev show matrix -->", "<!-- matrix: end -->"
 
@@ -45,8 +48,23 @@ class Loader:
             check = run(self.ingot, "check", cast, "--golden", self.files / golden, "--device", device, "--json")
             if check.returncode or not json.loads(check.stdout)["passed"]:
                 wrong.append(f"{name} on {device}: {(check.stderr or check.stdout).strip()[:300]}")
+        if "--keep-weights" in words:
+            wrong += self.round_trip(self.files / cell["file"], cast, name)
         cast.unlink()
         return " ".join(flags), wrong
+
+    def round_trip(self, file, cast, name):
+        """Every weight of the network as the checkpoint has it, and nothing else."""
+        given = self.work / (name + ".safetensors")
+        extract = run(self.ingot, "extract", cast, "-o", given)
+        if extract.returncode:
+            return [f"{name}: extract: {extract.stderr.strip()}"]
+        facts = lambda path: {".".join(t["path"]): (t["dtype"], t["dims"], t["sha256"])
+                              for t in json.loads(run(self.ingot, "inspect", path, "--json", "--hashes", "--weights").stdout)["tensors"]}
+        back, there = facts(given), facts(file)
+        given.unlink()
+        apart = [key for key, value in back.items() if there.get(key) != value]
+        return [f"{name}: given back {len(back)} tensors of {WEIGHTS}, {apart[:2]} differ"] if apart or len(back) != WEIGHTS else []
 
     def cell(self, cell):
         file, flags, wrong = self.files / cell["file"], set(), []
@@ -57,7 +75,7 @@ class Loader:
             places = json.loads(inspected.stdout)["locations"]
             if list(places) != [cell["location"]]:
                 wrong.append(f"{cell['file']}: was saved on {cell['location']}, inspect says {places}")
-        loads = [((self.files / "net.onnx", "--weights", file), cell["golden"], cell["file"] + ".weights")]
+        loads = [((self.files / "net.onnx", "--weights", file, "--keep-weights"), cell["golden"], cell["file"] + ".weights")]
         if "program" in cell:
             loads.append(((file,), cell["program"], cell["file"] + ".program"))
         for words, golden, name in loads:
@@ -122,7 +140,7 @@ def main():
         elif strip_version(old) != strip_version(new):
             print(f"[fail] {path}: its table is not what loads now; write it with ./dev show matrix")
             failed += 1
-    print(f"{len(results)} files, {loads} loads, {flagged} files with a flag")
+    print(f"{len(results)} files, {loads} loads, {flagged} files with a flag; the weights of each given back bit by bit")
     print(f"matrix: {len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
