@@ -183,8 +183,10 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::se
       if (!bare.empty()) name = bare;
     }
     const std::string counter = "num_batches_tracked";  // of a normalisation in training; some writers make it a float
-    if (name.size() >= counter.size() && name.compare(name.size() - counter.size(), counter.size(), counter) == 0)
+    if (name.size() >= counter.size() && name.compare(name.size() - counter.size(), counter.size(), counter) == 0) {
+      out.counters.push_back(c.original);
       continue;
+    }
     out.candidates.push_back({name, c.original, c.tensor});
   }
   return out;

@@ -18,6 +18,8 @@ struct Candidate {
 /// What was chosen, in words for the report.
 struct Selection {
   std::vector<Candidate> candidates;  // in the checkpoint's order
+  std::vector<std::string>
+      counters;  // originals of what counts batches in training: nothing computes with them, extract gives them back
   std::string key, prefix;
   std::vector<std::string> other_keys;  // that would fit as well
   std::vector<std::string> keys;        // that hold tensors at all

@@ -62,6 +62,10 @@ class Overlay {
       report.candidates.push_back(c.original);
       if (p_.used.count(&c)) report.used.push_back(c.original);
     }
+    for (const std::string& counter : p_.selection.counters) {
+      report.candidates.push_back(counter);
+      report.used.push_back(counter);
+    }
     return report;
   }
 

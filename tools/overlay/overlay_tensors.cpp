@@ -57,6 +57,10 @@ OverlayReport overlay_tensors(checkpoint::Checkpoint& source, const OverlayOptio
     report.candidates.push_back(c.original);
     if (p.used.count(&c)) report.used.push_back(c.original);
   }
+  for (const std::string& counter : p.selection.counters) {
+    report.candidates.push_back(counter);
+    report.used.push_back(counter);
+  }
   return report;
 }
 
