@@ -1,6 +1,7 @@
 // --dtype and what belongs to it, on every kind of source, through the real binary.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
@@ -70,6 +71,37 @@ TEST_CASE("--dtype: an embedded golden is held to the row of the table for that 
   CHECK(run({"check", folder / "m.ingot", "--golden", data("linear.npz")}).exit == 0);
 }
 
+TEST_CASE("--dtype: trained networks give their goldens, within the row of the table for that type") {
+  const Folder folder;
+  const std::string models = kTests + "../../shared/models/";
+  const std::pair<const char*, const char*> networks[] = {
+      {"xboot__libonnx/mnist_8/model.onnx", "xboot__libonnx__mnist_8__model.onnx.npz"},
+      {"kraiskil__onnx2c/pytorch.onnx", "kraiskil__onnx2c__pytorch.onnx.npz"},
+      {"breizhn__DTLN/model_1.onnx", "breizhn__DTLN__model_1.onnx.npz"},
+      {"snakers4__silero-vad/silero_vad_16k_op15.onnx", "snakers4__silero-vad__silero_vad_16k_op15.onnx.npz"},
+      {"sonos__tract/byte_sb_bidi_lstm/model.onnx", "sonos__tract__byte_sb_bidi_lstm__model.onnx.npz"},
+      {"Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
+       "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB__version-slim-320_simplified.onnx.npz"}};
+  for (const auto& [source, golden] : networks) {
+    if (!std::filesystem::exists(models + source) || !std::filesystem::exists(models + "golden/" + golden)) {
+      printf("[skip] %s: ../shared is absent\n", source);
+      continue;
+    }
+    for (const char* dtype : {"fp16", "bf16"}) {
+      CAPTURE(source);
+      CAPTURE(dtype);
+      const std::string file = folder / "m.ingot";
+      const Ran ran =
+          run({"convert", models + source, "-o", file, "--golden", models + "golden/" + golden, "--dtype", dtype});
+      REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+      CHECK(run({"verify", file}).exit == 0);
+      const auto report = inspect(file);
+      CHECK(double(report["storage"]["stored_bytes"].get<uint64_t>()) >
+            0.97 * double(report["weights_bytes"].get<uint64_t>()));
+    }
+  }
+}
+
 TEST_CASE("--dtype: --explain and inspect say what every weight costs") {
   const Folder folder;
   const Ran ran = run({"convert", digits(), "-o", folder / "m.ingot", "--dim", "n=1", "--dtype", "fp16", "--explain"});
@@ -121,6 +153,8 @@ TEST_CASE("--dtype: a damaged or rewritten file, upgrade, extract and diff") {
   const Ran lost = run({"extract", file, "-o", folder / "w.safetensors"});
   CHECK(lost.exit == 0);
   CHECK_MESSAGE(lost.err.find("stored as f16, which rounds its numbers") != std::string::npos, lost.err);
+  const Ran compared = run({"compare", digits(), file, "--dim", "n=1"});
+  CHECK_MESSAGE(compared.exit == 0, compared.err);
   std::string bytes = slurp(file);
   bytes[bytes.size() - 3] = char(bytes[bytes.size() - 3] ^ 1);
   spill(copy, bytes);

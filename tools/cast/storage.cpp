@@ -101,6 +101,11 @@ std::string short_number(double x) {
   snprintf(text, sizeof text, "%.3g", x);
   return text;
 }
+std::string overflow_text(double x) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", x);
+  return text;
+}
 std::string megabytes(uint64_t bytes) { return short_number(double(bytes) / 1e6) + " MB"; }
 
 /// The constants that patterns name.
@@ -131,7 +136,7 @@ void refuse_overflow(const StorageReport& report) {
   size_t count = 0;
   for (const StorageLoss& loss : report.tensors) {
     if (!loss.overflowed || count++ >= kNamedAtMost) continue;
-    list += (list.empty() ? "'" : ", '") + loss.name + "' has " + short_number(loss.overflow) +
+    list += (list.empty() ? "'" : ", '") + loss.name + "' has " + overflow_text(loss.overflow) +
             (loss.overflowed > 1 ? " and " + std::to_string(loss.overflowed - 1) + " more" : "");
   }
   if (!count) return;

@@ -8,6 +8,7 @@
 #include "tools/cli/golden_steps.h"
 #include "tools/cli/make_inputs.h"
 #include "tools/cli/metadata.h"
+#include "tools/cli/program_view.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
 #include "tools/passes/editor.h"
@@ -59,6 +60,11 @@ class Finder {
   void ask_golden() {
     Engine engine(file(), q_.open);
     winograd_ = true;
+    stored_ = stored_type(file());
+    if (stored_ != DType::kInvalid) {  // as it was converted, but for what was kept
+      options_.storage.dtype = stored_;
+      options_.storage.allow_overflow = true;
+    }
     if (q_.golden.empty()) {
       engine.bind_dims(q_.dims);
       const std::string assumed = engine.assume_rest();
@@ -133,6 +139,7 @@ class Finder {
     options.spread = golden_.spread;
     options.rtol = q_.rtol, options.atol = q_.atol;
     options.winograd = winograd_;
+    options.stored = stored_;
     return options;
   }
 
@@ -272,6 +279,7 @@ class Finder {
     p.inputs = inputs_;
     p.states = states_;
     p.limits.rtol = q_.rtol, p.limits.atol = q_.atol;
+    p.limits.stored = stored_;
     return p;
   }
 
@@ -434,6 +442,7 @@ class Finder {
   std::optional<std::map<std::string, Tensor>> naive_values_;
   cast::FileSpec fresh_;
   bool winograd_ = true;
+  DType stored_ = DType::kInvalid;
 };
 
 }  // namespace

@@ -76,7 +76,7 @@ Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const 
     return m;
   }
   m.largest = magnitude(expected);
-  check::Tolerance allowed = check::tolerance_of(dtype, limits.winograd);
+  check::Tolerance allowed = check::tolerance_of(dtype, limits.winograd, limits.stored);
   const bool is_float = allowed.relative > 0;
   if (limits.rtol || limits.atol) allowed = {limits.rtol.value_or(0), limits.atol.value_or(0), 0};
   m.allowed = allowed.relative * m.largest + allowed.absolute + (is_float ? floor : 0);

@@ -14,6 +14,7 @@ using reference::Tensor;
 struct Limits {
   std::optional<double> rtol, atol;
   bool winograd = true;
+  DType stored = DType::kInvalid;  // of the file's weights, where they are smaller than f32
 };
 
 struct Measure {
