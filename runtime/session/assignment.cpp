@@ -203,21 +203,18 @@ class Listing {
 };
 
 Status refuse(const char* weight, const char* device, Code code, const char* field, ErrorDetail* detail) {
-  const char* hint = detail && detail->hint ? detail->hint : "";
+  const char* hint = detail && detail->hint[0] ? detail->hint : "use auto, cpu, fake:0 or fake:1";
   const Status status = fail(detail, code, field);
   if (!detail) return status;
-  detail->hint = hint;
+  detail->hint = code == Code::kNoSuchDevice ? hint : "";
   // "weight=device", cut so that the device is seen.
-  char name[sizeof detail->name] = {};
-  const size_t room = sizeof name - 1, tail = std::strlen(device) < 31 ? std::strlen(device) : 31;
-  size_t head = std::strlen(weight);
-  if (head) {
-    if (head > room - tail - 1) head = room - tail - 1;
-    std::memcpy(name, weight, head);
-    name[head++] = '=';
-  }
-  std::memcpy(name + head, device, tail);
-  std::memcpy(detail->name, name, sizeof name);
+  constexpr size_t kRoom = sizeof detail->name - 1, kDeviceRoom = 31;
+  size_t tail = 0, length = 0;
+  while (tail < kDeviceRoom && device[tail]) tail++;
+  for (; *weight && length + 1 + tail < kRoom; weight++) detail->name[length++] = *weight;
+  if (length) detail->name[length++] = '=';
+  for (size_t i = 0; i < tail; i++) detail->name[length++] = device[i];
+  detail->name[length] = 0;
   return status;
 }
 

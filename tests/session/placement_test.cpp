@@ -291,7 +291,8 @@ TEST_CASE("placement: a device that is not there is refused with the weight and 
     CHECK(refused.error().code == INGOT_NO_SUCH_DEVICE);
     CHECK(std::string(refused.error().name) == std::string("state_dict.net.b=") + device);
     const std::string text = refused.error().text();
-    if (std::string(device) != "null") CHECK(text.find("use auto, cpu, null, fake:0 or fake:1") != std::string::npos);
+    CHECK(text.find("use auto, cpu, ") != std::string::npos);
+    CHECK(text.find("fake:0 or fake:1") != std::string::npos);
     const auto whole = model.assign(device, [](const ingot_weight&) { return nullptr; });
     CHECK(whole.error().code == INGOT_NO_SUCH_DEVICE);
     CHECK(std::string(whole.error().name) == device);
