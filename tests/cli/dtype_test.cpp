@@ -82,9 +82,10 @@ TEST_CASE("--dtype: trained networks give their goldens, within the row of the t
       {"sonos__tract/byte_sb_bidi_lstm/model.onnx", "sonos__tract__byte_sb_bidi_lstm__model.onnx.npz"},
       {"Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
        "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB__version-slim-320_simplified.onnx.npz"}};
-  for (const auto& [source, golden] : networks) {
+  for (const auto& network : networks) {
+    const std::string source = network.first, golden = network.second;
     if (!std::filesystem::exists(models + source) || !std::filesystem::exists(models + "golden/" + golden)) {
-      printf("[skip] %s: ../shared is absent\n", source);
+      printf("[skip] %s: ../shared is absent\n", source.c_str());
       continue;
     }
     for (const char* dtype : {"fp16", "bf16"}) {
