@@ -118,6 +118,26 @@ class Attention(nn.Module):
         return self.head(x + self.attn(x, x, x, need_weights=False)[0])
 
 
+class Shared(nn.Module):
+    """Modules that are called twice, and a matrix with two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(20, 12), nn.Linear(12, 20, bias=False)
+        self.head.weight = self.embed.weight
+        self.conv, self.norm = nn.Conv1d(12, 12, 3, padding=1, bias=False), nn.BatchNorm1d(12)
+        self.lstm = nn.LSTM(12, 12, 2, batch_first=True)
+
+    def forward(self, ids):
+        x = self.embed(ids).transpose(1, 2)
+        for _ in range(2):
+            x = torch.relu(self.norm(self.conv(x)))
+        x = x.transpose(1, 2)
+        for _ in range(2):
+            x, _ = self.lstm(x)
+        return self.head(x)
+
+
 def library(name, size=64, **options):
     def make():
         if name.startswith("timm/"):
@@ -135,6 +155,7 @@ NETWORKS = {
     "recurrent": (Recurrent, lambda: torch.randn(1, 9, 12)),
     "encoder": (Encoder, lambda: torch.randint(0, 50, (1, 10))),
     "attention": (Attention, lambda: torch.randn(1, 7, 16)),
+    "shared": (Shared, lambda: torch.randint(0, 20, (1, 6))),
     "resnet18": library("resnet18"),
     "mobilenet_v3_small": library("mobilenet_v3_small"),
     "efficientnet_b0": library("efficientnet_b0"),

@@ -274,6 +274,45 @@ TEST_CASE("equal weights that an exporter merged get their own again; what it le
   CHECK(a.of(5)[1] == 501);
 }
 
+TEST_CASE("a module that is called again reads its own weights again") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"norm.bias", {4}}, {"norm.running_mean", {4}}, {"head.weight", {4}}});
+  Architecture a({{"norm.bias", {4}},
+                  {"norm.running_mean", {4}},
+                  {"norm.bias'", {4}},
+                  {"norm.running_mean'", {4}},
+                  {"head.weight", {4}}});
+  a.readers = {reader("BatchNormalization", "norm", {kNone, kNone, a.ids[0], a.ids[1], kNone}),
+               reader("BatchNormalization", "norm_1", {kNone, kNone, a.ids[2], a.ids[3], kNone})};
+  overlay::overlay_weights(a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {}},
+                           from(file.path()));
+  CHECK(a.of(2)[1] == 1);
+  CHECK(a.of(3)[1] == 101);
+  CHECK(a.of(4)[1] == 201);
+}
+
+TEST_CASE("a tensor that is another one bit by bit needs no place of its own, unless it is uniform") {
+  const host::TemporaryPath file(".safetensors");
+  std::vector<float> values = {1, 2, 3, 4};
+  std::vector<checkpoint::Tensor> tensors;
+  for (int k = 0; k < 4; k++) {
+    checkpoint::Tensor t;
+    t.dims = {4};
+    t.strides = {1};
+    std::vector<uint8_t> bytes(16);
+    if (k < 2) std::memcpy(bytes.data(), values.data(), 16);
+    t.storage = checkpoint::memory_storage(std::move(bytes));
+    tensors.push_back(std::move(t));
+  }
+  checkpoint::write_safetensors(file.path(), {{"embed.weight", &tensors[0]}, {"head.weight", &tensors[1]}}, {});
+  Architecture a({{"embed.weight", {4}}});
+  REQUIRE(exit_of(&a, from(file.path())) == 0);
+  CHECK(has(a.notes(), "'head.weight' is 'embed.weight' under another name"));
+  checkpoint::write_safetensors(file.path(), {{"a.bias", &tensors[2]}, {"b.bias", &tensors[3]}}, {});
+  Architecture b({{"a.bias", {4}}});
+  CHECK(has(refusal(&b, from(file.path()), 5), "1 unexpected"));
+}
+
 TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"r.weight_ih_l0", {8, 3}}, {"r.weight_hh_l0", {8, 2}}, {"r.bias_ih_l0", {8}}, {"r.bias_hh_l0", {8}}});

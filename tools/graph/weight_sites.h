@@ -24,7 +24,7 @@ struct WeightReader {
 struct WeightSites {
   std::vector<ValueId> initialisers;
   std::vector<WeightReader> readers;  // in the source's order; empty where a source has names alone
-  std::map<ValueId, ValueId> copies;  // of an initialiser that several nodes read each has its own; to the first one
+  std::map<ValueId, ValueId> copies;  // of an initialiser that several nodes read each has its own; to the one that has the name
   std::set<ValueId> zeros;  // biases that the source does not have, as an exporter leaves out those that are zero
 };
 

@@ -42,9 +42,7 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
     }
     const graph::Constant same = *constant;
     const ValueId id = scope.names[alias.name] = model.add_constant(std::string(alias.name), same);
-    const auto first = sites.copies.find(of);
-    const ValueId origin = first == sites.copies.end() ? of : first->second;
-    sites.copies[id] = origin;
+    if (!alias.named) sites.copies[id] = of;
     add(id);
   }
   std::map<int64_t, graph::Constant> zeros;  // one for each count of channels, since they share their bytes

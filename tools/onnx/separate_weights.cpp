@@ -125,7 +125,7 @@ void SeparatedWeights::drop_identities(const Graph& graph) {
       const Text name = graph.nodes[i].outputs[0];
       if (dropped[i] || weights_.count(name)) continue;
       dropped[i] = true;
-      aliases.push_back({name, found[k]});
+      aliases.push_back({name, found[k], true});
       weights_.emplace(name, weights_.at(found[k]));
       found.push_back(name);
     }
@@ -144,7 +144,7 @@ void SeparatedWeights::split_shared() {
       if (weight == weights_.end() || weight->second->dims.empty()) continue;
       if (read.insert(input).second && !inside.count(input)) continue;
       const Text alias = own(std::string(input) + "'");
-      aliases.push_back({alias, input});
+      aliases.push_back({alias, input, false});
       weights_.emplace(alias, weight->second);
       input = alias;
     }

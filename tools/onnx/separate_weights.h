@@ -18,6 +18,7 @@ std::string module_of(const Node& node);
 struct SeparatedWeights {
   struct Alias {
     Text name, of;
+    bool named = false;  // by an Identity of the source; else it is ours
   };
   struct Bias {
     Text name;

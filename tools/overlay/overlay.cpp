@@ -38,12 +38,14 @@ std::set<std::string> wanted_names(const graph::Model& model, const graph::Weigh
 class Overlay {
  public:
   Overlay(graph::Model& model, const graph::WeightSites& sites, const OverlayOptions& options)
-      : model_(model), options_(options), p_{model, sites, options, {}, {}, {}, {}, {}, {}, {}, 0, {}, {}} {}
+      : model_(model), options_(options), sites_(sites), p_{model, sites_, options, {}, {}, {}, {},
+                                                            {},    {},     {},      0,  {}, {}} {}
 
   OverlayReport run() {
     const checkpoint::Checkpoint file = weights::read_weights(options_.checkpoint);
     p_.selection = select_tensors(file, wanted_names(model_, p_.sites), options_);
     index_candidates(p_);
+    for (graph::WeightReader& reader : sites_.readers) reader.module = called_module(p_, reader.module);
     make_slots();
     pair_names(p_);
     pair_modules(p_);
@@ -51,6 +53,7 @@ class Overlay {
     fold_normalisations(p_);
     pair_last_of_shape(p_);
     pair_ties(p_);
+    leave_tied(p_);
     refuse_unpaired(p_);
     refuse_types();
     for (Slot& slot : p_.slots)
@@ -204,6 +207,7 @@ class Overlay {
 
   graph::Model& model_;
   const OverlayOptions& options_;
+  graph::WeightSites sites_;
   Pairing p_;
   std::map<std::tuple<const Candidate*, Form, DType, std::vector<int64_t>>, std::shared_ptr<const Constant>> made_;
   std::map<std::string, size_t> converted_;

@@ -252,4 +252,43 @@ void pair_ties(Pairing& p) {
   }
 }
 
+void leave_tied(Pairing& p) {
+  for (const Candidate& c : p.selection.candidates) {
+    if (!p.is_free(c)) continue;
+    const std::vector<uint8_t> bytes = checkpoint::tensor_bytes(*c.tensor);
+    const size_t size = checkpoint::element_bytes(c.tensor->type);
+    bool uniform = true;  // many tensors of zeros are equal and not the same
+    for (size_t i = size; uniform && i < bytes.size(); i += size)
+      uniform = std::memcmp(&bytes[i], &bytes[0], size) == 0;
+    if (uniform) continue;
+    for (const Candidate* other : p.used) {
+      if (other->tensor->type != c.tensor->type || other->tensor->dims != c.tensor->dims ||
+          checkpoint::tensor_bytes(*other->tensor) != bytes)
+        continue;
+      p.said.push_back("'" + c.original + "' is '" + other->original + "' under another name");
+      p.used.insert(&c);
+      break;
+    }
+  }
+}
+
+std::string called_module(const Pairing& p, const std::string& module) {
+  const auto known = [&](const std::string& name) {
+    return std::any_of(p.selection.candidates.begin(), p.selection.candidates.end(),
+                       [&](const Candidate& c) { return c.name.compare(0, name.size() + 1, name + ".") == 0; });
+  };
+  if (module.empty() || known(module)) return module;
+  std::string bare;
+  for (size_t at = 0; at <= module.size();) {
+    const size_t dot = std::min(module.find('.', at), module.size());
+    std::string part = module.substr(at, dot - at);
+    const size_t digits = part.find_last_not_of("0123456789");
+    if (digits != std::string::npos && digits > 0 && digits + 1 < part.size() && part[digits] == '_')
+      part.resize(digits);
+    bare += (bare.empty() ? "" : ".") + part;
+    at = dot + 1;
+  }
+  return known(bare) ? bare : module;
+}
+
 }  // namespace ingot::overlay

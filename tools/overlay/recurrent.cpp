@@ -86,11 +86,15 @@ void pair_recurrent(Pairing& p) {
     if (c.name == kFirst || (c.name.size() > kFirst.size() &&
                              c.name.compare(c.name.size() - kFirst.size() - 1, std::string::npos, "." + kFirst) == 0))
       modules.push_back(module_of(c.name));
-  std::map<std::string, size_t> seen;  // layers of a module so far
+  std::map<std::string, size_t> seen;  // recurrent operators of a module so far
   size_t done = 0;
   for (const WeightReader& reader : p.sites.readers) {
     if (!is_recurrent(reader)) continue;
-    const size_t index = seen[reader.module]++;
+    const std::string at = reader.module.empty() ? "" : reader.module + ".";
+    size_t layers = 0;
+    while (layers < 1024 && p.named(at + "weight_ih_l" + std::to_string(layers))) layers++;
+    const size_t call = seen[reader.module]++;
+    const size_t index = layers ? call % layers : call;  // the program may call the module again
     Wanted wanted;
     wanted.input = p.slot(reader.operands[1]);
     wanted.state = p.slot(reader.operands[2]);

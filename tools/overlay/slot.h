@@ -84,6 +84,11 @@ void fold_normalisations(Pairing& pairing);
 /// Weights that the architecture has twice, bit by bit, and the checkpoint once.
 void pair_ties(Pairing& pairing);
 
+/// Tensors that are one that has its place, bit by bit, under another name.
+void leave_tied(Pairing& pairing);
+
+/// Without the numbers that TorchScript's exporter gives to a module that is called again ("norm_1"), where the checkpoint has no such module.
+std::string called_module(const Pairing& pairing, const std::string& module);
 /// The module that a tensor belongs to: "a.b" of "a.b.weight".
 std::string module_of(const std::string& name);
 std::string dims_text(const std::vector<int64_t>& dims);

@@ -247,7 +247,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
     constants = loader.load("CONSTANTS");
     weights.insert(weights.end(), loader.constants().begin(), loader.constants().end());
   }
-  if (options.replace_weights) options.replace_weights(pass.model, {weights, {}, {}, {}});
+  if (options.replace_weights) options.replace_weights(pass.model, {data.constants(), {}, {}, {}});  // no state_dict has the others
   for (const ValueId id : weights) pass.model.fold_budget += 8 * pass.model.constant(id)->elements();
 
   const Library::Found type = library.find(module->type);
