@@ -159,8 +159,8 @@ void refuse_unpaired(const Pairing& p) {
                                    counted(p.folds_without_epsilon, "batch normalisation", "batch normalisations") +
                                    " folded into the layers before, and the checkpoint has them apart; their epsilon "
                                    "is in neither file: say it with "
-                                   "--bn-eps (torch's default is 1e-5; EfficientNet, MobileNetV3, Inception and what "
-                                   "comes from TensorFlow have 1e-3), "
+                                   "--bn-eps (the eps of the network's BatchNorm: torch's default is 1e-5; "
+                                   "MobileNetV3, Inception and much that comes from TensorFlow have 1e-3), "
                                    "or export the architecture unfolded (training=TrainingMode.PRESERVE, "
                                    "do_constant_folding=False; or optimize=False)");
 }
