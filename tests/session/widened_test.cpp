@@ -106,6 +106,34 @@ TEST_CASE(
   CHECK(run(*second, x) == y);
 }
 
+TEST_CASE("widened: rebinding finds the weights where they are") {
+  cast::FileSpec spec = stored_network(DType::kF16, true);
+  const Dim rows = spec.program.add_symbol("N", 1, 8);
+  for (const size_t value : {0, 4, 5}) spec.program.values[value].dims[0] = rows;
+  spec.program.values[1].dims = {40};
+  const std::vector<float> n = stored_weights();
+  const auto* raw = reinterpret_cast<const uint8_t*>(n.data());
+  spec.program.values[1].bytes.held = std::make_shared<const std::vector<uint8_t>>(raw, raw + 160);
+  TemporaryFile file(spec);
+  for (const ingot_map map : {INGOT_MAP_SHARE, INGOT_MAP_COPY}) {
+    Model model = open_path(file.path(), INGOT_TRUST_NONE, map);
+    ingot_session_options options = plain();
+    options.flags = INGOT_REBINDABLE | INGOT_POISON;
+    const ingot_binding most = {"N", 8};
+    options.bindings = &most;
+    options.binding_count = 1;
+    auto session = model.session(options);
+    REQUIRE_MESSAGE(session.ok(), session.error().text());
+    for (const int64_t extent : {8, 3, 1, 8}) {
+      const ingot_binding binding = {"N", extent};
+      Error error;
+      REQUIRE_MESSAGE(ingot_session_rebind(session->get(), &binding, 1, &error) == INGOT_OK, error.text());
+      const std::vector<float> x = ramp(size_t(extent) * 40), y = run(*session, x);
+      for (size_t i = 0; i < y.size(); i++) CHECK(y[i] == x[i] * n[i % 40] + n[120 + i % 40] + n[i % 40]);
+    }
+  }
+}
+
 TEST_CASE("widened: the memory report names what was converted at load") {
   FileBytes bytes(stored_network(DType::kBF16, false));
   Model model = open_bytes_or_fail(bytes);
