@@ -138,6 +138,20 @@ class Shared(nn.Module):
         return self.head(x)
 
 
+class Orders(nn.Module):
+    """Normalisations that the checkpoint does not keep behind their layers, that stand before them, and one without weights; all of one width."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, bias=False)
+        self.bn1, self.bn2 = nn.BatchNorm2d(8), nn.BatchNorm2d(8)
+        self.pre1, self.conv3, self.pre2, self.conv4 = nn.BatchNorm2d(8), nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8, affine=False), nn.Conv2d(8, 8, 1)
+
+    def forward(self, x):
+        x = torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))))
+        return x + self.conv4(torch.relu(self.pre2(self.conv3(torch.relu(self.pre1(x))))))
+
+
 def library(name, size=64, **options):
     def make():
         if name.startswith("timm/"):
@@ -156,6 +170,7 @@ NETWORKS = {
     "encoder": (Encoder, lambda: torch.randint(0, 50, (1, 10))),
     "attention": (Attention, lambda: torch.randn(1, 7, 16)),
     "shared": (Shared, lambda: torch.randint(0, 20, (1, 6))),
+    "orders": (Orders, lambda: torch.rand(1, 3, 9, 9)),
     "resnet18": library("resnet18"),
     "mobilenet_v3_small": library("mobilenet_v3_small"),
     "efficientnet_b0": library("efficientnet_b0"),

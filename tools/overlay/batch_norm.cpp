@@ -124,8 +124,7 @@ void find_layers(const Pairing& p, std::vector<Norm>* norms, std::vector<Layer>*
   const bool renames =
       std::any_of(layers->begin(), layers->end(), [](const Layer& layer) { return !layer.weight->by_name; });
   const std::map<std::string, std::string> before = modules_before(p);
-  for (Norm& norm : *norms) {
-    if (!norm.layers.empty()) continue;
+  const auto pair = [&](Norm& norm) {
     const auto of = [&](const std::string& module) {
       std::vector<Layer*> found;
       for (Layer& layer : *layers)
@@ -139,8 +138,13 @@ void find_layers(const Pairing& p, std::vector<Norm>* norms, std::vector<Layer>*
         at == before.end() || at->second.empty() ? std::vector<Layer*>() : of(at->second);
     const std::string name = layer_by_name(norm.module);
     const std::vector<Layer*> by_name = name.empty() ? std::vector<Layer*>() : of(name);
-    if (!by_order.empty() && !by_name.empty() && by_order != by_name) continue;
+    if (!by_order.empty() && !by_name.empty() && by_order != by_name) return false;
     take(norm, by_order.empty() ? by_name : by_order);
+    return !norm.layers.empty();
+  };
+  for (bool more = true; more;) {  // a layer that one normalisation took may leave the other its own
+    more = false;
+    for (Norm& norm : *norms) more |= norm.layers.empty() && pair(norm);
   }
 }
 
