@@ -32,6 +32,9 @@ import networks  # noqa: E402
 
 FORMS = ["new", "new_plain", "old", "old_plain", "pt2", "script"]
 
+# safetensors sorts names, so what follows what is lost; norm2 of conv1 is then no name for it either. Refused, never guessed.
+REFUSED = {("densenet121", "old", "safetensors"), ("densenet121", "old", "safetensors_bf16")}
+
 
 def export(net, inputs, form, path):
     with warnings.catch_warnings(), torch.no_grad():
@@ -116,6 +119,9 @@ def prove(name, number, forms, a, table):
         said = ""
         if done.returncode == 4 and "--bn-eps" in done.stderr and eps is not None:
             done, said = convert("--bn-eps", eps), f"--bn-eps {eps:g}, "
+        if (name, form, saving) in REFUSED:
+            every &= table.row(done.returncode == 5 and "norm2.running_var" in done.stderr, name, form, saving, "refused: its normalisations have lost their order")
+            continue
         if done.returncode:
             every &= table.row(False, name, form, saving, said + done.stderr.strip()[:3000])
             continue
