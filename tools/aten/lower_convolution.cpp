@@ -80,6 +80,9 @@ void add_convolutions(Table& table) {
   table.add("convolution", general, convolve);
   table.add("_convolution", general + ", bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32=True",
             convolve);
+  table.add("_convolution_mode",
+            "Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups",
+            convolve);
 }
 
 }  // namespace ingot::aten

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/torchscript/interpreter.h"
 
 namespace ingot::torchscript {
@@ -244,8 +245,12 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
     return file.item(e, i + 1);
   };
   *done = true;
-  if (name == "annotate" || name == "unchecked_cast" || name == "ops.prim.unchecked_cast")
-    return evaluate(frame, argument(1));
+  if (name == "annotate" || name == "unchecked_cast" || name == "ops.prim.unchecked_cast") {
+    const Value v = evaluate(frame, argument(1));
+    // A trace computes with sizes as tensors and takes them for numbers again.
+    if (name != "annotate" || !v.is(Kind::kTensor) || type_text(file, argument(0)) != "number") return v;
+    return graph::is_floating(builder_.dtype(builder_.read(v.tensor))) ? to_float(v, place) : to_integer(v, place);
+  }
   if (name == "uninitialized") return Value::none();
   if (name == "getattr") {
     const Value owner = evaluate(frame, argument(0)), key = evaluate(frame, argument(1));
