@@ -59,17 +59,7 @@ class Overlay {
     for (Slot& slot : p_.slots)
       if (slot.filled()) replace(slot);
     say();
-    OverlayReport report;
-    report.key = p_.selection.key;
-    for (const Candidate& c : p_.selection.candidates) {
-      report.candidates.push_back(c.original);
-      if (p_.used.count(&c)) report.used.push_back(c.original);
-    }
-    for (const std::string& counter : p_.selection.counters) {
-      report.candidates.push_back(counter);
-      report.used.push_back(counter);
-    }
-    return report;
+    return report_of(p_);
   }
 
  private:
@@ -254,6 +244,20 @@ void index_candidates(Pairing& p) {
           5, p.options.checkpoint + ": '" + found->second->original + "' and '" + c.original + "' are both called '" +
                  c.name + "' once prefix and names are mapped; say which with --strip-prefix, --key or --map-key");
   }
+}
+
+OverlayReport report_of(const Pairing& p) {
+  OverlayReport report;
+  report.key = p.selection.key;
+  for (const Candidate& c : p.selection.candidates) {
+    report.candidates.push_back(c.original);
+    if (p.used.count(&c)) report.used.push_back(c.original);
+  }
+  for (const std::string& counter : p.selection.counters) {
+    report.candidates.push_back(counter);
+    report.used.push_back(counter);
+  }
+  return report;
 }
 
 OverlayReport overlay_weights(graph::Model& model, const graph::WeightSites& sites, const OverlayOptions& options) {

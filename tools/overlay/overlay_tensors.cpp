@@ -39,7 +39,6 @@ OverlayReport overlay_tensors(checkpoint::Checkpoint& source, const OverlayOptio
   index_candidates(p);
   pair_names(p);
   refuse_unpaired(p);
-  OverlayReport report;
   size_t strange = 0, replaced = 0;
   for (size_t i = 0; i < p.slots.size(); i++) {
     if (!p.slots[i].source) continue;
@@ -52,16 +51,7 @@ OverlayReport overlay_tensors(checkpoint::Checkpoint& source, const OverlayOptio
   notes->push_back("weights: " + std::to_string(replaced) + " by name");
   if (strange)
     notes->push_back("weights: " + std::to_string(strange) + " tensors hold values that are NaN or infinite");
-  report.key = p.selection.key;
-  for (const Candidate& c : p.selection.candidates) {
-    report.candidates.push_back(c.original);
-    if (p.used.count(&c)) report.used.push_back(c.original);
-  }
-  for (const std::string& counter : p.selection.counters) {
-    report.candidates.push_back(counter);
-    report.used.push_back(counter);
-  }
-  return report;
+  return report_of(p);
 }
 
 }  // namespace ingot::overlay

@@ -94,6 +94,8 @@ std::string module_of(const std::string& name);
 std::string dims_text(const std::vector<int64_t>& dims);
 bool is_product(const Site& site);
 
+/// What was meant and what was used, by the checkpoint's own names.
+OverlayReport report_of(const Pairing& pairing);
 /// Everything that does not fit, in one error. Returns when all is well.
 void refuse_unpaired(const Pairing& pairing);
 /// Whether a run without it would be a run with a weight of the architecture's own.

@@ -55,25 +55,6 @@ TracedInput example_of(const checkpoint::ValueTree& tree, NodeId id) {
 
 }  // namespace
 
-DType dtype_of(ElementType type) {
-  switch (type) {
-    case ElementType::kF32: return DType::kF32;
-    case ElementType::kF16: return DType::kF16;
-    case ElementType::kBf16: return DType::kBF16;
-    case ElementType::kF64: return DType::kF64;
-    case ElementType::kI8: return DType::kI8;
-    case ElementType::kU8: return DType::kU8;
-    case ElementType::kI16: return DType::kI16;
-    case ElementType::kU16: return DType::kU16;
-    case ElementType::kI32: return DType::kI32;
-    case ElementType::kU32: return DType::kU32;
-    case ElementType::kI64: return DType::kI64;
-    case ElementType::kU64: return DType::kU64;
-    case ElementType::kBool: return DType::kBool;
-    default: return DType::kInvalid;
-  }
-}
-
 Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path, const std::string& root,
                  const std::string& name)
     : storages_(std::make_unique<checkpoint::ZipStorages>(archive, root + name + "/",

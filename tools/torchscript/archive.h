@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "tools/checkpoint/archive.h"
+#include "tools/checkpoint/dtype.h"
 #include "tools/checkpoint/torch_tensors.h"
 #include "tools/checkpoint/value_tree.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::torchscript {
+
+using checkpoint::dtype_of;
 
 /// One pickle of the archive, and the tensors in it.
 class Pickled {
@@ -66,8 +69,5 @@ class Archive {
   std::unique_ptr<Pickled> data_, constants_;
   std::vector<TracedInput> traced_;
 };
-
-/// kInvalid for types that no tensor of ours has.
-DType dtype_of(checkpoint::ElementType type);
 
 }  // namespace ingot::torchscript
