@@ -89,6 +89,10 @@ ArenaEstimate place(const Draft& draft, std::vector<Lifetime>& lifetimes, uint32
   const Status status = plan_greedy({lifetimes.data(), lifetimes.size()}, steps, draft.alignment,
                                     {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
                                     {offsets.data(), offsets.size()}, &summary, &detail);
+  if (status.code() == Code::kLimitExceeded)
+    graph::throw_cast_error(4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
+                                   " values in all, more outputs and states than the planner places); cast the "
+                                   "model in parts, or with fewer outputs");
   if (!status.ok())
     graph::throw_cast_error(
         8, std::string("the planner refused a layout: ") + code_name(status.code()) + " (" + detail.field + ")");
