@@ -224,6 +224,18 @@ TEST_CASE("a tensor of a device without storages of its own is read where it was
   CHECK(reading() == host::Exit::kCorrupt);
 }
 
+TEST_CASE("an index that names itself ends, as do two that name each other") {
+  const host::TemporaryPath a(".json"), b(".json");
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  const auto index = [](const std::string& shard) { return "{\"weight_map\": {\"w\": \"" + shard + "\"}}"; };
+  const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(a.path()); }); };
+  write(a.path(), index(name(a.path())));
+  CHECK(reading() == host::Exit::kUnsafe);
+  write(a.path(), index(name(b.path())));
+  write(b.path(), index(name(a.path())));
+  CHECK(reading() == host::Exit::kUnsafe);
+}
+
 TEST_CASE("every cut and every changed byte of a small file ends in data or in a refusal") {
   const host::TemporaryPath file(".pth");
   const std::string whole = legacy("I0\n(I2\nI2\nt(I1\nI2\nt", 4, std::string(16, '\0'));

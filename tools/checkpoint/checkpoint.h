@@ -62,6 +62,7 @@ struct Checkpoint {
 };
 
 struct ReadLimits {
+  bool inside_index = false;  // reading a shard: another index is refused, or two could name each other for ever
   uint64_t entries = 4u << 20;  // tensors and facts; a small file can name more by sharing
   uint64_t widening = 64;       // a view may have that many times its storage's elements (and 1M more)
 };

@@ -39,6 +39,9 @@ Json parse_index(const std::string& path) {
 }  // namespace
 
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits) {
+  if (limits.inside_index)
+    host::fail(host::Exit::kUnsafe,
+               path + ": a shard is an index itself, expected a file of tensors; get the files anew");
   const Json index = parse_index(path);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     host::fail(host::Exit::kUnsupported,
@@ -52,6 +55,8 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits)
                                           "', expected the name of a file beside the index");
     wanted[shard].insert(name);
   }
+  ReadLimits of_shard = limits;
+  of_shard.inside_index = true;
   Checkpoint out;
   out.file = path;
   for (const auto& [shard, names] : wanted) {
@@ -59,7 +64,7 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits)
     if (!std::filesystem::exists(shard_path))
       host::fail(host::Exit::kUnavailable, shard_path + ": no such file, but the index " + path + " names it for " +
                                                std::to_string(names.size()) + " tensors; get the missing shard");
-    Checkpoint part = read_checkpoint(shard_path, limits);
+    Checkpoint part = read_checkpoint(shard_path, of_shard);
     out.format = "sharded " + part.format;
     std::set<std::string> missing = names;
     size_t unlisted = 0;
