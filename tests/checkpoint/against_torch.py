@@ -29,8 +29,8 @@ import sources  # noqa: E402
 ENDINGS = (".pt", ".pth", ".th", ".tar", ".ckpt", ".jit", ".ptl", ".pt2", ".safetensors", ".index.json")
 
 
-class Stub:
-    """A class that is not there: keeps its state."""
+class AbsentClass:
+    """What stands for a class that is not installed here: keeps its state, so that its tensors can be compared."""
 
     def __init__(self, *arguments, **keywords):
         pass
@@ -44,7 +44,7 @@ class Permissive(pickle.Unpickler):
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError):
-            return type(name, (Stub,), {"__module__": module})
+            return type(name, (AbsentClass,), {"__module__": module})
 
 
 def permissive_pickle():

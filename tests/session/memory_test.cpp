@@ -4,31 +4,13 @@
 
 #include <set>
 
+#include "tests/session/counting_allocator.h"
 #include "tests/session/session_models.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
-
-/// Counts, fails the n-th, and knows what is alive.
-struct CountingAllocator {
-  int calls = 0, fail_at = 0;
-  std::set<std::pair<void*, size_t>> alive;
-  ingot_allocator allocator = {this,
-                               [](void* user, size_t bytes, size_t alignment) -> void* {
-                                 CountingAllocator& self = *static_cast<CountingAllocator*>(user);
-                                 if (++self.calls == self.fail_at) return nullptr;
-                                 void* pointer = ::operator new(bytes, std::align_val_t(alignment));
-                                 self.alive.insert({pointer, bytes});
-                                 return pointer;
-                               },
-                               [](void* user, void* pointer, size_t bytes) {
-                                 CountingAllocator& self = *static_cast<CountingAllocator*>(user);
-                                 REQUIRE(self.alive.erase({pointer, bytes}) == 1);
-                                 ::operator delete(pointer, std::align_val_t(64));
-                               }};
-};
 
 uint64_t sum(const ingot_requirements& r) {
   return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state + r.scratch + r.tables + r.rounding;
