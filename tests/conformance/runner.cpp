@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/oracle/access.h"
+#include "tests/conformance/emulated_gpu.h"
 
 namespace ingot::conformance {
 namespace {
@@ -121,6 +122,37 @@ void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std:
 
 bool overlaps(const Case& test, int input, uint32_t mask) {
   return (mask >> input & 1) != 0 && test.inputs[size_t(input)].present();
+}
+
+/// The device code in the emulator, in several orders of threads and with every permitted aliasing: the bits of one lane.
+void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference, uint32_t mask) {
+  INFO("isa: emulated GPU");
+  for (uint32_t order : {0u, 1u, 77u}) {
+    CAPTURE(order);
+    std::vector<Tensor> outputs = work.outputs;
+    const Bound bound(test.attributes, work.inputs, outputs);
+    Status status;
+    if (!run_on_emulated_gpu(test.op, bound.arguments, order, &status)) return;
+    CHECK(status.ok());
+    check_guards(outputs);
+    check_guards(work.inputs);
+    compare_bits(outputs, reference);
+  }
+  for (int i = 0; i < int(work.inputs.size()) && i < 32; i++) {
+    if (!overlaps(work, i, mask)) continue;
+    CAPTURE(i);
+    std::vector<Tensor> aliased = work.inputs, results = work.outputs;
+    Bound same(test.attributes, aliased, results);
+    same.outputs[0].data = same.inputs[size_t(i)].data;
+    Status status;
+    REQUIRE(run_on_emulated_gpu(test.op, same.arguments, 5, &status));
+    CHECK(status.ok());
+    check_guards(aliased);
+    Tensor result = aliased[size_t(i)];
+    static_cast<TensorType&>(result.view()) = static_cast<const TensorType&>(results[0].view());
+    results[0] = result;
+    compare_bits(results, reference);
+  }
 }
 
 }  // namespace
@@ -250,6 +282,7 @@ std::string run_case(const Case& test) {
       }
     }
   }
+  check_emulated_gpu(test, work, reference, contract->in_place ? contract->in_place(Bound(test.attributes, work.inputs, work.outputs).arguments) : 0);
   return best;
 }
 
@@ -264,6 +297,13 @@ void run_failing_case(const Case& test, Code code) {
     REQUIRE(kernel != nullptr);
     REQUIRE(kernel->contract->check(bound.arguments, &violation));
     for (int threads = 1; threads <= 2; threads++) CHECK(run_team(*kernel, bound.arguments, threads).code() == code);
+    check_guards(outputs);
+  }
+  std::vector<Tensor> outputs = test.outputs;
+  const Bound bound(test.attributes, test.inputs, outputs);
+  Status status;
+  if (run_on_emulated_gpu(test.op, bound.arguments, 3, &status)) {
+    CHECK(status.code() == code);
     check_guards(outputs);
   }
 }

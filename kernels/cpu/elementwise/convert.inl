@@ -9,47 +9,47 @@ namespace {
 namespace tensors {
 
 template <class T>
-constexpr DType dtype_of();
+INGOT_FN constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<float>() {
+INGOT_FN constexpr DType dtype_of<float>() {
   return DType::kF32;
 }
 template <>
-constexpr DType dtype_of<double>() {
+INGOT_FN constexpr DType dtype_of<double>() {
   return DType::kF64;
 }
 template <>
-constexpr DType dtype_of<int64_t>() {
+INGOT_FN constexpr DType dtype_of<int64_t>() {
   return DType::kI64;
 }
 template <>
-constexpr DType dtype_of<uint64_t>() {
+INGOT_FN constexpr DType dtype_of<uint64_t>() {
   return DType::kU64;
 }
 
 template <class T>
-inline int64_t to_whole(T x) {
+INGOT_FN inline int64_t to_whole(T x) {
   return int64_t(x);
 }
 template <>
-inline int64_t to_whole(float x) {
+INGOT_FN inline int64_t to_whole(float x) {
   return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? int64_t(x) : INT64_MIN;
 }
 template <>
-inline int64_t to_whole(double x) {
+INGOT_FN inline int64_t to_whole(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? int64_t(x) : INT64_MIN;
 }
 
 template <class T>
-inline uint64_t to_unsigned(T x) {
+INGOT_FN inline uint64_t to_unsigned(T x) {
   return uint64_t(to_whole(x));
 }
 template <>
-inline uint64_t to_unsigned(float x) {
+INGOT_FN inline uint64_t to_unsigned(float x) {
   return x >= 9223372036854775808.0f && x < 18446744073709551616.0f ? uint64_t(x) : uint64_t(to_whole(x));
 }
 template <>
-inline uint64_t to_unsigned(double x) {
+INGOT_FN inline uint64_t to_unsigned(double x) {
   return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? uint64_t(x) : uint64_t(to_whole(x));
 }
 
@@ -66,7 +66,7 @@ INGOT_INLINE void widen(const void* from, int64_t n, T* to) {
 
 /// n elements of type `dtype`, consecutive from `from`.
 template <class T>
-void load_block(DType dtype, const void* from, int64_t n, T* to) {
+INGOT_FN void load_block(DType dtype, const void* from, int64_t n, T* to) {
   if (dtype == dtype_of<T>()) {
     std::memcpy(to, from, size_t(n) * sizeof(T));
     return;
@@ -112,7 +112,7 @@ INGOT_INLINE void narrow_real(const T* from, int64_t n, void* to) {
 }
 
 template <class T>
-void store_block(DType dtype, const T* from, int64_t n, void* to) {
+INGOT_FN void store_block(DType dtype, const T* from, int64_t n, void* to) {
   if (dtype == dtype_of<T>()) {
     std::memcpy(to, from, size_t(n) * sizeof(T));
     return;

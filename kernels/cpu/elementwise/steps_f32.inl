@@ -38,10 +38,14 @@ INGOT_INLINE void map3(const float* a, const float* b, const float* c, float* ou
 #define INGOT_STEP2(op, expression) \
   case ElementwiseOp::op:           \
     return map2<V>(a, b, out, n, [&](F x, F z) INGOT_LAMBDA { return expression; });
+#if defined(__CUDACC__)
+#define INGOT_LAMBDA
+#else
 #define INGOT_LAMBDA __attribute__((always_inline))
+#endif
 
 template <class V>
-void run_unary(const ElementwiseStep& s, const float* a, float* out, int64_t n) {
+INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, int64_t n) {
   using F = typename V::F;
   using Fn = Trig<V>;
   const F alpha = V::splat(s.alpha), beta = V::splat(s.beta), one = V::splat(1.0f);
@@ -100,7 +104,7 @@ void run_unary(const ElementwiseStep& s, const float* a, float* out, int64_t n) 
 }
 
 template <class V>
-void run_binary(const ElementwiseStep& s, const float* a, const float* b, float* out, int64_t n) {
+INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* b, float* out, int64_t n) {
   using F = typename V::F;
   using Fn = Trig<V>;
   const F one = V::splat(1.0f);
@@ -133,7 +137,7 @@ void run_binary(const ElementwiseStep& s, const float* a, const float* b, float*
 
 /// Runs one step on n elements of its registers.
 template <class V>
-void run_step(const ElementwiseStep& s, const float* a, const float* b, const float* c, float* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const float* a, const float* b, const float* c, float* out, int64_t n) {
   using F = typename V::F;
   switch (elementwise_arity(s.op)) {
     case 1: return run_unary<V>(s, a, out, n);

@@ -11,10 +11,10 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
-inline double softplus_f64(double x) { return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+INGOT_FN inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
+INGOT_FN inline double softplus_f64(double x) { return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 
-inline double unary_f64(const ElementwiseStep& s, double x) {
+INGOT_FN inline double unary_f64(const ElementwiseStep& s, double x) {
   const double alpha = double(s.alpha), beta = double(s.beta);
   switch (s.op) {
     case ElementwiseOp::kNeg: return -x;
@@ -73,7 +73,7 @@ inline double unary_f64(const ElementwiseStep& s, double x) {
   }
 }
 
-inline double binary_f64(ElementwiseOp op, double a, double b) {
+INGOT_FN inline double binary_f64(ElementwiseOp op, double a, double b) {
   switch (op) {
     case ElementwiseOp::kAdd: return a + b;
     case ElementwiseOp::kSub: return a - b;
@@ -102,14 +102,14 @@ inline double binary_f64(ElementwiseOp op, double a, double b) {
   }
 }
 
-inline double step_f64(const ElementwiseStep& s, double a, double b, double c) {
+INGOT_FN inline double step_f64(const ElementwiseStep& s, double a, double b, double c) {
   if (s.op == ElementwiseOp::kSelect) return a != 0 ? b : c;
   if (s.op == ElementwiseOp::kFma) return __builtin_fma(a, b, c);
   return elementwise_arity(s.op) == 2 ? binary_f64(s.op, a, b) : unary_f64(s, a);
 }
 
 template <class T>
-T power_whole(T base, T exponent) {
+INGOT_FN T power_whole(T base, T exponent) {
   constexpr bool kSigned = T(-1) < T(0);
   if (kSigned && exponent < T(0)) return base == T(1) ? T(1) : base == T(-1) ? (exponent % 2 ? T(-1) : T(1)) : T(0);
   uint64_t result = 1, factor = uint64_t(base);
@@ -119,14 +119,14 @@ T power_whole(T base, T exponent) {
 }
 
 template <class T>
-T divide_whole(T a, T b) {
+INGOT_FN T divide_whole(T a, T b) {
   constexpr bool kSigned = T(-1) < T(0);
   if (b == T(0)) return T(0);
   if (kSigned && b == T(-1)) return T(0 - uint64_t(a));
   return T(a / b);
 }
 template <class T>
-T remainder_whole(T a, T b, bool sign_of_divisor) {
+INGOT_FN T remainder_whole(T a, T b, bool sign_of_divisor) {
   constexpr bool kSigned = T(-1) < T(0);
   if (b == T(0) || (kSigned && b == T(-1))) return T(0);
   const T r = T(a % b);
@@ -134,7 +134,7 @@ T remainder_whole(T a, T b, bool sign_of_divisor) {
 }
 
 template <class T>
-T unary_whole(const ElementwiseStep& s, T x) {
+INGOT_FN T unary_whole(const ElementwiseStep& s, T x) {
   switch (s.op) {
     case ElementwiseOp::kNeg: return T(0 - uint64_t(x));
     case ElementwiseOp::kAbs: return x < T(0) ? T(0 - uint64_t(x)) : x;
@@ -150,7 +150,7 @@ T unary_whole(const ElementwiseStep& s, T x) {
 }
 
 template <class T>
-T binary_whole(ElementwiseOp op, T a, T b) {
+INGOT_FN T binary_whole(ElementwiseOp op, T a, T b) {
   switch (op) {
     case ElementwiseOp::kAdd: return T(uint64_t(a) + uint64_t(b));
     case ElementwiseOp::kSub: return T(uint64_t(a) - uint64_t(b));
@@ -180,11 +180,11 @@ T binary_whole(ElementwiseOp op, T a, T b) {
 }
 
 template <class V>
-void run_step(const ElementwiseStep& s, const double* a, const double* b, const double* c, double* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const double* a, const double* b, const double* c, double* out, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = step_f64(s, a[i], b[i], c[i]);
 }
 template <class V, class T>
-void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out, int64_t n) {
   switch (s.op) {  // the usual ones without a switch an element
     case ElementwiseOp::kAdd:
       for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) + uint64_t(b[i]));

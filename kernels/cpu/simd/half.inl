@@ -3,27 +3,29 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/simd/inline.h"
+
 namespace ingot::cpu {
 namespace {
 
-inline uint32_t float_bits(float x) {
+INGOT_INLINE uint32_t float_bits(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
-inline float bits_float(uint32_t bits) {
+INGOT_INLINE float bits_float(uint32_t bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-inline float f16_to_f32(uint16_t h) {
+INGOT_INLINE float f16_to_f32(uint16_t h) {
   const uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
   if (rest >= 0x7c00) return bits_float(sign | 0x7f800000 | (rest & 0x3ff) << 13);
   if (rest >= 0x0400) return bits_float(sign | ((rest << 13) + (112u << 23)));
   return bits_float(sign | float_bits(float(int32_t(rest)) * 5.9604644775390625e-8f));  // subnormal: rest * 2^-24
 }
-inline uint16_t f32_to_f16(float x) {
+INGOT_INLINE uint16_t f32_to_f16(float x) {
   const uint32_t bits = float_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
   if (rest > 0x7f800000) return uint16_t(sign | 0x7e00);
   if (rest >= 0x477ff000) return uint16_t(sign | 0x7c00);  // 65520 and beyond round to infinity
@@ -31,8 +33,8 @@ inline uint16_t f32_to_f16(float x) {
     return uint16_t(sign | (float_bits(bits_float(rest) + 0.5f) - 0x3f000000));  // 0.5 has ulp 2^-24
   return uint16_t(sign | (rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13);
 }
-inline float bf16_to_f32(uint16_t h) { return bits_float(uint32_t(h) << 16); }
-inline uint16_t f32_to_bf16(float x) {
+INGOT_INLINE float bf16_to_f32(uint16_t h) { return bits_float(uint32_t(h) << 16); }
+INGOT_INLINE uint16_t f32_to_bf16(float x) {
   const uint32_t bits = float_bits(x);
   if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

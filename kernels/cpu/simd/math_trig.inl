@@ -10,8 +10,8 @@ namespace {
 
 /// x modulo pi/2 for |x| >= 2^15 by whole numbers: the quadrant, and the rest in [-pi/4, pi/4]. The product of the
 /// mantissa with a window of 2/pi, of which the multiples of four turns are left out.
-inline float reduce_large_angle(float x, int32_t* quadrant) {
-  constexpr uint32_t kTwoOverPi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
+  const uint32_t kTwoOverPi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                       0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);

@@ -72,7 +72,7 @@ struct V {
   static INGOT_INLINE M gt(F a, F b) { return a > b; }
   static INGOT_INLINE M ge(F a, F b) { return a >= b; }
   static INGOT_INLINE M eq(F a, F b) { return a == b; }
-  static INGOT_INLINE M unordered(F a, F b) { return __builtin_isunordered(a, b); }
+  static INGOT_INLINE M unordered(F a, F b) { return a != a || b != b; }
   static INGOT_INLINE F select(M m, F a, F b) { return m ? a : b; }
   static INGOT_INLINE I iselect(M m, I a, I b) { return m ? a : b; }
   static INGOT_INLINE M mask_and(M a, M b) { return a && b; }

@@ -1,0 +1,26 @@
+// kernels/cuda/cuda_kernels.h - the kernels of this folder for whoever launches them; and what plans of all families use.
+#pragma once
+#include "kernels/cuda/kernel_list.h"
+#include "runtime/op/gpu_kernel.h"
+
+namespace ingot::cuda {
+
+extern const GpuKernelSet kCudaKernels;
+
+// Rows of each family, in <family>/<family>_plan.cpp.
+extern const Span<const GpuRow> kElementwiseRows;
+
+/// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with grid_threads()).
+inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {
+  const int64_t wanted = (items + threads - 1) / threads, most = int64_t(traits.multiprocessors) * 16;
+  return uint32_t(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+template <class Params>
+Status launch(const GpuWork& work, KernelId kernel, uint32_t grid_x, const Params& params, uint32_t shared_bytes = 0,
+              uint32_t grid_y = 1, uint32_t grid_z = 1) {
+  return work.sink.launch(work.sink.user,
+                          {uint16_t(kernel), grid_x, grid_y, grid_z, shared_bytes, &params, uint32_t(sizeof params)});
+}
+
+}  // namespace ingot::cuda

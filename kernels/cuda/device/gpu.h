@@ -1,0 +1,51 @@
+// kernels/cuda/device/gpu.h - the words that device code is written in. A CUDA compiler takes them as they are; any other compiler
+// gets the emulator, which defines the same names, so that every kernel also runs on a CPU.
+//
+//   INGOT_GPU_KERNEL(name, Params, threads) { ... p.count ... }   a kernel with one parameter `p`, blocks of exactly `threads`
+//   GPU_FN                                                        a function of device code
+//   gpu_shared<T>()                                               dynamic shared memory, 16-byte aligned
+//   GPU_SHARED(type, name)                                        static shared memory
+//   threadIdx, blockIdx, __syncthreads(), __shfl_xor_sync() ...   as in CUDA
+//
+// Device code is C++17 without the standard library, compiled with -fmad=false: a product and a sum are two roundings unless
+// fma is written. Elementary functions are those of kernels/cpu/simd (struct V with one lane), so bits agree with the CPU.
+#pragma once
+#include <cstdint>
+
+#if defined(__CUDACC__)
+
+#define GPU_FN static __device__ __forceinline__
+#define GPU_SHARED(type, name) __shared__ type name
+#define INGOT_GPU_KERNEL(name, Params, threads) \
+  extern "C" __global__ void __launch_bounds__(threads) ingot_##name(const __grid_constant__ Params p)
+
+namespace ingot::cuda {
+template <class T>
+GPU_FN T* gpu_shared() {
+  extern __shared__ __align__(16) unsigned char ingot_dynamic_shared[];
+  return reinterpret_cast<T*>(ingot_dynamic_shared);
+}
+}  // namespace ingot::cuda
+
+#else
+#include "kernels/cuda/emulate/emulator.h"
+
+#define GPU_FN static inline
+#define GPU_SHARED(type, name) static thread_local type name
+#define INGOT_GPU_KERNEL(name, Params, threads) void ingot_emulated_##name(const Params& p)
+
+namespace ingot::cuda {
+template <class T>
+GPU_FN T* gpu_shared() {
+  return static_cast<T*>(emulate::dynamic_shared());
+}
+}  // namespace ingot::cuda
+#endif
+
+namespace ingot::cuda {
+
+/// Index of this thread among all of a one-dimensional grid, and their number.
+GPU_FN int64_t grid_thread() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+GPU_FN int64_t grid_threads() { return int64_t(gridDim.x) * blockDim.x; }
+
+}  // namespace ingot::cuda

@@ -1,0 +1,125 @@
+// kernels/cuda/elementwise/elementwise_plan.cpp - broadcasting as strides, neighbouring dimensions merged.
+#include "kernels/cuda/cuda_kernels.h"
+
+namespace ingot::cuda {
+namespace {
+
+void set_strides(const TensorView& x, const TensorType& y, GridOperand* o) {
+  int64_t stride = 1;
+  for (int i = y.rank - 1, k = x.rank - 1; i >= 0; i--, k--) {
+    o->strides[i] = k >= 0 && x.dims[k] != 1 ? stride : 0;
+    if (k >= 0) stride = k == x.rank - 1 ? x.row_stride : stride * x.dims[k];
+  }
+  o->data = x.as<char>();
+  o->dtype = x.dtype;
+}
+
+/// Merges dimension i into i + 1 wherever each operand's step over i is its whole run over i + 1. Extents of 1 disappear.
+void merge_dims(ElementwiseParams* p) {
+  const int operands = p->inputs + 1;
+  int kept = 0;
+  for (int i = 0; i < p->rank; i++) {
+    if (p->dims[i] == 1) continue;
+    bool merges = kept > 0;
+    for (int k = 0; k < operands && merges; k++) {
+      const int64_t* s = p->operands[k].strides;
+      merges = s[kept - 1] == s[i] * p->dims[i];
+    }
+    if (merges) kept--;
+    p->dims[kept] = (merges ? p->dims[kept] : 1) * p->dims[i];
+    for (int k = 0; k < operands; k++) p->operands[k].strides[kept] = p->operands[k].strides[i];
+    kept++;
+  }
+  if (kept == 0) {
+    p->dims[kept] = 1;
+    for (int k = 0; k < operands; k++) p->operands[k].strides[kept] = 0;
+    kept = 1;
+  }
+  p->rank = kept;
+  for (int k = 0; k < operands; k++) {
+    GridOperand& o = p->operands[k];
+    o.is_linear = true;
+    for (int64_t i = kept - 1, run = 1; i >= 0; run *= p->dims[i--])
+      o.is_linear = o.is_linear && (o.strides[i] == run || p->dims[i] == 1);
+  }
+}
+
+/// Functions of the C library, whose bits another library does not promise, stay on the CPU.
+bool is_exact_f64(ElementwiseOp op) {
+  switch (op) {
+    case ElementwiseOp::kExp: case ElementwiseOp::kLog: case ElementwiseOp::kSin: case ElementwiseOp::kCos:
+    case ElementwiseOp::kTanh: case ElementwiseOp::kSigmoid: case ElementwiseOp::kErf: case ElementwiseOp::kSilu:
+    case ElementwiseOp::kGelu: case ElementwiseOp::kGeluTanh: case ElementwiseOp::kSoftplus: case ElementwiseOp::kMish:
+    case ElementwiseOp::kAtan: case ElementwiseOp::kTan: case ElementwiseOp::kAsin: case ElementwiseOp::kAcos:
+    case ElementwiseOp::kSinh: case ElementwiseOp::kCosh: case ElementwiseOp::kAsinh: case ElementwiseOp::kAcosh:
+    case ElementwiseOp::kAtanh: case ElementwiseOp::kElu: case ElementwiseOp::kSelu: case ElementwiseOp::kCelu:
+    case ElementwiseOp::kPow: case ElementwiseOp::kAtan2: return false;
+    default: return true;
+  }
+}
+
+bool supports(const OpArguments& a, const GpuTraits&) {
+  const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
+  if (t.compute != ComputeType::kF64) return true;
+  for (uint32_t i = 0; i < t.step_count; i++)
+    if (!is_exact_f64(t.steps[i].op)) return false;
+  return true;
+}
+
+/// The type that a conversion goes through: exact for every value of the source.
+ComputeType conversion_type(DType from) {
+  switch (from) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return ComputeType::kF32;
+    case DType::kF64: return ComputeType::kF64;
+    case DType::kU64: return ComputeType::kU64;
+    default: return ComputeType::kI64;
+  }
+}
+
+KernelId kernel_of(ComputeType compute) {
+  switch (compute) {
+    case ComputeType::kF32: return KernelId::elementwise_f32;
+    case ComputeType::kF64: return KernelId::elementwise_f64;
+    case ComputeType::kI64: return KernelId::elementwise_i64;
+    case ComputeType::kU64: return KernelId::elementwise_u64;
+  }
+  return KernelId::elementwise_f32;
+}
+
+Status plan(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
+  const TensorView& y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  ElementwiseParams p = {};
+  p.count = y.elements();
+  p.rank = y.rank;
+  p.inputs = a.input_count;
+  p.step_count = int(t.step_count);
+  for (int i = 0; i < y.rank; i++) p.dims[i] = y.dims[i];
+  for (int k = 0; k < p.inputs; k++) set_strides(a.inputs[k], y, &p.operands[k]);
+  set_strides(y, y, &p.operands[p.inputs]);
+  for (uint32_t i = 0; i < t.step_count; i++) p.steps[i] = t.steps[i];
+  merge_dims(&p);
+  ComputeType compute = t.compute;
+  if (t.step_count == 0) {
+    compute = conversion_type(a.inputs[0].dtype);
+    if (a.inputs[0].dtype == y.dtype) {  // bits as they are
+      const int bytes = dtype_bytes(y.dtype);
+      const DType same = bytes == 8 ? DType::kI64 : bytes == 4 ? DType::kU32 : bytes == 2 ? DType::kU16 : DType::kU8;
+      p.operands[0].dtype = p.operands[1].dtype = same;
+      compute = ComputeType::kI64;
+    }
+  }
+  return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
+}
+
+constexpr GpuRow kRows[] = {{OpCode::kElementwise, "elementwise", supports, nullptr, plan}};
+
+}  // namespace
+
+const Span<const GpuRow> kElementwiseRows = Span<const GpuRow>(kRows);
+
+}  // namespace ingot::cuda

@@ -1,0 +1,332 @@
+// kernels/cuda/emulate/emulator.cpp - fibers, barriers, warp operations, copies that land late.
+#include "kernels/cuda/emulate/emulator.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+extern "C" void ingot_switch_fiber(void** save, void* load);
+
+// Saves what a called function must keep, swaps stacks.
+#if defined(__x86_64__)
+asm(R"(.text
+.globl ingot_switch_fiber
+.type ingot_switch_fiber,@function
+ingot_switch_fiber:
+  push %rbp
+  push %rbx
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbx
+  pop %rbp
+  ret
+.size ingot_switch_fiber, .-ingot_switch_fiber
+)");
+#elif defined(__aarch64__)
+asm(R"(.text
+.globl ingot_switch_fiber
+.type ingot_switch_fiber,%function
+ingot_switch_fiber:
+  sub sp, sp, #160
+  stp x19, x20, [sp]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+.size ingot_switch_fiber, .-ingot_switch_fiber
+)");
+#else
+#error "the emulator needs a context switch for this architecture"
+#endif
+
+namespace ingot::cuda::emulate {
+
+thread_local Place* here = nullptr;
+thread_local Counts counts;
+
+namespace {
+
+constexpr size_t kStack = 128 << 10;
+constexpr uint32_t kMaxShared = 227 << 10;
+constexpr unsigned kMaxThreads = 1024;
+
+struct Copy {
+  void* to;
+  const void* from;
+  unsigned bytes, group;
+};
+struct Fiber {
+  Place place;
+  unsigned lane = 0, warp = 0;
+  bool is_done = false;
+  const unsigned* waits_on = nullptr;  // runs again once this is no longer `seen`
+  unsigned seen = 0;
+  std::vector<Copy> copies;
+  unsigned groups = 0;
+  void* stack_pointer = nullptr;
+  std::unique_ptr<unsigned char[]> stack;
+};
+/// Lanes of one warp that are about to do the same thing. A warp may be in several such groups.
+struct Meeting {
+  uint32_t mask = 0, arrived = 0;
+  unsigned generation = 0;
+  const char* operation = nullptr;
+  void* registers[32];
+};
+struct Warp {
+  Meeting meetings[4];
+};
+struct Block {
+  unsigned threads = 0, alive = 0, at_barrier = 0, barrier_generation = 0;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  std::vector<unsigned char> shared;
+  void* main_stack = nullptr;
+  void (*body)(const void*) = nullptr;
+  const void* argument = nullptr;
+};
+thread_local Block* block = nullptr;
+thread_local Fiber* current = nullptr;
+uint32_t order = 0;
+
+void enter(Fiber& fiber) {
+  current = &fiber;
+  here = &fiber.place;
+  ingot_switch_fiber(&block->main_stack, fiber.stack_pointer);
+}
+void wait_until_changed(const unsigned& generation, unsigned seen) {
+  Fiber* own = current;
+  own->waits_on = &generation;
+  own->seen = seen;
+  do ingot_switch_fiber(&own->stack_pointer, block->main_stack);
+  while (generation == seen);
+  own->waits_on = nullptr;
+}
+void open_barrier_if_full() {
+  if (!block->at_barrier || block->at_barrier != block->alive) return;
+  block->at_barrier = 0;
+  block->barrier_generation++;
+}
+/// The last warp of a block may be partial.
+uint32_t live(uint32_t mask) {
+  const unsigned lanes = block->threads - current->warp * 32;
+  return lanes < 32 ? mask & ((1u << lanes) - 1) : mask;
+}
+
+void fiber_main() {
+  for (;;) {  // a finished fiber waits here for its next block
+    block->body(block->argument);
+    if (!current->copies.empty()) fail("a kernel ended with an asynchronous copy that nobody waited for");
+    current->is_done = true;
+    block->alive--;
+    open_barrier_if_full();
+    ingot_switch_fiber(&current->stack_pointer, block->main_stack);
+  }
+}
+void prepare(Fiber& fiber) {
+  if (fiber.stack) return;
+  fiber.stack.reset(new unsigned char[kStack]);
+  const uintptr_t top = (reinterpret_cast<uintptr_t>(fiber.stack.get()) + kStack) & ~uintptr_t{15};
+#if defined(__x86_64__)
+  uintptr_t* frame = reinterpret_cast<uintptr_t*>(top) - 8;
+  std::memset(frame, 0, 64);
+  frame[6] = reinterpret_cast<uintptr_t>(&fiber_main);
+#else
+  uintptr_t* frame = reinterpret_cast<uintptr_t*>(top - 160);
+  std::memset(frame, 0, 160);
+  frame[11] = reinterpret_cast<uintptr_t>(&fiber_main);
+#endif
+  fiber.stack_pointer = frame;
+}
+
+/// The order in which one sweep visits the threads.
+struct Sweep {
+  unsigned at = 0, step = 1;
+  explicit Sweep(unsigned threads, uint32_t* random) {
+    if (order == 1) {
+      at = step = threads - 1;
+    } else if (order) {
+      *random = *random * 1664525u + 1013904223u;
+      at = *random >> 8;
+      step = (*random >> 4 & 15) * 2 + 1;
+      while (std::gcd(step, threads) != 1) step += 2;
+    }
+    at %= threads;
+    step %= threads;
+  }
+};
+
+void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
+  Block& b = *block;
+  b.alive = b.threads;
+  b.at_barrier = 0;
+  std::memset(b.shared.data(), 0xa5, b.shared.size());
+  b.warps.assign((b.threads + 31) / 32, {});
+  for (unsigned i = 0; i < b.threads; i++) {
+    Fiber& fiber = b.fibers[i];
+    fiber.is_done = false;
+    fiber.waits_on = nullptr;
+    fiber.copies.clear();
+    fiber.groups = 0;
+    fiber.lane = i % 32;
+    fiber.warp = i / 32;
+    fiber.place = {{i, 0, 0}, at, {b.threads, 1, 1}, grid};
+    prepare(fiber);
+  }
+  while (b.alive) {
+    bool progress = false;
+    Sweep sweep(b.threads, random);
+    for (unsigned i = 0; i < b.threads; i++) {
+      Fiber& fiber = b.fibers[sweep.at];
+      sweep.at = sweep.at + sweep.step < b.threads ? sweep.at + sweep.step : sweep.at + sweep.step - b.threads;
+      if (fiber.is_done || (fiber.waits_on && *fiber.waits_on == fiber.seen)) continue;
+      progress = true;
+      enter(fiber);
+    }
+    if (!progress && b.alive) fail("deadlock: a barrier or a warp operation that not all threads reach");
+  }
+  current = nullptr;
+}
+
+}  // namespace
+
+void set_order(uint32_t to) { order = to; }
+unsigned lane_index() { return current->lane; }
+
+void fail(const char* what) {
+  std::fprintf(stderr, "emulated GPU: %s", what);
+  if (here)
+    std::fprintf(stderr, ": block (%u,%u,%u) thread %u", here->block.x, here->block.y, here->block.z, here->thread.x);
+  std::fputc('\n', stderr);
+  std::abort();
+}
+
+void* dynamic_shared() {
+  return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block->shared.data()) + 127) & ~uintptr_t{127});
+}
+
+void sync_block() {
+  const unsigned generation = block->barrier_generation;
+  block->at_barrier++;
+  open_barrier_if_full();
+  if (block->barrier_generation == generation) wait_until_changed(block->barrier_generation, generation);
+}
+
+void need_whole_warp(const char* operation) {
+  if (live(~0u) != ~0u) fail(operation);
+}
+
+void meet(const char* operation, uint32_t mask, void* registers, void (*operate)(void* const*, uint32_t, void*), void* more) {
+  Warp& warp = block->warps[current->warp];
+  mask = live(mask);
+  if (!(mask >> current->lane & 1)) fail("a lane is not in its own mask");
+  Meeting* own = nullptr;
+  for (Meeting& m : warp.meetings)
+    if (m.arrived && m.mask == mask) own = &m;
+  for (Meeting& m : warp.meetings)
+    if (!own && !m.arrived) {
+      own = &m;
+      own->mask = mask;
+      own->operation = operation;
+    }
+  if (!own) fail("too many groups in one warp");
+  if (own->operation != operation && std::strcmp(own->operation, operation) != 0)
+    fail("lanes of one warp disagree on the operation");
+  own->registers[current->lane] = registers;
+  own->arrived |= 1u << current->lane;
+  if (own->arrived != mask) return wait_until_changed(own->generation, own->generation);
+  operate(own->registers, mask, more);
+  own->arrived = 0;
+  own->generation++;
+}
+
+void async_copy(void* to, const void* from, unsigned bytes, bool valid) {
+  static constexpr unsigned char kZeros[16] = {};
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % bytes == 0 && (!valid || reinterpret_cast<uintptr_t>(from) % bytes == 0);
+  if (!aligned || (bytes != 4 && bytes != 8 && bytes != 16)) fail("an asynchronous copy of 4, 8 or 16 bytes that is not so aligned");
+  std::memset(to, 0xff, bytes);
+  current->copies.push_back({to, valid ? from : kZeros, bytes, current->groups});
+  counts.copies++;
+}
+void async_commit() { current->groups++; }
+void async_wait(unsigned pending) {
+  std::vector<Copy>& copies = current->copies;
+  size_t landed = 0;
+  for (; landed < copies.size() && copies[landed].group + pending < current->groups; landed++)
+    std::memcpy(copies[landed].to, copies[landed].from, copies[landed].bytes);
+  copies.erase(copies.begin(), copies.begin() + ptrdiff_t(landed));
+}
+
+void count_conflicts(const void* const* addresses, int count, unsigned bytes) {
+  // 128 bytes a pass: 16-byte accesses are served eight lanes at a time, 8-byte ones sixteen.
+  const int group = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  for (int first = 0; first < count; first += group) {
+    unsigned worst = 1;
+    for (unsigned bank = 0; bank < 32; bank++) {
+      uintptr_t words[32];
+      unsigned found = 0;
+      for (int i = first; i < first + group && i < count; i++)
+        for (unsigned b = 0; b < bytes; b += 4) {
+          const uintptr_t word = (reinterpret_cast<uintptr_t>(addresses[i]) + b) / 4;
+          if (word % 32 != bank) continue;
+          bool known = false;
+          for (unsigned k = 0; k < found; k++) known = known || words[k] == word;
+          if (!known && found < 32) words[found++] = word;
+        }
+      worst = found > worst ? found : worst;
+    }
+    counts.bank_conflicts += worst - 1;
+  }
+}
+
+void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void*), const void* argument) {
+  static thread_local Block own;
+  if (threads == 0 || threads > kMaxThreads || shared_bytes > kMaxShared || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffff ||
+      grid.x == 0 || grid.y == 0 || grid.z == 0)
+    fail("a launch out of bounds");
+  block = &own;
+  own.threads = threads;
+  if (own.fibers.size() < threads) own.fibers.resize(threads);
+  own.shared.resize(size_t{shared_bytes} + 128);
+  own.body = body;
+  own.argument = argument;
+  counts.launches++;
+  uint32_t random = order;
+  Dim3 at;
+  for (at.z = 0; at.z < grid.z; at.z++)
+    for (at.y = 0; at.y < grid.y; at.y++)
+      for (at.x = 0; at.x < grid.x; at.x++) run_block(at, grid, &random);
+  here = nullptr;
+}
+
+}  // namespace ingot::cuda::emulate

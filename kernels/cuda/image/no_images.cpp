@@ -1,0 +1,8 @@
+// kernels/cuda/image/no_images.cpp - of a build without a CUDA compiler.
+#include "kernels/cuda/image/image.h"
+
+namespace ingot::cuda {
+
+Span<const uint8_t> device_images() { return {}; }
+
+}  // namespace ingot::cuda

@@ -1,0 +1,39 @@
+// kernels/cuda/kernel_set.cpp - the families and kernels of this build. Constant data.
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/image/image.h"
+
+namespace ingot::cuda {
+namespace {
+
+const Span<const GpuRow>* const kFamilies[] = {&kElementwiseRows};
+
+enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
+constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};
+
+constexpr GpuKernel kKernels[] = {
+#define INGOT_CUDA_ROW(unit, name, Params, threads) {"ingot_" #name, unit, threads, uint32_t(sizeof(Params))},
+#define X(name, Params, threads) INGOT_CUDA_ROW(kTensors, name, Params, threads)
+    INGOT_CUDA_UNIT_TENSORS(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kProducts, name, Params, threads)
+        INGOT_CUDA_UNIT_PRODUCTS(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kTensorcore, name, Params, threads)
+            INGOT_CUDA_UNIT_TENSORCORE(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kSequence, name, Params, threads)
+                INGOT_CUDA_UNIT_SEQUENCE(X)
+#undef X
+};
+static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
+
+}  // namespace
+
+const GpuKernelSet kCudaKernels = {Span<const Span<const GpuRow>* const>(kFamilies),
+                                   Span<const GpuKernel>(kKernels),
+                                   Span<const char* const>(kUnits),
+                                   device_images,
+                                   uint16_t(KernelId::copy_in),
+                                   uint16_t(KernelId::copy_out)};
+
+}  // namespace ingot::cuda

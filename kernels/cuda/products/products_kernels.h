@@ -1,0 +1,4 @@
+// kernels/cuda/products/products_kernels.h - X(kernel, parameters, threads of a block)
+#pragma once
+
+#define INGOT_CUDA_PRODUCTS(X)

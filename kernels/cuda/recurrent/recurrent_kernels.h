@@ -1,0 +1,4 @@
+// kernels/cuda/recurrent/recurrent_kernels.h - X(kernel, parameters, threads of a block)
+#pragma once
+
+#define INGOT_CUDA_RECURRENT(X)

@@ -1,0 +1,2 @@
+// kernels/cuda/unit/tensorcore.cu - convolutions and matrix products on tensor cores.
+#include "kernels/cuda/tensorcore/tensorcore.cuh"

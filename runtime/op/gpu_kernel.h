@@ -1,0 +1,85 @@
+// runtime/op/gpu_kernel.h - what a GPU's kernels promise the device that launches them: which instructions they know, and for
+// each the launches that compute it. Host side only; knows neither a driver nor device code.
+//
+//   row.supports()   can this operator with these attributes, element types, ranks and packings run at all? Asked before extents
+//                    are known, so it never looks at dims.
+//   row.scratch()    bytes beside what the contract says, for these extents
+//   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records (a graph) or runs (a test)
+//
+// Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see runtime/op/<operator>.h for the order.
+// Calls      nothing but the sink. No allocation, no state: any thread.
+#pragma once
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+/// The device as far as a plan may depend on it.
+struct GpuTraits {
+  int sm = 0;                               // 87: compute capability 8.7; 0: the emulator, which has everything
+  int multiprocessors = 1;
+  uint32_t shared_bytes = 48 << 10;         // that a block may have
+  bool has_async_copy() const { return sm == 0 || sm >= 80; }
+  bool has_tensor_cores() const { return sm == 0 || sm >= 75; }  // mma.sync m16n8k8 and larger
+};
+
+/// Same numbers as ingot.fb.Precision. What a file may lose on a GPU; the CPU computes all of them in f32.
+enum class GpuPrecision : uint8_t {
+  kExact = 0,  // f32 in the contract's order: the bits of the CPU
+  kFast = 1,   // products through tf32, bf16 or f16 tensor cores, f32 at the seams
+  kFp16 = 2,   // products and their operands in f16
+};
+
+struct GpuLaunch {
+  uint16_t kernel = 0;  // index in GpuKernelSet::kernels
+  uint32_t grid_x = 1, grid_y = 1, grid_z = 1;  // blocks; y and z below 65536
+  uint32_t shared_bytes = 0;                    // dynamic
+  const void* params = nullptr;                 // one struct, passed by value; copied by the sink
+  uint32_t params_bytes = 0;
+};
+
+struct GpuSink {
+  void* user = nullptr;
+  Status (*launch)(void* user, const GpuLaunch& launch) = nullptr;
+};
+
+/// One instruction to be turned into launches.
+struct GpuWork {
+  const OpArguments* arguments = nullptr;  // addresses of the device
+  uint8_t* scratch = nullptr;              // of the device, 256-byte aligned; what the contract and scratch() asked for
+  uint64_t scratch_bytes = 0;
+  uint32_t* fault = nullptr;   // of the device: a kernel that meets an index outside its range writes fault_value there
+  uint32_t fault_value = 0;    // and goes on without touching memory it should not
+  GpuTraits traits;
+  GpuPrecision precision = GpuPrecision::kExact;
+  GpuSink sink;
+};
+
+struct GpuRow {
+  OpCode op;
+  const char* name;  // static
+  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits);
+  uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: none
+  Status (*plan)(const GpuWork& work);
+};
+
+/// A kernel of device code.
+struct GpuKernel {
+  const char* name;       // as in the module
+  uint16_t unit;          // index in GpuKernelSet::units
+  uint16_t threads;       // of a block
+  uint32_t params_bytes;  // of its one parameter
+};
+
+/// Everything that an application links for GPUs of one make.
+struct GpuKernelSet {
+  Span<const Span<const GpuRow>* const> families;  // rows are tried in order
+  Span<const GpuKernel> kernels;
+  Span<const char* const> units;       // modules: each is loaded when a program needs one of its kernels
+  Span<const uint8_t> (*images)();     // device code of all architectures, see kernels/cuda/image; empty: built without
+  uint16_t copy_in, copy_out;          // kernels of the ports, see kernels/cuda/ports
+};
+
+/// The row of an operator that can run these arguments; null when there is none.
+const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits);
+
+}  // namespace ingot
