@@ -3,10 +3,11 @@
 
 namespace ingot {
 
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits) {
+const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits,
+                           GpuPrecision precision) {
   for (const Span<const GpuRow>* family : set.families)
     for (const GpuRow& row : *family)
-      if (row.op == op && (!row.supports || row.supports(arguments, traits))) return &row;
+      if (row.op == op && (!row.supports || row.supports(arguments, traits, precision))) return &row;
   return nullptr;
 }
 

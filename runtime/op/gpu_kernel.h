@@ -1,8 +1,9 @@
 // runtime/op/gpu_kernel.h - what a GPU's kernels promise the device that launches them: which instructions they know, and for
 // each the launches that compute it. Host side only; knows neither a driver nor device code.
 //
-//   row.supports()   can this operator with these attributes, element types, ranks and packings run at all? Asked before extents
-//                    are known, so it never looks at dims.
+//   row.supports()   can this operator with these attributes, element types, ranks and packings run in this precision? Asked before
+//                    extents are known, so it never looks at dims. An exact row serves every precision: rows that serve fewer come
+//                    first in the set.
 //   row.scratch()    bytes beside what the contract says, for these extents
 //   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records (a graph) or runs (a test)
 //
@@ -57,7 +58,7 @@ struct GpuWork {
 struct GpuRow {
   OpCode op;
   const char* name;  // static
-  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits);
+  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: always
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: none
   Status (*plan)(const GpuWork& work);
 };
@@ -79,7 +80,8 @@ struct GpuKernelSet {
   uint16_t copy_in, copy_out;          // kernels of the ports, see kernels/cuda/ports
 };
 
-/// The row of an operator that can run these arguments; null when there is none.
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits);
+/// The first row of an operator that can run these arguments in this precision; null when there is none.
+const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits,
+                           GpuPrecision precision);
 
 }  // namespace ingot

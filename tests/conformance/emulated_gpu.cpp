@@ -26,7 +26,7 @@ bool run_on_emulated_gpu(OpCode op, const OpArguments& arguments, uint32_t order
   constexpr size_t kGuard = 256;
   GpuWork work;
   work.traits.multiprocessors = 3;  // few blocks, so that loops over a grid go round
-  const GpuRow* row = find_gpu_row(cuda::kCudaKernels, op, arguments, work.traits);
+  const GpuRow* row = find_gpu_row(cuda::kCudaKernels, op, arguments, work.traits, work.precision);
   if (!row) {
     coverage.left[int(op)]++;
     return false;

@@ -58,7 +58,7 @@ bool is_exact_f64(ElementwiseOp op) {
   }
 }
 
-bool supports(const OpArguments& a, const GpuTraits&) {
+bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   if (t.compute != ComputeType::kF64) return true;
   for (uint32_t i = 0; i < t.step_count; i++)
