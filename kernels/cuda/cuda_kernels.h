@@ -9,6 +9,9 @@ extern const GpuKernelSet kCudaKernels;
 
 // Rows of each family, in <family>/<family>_plan.cpp.
 extern const Span<const GpuRow> kElementwiseRows;
+extern const Span<const GpuRow> kMovementRows;
+extern const Span<const GpuRow> kGatherRows;
+extern const Span<const GpuRow> kScatterRows;
 
 /// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with grid_threads()).
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {

@@ -2,31 +2,12 @@
 // then one member applies the updates in their order, so that repeated indices have one meaning.
 #pragma once
 #include "kernels/cpu/elementwise/convert.inl"
+#include "kernels/cpu/gather/combine.inl"
 #include "kernels/cpu/gather/gather.inl"
 
 namespace ingot::cpu {
 namespace {
 namespace tensors {
-
-template <class T>
-INGOT_INLINE T combine(ScatterReduction r, T old, T update) {
-  switch (r) {
-    case ScatterReduction::kAdd:
-      if constexpr (T(0.5) == T(0))
-        return T(uint64_t(old) + uint64_t(update));
-      else
-        return old + update;
-    case ScatterReduction::kMul:
-      if constexpr (T(0.5) == T(0))
-        return T(uint64_t(old) * uint64_t(update));
-      else
-        return old * update;
-    case ScatterReduction::kMax: return old > update ? old : update;
-    case ScatterReduction::kMin: return old < update ? old : update;
-    case ScatterReduction::kNone: return update;
-  }
-  return update;
-}
 
 template <class T>
 void combine_run(ScatterReduction r, DType dtype, char* to, const char* from, int64_t n, int64_t bytes) {

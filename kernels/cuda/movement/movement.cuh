@@ -1,6 +1,7 @@
 // kernels/cuda/movement/movement.cuh - device code of this family.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/movement/gather.cuh"
+#include "kernels/cuda/movement/move.cuh"
 #include "kernels/cuda/movement/movement_kernels.h"
-
-namespace ingot::cuda {}  // namespace ingot::cuda
+#include "kernels/cuda/movement/scatter.cuh"
+#include "kernels/cuda/movement/sort.cuh"

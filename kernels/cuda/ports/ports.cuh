@@ -1,13 +1,9 @@
 // kernels/cuda/ports/ports.cuh - inputs into the arena, outputs out of it.
 #pragma once
-#include "kernels/cuda/device/gpu.h"
+#include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/ports/ports_kernels.h"
 
 namespace ingot::cuda {
-
-struct alignas(16) Bytes16 {
-  uint32_t words[4];
-};
 
 /// 16 bytes a thread where both sides allow it: pinned memory crosses the bus in whole transactions.
 GPU_FN void copy_rows(char* to, uint64_t to_stride, const char* from, uint64_t from_stride, uint64_t row_bytes, uint64_t rows) {
