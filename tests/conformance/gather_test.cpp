@@ -155,6 +155,41 @@ TEST_CASE("gather_nd and scatter_nd: depths, slices, batches") {
       Code::kBadIndexValue);
 }
 
+TEST_CASE("scatter: thousands of updates, many of them of one element, in their order") {
+  for (DType d : {DType::kF32, DType::kF16, DType::kU8, DType::kI64, DType::kF64})
+    for (int r = 0; r < 5; r++) {
+      const ScatterElementsAttributes s{0, ScatterReduction(r)};
+      const int64_t updates = 5000;
+      Tensor indices = Tensor(DType::kI32, {updates}).random(11, -700, 699);
+      for (int64_t i = 0; i < updates; i += 3) indices.set(i, 5);
+      run_case({"scatter " + std::to_string(r),
+                OpCode::kScatterElements,
+                &s,
+                {Tensor(d, {700}).random(1, 0, 1), indices, Tensor(d, {updates}).random(2, 0, r == 2 ? 1.1 : 3)},
+                {Tensor(d, {700})},
+                {1e-2, 1e-2},
+                {}});
+      const ScatterNdAttributes nd{ScatterReduction(r)};
+      run_case({"rows " + std::to_string(r),
+                OpCode::kScatterNd,
+                &nd,
+                {Tensor(d, {300, 5}).random(1, 0, 1), Tensor(DType::kI64, {900, 1}).random(4, -300, 299),
+                 Tensor(d, {900, 5}).random(2, 0, 1)},
+                {Tensor(d, {300, 5})},
+                {1e-2, 1e-2},
+                {}});
+    }
+  const ScatterNdAttributes none;
+  run_failing_case({"bad index of empty slices",
+                    OpCode::kScatterNd,
+                    &none,
+                    {Tensor(DType::kF32, {3, 0}), Tensor(DType::kI64, {2, 1}).values({0, 3}), Tensor(DType::kF32, {2, 0})},
+                    {Tensor(DType::kF32, {3, 0})},
+                    {},
+                    {}},
+                   Code::kBadIndexValue);
+}
+
 TEST_CASE("gather: the contracts refuse") {
   const Tensor data = random(DType::kF32, {4, 5}), index = Tensor(DType::kI64, {3});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };

@@ -178,6 +178,42 @@ TEST_CASE("pad: every mode, crops, values") {
   run_case({"of nothing", OpCode::kPad, &t, {numbered(DType::kF32, {0})}, {Tensor(DType::kF32, {5})}, {}, {}});
 }
 
+TEST_CASE("movement: more tiles and rows than a grid has blocks, widths that join, strided on both sides") {
+  const TransposeAttributes turn{2, {1, 0}}, heads{3, {1, 0, 2}};
+  const CopyAttributes copy;
+  const TileAttributes tile;
+  const ConcatAttributes inner{1}, outer{0};
+  SliceAttributes middle;
+  middle.rank = 2;
+  middle.starts[1] = 16;
+  for (DType d : kWidths) {
+    run_case({"turn", OpCode::kTranspose, &turn, {numbered(d, {230, 250}, 3)}, {Tensor(d, {250, 230}, 1)}, {}, {}});
+    run_case({"heads", OpCode::kTranspose, &heads, {numbered(d, {40, 12, 64})}, {Tensor(d, {12, 40, 64})}, {}, {}});
+    run_case({"copy", OpCode::kCopy, &copy, {numbered(d, {300, 48}, 5)}, {Tensor(d, {240, 60}, 2)}, {}, {}});
+    run_case({"tile", OpCode::kTile, &tile, {numbered(d, {3, 64})}, {Tensor(d, {300, 128})}, {}, {}});
+    run_case({"slice", OpCode::kSlice, &middle, {numbered(d, {300, 96})}, {Tensor(d, {300, 64})}, {}, {}});
+    std::vector<Tensor> few, many;
+    for (int k = 0; k < 20; k++) {
+      few.push_back(numbered(d, {33, k % 3 * 16}, k % 4));
+      many.push_back(numbered(d, {k, 19}));
+    }
+    run_case({"columns", OpCode::kConcat, &inner, few, {Tensor(d, {33, 19 * 16}, 4)}, {}, {}});
+    run_case({"rows", OpCode::kConcat, &outer, many, {Tensor(d, {190, 19})}, {}, {}});
+    PadAttributes border;
+    border.rank = 4;
+    border.before[1] = border.before[2] = 1;
+    border.value = -3;
+    for (int mode = 0; mode < 4; mode++) {
+      border.mode = PadMode(mode);
+      run_case({"pad", OpCode::kPad, &border, {numbered(d, {1, 30, 31, 16})}, {Tensor(d, {1, 32, 34, 16})}, {}, {}});
+    }
+    border.mode = PadMode::kConstant;
+    border.before[3] = 8;
+    run_case({"pad", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 8, 8, 48})}, {}, {}});
+    run_case({"crop", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 3, 4, 16})}, {}, {}});
+  }
+}
+
 TEST_CASE("movement: the contracts refuse") {
   const Tensor x = numbered(DType::kF32, {3, 4});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };
