@@ -26,11 +26,18 @@ configure_and_build() {
   fi
 }
 
+# Architectures of device code where only some are needed: Orin, and the GPUs of this machine; stage cuda builds all.
+cuda_architectures() {
+  local here
+  here=$(timeout 10 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -E '^[0-9]+$' | sort -u | tr '\n' ';') || true
+  echo "${INGOT_CUDA_ARCHITECTURES:-87${here:+;${here%;}}}"
+}
+
 # The tree of stages asan and fuzz.
-asan_options=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
+asan_options=(-DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
 
 dev_build_gcc() {
   need_packages "the build" "${build_packages[@]}"
-  configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
+  configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
   echo "build/gcc/bin/ingot"
 }

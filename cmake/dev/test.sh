@@ -69,7 +69,8 @@ stage_lint() { lint_sources; }
 stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
-  configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON
+  configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON \
+    -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
   run_ctest gcc
 }
 
@@ -92,7 +93,7 @@ stage_asan() {
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in the same templates. No suppressions.
 stage_tsan() {
   configure_and_build tsan "${tsan_tests[@]/#/test_}" -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread \
-    -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED=OFF
+    -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED=OFF -DINGOT_CUDA=OFF
   local name
   for name in "${tsan_tests[@]}"; do
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
@@ -101,7 +102,8 @@ stage_tsan() {
 tsan_tests=(session_threads session_run session_assignment device_crew api_callers)
 
 stage_aarch64() {
-  configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF
+  configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF \
+    -DINGOT_CUDA_ARCHITECTURES=87
   run_ctest aarch64 -L per_isa
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
     echo "[skip] no model was emulated: stage models ran none"

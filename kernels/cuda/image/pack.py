@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Packs modules of device code into the container that runtime/device/cuda/image_reader.h describes. The same input gives the same bytes.
+
+  pack.py --out IMAGES --table TSV --units NAME... [--cubin UNIT:SM:COMPILER:FILE ...]
+
+Each unit also gets an entry for architecture 0, the text "emulated", which is what the emulator of the tests takes.
+COMPILER is a version as 11.8.
+"""
+import argparse
+import hashlib
+import lzma
+import pathlib
+import struct
+
+STORED, LZMA = 0, 1
+# lc 0, lp 4, pb 4: statistics by the byte within 16, a GPU's instruction (docs/decisions.md D50 has the alternatives). What
+# lzma_decode() knows is fixed by these; the dictionary is the whole module.
+FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 4, "pb": 4, "dict_size": 64 << 20}
+
+
+def entry(unit, sm, compiler, data):
+    packed = lzma.compress(data, format=lzma.FORMAT_RAW, filters=[{**FILTER, "dict_size": max(4096, len(data))}])
+    packing = LZMA if len(packed) < len(data) else STORED
+    major, minor = compiler.split(".") if compiler else ("0", "0")
+    return {"unit": unit, "sm": sm, "compiler": int(major) * 1000 + int(minor) * 10, "packing": packing, "data": data,
+            "packed": packed if packing == LZMA else data, "abi": data[7:9] if data[:4] == b"\x7fELF" else bytes(2)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--table", type=pathlib.Path, required=True, help="unit, architecture, compiler, ABI bytes, bytes, packed bytes")
+    parser.add_argument("--units", nargs="+", required=True)
+    parser.add_argument("--cubin", nargs="*", default=[])
+    args = parser.parse_args()
+    entries = [entry(unit, 0, "", b"emulated\0") for unit in args.units]
+    for one in args.cubin:
+        unit, sm, compiler, path = one.split(":", 3)
+        entries.append(entry(unit, int(sm), compiler, pathlib.Path(path).read_bytes()))
+    entries.sort(key=lambda e: (e["unit"], e["sm"], e["compiler"]))
+    offset = 16 + 56 * len(entries)
+    directory, body, table = b"", b"", "unit\tsm\tcompiler\tabi\tbytes\tpacked\n"
+    for e in entries:
+        name = e["unit"].encode()
+        if len(name) > 15:
+            raise SystemExit(f"pack: unit {e['unit']}: a name has at most 15 bytes")
+        directory += struct.pack("<16sII2sHIII16s", name, e["sm"], e["compiler"], e["abi"], e["packing"], offset + len(body), len(e["packed"]),
+                                 len(e["data"]), hashlib.sha256(e["data"]).digest()[:16])
+        body += e["packed"]
+        table += f"{e['unit']}\t{e['sm']}\t{e['compiler']}\t{e['abi'].hex()}\t{len(e['data'])}\t{len(e['packed'])}\n"
+    args.out.write_bytes(b"INGOTGPU" + struct.pack("<II", 1, len(entries)) + directory + body)
+    args.table.write_text(table)
+
+
+main()

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Modules of every kind of content through pack.py and back through the runtime's decoder; the same twice; cut anywhere refused.
+
+  pack_test.py PACK UNPACK_IMAGES
+"""
+import hashlib
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+PACK, UNPACK = sys.argv[1:3]
+
+
+def contents():
+    r = random.Random(6)
+    instructions = [r.randbytes(16) for _ in range(40)]
+    yield "empty", b""
+    yield "one", b"x"
+    yield "zeros", bytes(100_000)
+    yield "random", r.randbytes(30_000)
+    yield "code", b"".join(r.choice(instructions) for _ in range(8000))
+    yield "registers", b"".join(bytes([r.randrange(8), *i[1:15], r.randrange(256)]) for i in r.choices(instructions, k=8000))
+    yield "far", (block := r.randbytes(5000)) + bytes(1 << 20) + block
+    for n in range(24):  # lengths and distances of all sizes, repeated ones among them
+        out = bytearray(r.randbytes(r.randrange(1, 50)))
+        while len(out) < 4000:
+            if r.random() < 0.3:
+                out += r.randbytes(r.randrange(1, 1 + 2 ** r.randrange(6)))
+            else:
+                distance, length = r.choice([1, 2, 3, 16, 32, r.randrange(1, len(out) + 1)]), r.choice([1, 2, 3, 9, 17, r.randrange(1, 600)])
+                for _ in range(length):
+                    out.append(out[-min(distance, len(out))])
+        yield f"mixed{n}", bytes(out)
+
+
+def main():
+    checked = 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        rows, expected = [], {}
+        for name, data in contents():
+            (folder / name).write_bytes(data)
+            rows.append(f"{name}:87:11.8:{folder / name}")
+            expected[name, "87", "11080"] = hashlib.sha256(data).hexdigest()
+        expected["unit", "0", "0"] = hashlib.sha256(b"emulated\0").hexdigest()
+        for out in ("a", "b"):
+            subprocess.run([sys.executable, PACK, "--out", folder / out, "--table", folder / "t", "--units", "unit", "--cubin",
+                            *(rows if out == "a" else rows[::-1])], check=True)
+        assert (folder / "a").read_bytes() == (folder / "b").read_bytes(), "another order of arguments gave other bytes"
+
+        def unpack(path):
+            lines = subprocess.run([UNPACK, path], check=True, capture_output=True, text=True).stdout.split("\n")
+            return {tuple(line.split()[:3]): line.split()[3] for line in lines if line}
+
+        assert unpack(folder / "a") == expected, "not what was packed"
+        checked += len(expected)
+        whole = (folder / "a").read_bytes()
+        for cut in random.Random(1).sample(range(len(whole)), 40):
+            (folder / "cut").write_bytes(whole[:cut])
+            found = unpack(folder / "cut")
+            assert all(digest in ("damaged", expected[key]) for key, digest in found.items()) and "damaged" not in unpack(folder / "a").values()
+            assert found != expected, f"cut at {cut} of {len(whole)} was not noticed"
+            checked += 1
+    print(f"pack: {checked} passed, 0 failed")
+
+
+main()
