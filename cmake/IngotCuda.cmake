@@ -96,6 +96,11 @@ function(ingot_cuda_images)
     message(FATAL_ERROR "device code: nvcc preprocesses with g++, which is not here: give -DINGOT_CUDA_HOST_COMPILER=PATH, or -DINGOT_CUDA=OFF")
   endif()
 
+  set(launcher)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+    set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})  # knows nvcc
+  endif()
+
   set(cubins)
   set(rows)
   set(made)
@@ -124,8 +129,8 @@ function(ingot_cuda_images)
     foreach(unit ${ARGN})
       set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${unit}.sm${architecture}.cuda${version}.cubin)
       add_custom_command(OUTPUT ${cubin} BYPRODUCTS ${cubin}.ptxas
-        COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/compile_unit.py ${cubin} ${nvcc} -ccbin ${host} ${options} -I${PROJECT_SOURCE_DIR}
-          -arch=sm_${architecture} -cubin -MD -MF ${cubin}.d ${CMAKE_CURRENT_SOURCE_DIR}/unit/${unit}.cu -o ${cubin}
+        COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/compile_unit.py ${cubin} ${launcher} ${nvcc} -ccbin ${host} ${options} -I${PROJECT_SOURCE_DIR}
+          -arch=sm_${architecture} -cubin -c -MD -MF ${cubin}.d ${CMAKE_CURRENT_SOURCE_DIR}/unit/${unit}.cu -o ${cubin}
         DEPENDS unit/${unit}.cu image/compile_unit.py ${nvcc} DEPFILE ${cubin}.d COMMENT "Device code ${unit}, sm_${architecture}, CUDA ${version}" VERBATIM)
       list(APPEND cubins ${cubin})
       list(APPEND rows ${unit}:${architecture}:${version}:${cubin})
