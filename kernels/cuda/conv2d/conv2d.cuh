@@ -1,6 +1,48 @@
-// kernels/cuda/conv2d/conv2d.cuh - device code of this family.
+// kernels/cuda/conv2d/conv2d.cuh - convolutions as products of windows by weight panels. Contract: runtime/op/conv2d.h, linear.h.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/conv2d/conv2d_each.cuh"
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
+#include "kernels/cuda/conv2d/conv2d_rows.cuh"
 
-namespace ingot::cuda {}  // namespace ingot::cuda
+namespace ingot::cuda {
+
+/// Blocks walk over tiles, channels innermost: blocks that run together read the same pixels.
+template <class T, bool kVector>
+GPU_FN void conv2d_tiles(const ConvParams& p) {
+  float* shared = gpu_shared<float>();
+  const TileThread<T> own = TileThread<T>::make();
+  const int across = int((p.outputs + T::kChannels - 1) / T::kChannels);
+  const int tiles = int((p.pixels + T::kPixels - 1) / T::kPixels) * across;
+  for (int group = int(blockIdx.z); group < p.groups; group += int(gridDim.z))
+    for (int tile = int(blockIdx.x); tile < tiles; tile += int(gridDim.x)) {
+      const int64_t pixel = int64_t(tile / across) * T::kPixels, channel = int64_t(tile % across) * T::kChannels;
+      TileSums<T> sums;
+      INGOT_UNROLL for (int j = 0; j < T::kCols; j++) {
+        const int64_t c = channel + own.channel(j / 4) + j % 4;
+        const float start = p.bias && c < p.outputs ? p.bias[group * p.y_group + c] : 0.0f;
+        INGOT_UNROLL for (int i = 0; i < T::kRows; i++) sums.v[i][j] = start;
+      }
+      ConvRows<T, kVector> a(p, p.x + group * p.x_group, pixel);
+      const PanelColumns<T> b(p.w + group * p.w_group + channel / 16 * p.panel_stride, p.panel_stride,
+                              p.outputs - channel);
+      accumulate<T>(a, b, p.k, shared, own, sums);
+      finish_tile<T>(sums, shared, own, [&](int r, int c, const Quad& sum) {
+        if (pixel + r >= p.pixels || channel + c >= p.outputs) return;
+        const int64_t at = group * p.y_group + channel + c;
+        finish_quad(p.epilogue, sum, p.residual ? p.residual + (pixel + r) * p.residual_stride + at : nullptr,
+                    p.y + (pixel + r) * p.y_stride + at, p.outputs - channel - c, p.vector_y);
+      });
+    }
+}
+
+INGOT_GPU_KERNEL(conv2d_large, ConvParams, LargeTile::kThreads) { conv2d_tiles<LargeTile, true>(p); }
+INGOT_GPU_KERNEL(conv2d_square, ConvParams, SquareTile::kThreads) { conv2d_tiles<SquareTile, true>(p); }
+INGOT_GPU_KERNEL(conv2d_narrow, ConvParams, NarrowTile::kThreads) { conv2d_tiles<NarrowTile, true>(p); }
+INGOT_GPU_KERNEL(conv2d_thin, ConvParams, ThinTile::kThreads) { conv2d_tiles<ThinTile, true>(p); }
+INGOT_GPU_KERNEL(conv2d_small, ConvParams, SmallTile::kThreads) { conv2d_tiles<SmallTile, true>(p); }
+INGOT_GPU_KERNEL(conv2d_large_any, ConvParams, LargeTile::kThreads) { conv2d_tiles<LargeTile, false>(p); }
+INGOT_GPU_KERNEL(conv2d_narrow_any, ConvParams, NarrowTile::kThreads) { conv2d_tiles<NarrowTile, false>(p); }
+INGOT_GPU_KERNEL(conv2d_thin_any, ConvParams, ThinTile::kThreads) { conv2d_tiles<ThinTile, false>(p); }
+INGOT_GPU_KERNEL(conv2d_small_any, ConvParams, SmallTile::kThreads) { conv2d_tiles<SmallTile, false>(p); }
+
+}  // namespace ingot::cuda

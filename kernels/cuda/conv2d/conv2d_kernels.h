@@ -1,4 +1,16 @@
-// kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block)
+// kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block). _any: channels and addresses of any alignment.
 #pragma once
+#include "kernels/cuda/conv2d/conv2d_params.h"
 
-#define INGOT_CUDA_CONV2D(X)
+#define INGOT_CUDA_CONV2D(X)                             \
+  X(conv2d_large, ConvParams, LargeTile::kThreads)      \
+  X(conv2d_square, ConvParams, SquareTile::kThreads)    \
+  X(conv2d_narrow, ConvParams, NarrowTile::kThreads)    \
+  X(conv2d_thin, ConvParams, ThinTile::kThreads)        \
+  X(conv2d_small, ConvParams, SmallTile::kThreads)      \
+  X(conv2d_large_any, ConvParams, LargeTile::kThreads)  \
+  X(conv2d_narrow_any, ConvParams, NarrowTile::kThreads) \
+  X(conv2d_thin_any, ConvParams, ThinTile::kThreads)    \
+  X(conv2d_small_any, ConvParams, SmallTile::kThreads)  \
+  X(conv2d_each, ConvEachParams, 128)                   \
+  X(pack_panels, PackPanelsParams, 256)

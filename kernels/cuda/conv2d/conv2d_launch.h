@@ -1,0 +1,34 @@
+// kernels/cuda/conv2d/conv2d_launch.h - one convolution, whole or a stage of a chain, as launches.
+#pragma once
+#include "kernels/cuda/conv2d/conv2d_params.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "runtime/op/conv_stage.h"
+
+namespace ingot::cuda {
+
+/// A picture on the device and the convolution of it. Strides in elements.
+struct ConvJob {
+  const Conv2dAttributes* t = nullptr;
+  conv::Extents e;
+  const float *x = nullptr, *w = nullptr, *bias = nullptr, *residual = nullptr;
+  float* y = nullptr;
+  int64_t x_stride = 0, y_stride = 0, residual_stride = 0;  // between pixels; of the rows of planes for kNchw
+};
+
+inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
+/// Chooses the tile for these extents and launches it. `p` is whole but for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the
+/// window's numbers are below 2^30, weights are 16-byte aligned.
+Status launch_conv_tiles(const GpuWork& work, ConvParams p);
+
+/// Rows of k channels times panels: y[row][o]. @pre as launch_conv_tiles, k below 2^30.
+ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k, const float* w,
+                             int64_t outputs);
+
+/// Direct, grouped and depthwise convolutions. scratch: grouped_scratch() bytes. Nothing for an empty output.
+Status launch_conv(const GpuWork& work, const ConvJob& job, float* scratch);
+uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e);
+
+Status launch_depthwise(const GpuWork& work, const ConvJob& job);
+
+}  // namespace ingot::cuda
