@@ -9,6 +9,7 @@ extern const GpuKernelSet kCudaKernels;
 
 // Rows of each family, in <family>/<family>_plan.cpp.
 extern const Span<const GpuRow> kConv2dRows;
+extern const Span<const GpuRow> kChainRows;
 extern const Span<const GpuRow> kElementwiseRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;

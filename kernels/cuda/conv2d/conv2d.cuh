@@ -3,6 +3,8 @@
 #include "kernels/cuda/conv2d/conv2d_each.cuh"
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"
+#include "kernels/cuda/conv2d/depthwise.cuh"
+#include "kernels/cuda/conv2d/winograd.cuh"
 
 namespace ingot::cuda {
 

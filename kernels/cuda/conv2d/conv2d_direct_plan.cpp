@@ -60,6 +60,7 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   const Conv2dAttributes& t = *j.t;
   const conv::Extents& e = j.e;
   if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return {};
+  if (t.method == ConvMethod::kDepthwise) return launch_depthwise(work, j);
   const bool grouped = t.method == ConvMethod::kGrouped;
   if (!fits_tiles(j) || (grouped && !is_packed_on_device(t, e))) return launch_each(work, j);
   const int64_t groups = t.groups, c = e.c / groups, k = int64_t(t.kernel_h) * t.kernel_w * c;

@@ -1,6 +1,8 @@
 // kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block). _any: channels and addresses of any alignment.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
+#include "kernels/cuda/conv2d/depthwise_params.h"
+#include "kernels/cuda/conv2d/winograd_params.h"
 
 #define INGOT_CUDA_CONV2D(X)                             \
   X(conv2d_large, ConvParams, LargeTile::kThreads)      \
@@ -13,4 +15,11 @@
   X(conv2d_thin_any, ConvParams, ThinTile::kThreads)    \
   X(conv2d_small_any, ConvParams, SmallTile::kThreads)  \
   X(conv2d_each, ConvEachParams, 128)                   \
-  X(pack_panels, PackPanelsParams, 256)
+  X(pack_panels, PackPanelsParams, 256) \
+  X(depthwise_3x3, DepthwiseParams, 128) \
+  X(depthwise_3x3_stride2, DepthwiseParams, 128) \
+  X(depthwise_5x5, DepthwiseParams, 128) \
+  X(depthwise_5x5_stride2, DepthwiseParams, 128) \
+  X(depthwise_any, DepthwiseParams, 128) \
+  X(winograd_input, WinogradInputParams, 128) \
+  X(winograd_output, WinogradOutputParams, 128)

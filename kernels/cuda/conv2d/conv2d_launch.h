@@ -29,6 +29,10 @@ ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int
 Status launch_conv(const GpuWork& work, const ConvJob& job, float* scratch);
 uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e);
 
+/// F(4x4, 3x3) in blocks of tiles. scratch: winograd_scratch() bytes.
+Status launch_winograd(const GpuWork& work, const ConvJob& job, float* scratch);
+uint64_t winograd_scratch(const conv::Extents& e);
+
 Status launch_depthwise(const GpuWork& work, const ConvJob& job);
 
 }  // namespace ingot::cuda

@@ -76,10 +76,14 @@ namespace {
 
 bool supports_conv2d(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const TensorView* bias = a.optional(2);
-  const ConvMethod method = a.as<Conv2dAttributes>().method;
-  const Packing packing = method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDense;
-  if (method != ConvMethod::kDirect && method != ConvMethod::kGrouped) return false;
-  return a.inputs[1].packing == packing && (!bias || bias->packing == Packing::kVector16);
+  if (bias && bias->packing != Packing::kVector16) return false;
+  switch (a.as<Conv2dAttributes>().method) {
+    case ConvMethod::kDirect: return a.inputs[1].packing == Packing::kPanels16;
+    case ConvMethod::kDepthwise: return a.inputs[1].packing == Packing::kDepthwise16;
+    case ConvMethod::kGrouped: return a.inputs[1].packing == Packing::kDense;
+    case ConvMethod::kWinogradF43: return a.inputs[1].packing == Packing::kWinogradF43;
+  }
+  return false;
 }
 
 ConvJob job_of(const OpArguments& a) {
@@ -96,10 +100,13 @@ ConvJob job_of(const OpArguments& a) {
 
 uint64_t scratch_conv2d(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
-  return grouped_scratch(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+  const conv::Extents e = conv::extents(t, a.inputs[0], a.outputs[0]);
+  return t.method == ConvMethod::kWinogradF43 ? winograd_scratch(e) : grouped_scratch(t, e);
 }
 Status plan_conv2d(const GpuWork& work) {
-  return launch_conv(work, job_of(*work.arguments), reinterpret_cast<float*>(work.scratch));
+  const ConvJob j = job_of(*work.arguments);
+  float* scratch = reinterpret_cast<float*>(work.scratch);
+  return j.t->method == ConvMethod::kWinogradF43 ? launch_winograd(work, j, scratch) : launch_conv(work, j, scratch);
 }
 
 bool supports_linear(const OpArguments& a, const GpuTraits&, GpuPrecision) {

@@ -1,0 +1,91 @@
+// kernels/cuda/conv2d/depthwise.cuh - one filter a channel: a thread has four channels of a few neighbouring pixels of a row.
+// Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the picture only, all columns of the window, zero outside.
+#pragma once
+#include "kernels/cuda/conv2d/conv2d_rows.cuh"
+#include "kernels/cuda/conv2d/depthwise_params.h"
+
+namespace ingot::cuda {
+
+/// What one thread computes: pixels x .. of output row `row` of the batch, channels c .. c + 3.
+struct DepthwiseItem {
+  int64_t n, oy, x, c, lanes;
+  GPU_FN DepthwiseItem of(const DepthwiseParams& p, int64_t i, int64_t pixels) {
+    const int64_t quads = (p.c + 3) / 4, across = (p.ow + pixels - 1) / pixels;
+    const int64_t rest = quotient(i, quads), row = quotient(rest, across), n = quotient(row, p.oh);
+    const int64_t c = (i - rest * quads) * 4;
+    return {n, row - n * p.oh, (rest - row * across) * pixels, c, p.c - c};
+  }
+};
+
+GPU_FN Quad fma_quads(const Quad& a, const Quad& b, Quad c) {
+  INGOT_UNROLL for (int i = 0; i < 4; i++) c.v[i] = V::fma(a.v[i], b.v[i], c.v[i]);
+  return c;
+}
+
+GPU_FN void finish_pixel(const DepthwiseParams& p, const DepthwiseItem& item, int64_t x, const Quad& sum) {
+  const int64_t pixel = (item.n * p.oh + item.oy) * p.ow + x;
+  finish_quad(p.epilogue, sum, p.residual ? p.residual + pixel * p.residual_stride + item.c : nullptr,
+              p.y + pixel * p.y_stride + item.c, item.lanes, p.vector_y);
+}
+
+/// K x K windows without horizontal dilation, horizontal stride S, R pixels a thread: a column is loaded once for all of them.
+template <int K, int S, int R>
+GPU_FN void depthwise_line(const DepthwiseParams& p) {
+  for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    const DepthwiseItem item = DepthwiseItem::of(p, i, R);
+    const Quad bias = p.bias ? *reinterpret_cast<const Quad*>(p.bias + item.c) : Quad{};
+    Quad sums[R];
+    INGOT_UNROLL for (int r = 0; r < R; r++) sums[r] = bias;
+    const int64_t left = item.x * S - p.pad_left;
+    const float* image = p.x + item.n * p.h * p.width * p.x_stride + item.c;
+    GPU_ROLLED
+    for (int ky = 0; ky < K; ky++) {
+      const int64_t iy = item.oy * p.stride_h - p.pad_top + ky * p.dilation_h;
+      if (iy < 0 || iy >= p.h) continue;
+      Quad taps[K];
+      INGOT_UNROLL for (int k = 0; k < K; k++) taps[k] =
+          *reinterpret_cast<const Quad*>(p.w + (ky * K + k) * p.tap_stride + item.c);
+      const float* row = image + iy * p.width * p.x_stride;
+      INGOT_UNROLL for (int column = 0; column < (R - 1) * S + K; column++) {
+        const int64_t ix = left + column;
+        const bool inside = ix >= 0 && ix < p.width;
+        const Quad v = inside ? load_quad(row + ix * p.x_stride, item.lanes, p.vector_x) : Quad{};
+        INGOT_UNROLL for (int k = 0; k < K; k++) if (column >= k && (column - k) % S == 0 && (column - k) / S < R)
+            sums[(column - k) / S] = fma_quads(v, taps[k], sums[(column - k) / S]);
+      }
+    }
+    GPU_ROLLED
+    for (int r = 0; r < R; r++) {
+      if (item.x + r >= p.ow) break;
+      Quad sum = sums[0];
+      INGOT_UNROLL for (int k = 1; k < R; k++) if (r == k) sum = sums[k];
+      finish_pixel(p, item, item.x + r, sum);
+    }
+  }
+}
+
+INGOT_GPU_KERNEL(depthwise_3x3, DepthwiseParams, 128) { depthwise_line<3, 1, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_3x3_stride2, DepthwiseParams, 128) { depthwise_line<3, 2, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_5x5, DepthwiseParams, 128) { depthwise_line<5, 1, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_5x5_stride2, DepthwiseParams, 128) { depthwise_line<5, 2, 4>(p); }
+
+INGOT_GPU_KERNEL(depthwise_any, DepthwiseParams, 128) {
+  for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    const DepthwiseItem item = DepthwiseItem::of(p, i, 1);
+    Quad sum = p.bias ? load_quad(p.bias + item.c, 4, false) : Quad{};
+    const float* image = p.x + item.n * p.h * p.width * p.x_stride + item.c;
+    for (int64_t ky = 0; ky < p.kernel_h; ky++) {
+      const int64_t iy = item.oy * p.stride_h - p.pad_top + ky * p.dilation_h;
+      if (iy < 0 || iy >= p.h) continue;
+      for (int64_t kx = 0; kx < p.kernel_w; kx++) {
+        const int64_t ix = item.x * p.stride_w - p.pad_left + kx * p.dilation_w;
+        const bool inside = ix >= 0 && ix < p.width;
+        const Quad v = inside ? load_quad(image + (iy * p.width + ix) * p.x_stride, item.lanes, p.vector_x) : Quad{};
+        sum = fma_quads(v, load_quad(p.w + (ky * p.kernel_w + kx) * p.tap_stride + item.c, 4, false), sum);
+      }
+    }
+    finish_pixel(p, item, item.x, sum);
+  }
+}
+
+}  // namespace ingot::cuda
