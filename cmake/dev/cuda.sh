@@ -113,3 +113,64 @@ dev_cuda_toolkit() {
   rm -rf "$work"
   echo "$place/bin/nvcc"
 }
+
+# Stage cuda: all architectures compiled and gated. Every run: one 13.x for its targets and 11.8 for 72 and 87; the long suite the other compilers.
+
+# cuda_nvcc VERSION: prints an nvcc of exactly this version, found or assembled.
+cuda_nvcc() {
+  local candidate
+  for candidate in "build/cuda/$1/bin/nvcc" "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
+    if [ -x "$candidate" ] && "$candidate" --version | grep -q "release $1,"; then realpath -s "$candidate"; return; fi
+  done
+  dev_cuda_toolkit "$1" | sed "s|^|$PWD/|"
+}
+
+# cuda_build TREE ARCHITECTURES NVCC...: device code alone.
+cuda_build() {
+  local tree=$1 architectures=$2 list
+  shift 2
+  list=$(IFS=';'; echo "$*")
+  configure_and_build "$tree" ingot_cuda_kernels -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_SHARED=OFF \
+    -DINGOT_CUDA=ON "-DINGOT_NVCC=$list" "-DINGOT_CUDA_ARCHITECTURES=$architectures"
+}
+
+# Own declarations of the driver beside each toolkit's header.
+cuda_declarations() {
+  [ -f runtime/device/cuda/driver.h ] || return 0
+  local header passed=0 failed=0
+  for header in build/cuda/*/include/cuda.h /usr/local/cuda/include/cuda.h; do
+    [ -f "$header" ] || continue
+    if g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -I. -isystem "$(dirname "$header")" tests/cuda/driver_declarations.cpp; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+      echo "ERROR driver declarations differ from $header"
+    fi
+  done
+  [ $((passed + failed)) -gt 0 ] || echo "[skip] driver declarations: no cuda.h is here"
+  echo "declarations: $passed passed, $failed failed"
+  [ $failed -eq 0 ]
+}
+
+stage_cuda() {
+  local old new status=0
+  new=$(cuda_nvcc 13.0) || { echo "[skip] device code of 75 to 120: no CUDA 13.0, and none could be assembled"; new=; }
+  old=$(cuda_nvcc 11.8) || { echo "[skip] device code of 72 and 87 by CUDA 11.8, which could not be assembled"; old=; }
+  if [ -n "$old$new" ]; then
+    # shellcheck disable=SC2086
+    cuda_build cuda_code "" $old $new
+    python3 tests/cuda/ptxas_gate.py --tree build/cuda_code || status=1
+  fi
+  cuda_declarations || status=1
+  if [ -n "${every_model:-}" ]; then
+    local version architectures
+    for version in 12.4 13.2; do
+      if ! new=$(cuda_nvcc $version); then echo "[skip] device code by CUDA $version, which could not be assembled"; continue; fi
+      architectures="75;80;86;87;89;90;100;110;120"
+      [ $version = 12.4 ] && architectures=87
+      cuda_build "cuda_code_$version" "$architectures" "$new"
+      python3 tests/cuda/ptxas_gate.py --tree "build/cuda_code_$version" || status=1
+    done
+  fi
+  return $status
+}

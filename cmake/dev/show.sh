@@ -16,6 +16,10 @@ dev_show() {
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
+    ptxas | cuda-sizes)
+      need_packages "the figure" "${build_packages[@]}" python3
+      stage_cuda >build/logs/show-cuda.log 2>&1 || true
+      if [ "$1" = ptxas ]; then python3 tests/cuda/ptxas_gate.py --tree build/cuda_code --show; else python3 tests/cuda/image_sizes.py --tree build/cuda_code; fi ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
@@ -45,6 +49,8 @@ keras     8 networks of keras.applications as keras saves them, against keras' o
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
+ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
+cuda-sizes  device code of each architecture and unit, packed, within its ceilings
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)

@@ -3,7 +3,7 @@
 passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
-stages_all=(lint gcc tidy tsan package firmware models sizes aarch64 nodes demo fuzz asan)
+stages_all=(lint gcc tidy tsan package firmware models cuda sizes aarch64 nodes demo fuzz asan)
 stages_long=(fuzz_long peers abi browser torch keras)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS

@@ -9,6 +9,7 @@ cli              the command line
 shared_library   libingot.so
 cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and pictures apart; :digits
                  where its network is not mnist_8 but the stand-in
+cuda_all         device code of all architectures, packed (from the last cuda stage); cuda_one: of the largest of them
 arena:NAME       arena bytes of a network, one thread, weights included
 """
 import argparse
@@ -19,6 +20,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/cuda"))
+import image_sizes  # noqa: E402
 CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
 FLAGS = ["-O2", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections"]
 
@@ -75,6 +78,10 @@ def main():
         network = (image.parent / "name").read_text().strip() if (image.parent / "name").exists() else "mnist_8"
         figures["cortex_m4_code" + ("" if network == "mnist_8" else f":{network}")] = int(sections[".text"])
         figures["cortex_m4_ram"] = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
+    code = tree.parent / "cuda_code"
+    if (code / "kernels/cuda/device_images.bin.tsv").exists():
+        rows, figures["cuda_all"] = image_sizes.read(code)
+        figures["cuda_one"] = max(sum(r[4] for r in rows if r[1:3] == key) for key in {r[1:3] for r in rows})
     for cast in [work / "digits.ingot", *sorted((tree.parent / "models").glob("*_224.ingot"))]:
         figures[f"arena:{cast.stem}"] = json.loads(call(ingot, "bench", cast, "--threads", "1", "--seconds", "0", "--json"))["arena_bytes"]
     if args.record:

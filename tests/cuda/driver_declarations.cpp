@@ -1,0 +1,82 @@
+// tests/cuda/driver_declarations.cpp - runtime/device/cuda/driver.h declares the driver by itself; here its declarations are compared with the
+// cuda.h of a toolkit. Compiled only (./dev test cuda, once for each toolkit present).
+#define __CUDA_API_VERSION_INTERNAL  // cuda.h then declares what the library exports, and renames nothing
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "runtime/device/cuda/driver.h"
+
+namespace {
+
+// What is passed in the same way is the same: pointers, enumerations as int, and unsigned long as unsigned long long (both 64 bits).
+template <class T>
+struct Passed {
+  using type = std::conditional_t<
+      std::is_pointer_v<T>, void*,
+      std::conditional_t<std::is_enum_v<T>, int,
+                         std::conditional_t<std::is_same_v<T, unsigned long> || std::is_same_v<T, unsigned long long>,
+                                            unsigned long long, T>>>;
+};
+template <class T>
+struct Signature;
+template <class R, class... A>
+struct Signature<R(A...)> {
+  using type = typename Passed<R>::type(typename Passed<A>::type...);
+};
+template <class R, class... A>
+struct Signature<R (*)(A...)> : Signature<R(A...)> {};
+
+#define X(name, parameters)                                                                    \
+  static_assert(std::is_same_v<typename Signature<decltype(::name)>::type,                     \
+                               typename Signature<decltype(ingot::cuda::Driver::name)>::type>, \
+                #name);
+INGOT_CUDA_DRIVER(X)
+#undef X
+
+using Params = CUDA_KERNEL_NODE_PARAMS_v1;
+using Own = ingot::cuda::KernelNodeParams;
+static_assert(sizeof(Own) == sizeof(Params), "");
+static_assert(offsetof(Own, function) == offsetof(Params, func) && offsetof(Own, grid_x) == offsetof(Params, gridDimX),
+              "");
+static_assert(offsetof(Own, block_z) == offsetof(Params, blockDimZ) &&
+                  offsetof(Own, shared_bytes) == offsetof(Params, sharedMemBytes),
+              "");
+static_assert(offsetof(Own, params) == offsetof(Params, kernelParams) &&
+                  offsetof(Own, extra) == offsetof(Params, extra),
+              "");
+
+using namespace ingot::cuda;
+#define SAME(own, theirs) static_assert(static_cast<unsigned long>(own) == static_cast<unsigned long>(theirs), #own)
+SAME(kAttributeMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(kAttributeIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+SAME(kAttributeUnifiedAddressing, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
+SAME(kAttributeMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(kAttributeMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(kAttributeSharedPerBlockOptin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(kFunctionMaxDynamicShared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(kPointerContext, CU_POINTER_ATTRIBUTE_CONTEXT);
+SAME(kPointerMemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(kMemoryHost, CU_MEMORYTYPE_HOST);
+SAME(kMemoryDevice, CU_MEMORYTYPE_DEVICE);
+SAME(kHostPortable, CU_MEMHOSTALLOC_PORTABLE);
+SAME(kHostMapped, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
+SAME(kEventDisableTiming, CU_EVENT_DISABLE_TIMING);
+SAME(kInvalidValue, CUDA_ERROR_INVALID_VALUE);
+SAME(kResultOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(kDeinitialized, CUDA_ERROR_DEINITIALIZED);
+SAME(kDeviceUnavailable, CUDA_ERROR_DEVICE_UNAVAILABLE);
+SAME(kNoDevice, CUDA_ERROR_NO_DEVICE);
+SAME(kInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
+SAME(kInvalidImage, CUDA_ERROR_INVALID_IMAGE);
+SAME(kInvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+SAME(kNoBinary, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(kNotFoundResult, CUDA_ERROR_NOT_FOUND);
+SAME(kNotReady, CUDA_ERROR_NOT_READY);
+SAME(kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_READY);
+SAME(kDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+#undef SAME
+
+}  // namespace
