@@ -16,6 +16,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUDGET = pathlib.Path(__file__).resolve().parent / "budget.tsv"
@@ -25,16 +26,18 @@ PINNED = ("11.8", "12.4", "13.0")
 
 
 def kernel_list():
-    """{unit: {kernel: threads}} as the preprocessor sees kernel_list.h."""
-    header = (ROOT / "kernels/cuda/kernel_list.h").read_text()
-    units = re.findall(r"#define INGOT_CUDA_UNIT_(\w+)\(X\)", header)
-    source = '#include "kernels/cuda/kernel_list.h"\n#define ROW(name, Params, threads) KERNEL name threads END\n'
-    source += "".join(f"UNIT {u.lower()} INGOT_CUDA_UNIT_{u}(ROW)\n" for u in units)
-    text = subprocess.run(["g++", "-std=c++17", "-E", "-P", f"-I{ROOT}", "-x", "c++", "-"], input=source, capture_output=True, text=True, check=True).stdout
-    found = {}
-    for unit, body in re.findall(r"UNIT (\w+)((?:\s*KERNEL [^;]*?END)*)", text):
-        rows = re.findall(r"KERNEL (\w+)\s+(.+?)\s+END", body, re.S)
-        found[unit] = {"ingot_" + name: int(eval(threads, {"__builtins__": {}})) for name, threads in rows}  # a number, or 8 * 32
+    """{unit: {kernel: threads}} as the compiler sees kernel_list.h."""
+    units = re.findall(r"#define INGOT_CUDA_UNIT_(\w+)\(X\)", (ROOT / "kernels/cuda/kernel_list.h").read_text())
+    source = '#include "kernels/cuda/kernel_list.h"\n#include <cstdio>\nusing namespace ingot::cuda;\nint main() {\n'
+    for unit in units:
+        source += f'#define ROW(name, Params, threads) std::printf("{unit.lower()} ingot_%s %d\\n", #name, int(threads));\n'
+        source += f"INGOT_CUDA_UNIT_{unit}(ROW)\n#undef ROW\n"
+    found = {unit.lower(): {} for unit in units}
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", f"{folder}/list"], input=source + "}\n", text=True, check=True)
+        for line in subprocess.run([f"{folder}/list"], capture_output=True, text=True, check=True).stdout.splitlines():
+            unit, name, threads = line.split()
+            found[unit][name] = int(threads)
     return found
 
 
