@@ -3,9 +3,9 @@
 #include "kernels/cuda/kernel_list.h"
 #include "runtime/op/gpu_kernel.h"
 
-namespace ingot::cuda {
+extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 
-extern const GpuKernelSet kCudaKernels;
+namespace ingot::cuda {
 
 // Rows of each family, in <family>/<family>_plan.cpp.
 extern const Span<const GpuRow> kConv2dRows;

@@ -28,12 +28,14 @@ constexpr GpuKernel kKernels[] = {
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
 
 }  // namespace
+}  // namespace ingot::cuda
 
-const GpuKernelSet kCudaKernels = {Span<const Span<const GpuRow>* const>(kFamilies),
+using namespace ingot;
+using namespace ingot::cuda;
+
+const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const>(kFamilies),
                                    Span<const GpuKernel>(kKernels),
                                    Span<const char* const>(kUnits),
                                    device_images,
                                    uint16_t(KernelId::copy_in),
                                    uint16_t(KernelId::copy_out)};
-
-}  // namespace ingot::cuda

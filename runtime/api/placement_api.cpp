@@ -28,6 +28,7 @@ const char* reason_of(const AssignedWeight& weight) {
     case WhyThere::kDefault: return "not asked for: the session's device";
     case WhyThere::kWithAsked: return "with a weight that was asked for there and is read by the same instruction";
     case WhyThere::kOnCpu: return "read on the CPU: state begins with it, or the run waits for a size that it decides";
+    case WhyThere::kNoKernel: return "the device asked for has no kernel for what reads it: the CPU runs that";
     case WhyThere::kUnread: break;
   }
   return "no instruction reads it";

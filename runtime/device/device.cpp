@@ -8,10 +8,15 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/null/null_device.h"
 
+// Defined by ingot_cuda, which a program links or does not.
+extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;
+
 namespace ingot {
 namespace {
 
-constexpr const char* kNoCuda = "device: this library was built without CUDA";
+constexpr const char* kNoCuda = "device: this program was linked without CUDA";
+
+const DeviceBackend* cuda_backend() { return &ingot_cuda_backend; }
 
 }  // namespace
 
@@ -23,7 +28,12 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
 
 Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   if (!name || std::strcmp(name, "auto") == 0) {
-    *out = {&kHostDevice, "cpu", "auto: cuda is not in this library, and the fake devices are for tests", 0};
+    *out = {&kHostDevice, "cpu", "auto: cuda is not in this program, and the fake devices are for tests", 0};
+    if (cuda_backend()) {
+      const char* why_not = "";
+      if (cuda_backend()->find_best(out, &why_not)) return {};
+      *out = {&kHostDevice, "cpu", why_not, 0};
+    }
     return {};
   }
   if (std::strcmp(name, "cpu") == 0) {
@@ -42,20 +52,37 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     }
   }
   const char* field = "device: not a name of one";
-  if (std::strncmp(name, "cuda", 4) == 0) field = kNoCuda;
+  if (std::strncmp(name, "cuda", 4) == 0) {
+    if (cuda_backend()) return cuda_backend()->find(name, out, detail);
+    field = kNoCuda;
+  }
   if (os::kHasPages && std::strncmp(name, "fake", 4) == 0) field = "device: there are two fakes, 0 and 1";
   const Status status = fail(detail, Code::kNoSuchDevice, field);
   if (detail) {
     std::strncpy(detail->name, name, sizeof detail->name - 1);
-    detail->hint = "use auto, cpu, null, fake:0 or fake:1";
+    detail->hint = "use auto, cpu, cuda, null, fake:0 or fake:1";
   }
   return status;
 }
 
 bool device_offer(uint32_t index, DeviceOffer* out) {
+  if (index == 0) {
+    *out = {"cpu", true, "where this runs"};
+    return true;
+  }
+  index--;
+  if (cuda_backend()) {
+    uint32_t count = 0;
+    while (cuda_backend()->offer(count, out)) {
+      if (count == index) return true;
+      count++;
+    }
+    index -= count;
+  } else if (index-- == 0) {
+    *out = {"cuda", false, "this program was linked without CUDA"};
+    return true;
+  }
   static constexpr DeviceOffer kOffers[] = {
-      {"cpu", true, "where this runs"},
-      {"cuda", false, "this library was built without CUDA"},
       {"fake:0", true, "pretends to be a GPU, for tests; auto never takes it"},
       {"fake:1", true, "pretends to be a second one"},
       {"null", true, "computes nothing: what a session costs by itself"},

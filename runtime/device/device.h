@@ -12,6 +12,9 @@ namespace ingot {
 
 class Crew;
 struct Device;
+struct OpenModel;
+struct Assignment;
+struct AssignmentRequest;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
 struct Call {
@@ -27,6 +30,14 @@ struct MeasureHook {
   Status (*after)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
 };
 
+/// A port of a program whose device moves ports itself (DeviceInterface::reserve_host).
+struct PortRoute {
+  uint8_t* home = nullptr;  // in the device's memory
+  uint64_t home_stride = 0, row_bytes = 0, rows = 0;  // bytes, bytes, rows
+  bool is_input = false;
+};
+struct PortDescriptor;
+
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
   Span<const StepDef> steps;
@@ -37,6 +48,9 @@ struct StepProgram {
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
   MeasureHook measure;  // null functions where the program measures nothing
+  Span<const PortRoute> ports;            // that the device moves
+  PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
+  uint32_t precision = 0;                 // of the file: GpuPrecision
 };
 
 /// An instruction that has just ended; the strings are static or the model's.
@@ -69,6 +83,28 @@ struct DeviceInterface {
   Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail);
   /// What the device's driver holds outside the arena for a session.
   uint64_t (*outside_bytes)(const Device& device);
+
+  // Of a device with kernels of its own; null: those of the CPU's table run in its memory.
+  /// Asked before extents are known: never looks at dims.
+  bool (*supports)(const Device& device, OpCode op, const OpArguments& arguments) = nullptr;
+  /// Bytes of scratch, instead of what the contract says.
+  uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) = nullptr;
+  // Memory of the host that the device reads and writes while a program runs; then run() moves StepProgram::ports.
+  Status (*reserve_host)(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) = nullptr;
+  void (*release_host)(Device& device, uint8_t* at) = nullptr;
+  /// kInvalidArgument unless all of it is memory of this device, in the session's context.
+  Status (*check_memory)(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) = nullptr;
+  /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
+  Status (*assign)(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail) = nullptr;
+};
+
+/// A back end that an application links beside the runtime; weak: null where it does not.
+struct DeviceBackend {
+  /// "cuda", "cuda:1". kNoSuchDevice with the reason.
+  Status (*find)(const char* name, Device* out, ErrorDetail* detail);
+  /// The device that "auto" takes: false with a static reason when there is none.
+  bool (*find_best)(Device* out, const char** why_not);
+  bool (*offer)(uint32_t index, struct DeviceOffer* out);
 };
 
 struct Device {

@@ -71,6 +71,19 @@ struct GpuKernel {
   uint32_t params_bytes;  // of its one parameter
 };
 
+/// Where a port's bytes are in a run, as the kernels that move ports find it (pinned memory).
+struct PortDescriptor {
+  uint64_t address;     // of the GPU: pinned memory of the host, or the caller's device memory
+  uint64_t row_stride;  // bytes there
+};
+/// The parameter of the kernels copy_in and copy_out: rows of `row_bytes` between the arena and the place in the descriptor.
+struct PortParams {
+  const volatile PortDescriptor* descriptor;
+  char* home;
+  uint64_t home_stride;  // bytes
+  uint64_t row_bytes, rows;
+};
+
 /// Everything that an application links for GPUs of one make.
 struct GpuKernelSet {
   Span<const Span<const GpuRow>* const> families;  // rows are tried in order

@@ -261,7 +261,8 @@ Status ask(const AssignmentRequest& request, const Arrays& a, ErrorDetail* detai
 /// Goes through the program in the order in which it runs.
 class Decision {
  public:
-  Decision(const OpenModel& model, const Arrays& a) : program_(model.program), a_(a), to_(*a.assignment) {}
+  Decision(const OpenModel& model, const Arrays& a)
+      : model_(model), program_(model.program), a_(a), to_(*a.assignment) {}
 
   void run() {
     std::memset(a_.writer, int(to_.default_device), program_.values.size);  // inputs and state count as being there
@@ -323,6 +324,11 @@ class Decision {
       }
     }
     if (measures) device = 0;  // the run waits for what it finds
+    bool lacks_kernel = false;
+    for (uint32_t s = step; s < end; s++)
+      lacks_kernel = lacks_kernel || (device && !can_run(model_, to_.devices[device], program_.steps[s].index,
+                                                        model_.workspace.operands));
+    if (lacks_kernel) device = 0;
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;
       const InstructionDef& instruction = program_.instructions[index];
@@ -334,7 +340,7 @@ class Decision {
         const int32_t r = root(instruction.inputs[k]);
         if (program_.values[size_t(r)].kind != ValueKind::kConstant) continue;
         a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u << device);
-        a_.why[r] = measures ? WhyThere::kOnCpu : WhyThere::kWithAsked;
+        a_.why[r] = measures ? WhyThere::kOnCpu : lacks_kernel ? WhyThere::kNoKernel : WhyThere::kWithAsked;
       }
     }
   }
@@ -356,6 +362,7 @@ class Decision {
     to_.residences = {a_.residences, count};
   }
 
+  const OpenModel& model_;
   const ProgramDef& program_;
   const Arrays& a_;
   Assignment& to_;
@@ -426,7 +433,10 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
     release_assignment(assignment);
     return status;
   }
-  Decision(model, a).run();
+  {
+    const WorkspaceLock lock(model);
+    Decision(model, a).run();
+  }
   name_split(assignment);
   *out = assignment;
   return {};

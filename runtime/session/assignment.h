@@ -21,7 +21,7 @@ struct Weight {
   int32_t value = -1;           // that constant
 };
 
-enum class WhyThere : uint8_t { kAsked, kDefault, kWithAsked, kOnCpu, kUnread };
+enum class WhyThere : uint8_t { kAsked, kDefault, kWithAsked, kOnCpu, kNoKernel, kUnread };
 
 struct AssignedWeight : Weight {
   uint8_t asked = 0;      // index of the device, by the callback or by default
@@ -60,6 +60,7 @@ struct SplitPlan {
   const Assignment* assignment = nullptr;
   DeviceShare shares[kMaxDevices];
   uint8_t* bases[kMaxDevices] = {};
+  Device devices[kMaxDevices];  // with the state of those that have memory
   uint32_t segment_count = 0, transfer_count = 0;
 };
 

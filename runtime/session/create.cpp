@@ -3,6 +3,7 @@
 #include <new>
 
 #include "runtime/base/os/memory.h"
+#include "runtime/session/fallback.h"
 #include "runtime/session/measure.h"
 #include "runtime/session/split.h"
 #include "runtime/session/weights.h"
@@ -16,14 +17,18 @@ struct Memory {
   Device device;
   uint8_t* device_memory = nullptr;
   uint64_t device_bytes = 0;
+  uint8_t* pinned = nullptr;
   SplitPlan* split = nullptr;  // with memory on its devices
+  Assignment* fallback = nullptr;
   bool kept = false;
 
   ~Memory() {
     if (kept) return;
     if (split) split->assignment->code->release(split);
+    if (pinned) device.interface->release_host(device, pinned);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
     release_arena(&arena);
+    if (fallback) release_assignment(fallback);
   }
 };
 
@@ -41,9 +46,10 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
     return too_small(detail, "options.arena_bytes (a limit)", l.bytes, request.arena_bytes);
   if (!p.device.interface->host_memory) {
     const Allocator& host = request.allocator.allocate ? request.allocator : model.allocator;
-    INGOT_TRY(allocate_arena(host, l.host_bytes, 64, &memory->arena, detail));
+    INGOT_TRY(allocate_arena(host, l.host_bytes - l.pinned_bytes, 64, &memory->arena, detail));
     INGOT_TRY(p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail));
     memory->device_bytes = l.bytes;
+    if (l.pinned_bytes) INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned, detail));
     return {};
   }
   switch (request.arena_source) {
@@ -66,6 +72,8 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.scratch_stride = p.scratch.per_thread;
   s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
   s->program.measure = measure_hook(s);
+  if (s->tables.routes) s->program.ports = {s->tables.routes, program.inputs.size + program.outputs.size};
+  s->program.descriptors = s->tables.descriptors;
   s->control.cancel = &s->cancel;
 }
 
@@ -75,12 +83,15 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
   uint8_t* tables_at = memory.device_memory ? memory.arena.base : base + p.layout.tables;
   Carver carver(tables_at);
-  const Tables tables = carve_tables(model, p, &carver);
+  Tables tables = carve_tables(model, p, &carver);
+  if (memory.pinned) use_pinned(model, memory.pinned, &tables);
   fill_tables(model, p, request.rules, base, tables);
   if (tables.rebinding.binding_bytes) fill_rebinding(model, p, tables.rebinding);
   RunSession* s = new (tables.session) RunSession;
   s->model = &model;
-  s->device = p.device;
+  s->device = memory.device;
+  s->pinned = memory.pinned;
+  s->fallback = memory.fallback;
   s->arena = memory.arena;
   if (p.split) p.split->assignment->code->fill(model, request.rules, p, s, tables.split);
   s->device_memory = memory.device_memory;
@@ -121,19 +132,25 @@ uint32_t count_unbound(const RunSession& s) {
   return count;
 }
 
-Status session_requirements(const OpenModel& model, const SessionRequest& request, Requirements* out,
+Status session_requirements(const OpenModel& model, const SessionRequest& asked, Requirements* out,
                             ErrorDetail* detail) {
+  const Fallback fallback(model, asked);
+  INGOT_TRY(fallback.status(detail));
   const WorkspaceLock lock(model);
   Preparation p;
-  INGOT_TRY(prepare(model, request, &p, detail));
+  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
   *out = sum_up(model, p);
   return {};
 }
 
-Status create_session(const OpenModel& model, const SessionRequest& request, RunSession** out, ErrorDetail* detail) {
+Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
+  Fallback fallback(model, asked);
+  INGOT_TRY(fallback.status(detail));
+  const SessionRequest& request = fallback.request();
   const WorkspaceLock lock(model);
   Preparation p;
   Memory memory;
+  memory.fallback = fallback.take();
   INGOT_TRY(prepare(model, request, &p, detail));
   INGOT_TRY(take_memory(model, request, p, &memory, detail));
   if (memory.device_memory) {
@@ -169,6 +186,8 @@ void destroy_session(RunSession* session) {
   memory.arena = session->arena;
   memory.device = session->device;
   memory.device_memory = session->device_memory;
+  memory.pinned = session->pinned;
+  memory.fallback = session->fallback;
   memory.device_bytes = session->layout.bytes;
   memory.split = session->split;
 }

@@ -97,12 +97,13 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.tables_bytes = tables.used();
     l.tables = place(&cursor, l.tables_bytes, 64);
   } else {
-    l.host_bytes = tables.used();
+    l.pinned_bytes = pinned_bytes(model, p);
+    l.host_bytes = tables.used() + l.pinned_bytes;
     find_inline(model.program, &l);
     l.tables = place(&cursor, l.tables_bytes, 64);
   }
   l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
-  l.scratch = place(&cursor, l.scratch_bytes, 64);
+  l.scratch = place(&cursor, l.scratch_bytes, p.device.interface->scratch ? 256 : 64);
   l.activations_bytes = p.planned.bytes;
   l.activations = place(&cursor, l.activations_bytes, tensor_alignment);
   (void)place(&cursor, 0, page);

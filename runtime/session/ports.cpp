@@ -1,4 +1,5 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
+#include "runtime/op/gpu_kernel.h"
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
 
@@ -63,6 +64,13 @@ void follow_owners(RunSession* s) {
   }
 }
 
+/// Where the run finds, or leaves, the bytes of a port that the device moves.
+void aim_descriptor(RunSession* s, bool is_input, uint32_t index, const void* at, int64_t row_stride) {
+  const size_t i = is_input ? index : s->model->program.inputs.size + index;
+  const Port& port = (is_input ? s->tables.inputs : s->tables.outputs)[index];
+  s->tables.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)), uint64_t(row_stride) * uint64_t(dtype_bytes(port.view.dtype))};
+}
+
 }  // namespace
 
 Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,
@@ -89,8 +97,35 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
     port->home_stride = port->most.row_stride;
     port->is_bound = false;
   }
+  port->on_device = false;
+  if (s->pinned) aim_descriptor(s, is_input, index, port->host_copy, port->home_stride);
   if (!had_memory) s->unbound_ports--;
   follow_owners(s);
+  return {};
+}
+
+Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const TensorView& view, uint64_t bytes,
+                           ErrorDetail* detail) {
+  const Span<const PortDef> defs = is_input ? s->model->program.inputs : s->model->program.outputs;
+  if (index >= defs.size)
+    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size, index);
+  if (s->is_running) return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
+  if (!s->pinned || !s->device.interface->check_memory) {
+    const Status status = refuse(defs[index], detail, Code::kWrongState, "bind: ports of this session lie with the CPU", 0, 0);
+    if (detail) detail->hint = "sessions wholly on one GPU read and write device memory; see the placement";
+    return status;
+  }
+  Port* port = &(is_input ? s->tables.inputs : s->tables.outputs)[index];
+  INGOT_TRY(check_bound(defs[index], *port, view, bytes, detail));
+  const Status status = s->device.interface->check_memory(s->device, view.data, bytes, detail);
+  if (!status.ok()) {
+    name_error(detail, defs[index].name);
+    return status;
+  }
+  port->view.data = view.data;
+  port->view.row_stride = view.row_stride;
+  port->is_bound = port->on_device = true;
+  aim_descriptor(s, is_input, index, view.data, view.row_stride);
   return {};
 }
 

@@ -288,6 +288,52 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
   return {};
 }
 
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device, const uint8_t* of_instruction,
+                           uint32_t index, TensorView* operands, uint64_t* bytes, ErrorDetail* detail) {
+  *bytes = 0;
+  for (uint32_t i = 0; i < model.program.instructions.size; i++) {
+    const OpCode op = model.program.instructions[i].op;
+    if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
+    const uint64_t need = device.interface->scratch(device, op, operand_types(model.program, bound, i, operands), 0);
+    if (need > uint64_t{1} << 46)
+      return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
+    if (need > *bytes) *bytes = need;
+  }
+  *bytes = (*bytes + 255) & ~uint64_t{255};
+  return {};
+}
+
+OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView* operands) {
+  const InstructionDef& instruction = program.instructions[index];
+  OpArguments arguments;
+  arguments.attributes = instruction.attributes;
+  arguments.inputs = operands;
+  arguments.outputs = operands + instruction.input_count;
+  arguments.input_count = instruction.input_count;
+  arguments.output_count = instruction.output_count;
+  const auto kind = [&](int32_t value) {
+    TensorView view;
+    if (value < 0) return view;
+    const ValueDef& def = program.values[size_t(value)];
+    view.dtype = def.dtype;
+    view.packing = def.packing;
+    view.rank = def.rank;
+    return view;
+  };
+  for (uint32_t i = 0; i < instruction.input_count; i++) operands[i] = kind(instruction.inputs[i]);
+  for (uint32_t i = 0; i < instruction.output_count; i++)
+    operands[instruction.input_count + i] = kind(instruction.outputs[i]);
+  return arguments;
+}
+
+bool can_run(const OpenModel& model, const Device& device, uint32_t index, TensorView* operands) {
+  if (!device.interface->supports) return true;
+  const InstructionDef& instruction = model.program.instructions[index];
+  // Control flow and sizes that the data decides are read by the CPU while the program runs.
+  if (is_control(instruction.op) || instruction.measures || instruction.is_measured) return false;
+  return device.interface->supports(device, instruction.op, operand_kinds(model.program, index, operands));
+}
+
 bool ports_may_be_outside(const SessionRequest& request) {
   const Assignment* a = request.assignment;
   if (a) return a->used_count == 1 && a->devices[a->only].interface->host_memory;
@@ -306,6 +352,11 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch,
                          detail));
+  if (p.device.interface->scratch) {
+    p.scratch = {};
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands, &p.scratch.per_thread,
+                                  detail));
+  }
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;

@@ -28,6 +28,7 @@ struct SessionRequest {
   Span<const DimBinding> upper_bounds;  // rebindable: instead of those in the file
   int threads = 0;
   LifetimeRules rules;
+  bool strict = false;  // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
   Executor executor;
@@ -72,6 +73,7 @@ struct Layout {
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
   uint64_t host_bytes = 0;                // a device without host memory: tables and copies of ports lie outside
+  uint64_t pinned_bytes = 0;              // of these, what lies in the device's own memory of the host
   const uint8_t* inline_first = nullptr;  // there `tables` are the constants of the program, from this one on
 };
 
@@ -97,6 +99,14 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
 /// Proves that every instruction has a kernel, and sums up scratch; `for_all`: what smaller extents may need as well.
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
                     ScratchTotals* out, ErrorDetail* detail);
+/// The same of a device with kernels of its own; `of_instruction`: only those that are on `index` of an assignment, null: all.
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device, const uint8_t* of_instruction,
+                           uint32_t index, TensorView* operands, uint64_t* bytes, ErrorDetail* detail);
+/// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
+OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
+/// Whether `device` can run an instruction of the program at all; null `supports`: whatever the CPU's table can.
+bool can_run(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands);
+
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,
                           TensorView* operands);

@@ -21,8 +21,9 @@ Status bring_inputs(RunSession* s, ErrorDetail* detail) {
     Port& port = s->tables.inputs[i];
     if (port.host_copy) {
       uint64_t bytes;
-      if (port.is_bound)
+      if (port.is_bound && !port.on_device)
         copy_rows(port.host_copy, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride, port.view);
+      if (s->pinned) continue;  // the program fetches it
       TensorType type = port.view;
       type.row_stride = port.home_stride;
       if (!storage_bytes(type, &bytes)) return fail(detail, Code::kInternal, "port bytes");
@@ -39,14 +40,15 @@ Status fetch_outputs(RunSession* s, ErrorDetail* detail) {
     Port& port = s->tables.outputs[i];
     const uint8_t* from =
         port.owner ? reinterpret_cast<const uint8_t*>(port.owner->base + port.offset_in_root) : port.home;
-    if (port.host_copy) {
+    if (port.on_device) continue;
+    if (port.host_copy && !s->pinned) {
       uint64_t bytes;
       TensorType type = port.view;
       type.row_stride = port.home_stride;
       if (!storage_bytes(type, &bytes)) return fail(detail, Code::kInternal, "port bytes");
       INGOT_TRY(s->device.interface->download(s->device, port.host_copy, port.home, bytes, detail));
-      from = port.host_copy;
     }
+    if (port.host_copy) from = port.host_copy;
     if (port.is_bound && !port.is_direct)
       copy_rows(port.view.as<uint8_t>(), port.view.row_stride, from, port.home_stride, port.view);
   }

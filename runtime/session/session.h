@@ -23,6 +23,8 @@ struct RunSession {
   Split* split = nullptr;  // where several devices are used
   Arena arena;
   uint8_t* device_memory = nullptr;  // a device without host memory; `arena` is then the host block
+  uint8_t* pinned = nullptr;         // of a device that moves ports: descriptors and copies of ports
+  Assignment* fallback = nullptr;    // its own: the device has no kernel for some instructions, which run on the CPU
   Layout layout;
   Requirements requirements;
   Tables tables;
@@ -76,6 +78,10 @@ Status park_session(RunSession* session, ErrorDetail* detail);
 /// Memory of the caller's for a port: `view` has type, row stride (0: dense) and address. Null: back to the arena.
 Status bind_port(RunSession* session, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,
                  ErrorDetail* detail);
+/// The same for memory of the session's device, read or written there while the program runs. kWrongState where ports lie
+/// with the CPU: on the CPU and on several devices.
+Status bind_port_on_device(RunSession* session, bool is_input, uint32_t index, const TensorView& view, uint64_t bytes,
+                           ErrorDetail* detail);
 
 /// Address and type of a value after a run. kNotFound: no instruction and no port has it. kWrongState: its bytes may
 /// have been overwritten since (an intermediate without keep_values).

@@ -1,5 +1,7 @@
 #include "runtime/session/share.h"
 
+#include "runtime/session/fallback.h"
+
 namespace ingot {
 namespace {
 
@@ -44,11 +46,13 @@ Status session_share(const RunSession& s, uint32_t index, NamedShare* out) {
   return {};
 }
 
-Status model_share(const OpenModel& model, const SessionRequest& request, uint32_t index, NamedShare* out,
+Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t index, NamedShare* out,
                    ErrorDetail* detail) {
+  const Fallback fallback(model, asked);
+  INGOT_TRY(fallback.status(detail));
   const WorkspaceLock lock(model);
   Preparation p;
-  INGOT_TRY(prepare(model, request, &p, detail));
+  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
   if (p.split) {
     const Status status = split_share(*p.split, p.layout.bytes, index, out);
     return status.ok() ? status

@@ -103,6 +103,7 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
   const Assignment& a = *plan.assignment;
   if (model.workspace.planner_bytes < model.program.values.size)
     return fail(detail, Code::kInternal, "split: workspace", model.program.values.size, model.workspace.planner_bytes);
+  for (uint32_t d = 0; d < kMaxDevices; d++) plan.devices[d] = a.devices[d];
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
@@ -112,7 +113,10 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
     Carver cursor(nullptr);
     (void)cursor.take<uint8_t>(share.weights_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
-    (void)cursor.take<uint8_t>(share.scratch_bytes, 64);
+    if (plan.devices[d].interface->scratch)
+      INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d], a.of_instruction.data, d, model.workspace.operands,
+                                    &share.scratch_bytes, detail));
+    (void)cursor.take<uint8_t>(share.scratch_bytes, 256);
     share.scratch = cursor.used() - share.scratch_bytes;
     (void)cursor.take<uint8_t>(p->planned.bytes, model.program.alignment > 64 ? model.program.alignment : 64);
     share.activations = cursor.used() - p->planned.bytes;
@@ -146,7 +150,7 @@ uint64_t block_bytes(const OpenModel& model, const Preparation& p) {
 void release(SplitPlan* plan) {
   for (uint32_t d = kMaxDevices; d-- > 0;) {
     if (!plan->bases[d]) continue;
-    Device device = plan->assignment->devices[d];
+    Device& device = plan->devices[d];
     device.interface->release(device, plan->bases[d], plan->shares[d].bytes);
     plan->bases[d] = nullptr;
   }
@@ -156,7 +160,7 @@ Status take_one(const OpenModel& model, const Preparation& p, const SessionReque
                 uint32_t d, ErrorDetail* detail) {
   SplitPlan& plan = *p.split;
   const DeviceShare& share = plan.shares[d];
-  Device device = plan.assignment->devices[d];
+  Device& device = plan.devices[d];
   if (request.arena_source != ArenaSource::kCaller && request.arena_bytes && share.bytes > request.arena_bytes)
     return fail_on(device, detail, Code::kArenaTooSmall, "options.arena_bytes (a limit, of each device)", share.bytes,
                    request.arena_bytes);
@@ -196,7 +200,6 @@ void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation&
   split->part_offsets = block.part_offsets;
   if (p.layout.part_offsets)
     std::memcpy(block.part_offsets, p.layout.part_offsets, model.file.weight_part_count * sizeof(uint64_t));
-  for (uint32_t d = 0; d < kMaxDevices; d++) split->devices[d] = split->assignment->devices[d];
   session->split = split;
   session->device.state = split;
 }
@@ -234,6 +237,7 @@ StepProgram program_of(const Split& split, const StepProgram& whole, const Segme
   if (segment.device == 0) return part;
   const DeviceShare& share = split.shares[segment.device];
   part.scratch = split.bases[segment.device] + share.scratch;
+  if (split.devices[segment.device].interface->scratch) part.scratch_stride = share.scratch_bytes;
   part.shared_scratch = part.scratch + part.scratch_stride;
   return part;
 }

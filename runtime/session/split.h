@@ -32,7 +32,6 @@ struct Split : SplitPlan {
   Span<const Segment> segments;
   Span<const Transfer> transfers;
   uint64_t* part_offsets = nullptr;  // of the weights on the CPU
-  Device devices[kMaxDevices];
 };
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/op/control.h"
+#include "runtime/op/gpu_kernel.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 #include "runtime/session/assignment.h"
@@ -147,6 +148,22 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
   }
 }
 
+/// The way of each port between the arena and its copy on the host.
+void fill_routes(const OpenModel& model, const Tables& t) {
+  const size_t inputs = model.program.inputs.size, ports = inputs + model.program.outputs.size;
+  for (size_t i = 0; i < ports; i++) {
+    const Port& port = i < inputs ? t.inputs[i] : t.outputs[i - inputs];
+    const uint64_t element = uint64_t(dtype_bytes(port.view.dtype));
+    PortRoute* route = new (&t.routes[i]) PortRoute;
+    route->home = port.home;
+    route->home_stride = uint64_t(port.home_stride) * element;
+    route->row_bytes = uint64_t(port.view.row_length()) * element;
+    route->rows = uint64_t(port.view.rows());
+    route->is_input = i < inputs;
+    t.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(port.host_copy)), route->home_stride};
+  }
+}
+
 void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& addresses, const Tables& t) {
   const ProgramDef& program = model.program;
   TensorView* operands = t.operands;
@@ -221,9 +238,25 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   else if (p.threads > 1)
     t.crew = carver->take<Crew>(1);
   if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
-  if (!p.device.interface->host_memory)
+  if (p.device.interface->reserve_host)
+    t.routes = carver->take<PortRoute>(program.inputs.size + program.outputs.size);
+  else if (!p.device.interface->host_memory)
     t.host_copies = carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
   return t;
+}
+
+uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
+  if (!p.device.interface->reserve_host) return 0;
+  const ProgramDef& program = model.program;
+  const uint64_t descriptors = (program.inputs.size + program.outputs.size) * sizeof(PortDescriptor);
+  const uint64_t bytes = rounded(descriptors, 64) + port_bytes(p, program.inputs) + port_bytes(p, program.outputs);
+  return bytes ? bytes : 64;
+}
+
+void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* t) {
+  const size_t ports = model.program.inputs.size + model.program.outputs.size;
+  t->descriptors = reinterpret_cast<PortDescriptor*>(pinned);
+  t->host_copies = pinned + rounded(ports * sizeof(PortDescriptor), 64);
 }
 
 void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to) {
@@ -245,6 +278,7 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
   fill_calls(model, p, addresses, t);
   if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);
   fill_ports(model, p, rules, addresses, t);
+  if (t.routes) fill_routes(model, t);
   for (size_t i = 0; i < model.program.states.size; i++) {
     const StateDef& def = model.program.states[i];
     StateSlot* slot = new (&t.states[i]) StateSlot;

@@ -18,6 +18,7 @@ struct Port {
   uint8_t* home = nullptr;  // in the arena or on the device; null where the caller must bind
   uintptr_t base = 0;  // what the operands' addresses count from now; 0 while nothing is bound and there is no home
   uint8_t* host_copy = nullptr;  // of a device without host memory
+  bool on_device = false;        // bound to memory of the device
   const Port* owner = nullptr;   // another port whose storage, wherever that is bound, this one lies in
   uint64_t offset_in_root = 0;   // bytes
   bool is_direct = false;        // bound memory goes to the kernels as it is; else it is copied before or after the run
@@ -65,11 +66,18 @@ struct Tables {
   ThreadPool* pool = nullptr;      // of its own
   Crew* crew = nullptr;            // for the caller's executor
   uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
+  PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
+  PortDescriptor* descriptors = nullptr;
   uint8_t* split = nullptr;        // the block of SplitCode::fill
 };
 
 /// One code path measures (the carver has no base) and cuts; it writes nothing.
 Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
+
+/// Of a device with memory of the host: [descriptors][copies of ports]; else 0.
+uint64_t pinned_bytes(const OpenModel& model, const Preparation& p);
+/// Hands that memory to the tables.
+void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* tables);
 
 /// Copies what rebinding needs out of the model's workspace. @pre p.planned.capacities is there
 void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to);

@@ -26,7 +26,7 @@ bool run_on_emulated_gpu(OpCode op, const OpArguments& arguments, uint32_t order
   constexpr size_t kGuard = 256;
   GpuWork work;
   work.traits.multiprocessors = 3;  // few blocks, so that loops over a grid go round
-  const GpuRow* row = find_gpu_row(cuda::kCudaKernels, op, arguments, work.traits, work.precision);
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, work.traits, work.precision);
   if (!row) {
     coverage.left[int(op)]++;
     return false;

@@ -58,7 +58,7 @@ TEST_CASE("image: every unit has an entry for the emulator, and every entry unpa
       CHECK(std::string(bytes.begin(), bytes.end()) == std::string("emulated", 9));
     architectures.insert(entry.sm);
   }
-  for (const char* unit : kCudaKernels.units)
+  for (const char* unit : ingot_cuda_kernel_set.units)
     for (const int sm : architectures) {
       ImageEntry entry;
       INFO(std::string(unit) << " for " << sm);
@@ -68,7 +68,7 @@ TEST_CASE("image: every unit has an entry for the emulator, and every entry unpa
     }
   ImageEntry entry;
   CHECK_FALSE(find_image(all, "no such unit", 0, &entry));
-  CHECK_FALSE(find_image(all, kCudaKernels.units[0], 61, &entry));  // Pascal: never built
+  CHECK_FALSE(find_image(all, ingot_cuda_kernel_set.units[0], 61, &entry));  // Pascal: never built
 }
 
 TEST_CASE("image: what runs where") {

@@ -25,15 +25,15 @@ constexpr void (*kBodies[])(const void*) = {
 }  // namespace
 
 Status run_launch(const GpuLaunch& l) {
-  const GpuKernel& kernel = kCudaKernels.kernels[l.kernel];
+  const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[l.kernel];
   if (l.params_bytes != kernel.params_bytes) fail("a kernel got parameters of another kernel");
   launch({l.grid_x, l.grid_y, l.grid_z}, kernel.threads, l.shared_bytes, kBodies[l.kernel], l.params);
   return {};
 }
 
 int find_kernel(const char* name) {
-  for (size_t i = 0; i < kCudaKernels.kernels.size; i++)
-    if (std::strcmp(kCudaKernels.kernels[i].name, name) == 0) return int(i);
+  for (size_t i = 0; i < ingot_cuda_kernel_set.kernels.size; i++)
+    if (std::strcmp(ingot_cuda_kernel_set.kernels[i].name, name) == 0) return int(i);
   return -1;
 }
 

@@ -1,4 +1,5 @@
-// kernels/cuda/ports/ports.cuh - inputs into the arena, outputs out of it.
+// kernels/cuda/ports/ports.cuh - inputs into the arena, outputs out of it, from and to where the descriptor block says when they run
+// (decision D49). The block lies in pinned memory: binding another buffer changes two words and no graph.
 #pragma once
 #include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/ports/ports_kernels.h"

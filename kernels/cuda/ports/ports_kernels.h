@@ -1,6 +1,6 @@
 // kernels/cuda/ports/ports_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
-#include "kernels/cuda/ports/ports_params.h"
+#include "runtime/op/gpu_kernel.h"
 
 #define INGOT_CUDA_PORTS(X)      \
   X(copy_in, PortParams, 256) \

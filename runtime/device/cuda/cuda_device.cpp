@@ -1,0 +1,151 @@
+// runtime/device/cuda/cuda_device.cpp - one reservation of device memory a session, pinned memory for its ports.
+#include "runtime/device/cuda/cuda_device.h"
+
+#include "runtime/base/os/file.h"
+#include "runtime/device/cuda/session_state.h"
+
+namespace ingot {
+// runtime/session/assignment.h: a layer above, known here by address only.
+Status assign_devices(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail);
+}  // namespace ingot
+
+namespace ingot::cuda {
+namespace {
+
+uint8_t* pointer_of(Address address) { return reinterpret_cast<uint8_t*>(uintptr_t(address)); }
+Address address_of(const void* pointer) { return Address(reinterpret_cast<uintptr_t>(pointer)); }
+
+Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail) {
+  const bool opens = !device.state;
+  if (opens) INGOT_TRY(open_state(device, detail));
+  SessionState& s = state_of(device);
+  Status status;
+  Address at = 0;
+  {
+    const Current current(s.gpu.context);
+    const Result result = driver().cuMemAlloc_v2(&at, size_t(bytes));
+    if (result == kResultOutOfMemory) {
+      status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu));
+      if (detail) detail->hint = "bind smaller dimensions, or cast with --dtype fp16; `ingot why FILE` says what takes how much";
+    } else if (result) {
+      status = fail_with(device, detail, result, Code::kDeviceLost);
+    } else if (at & (alignment - 1)) {  // 256 bytes is what the driver promises
+      driver().cuMemFree_v2(at);
+      status = fail_on(device, detail, Code::kMisaligned, "device memory", alignment, at & (alignment - 1));
+    }
+  }
+  if (!status.ok()) {
+    if (opens) close_state(device);
+    return status;
+  }
+  s.references++;
+  *out = pointer_of(at);
+  return {};
+}
+
+void release(Device& device, uint8_t* at, uint64_t) {
+  SessionState& s = state_of(device);
+  if (!is_forked()) {
+    const Current current(s.gpu.context);
+    driver().cuMemFree_v2(address_of(at));
+  }
+  if (--s.references == 0) close_state(device);
+}
+
+Status upload(Device& device, uint8_t* to, const void* from, uint64_t bytes, ErrorDetail* detail) {
+  if (!bytes) return {};
+  SessionState& s = state_of(device);
+  const Current current(s.gpu.context);
+  Result result = driver().cuMemcpyHtoDAsync_v2(address_of(to), from, size_t(bytes), s.stream);
+  // The caller may change what it gave as soon as this returns.
+  if (!result) result = driver().cuStreamSynchronize(s.stream);
+  return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
+}
+
+Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail) {
+  if (!bytes) return {};
+  SessionState& s = state_of(device);
+  const Current current(s.gpu.context);
+  Result result = driver().cuMemcpyDtoHAsync_v2(to, address_of(from), size_t(bytes), s.stream);
+  if (!result) result = driver().cuStreamSynchronize(s.stream);
+  return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
+}
+
+Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) {
+  if (program.first_step >= program.steps.size && !program.ports.size) return {};
+  return build_piece(device, program, detail);
+}
+
+Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*, ErrorDetail* detail) {
+  if (control.cancel && control.cancel->exchange(0, std::memory_order_relaxed))
+    return fail(detail, Code::kCancelled, "run: cancelled");
+  if (control.deadline_ns) {
+    const uint64_t now = os::monotonic_ns();
+    if (now >= control.deadline_ns) return fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", control.deadline_ns, now);
+  }
+  if (program.first_step >= program.steps.size && !program.ports.size) return {};
+  return run_piece(device, program, detail);
+}
+
+/// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes are.
+uint64_t outside_bytes(const Device&) { return sizeof(SessionState) + 64; }
+
+bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
+  return find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits_of(gpu_facts(device.ordinal)), GpuPrecision::kExact) != nullptr;
+}
+
+uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) {
+  const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+  return row && row->scratch ? row->scratch(arguments, traits, GpuPrecision(precision)) : 0;
+}
+
+Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
+  SessionState& s = state_of(device);
+  const Current current(s.gpu.context);
+  void* at = nullptr;
+  const Result result = driver().cuMemHostAlloc(&at, size_t(bytes), kHostPortable | kHostMapped);
+  if (result == kResultOutOfMemory) return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs", bytes);
+  if (result) return fail_with(device, detail, result, Code::kDeviceLost);
+  s.references++;
+  *out = static_cast<uint8_t*>(at);
+  return {};
+}
+
+void release_host(Device& device, uint8_t* at) {
+  SessionState& s = state_of(device);
+  if (!is_forked()) {
+    const Current current(s.gpu.context);
+    driver().cuMemFreeHost(at);
+  }
+  if (--s.references == 0) close_state(device);
+}
+
+Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) {
+  SessionState& s = state_of(device);
+  const Current current(s.gpu.context);
+  const auto refuse = [&](const char* field, const char* hint) {
+    const Status status = fail_on(device, detail, Code::kInvalidArgument, field);
+    if (detail) detail->hint = hint;
+    return status;
+  };
+  const char* const kHost = "bind: this is memory of the host, not of the device";
+  const char* const kHint = "bind it with ingot_session_bind_input() or ingot_session_bind_output()";
+  const Address edges[] = {address_of(at), address_of(at) + (bytes ? bytes - 1 : 0)};
+  for (const Address edge : edges) {
+    unsigned type = 0;
+    Context context = nullptr;
+    if (driver().cuPointerGetAttribute(&type, kPointerMemoryType, edge) || type != kMemoryDevice) return refuse(kHost, kHint);
+    if (driver().cuPointerGetAttribute(&context, kPointerContext, edge) == 0 && context && context != s.gpu.context)
+      return refuse("bind: this memory is of another CUDA context than the session's", "allocate it in the device's primary context");
+  }
+  return {};
+}
+
+}  // namespace
+
+const DeviceInterface kCudaDevice = {"cuda",  false,        reserve,      release,     upload,       download, resolve,
+                                     run,     outside_bytes, supports,    scratch,     reserve_host, release_host,
+                                     check_memory, assign_devices};
+
+}  // namespace ingot::cuda

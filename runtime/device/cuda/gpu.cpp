@@ -1,0 +1,151 @@
+// runtime/device/cuda/gpu.cpp - facts, contexts, errors.
+#include "runtime/device/cuda/gpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/device/cuda/modules.h"
+
+namespace ingot::cuda {
+
+const char* const kGpuNames[kMaxGpus] = {"cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
+                                         "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
+
+namespace {
+
+struct Shared {
+  Context context;
+  uint32_t references;
+};
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+Shared shared[kMaxGpus];
+GpuFacts facts[kMaxGpus];
+bool has_facts[kMaxGpus];
+bool forked, watches_forks;
+
+void note_fork() { forked = true; }
+
+class Locked {
+ public:
+  Locked() { pthread_mutex_lock(&lock); }
+  ~Locked() { pthread_mutex_unlock(&lock); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+};
+
+int attribute(int which, DeviceId device) {
+  int value = 0;
+  return driver().cuDeviceGetAttribute(&value, which, device) ? 0 : value;
+}
+
+void read_facts(int ordinal, GpuFacts* to) {
+  DeviceId device;
+  size_t total = 0;
+  if (driver().cuDeviceGet(&device, ordinal) || driver().cuDeviceGetName(to->name, int(sizeof to->name), device) ||
+      driver().cuDeviceTotalMem_v2(&total, device)) {
+    to->problem = "device: the CUDA driver does not describe it";
+    to->hint = "`ingot doctor` says more";
+    return;
+  }
+  to->total_bytes = total;
+  to->sm = attribute(kAttributeMajor, device) * 10 + attribute(kAttributeMinor, device);
+  to->multiprocessors = attribute(kAttributeMultiprocessors, device);
+  to->is_integrated = attribute(kAttributeIntegrated, device) != 0;
+  to->shared_bytes = uint32_t(attribute(kAttributeSharedPerBlockOptin, device));
+  if (to->shared_bytes < (48u << 10)) to->shared_bytes = 48u << 10;
+  if (!attribute(kAttributeUnifiedAddressing, device)) {
+    to->problem = "device: the GPU has no unified addressing";
+    to->hint = "use cpu";
+  } else if (!has_modules(to->sm)) {
+    to->problem = has_any_modules() ? "device: no device code for this GPU's architecture in this build"
+                                    : "device: built without device code";
+    to->hint = "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; `ingot doctor` lists both";
+  }
+}
+
+}  // namespace
+
+const GpuFacts& gpu_facts(int ordinal) {
+  const Locked hold;
+  if (!has_facts[ordinal]) {
+    read_facts(ordinal, &facts[ordinal]);
+    has_facts[ordinal] = true;
+  }
+  return facts[ordinal];
+}
+
+GpuTraits traits_of(const GpuFacts& f) {
+  GpuTraits traits;
+  traits.sm = f.sm;
+  traits.multiprocessors = f.multiprocessors > 0 ? f.multiprocessors : 1;
+  traits.shared_bytes = f.shared_bytes;
+  return traits;
+}
+
+bool is_forked() { return forked; }
+
+Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
+  if (forked) {
+    const Status status = fail_on(device, detail, Code::kWrongState, "device: CUDA cannot be used in the child of a fork");
+    if (detail) detail->hint = "make the session after fork(), in a process that did not use the GPU before";
+    return status;
+  }
+  const Locked hold;
+  if (!watches_forks) watches_forks = pthread_atfork(nullptr, nullptr, note_fork) == 0;
+  Shared& own = shared[device.ordinal];
+  if (!own.references) {
+    DeviceId id;
+    if (const Result result = driver().cuDeviceGet(&id, device.ordinal)) return fail_with(device, detail, result, Code::kNoSuchDevice);
+    if (const Result result = driver().cuDevicePrimaryCtxRetain(&own.context, id))
+      return fail_with(device, detail, result, Code::kNoSuchDevice);
+  }
+  own.references++;
+  *out = {device.ordinal, own.context};
+  return {};
+}
+
+void drop_gpu(const Gpu& gpu) {
+  const Locked hold;
+  Shared& own = shared[gpu.ordinal];
+  if (--own.references || forked) return;
+  {
+    const Current current(own.context);
+    unload_modules(gpu.ordinal);
+  }
+  DeviceId id;
+  if (driver().cuDeviceGet(&id, gpu.ordinal) == 0) driver().cuDevicePrimaryCtxRelease_v2(id);
+}
+
+Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
+  const Locked hold;
+  return load_function(gpu.ordinal, facts[gpu.ordinal].sm, device, kernel, out, detail);
+}
+
+uint64_t free_bytes(const Gpu& gpu) {
+  size_t free = 0, total = 0;
+  if (driver().cuMemGetInfo_v2(&free, &total)) return 0;
+  if (!gpu_facts(gpu.ordinal).is_integrated) return free;
+  // The driver counts what is free, not what caches would give back.
+  FILE* file = fopen("/proc/meminfo", "re");
+  if (!file) return free;
+  char line[128];
+  unsigned long long kib = 0;
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+  fclose(file);
+  return kib * 1024 > free ? kib * 1024 : free;
+}
+
+Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code) {
+  if (result == kResultOutOfMemory) code = Code::kOutOfMemory;
+  const char* name = nullptr;
+  if (driver().cuGetErrorName(result, &name) || !name) name = "CUDA: an error without a name";
+  const Status status = fail_on(device, detail, code, name);
+  if (!detail) return status;
+  detail->have = uint64_t(result);
+  if (code == Code::kDeviceLost) detail->hint = "make the session again; if it happens again: `ingot doctor`";
+  return status;
+}
+
+}  // namespace ingot::cuda

@@ -1,0 +1,66 @@
+// runtime/device/cuda/gpu.h - one GPU as this process uses it: its context, the modules of device code that programs needed so far.
+// Everything comes with the first session and goes with the last one (or the last weights): nothing stays in the GPU's memory behind.
+// Owns     the primary context's reference, modules.   Threads  any; one lock.
+// Errors   kNoSuchDevice kOutOfMemory kDeviceLost, with the driver's name of the error in ErrorDetail.field.
+#pragma once
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/device.h"
+#include "runtime/op/gpu_kernel.h"
+
+/// The kernels that the application linked (kernels/cuda/kernel_set.cpp).
+extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
+
+namespace ingot::cuda {
+
+constexpr int kMaxGpus = 16;
+extern const char* const kGpuNames[kMaxGpus];  // "cuda:0"
+
+/// What is known of a GPU without a context; static once asked.
+struct GpuFacts {
+  char name[96];
+  int sm;  // 87
+  int multiprocessors;
+  bool is_integrated;
+  uint64_t total_bytes;
+  uint32_t shared_bytes;
+  const char* problem;  // null: usable
+  const char* hint;
+};
+/// @pre driver().problem is null, 0 <= ordinal < device_count
+const GpuFacts& gpu_facts(int ordinal);
+GpuTraits traits_of(const GpuFacts& facts);
+
+/// A reference to a GPU in use. The context is the primary one, or the caller's.
+struct Gpu {
+  int ordinal;
+  Context context;
+};
+Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail);
+void drop_gpu(const Gpu& gpu);
+
+/// A kernel's function in the GPU's context; its module is loaded when it is the first. kNoKernel: this build has no device
+/// code for the architecture. @pre the context is current
+Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
+
+/// Makes the context current while it lives.
+class Current {
+ public:
+  explicit Current(Context context) { driver().cuCtxPushCurrent_v2(context); }
+  ~Current() {
+    Context before;
+    driver().cuCtxPopCurrent_v2(&before);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+};
+
+/// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory, what the system can make free.
+uint64_t free_bytes(const Gpu& gpu);
+
+/// The error of a call, with the driver's name for it; `code` unless the result says something sharper.
+Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code);
+
+/// True in the child of a fork, where nothing of the driver may be used.
+bool is_forked();
+
+}  // namespace ingot::cuda

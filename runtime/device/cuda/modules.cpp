@@ -1,0 +1,59 @@
+// runtime/device/cuda/modules.cpp - unpacks a module when the first of its kernels is asked for.
+#include "runtime/device/cuda/modules.h"
+
+#include "runtime/base/os/memory.h"
+#include "runtime/device/cuda/image_reader.h"
+
+namespace ingot::cuda {
+namespace {
+
+constexpr size_t kMaxUnits = 16;
+Module modules[kMaxGpus][kMaxUnits];
+
+Status load_module(int ordinal, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
+  ImageEntry entry;
+  if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry))
+    return fail_on(device, detail, Code::kNoKernel, "device: no device code for this GPU's architecture in this build");
+  uint8_t* bytes = static_cast<uint8_t*>(os::heap_allocate(entry.unpacked_bytes, 64));
+  if (!bytes) return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.unpacked_bytes);
+  Status status;
+  if (!unpack_image(entry, bytes))
+    status = fail_on(device, detail, Code::kInternal, "device: the device code in this library is damaged");
+  else if (const Result result = driver().cuModuleLoadData(&modules[ordinal][unit], bytes)) {
+    modules[ordinal][unit] = nullptr;
+    status = fail_with(device, detail, result, Code::kNoKernel);
+  }
+  os::heap_release(bytes);
+  return status;
+}
+
+}  // namespace
+
+bool has_modules(int sm) {
+  ImageEntry entry;
+  return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry);
+}
+bool has_any_modules() {
+  ImageEntry entry;
+  const Span<const uint8_t> all = ingot_cuda_kernel_set.images();
+  for (uint32_t i = 0; image_at(all, i, &entry); i++)
+    if (entry.sm) return true;
+  return false;
+}
+
+Status load_function(int ordinal, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
+  const GpuKernel& row = ingot_cuda_kernel_set.kernels[kernel];
+  if (row.unit >= kMaxUnits) return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits, row.unit);
+  if (!modules[ordinal][row.unit]) INGOT_TRY(load_module(ordinal, sm, device, row.unit, detail));
+  const Result result = driver().cuModuleGetFunction(out, modules[ordinal][row.unit], row.name);
+  return result ? fail_with(device, detail, result, Code::kNoKernel) : Status();
+}
+
+void unload_modules(int ordinal) {
+  for (Module& module : modules[ordinal]) {
+    if (module) driver().cuModuleUnload(module);
+    module = nullptr;
+  }
+}
+
+}  // namespace ingot::cuda

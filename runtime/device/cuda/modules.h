@@ -1,0 +1,15 @@
+// runtime/device/cuda/modules.h - device code: from the library's image to functions. Called by gpu.cpp under its lock.
+#pragma once
+#include "runtime/device/cuda/gpu.h"
+
+namespace ingot::cuda {
+
+/// Whether this build carries code that runs on compute capability `sm`; on any at all.
+bool has_modules(int sm);
+bool has_any_modules();
+
+/// @pre the context of the GPU is current
+Status load_function(int ordinal, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
+void unload_modules(int ordinal);
+
+}  // namespace ingot::cuda

@@ -1,0 +1,60 @@
+// runtime/device/cuda/session_state.cpp - made with a session's first memory on a GPU, gone with its last.
+#include "runtime/device/cuda/session_state.h"
+
+#include <new>
+
+#include "runtime/base/os/memory.h"
+
+namespace ingot::cuda {
+namespace {
+
+void release(SessionState* s) {
+  {
+    const Current current(s->gpu.context);
+    for (const Piece& piece : s->pieces)
+      if (piece.exec) driver().cuGraphExecDestroy(piece.exec);
+    if (s->fault) driver().cuMemFreeHost(s->fault);
+    if (s->stream) driver().cuStreamDestroy_v2(s->stream);
+  }
+  drop_gpu(s->gpu);
+  os::heap_release(s);
+}
+
+}  // namespace
+
+Status open_state(Device& device, ErrorDetail* detail) {
+  Gpu gpu;
+  INGOT_TRY(hold_gpu(device, &gpu, detail));
+  void* block = os::heap_allocate(sizeof(SessionState), alignof(SessionState));
+  if (!block) {
+    drop_gpu(gpu);
+    return fail_on(device, detail, Code::kOutOfMemory, "device: a session's state", sizeof(SessionState));
+  }
+  SessionState* s = new (block) SessionState;
+  s->gpu = gpu;
+  Result result;
+  void* fault = nullptr;
+  {
+    const Current current(gpu.context);
+    result = driver().cuStreamCreate(&s->stream, kStreamNonBlocking);
+    if (result) s->stream = nullptr;
+    if (!result) result = driver().cuMemHostAlloc(&fault, 64, kHostPortable | kHostMapped);
+  }
+  if (result) {
+    const Status status = fail_with(device, detail, result, Code::kDeviceLost);
+    release(s);
+    return status;
+  }
+  s->fault = static_cast<uint32_t*>(fault);
+  *s->fault = 0;
+  device.state = s;
+  return {};
+}
+
+void close_state(Device& device) {
+  if (!device.state) return;
+  if (!is_forked()) release(&state_of(device));
+  device.state = nullptr;
+}
+
+}  // namespace ingot::cuda

@@ -1,0 +1,47 @@
+#include "runtime/session/fallback.h"
+
+#include "runtime/op/control.h"
+
+namespace ingot {
+namespace {
+
+/// The first instruction that only the CPU can run; the count of instructions when there is none.
+uint32_t first_refused(const OpenModel& model, const Device& device) {
+  const WorkspaceLock lock(model);
+  uint32_t i = 0;
+  while (i < model.program.instructions.size && can_run(model, device, i, model.workspace.operands)) i++;
+  return i;
+}
+
+Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail) {
+  const InstructionDef& instruction = model.program.instructions[index];
+  (void)fail_on(device, detail, Code::kNoKernel, "strict: the device has no kernel for this operator with these types");
+  if (!detail) return Status(Code::kNoKernel, index);
+  detail->instruction = index;
+  detail->hint = op_name(instruction.op);
+  if (instruction.output_count && instruction.outputs[0] >= 0)
+    name_error(detail, model.program.values[size_t(instruction.outputs[0])].name);
+  return Status(Code::kNoKernel, index);
+}
+
+}  // namespace
+
+Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : request_(asked) { status_ = make(model); }
+
+Status Fallback::make(const OpenModel& model) {
+  if (request_.assignment) return {};
+  Device device;
+  INGOT_TRY(find_device(request_.device, &device, &detail_));
+  if (!device.interface->supports) return {};
+  const uint32_t refused = first_refused(model, device);
+  if (refused == model.program.instructions.size) return {};
+  if (request_.strict) return refuse(model, device, refused, &detail_);
+  AssignmentRequest request;
+  request.device = request_.device;
+  INGOT_TRY(device.interface->assign(model, request, &assignment_, &detail_));
+  request_.assignment = assignment_;
+  request_.device = nullptr;
+  return {};
+}
+
+}  // namespace ingot

@@ -1,0 +1,504 @@
+// tests/cuda/fake_driver/fake_driver.cpp - the entry points of runtime/device/cuda/driver.h over the emulator.
+#include "tests/cuda/fake_driver/fake_driver.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/emulate/emulated_kernels.h"
+#include "kernels/cuda/emulate/emulator.h"
+#include "runtime/device/cuda/driver.h"
+#include "runtime/op/gpu_kernel.h"
+
+extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
+
+namespace ingot::cuda {
+
+struct ContextT {
+  int device = 0;
+  int references = 0;
+};
+struct ModuleT {
+  ContextT* context = nullptr;
+  std::string image;
+};
+struct FunctionT {
+  int kernel = -1;
+};
+struct StreamT {
+  ContextT* context = nullptr;
+};
+struct EventT {
+  bool recorded = false;
+};
+struct Node {
+  int kernel = -1;
+  GpuLaunch launch;
+  std::vector<uint8_t> params;
+};
+struct GraphT {
+  std::vector<Node> nodes;
+};
+struct GraphNodeT {
+  size_t index = 0;
+};
+struct GraphExecT {
+  GraphT graph;
+};
+
+namespace {
+
+constexpr Result kOk = 0, kIllegalAddress = 700, kInvalidHandle = 400;
+
+long number(const char* name, long otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
+}
+
+struct Memory {
+  uint64_t bytes = 0;
+  ContextT* context = nullptr;
+};
+
+struct World {
+  FakeCuda control = {};
+  std::recursive_mutex lock;
+  bool ready = false;
+  ContextT contexts[16];
+  std::map<uint64_t, Memory> device, pinned;
+  std::set<void*> modules, streams, events, graphs, execs;
+  std::map<int, std::unique_ptr<FunctionT>> functions;
+  std::vector<std::unique_ptr<GraphNodeT>> nodes;
+
+  World() {
+    if (const char* fault = std::getenv("FAKE_CUDA_FAIL"))
+      if (std::sscanf(fault, "%lu:%d", &control.fail_at_call, &control.fail_code) != 2) control.fail_at_call = 0;
+    emulate::set_order(uint32_t(number("FAKE_CUDA_ORDER", 0)));
+  }
+  ~World() {
+    const char* path = std::getenv("FAKE_CUDA_REPORT");
+    std::FILE* file = path ? std::fopen(path, "w") : nullptr;
+    if (!file) return;
+    const FakeCuda& c = control;
+    std::fprintf(file,
+                 "calls %lu\nallocations %lu\nbytes %lu\npinned %lu\ncontexts %lu\nmodules %lu\nstreams %lu\nevents %lu\ngraphs %lu\n"
+                 "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels %lu\nmost_bytes %lu\nmisuses %lu\n",
+                 c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams, c.events, c.graphs, c.execs, c.launches,
+                 c.waits, c.uploads, c.downloads, c.kernels, c.most_bytes, c.misuses);
+    std::fclose(file);
+  }
+};
+World& world() {
+  static World it;
+  return it;
+}
+thread_local std::vector<ContextT*> current;
+
+Result misuse(const char* what) {
+  world().control.misuses++;
+  std::fprintf(stderr, "fake CUDA driver: %s: %s\n", world().control.last_call, what);
+  return kInvalidHandle;
+}
+
+/// Counts a call; the result that it must give, or kOk.
+Result enter(const char* name) {
+  FakeCuda& c = world().control;
+  c.calls++;
+  std::snprintf(c.last_call, sizeof c.last_call, "%s", name);
+  if (c.sticky) return c.sticky;
+  if (!c.fail_at_call || --c.fail_at_call) return kOk;
+  if (c.fail_code >= 700) c.sticky = c.fail_code;
+  return c.fail_code;
+}
+
+bool holds(const std::map<uint64_t, Memory>& memory, uint64_t at, uint64_t bytes) {
+  auto it = memory.upper_bound(at);
+  if (it == memory.begin()) return false;
+  --it;
+  return at - it->first <= it->second.bytes && bytes <= it->second.bytes - (at - it->first);
+}
+
+Result allocate(std::map<uint64_t, Memory>& memory, size_t bytes, uint64_t* out) {
+  void* at = bytes ? std::aligned_alloc(256, (bytes + 255) & ~size_t{255}) : nullptr;
+  if (!at) return bytes ? Result(kResultOutOfMemory) : Result(kInvalidValue);
+  std::memset(at, 0xfb, bytes);
+  *out = uint64_t(reinterpret_cast<uintptr_t>(at));
+  memory[*out] = {bytes, current.empty() ? nullptr : current.back()};
+  return kOk;
+}
+
+template <class T>
+Result destroy(std::set<void*>& alive, T* handle, uint64_t* count) {
+  if (!alive.erase(handle)) return misuse("a handle that is not alive");
+  delete handle;
+  --*count;
+  return kOk;
+}
+template <class T>
+T* create(std::set<void*>& alive, uint64_t* count) {
+  T* made = new T;
+  alive.insert(made);
+  ++*count;
+  return made;
+}
+
+void run_node(const Node& node) {
+  GpuLaunch launch = node.launch;
+  launch.params = node.params.data();
+  world().control.kernels++;
+  (void)emulate::run_launch(launch);
+}
+
+}  // namespace
+}  // namespace ingot::cuda
+
+using namespace ingot::cuda;
+using ingot::GpuKernel;
+
+#define ENTER(name)                                        \
+  const std::lock_guard<std::recursive_mutex> hold(world().lock); \
+  if (const Result injected = enter(#name)) return injected
+#define ENTER_WITH_CONTEXT(name) \
+  ENTER(name);                   \
+  if (current.empty()) return misuse("no context is current"), kInvalidContext
+
+extern "C" {
+
+FakeCuda* fake_cuda_control() { return &world().control; }
+
+Result cuInit(unsigned) {
+  ENTER(cuInit);
+  world().ready = true;
+  return number("FAKE_CUDA_DEVICES", 1) > 0 ? kOk : Result(kNoDevice);
+}
+Result cuDriverGetVersion(int* version) {
+  ENTER(cuDriverGetVersion);
+  *version = int(number("FAKE_CUDA_VERSION", 13000));
+  return kOk;
+}
+Result cuGetErrorName(Result error, const char** name) {
+  switch (error) {
+    case kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+    case kResultOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case kNoDevice: *name = "CUDA_ERROR_NO_DEVICE"; break;
+    case kInvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
+    case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
+    case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
+    default: *name = "CUDA_ERROR_UNKNOWN"; break;
+  }
+  return kOk;
+}
+Result cuDeviceGetCount(int* count) {
+  ENTER(cuDeviceGetCount);
+  if (!world().ready) return 3;
+  *count = int(number("FAKE_CUDA_DEVICES", 1));
+  return kOk;
+}
+Result cuDeviceGet(DeviceId* device, int ordinal) {
+  ENTER(cuDeviceGet);
+  if (ordinal < 0 || ordinal >= number("FAKE_CUDA_DEVICES", 1)) return kInvalidDevice;
+  *device = ordinal;
+  return kOk;
+}
+Result cuDeviceGetName(char* name, int length, DeviceId device) {
+  ENTER(cuDeviceGetName);
+  std::snprintf(name, size_t(length), "emulated GPU %d", device);
+  return kOk;
+}
+Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
+  ENTER(cuDeviceGetAttribute);
+  const int sm = int(number("FAKE_CUDA_SM", 0));
+  switch (attribute) {
+    case kAttributeMultiprocessors: *value = 4; break;
+    case kAttributeIntegrated: *value = int(number("FAKE_CUDA_INTEGRATED", 0)); break;
+    case kAttributeUnifiedAddressing: *value = 1; break;
+    case kAttributeMajor: *value = sm / 10; break;
+    case kAttributeMinor: *value = sm % 10; break;
+    case kAttributeSharedPerBlockOptin: *value = 163 << 10; break;
+    default: return kInvalidValue;
+  }
+  return kOk;
+}
+Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId) {
+  ENTER(cuDeviceTotalMem_v2);
+  *bytes = size_t(number("FAKE_CUDA_MIB", 4096)) << 20;
+  return kOk;
+}
+Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
+  ENTER(cuDevicePrimaryCtxRetain);
+  ContextT& own = world().contexts[device];
+  own.device = device;
+  if (own.references++ == 0) world().control.contexts++;
+  *context = &own;
+  return kOk;
+}
+Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
+  ENTER(cuDevicePrimaryCtxRelease_v2);
+  ContextT& own = world().contexts[device];
+  if (own.references < 1) return misuse("a context that nobody holds");
+  if (--own.references == 0) world().control.contexts--;
+  return kOk;
+}
+Result cuCtxPushCurrent_v2(Context context) {
+  const std::lock_guard<std::recursive_mutex> hold(world().lock);
+  const Result injected = enter("cuCtxPushCurrent_v2");
+  current.push_back(context);  // even when it is to fail: what is popped must have been there
+  return injected;
+}
+Result cuCtxPopCurrent_v2(Context* context) {
+  const std::lock_guard<std::recursive_mutex> hold(world().lock);
+  const Result injected = enter("cuCtxPopCurrent_v2");
+  if (current.empty()) return misuse("no context is current");
+  *context = current.back();
+  current.pop_back();
+  return injected;
+}
+Result cuCtxGetDevice(DeviceId* device) {
+  ENTER_WITH_CONTEXT(cuCtxGetDevice);
+  *device = current.back()->device;
+  return kOk;
+}
+Result cuModuleLoadData(Module* module, const void* image) {
+  ENTER_WITH_CONTEXT(cuModuleLoadData);
+  const int sm = int(number("FAKE_CUDA_SM", 0));
+  const unsigned char* bytes = static_cast<const unsigned char*>(image);
+  if (sm == 0) {
+    if (std::strcmp(static_cast<const char*>(image), "emulated") != 0) return kInvalidImage;
+  } else {
+    if (std::memcmp(bytes, "\177ELF", 4) != 0) return kInvalidImage;
+    uint32_t flags;
+    std::memcpy(&flags, bytes + 48, 4);
+    const bool old = (flags & 0xff) == uint32_t(sm), recent = (flags >> 8 & 0xff) == uint32_t(sm);
+    if (!old && !recent) return kNoBinary;
+  }
+  *module = create<ModuleT>(world().modules, &world().control.modules);
+  (*module)->context = current.back();
+  if (sm) {  // the whole file, by where its section table ends
+    uint64_t sections;
+    uint16_t size, count;
+    std::memcpy(&sections, bytes + 40, 8);
+    std::memcpy(&size, bytes + 58, 2);
+    std::memcpy(&count, bytes + 60, 2);
+    uint64_t program;
+    uint16_t psize, pcount;
+    std::memcpy(&program, bytes + 32, 8);
+    std::memcpy(&psize, bytes + 54, 2);
+    std::memcpy(&pcount, bytes + 56, 2);
+    const uint64_t end = std::max(sections + uint64_t(size) * count, program + uint64_t(psize) * pcount);
+    (*module)->image.assign(reinterpret_cast<const char*>(bytes), end);
+  }
+  return kOk;
+}
+Result cuModuleGetFunction(Function* function, Module module, const char* name) {
+  ENTER_WITH_CONTEXT(cuModuleGetFunction);
+  if (!world().modules.count(module)) return misuse("a module that is not loaded");
+  const int kernel = emulate::find_kernel(name);
+  if (kernel < 0) return kNotFoundResult;
+  // In a real image the name must be there too, whole.
+  if (!module->image.empty() && module->image.find(std::string(1, '\0') + name + std::string(1, '\0')) == std::string::npos)
+    return kNotFoundResult;
+  std::unique_ptr<FunctionT>& own = world().functions[kernel];
+  if (!own) own = std::make_unique<FunctionT>();
+  own->kernel = kernel;
+  *function = own.get();
+  return kOk;
+}
+Result cuModuleUnload(Module module) {
+  ENTER_WITH_CONTEXT(cuModuleUnload);
+  return destroy(world().modules, module, &world().control.modules);
+}
+Result cuFuncSetAttribute(Function, int attribute, int value) {
+  ENTER_WITH_CONTEXT(cuFuncSetAttribute);
+  return attribute == kFunctionMaxDynamicShared && value <= 163 << 10 ? kOk : Result(kInvalidValue);
+}
+Result cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
+  ENTER_WITH_CONTEXT(cuMemGetInfo_v2);
+  *total_bytes = size_t(number("FAKE_CUDA_MIB", 4096)) << 20;
+  *free_bytes = *total_bytes - world().control.bytes;
+  return kOk;
+}
+Result cuMemAlloc_v2(Address* address, size_t bytes) {
+  ENTER_WITH_CONTEXT(cuMemAlloc_v2);
+  FakeCuda& c = world().control;
+  if (bytes > (size_t(number("FAKE_CUDA_MIB", 4096)) << 20) - c.bytes) return kResultOutOfMemory;
+  uint64_t at;
+  if (const Result result = allocate(world().device, bytes, &at)) return result;
+  *address = at;
+  c.allocations++;
+  c.bytes += bytes;
+  c.most_bytes = std::max(c.most_bytes, c.bytes);
+  return kOk;
+}
+Result cuMemFree_v2(Address address) {
+  ENTER_WITH_CONTEXT(cuMemFree_v2);
+  const auto it = world().device.find(address);
+  if (it == world().device.end()) return misuse("memory that was not allocated");
+  world().control.allocations--;
+  world().control.bytes -= it->second.bytes;
+  world().device.erase(it);
+  std::free(reinterpret_cast<void*>(uintptr_t(address)));
+  return kOk;
+}
+Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+  ENTER_WITH_CONTEXT(cuMemHostAlloc);
+  uint64_t at;
+  if (const Result result = allocate(world().pinned, bytes, &at)) return result;
+  *pointer = reinterpret_cast<void*>(uintptr_t(at));
+  world().control.pinned++;
+  return kOk;
+}
+Result cuMemFreeHost(void* pointer) {
+  ENTER_WITH_CONTEXT(cuMemFreeHost);
+  if (!world().pinned.erase(uint64_t(reinterpret_cast<uintptr_t>(pointer)))) return misuse("pinned memory that was not allocated");
+  world().control.pinned--;
+  std::free(pointer);
+  return kOk;
+}
+Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
+  ENTER_WITH_CONTEXT(cuMemcpyHtoDAsync_v2);
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  if (!holds(world().device, to, bytes)) return world().control.misuses++, kInvalidValue;
+  std::memcpy(reinterpret_cast<void*>(uintptr_t(to)), from, bytes);
+  world().control.uploads++;
+  return kOk;
+}
+Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
+  ENTER_WITH_CONTEXT(cuMemcpyDtoHAsync_v2);
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  if (!holds(world().device, from, bytes)) return world().control.misuses++, kInvalidValue;
+  std::memcpy(to, reinterpret_cast<const void*>(uintptr_t(from)), bytes);
+  world().control.downloads++;
+  return kOk;
+}
+Result cuPointerGetAttribute(void* value, int attribute, Address pointer) {
+  ENTER_WITH_CONTEXT(cuPointerGetAttribute);
+  const bool on_device = holds(world().device, pointer, 1), is_pinned = holds(world().pinned, pointer, 1);
+  if (!on_device && !is_pinned) return kInvalidValue;
+  if (attribute == kPointerMemoryType) {
+    *static_cast<unsigned*>(value) = on_device ? kMemoryDevice : kMemoryHost;
+    return kOk;
+  }
+  const auto& memory = on_device ? world().device : world().pinned;
+  *static_cast<Context*>(value) = std::prev(memory.upper_bound(pointer))->second.context;
+  return kOk;
+}
+Result cuStreamCreate(Stream* stream, unsigned) {
+  ENTER_WITH_CONTEXT(cuStreamCreate);
+  *stream = create<StreamT>(world().streams, &world().control.streams);
+  (*stream)->context = current.back();
+  return kOk;
+}
+Result cuStreamDestroy_v2(Stream stream) {
+  ENTER_WITH_CONTEXT(cuStreamDestroy_v2);
+  return destroy(world().streams, stream, &world().control.streams);
+}
+Result cuStreamGetCtx(Stream stream, Context* context) {
+  ENTER(cuStreamGetCtx);
+  if (!world().streams.count(stream)) return kInvalidHandle;
+  *context = stream->context;
+  return kOk;
+}
+Result cuStreamSynchronize(Stream stream) {
+  ENTER(cuStreamSynchronize);
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  world().control.waits++;
+  return kOk;
+}
+Result cuStreamQuery(Stream stream) {
+  ENTER(cuStreamQuery);
+  return world().streams.count(stream) ? kOk : misuse("a stream that is not alive");
+}
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  ENTER(cuStreamWaitEvent);
+  return world().streams.count(stream) && world().events.count(event) ? kOk : misuse("a stream or event that is not alive");
+}
+Result cuEventCreate(Event* event, unsigned) {
+  ENTER_WITH_CONTEXT(cuEventCreate);
+  *event = create<EventT>(world().events, &world().control.events);
+  return kOk;
+}
+Result cuEventRecord(Event event, Stream stream) {
+  ENTER(cuEventRecord);
+  if (!world().streams.count(stream) || !world().events.count(event)) return misuse("a stream or event that is not alive");
+  event->recorded = true;
+  return kOk;
+}
+Result cuEventSynchronize(Event event) {
+  ENTER(cuEventSynchronize);
+  if (!world().events.count(event)) return misuse("an event that is not alive");
+  world().control.waits++;
+  return kOk;
+}
+Result cuEventDestroy_v2(Event event) {
+  ENTER(cuEventDestroy_v2);
+  return destroy(world().events, event, &world().control.events);
+}
+Result cuLaunchHostFunc(Stream stream, void (*function)(void*), void* user) {
+  ENTER(cuLaunchHostFunc);
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  function(user);
+  return kOk;
+}
+Result cuGraphCreate(Graph* graph, unsigned) {
+  ENTER(cuGraphCreate);
+  *graph = create<GraphT>(world().graphs, &world().control.graphs);
+  return kOk;
+}
+Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count, const KernelNodeParams* p) {
+  ENTER(cuGraphAddKernelNode);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  // The emulator runs nodes in the order in which they were added; a dependency that says less would be a race on hardware.
+  if (count != (graph->nodes.empty() ? 0u : 1u) || (count && before[0]->index + 1 != graph->nodes.size()))
+    return misuse("a node that does not wait for the one before");
+  const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
+  if (p->block_x != kernel.threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
+  Node added;
+  added.kernel = p->function->kernel;
+  added.launch.kernel = uint16_t(p->function->kernel);
+  added.launch.grid_x = p->grid_x, added.launch.grid_y = p->grid_y, added.launch.grid_z = p->grid_z;
+  added.launch.shared_bytes = p->shared_bytes;
+  added.launch.params_bytes = kernel.params_bytes;
+  const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
+  added.params.assign(params, params + kernel.params_bytes);
+  graph->nodes.push_back(std::move(added));
+  world().nodes.push_back(std::make_unique<GraphNodeT>());
+  world().nodes.back()->index = graph->nodes.size() - 1;
+  *node = world().nodes.back().get();
+  return kOk;
+}
+Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
+  ENTER(cuGraphInstantiateWithFlags);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  *exec = create<GraphExecT>(world().execs, &world().control.execs);
+  (*exec)->graph = *graph;
+  return kOk;
+}
+Result cuGraphUpload(GraphExec exec, Stream stream) {
+  ENTER(cuGraphUpload);
+  return world().execs.count(exec) && world().streams.count(stream) ? kOk : misuse("a graph or stream that is not alive");
+}
+Result cuGraphLaunch(GraphExec exec, Stream stream) {
+  ENTER(cuGraphLaunch);
+  if (!world().execs.count(exec) || !world().streams.count(stream)) return misuse("a graph or stream that is not alive");
+  world().control.launches++;
+  for (const Node& node : exec->graph.nodes) run_node(node);
+  return kOk;
+}
+Result cuGraphExecDestroy(GraphExec exec) {
+  ENTER(cuGraphExecDestroy);
+  return destroy(world().execs, exec, &world().control.execs);
+}
+Result cuGraphDestroy(Graph graph) {
+  ENTER(cuGraphDestroy);
+  return destroy(world().graphs, graph, &world().control.graphs);
+}
+
+}  // extern "C"

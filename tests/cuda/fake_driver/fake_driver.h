@@ -1,0 +1,29 @@
+// tests/cuda/fake_driver/fake_driver.h - what tests ask of the fake CUDA driver and tell it. The library exports the driver's own names;
+// load it through INGOT_CUDA_DRIVER, then find `fake_cuda_control` with dlsym in the same library.
+//
+// It pretends to be GPUs whose memory is the heap: every address is checked against what was handed out, memory begins with a pattern, pinned
+// memory is counted apart, kernels run in the emulator at the time of their launch, copies from pageable memory at once. Misuse that a real driver
+// would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
+//
+// FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory of each, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks
+// kernels up in them too), FAKE_CUDA_VERSION (13000), FAKE_CUDA_INTEGRATED, FAKE_CUDA_ORDER (of threads), FAKE_CUDA_FAIL ("n:code": the n-th
+// call of the process), FAKE_CUDA_REPORT (a file that receives the counts when the process ends).
+#pragma once
+#include <cstdint>
+
+struct FakeCuda {
+  // counts
+  uint64_t calls;                 // of all entry points but cuGetErrorName
+  uint64_t allocations, bytes;    // alive
+  uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
+  uint64_t launches, waits, uploads, downloads;  // graph launches, synchronisations, copies
+  uint64_t kernels;               // run in graphs or by themselves
+  uint64_t most_bytes;            // of device memory, ever
+  uint64_t misuses;
+  // faults
+  uint64_t fail_at_call;  // counted from the moment it is set; 0: none
+  int fail_code;          // a CUresult; 700 and above are sticky, as on hardware
+  int sticky;             // the result of every call from now on; 0: none
+  char last_call[64];
+};
+extern "C" FakeCuda* fake_cuda_control();
