@@ -57,6 +57,7 @@ ingot_code write_share(const NamedShare& from, ingot_share* out) {
   to.downloads = from.downloads;
   to.upload_bytes = from.upload_bytes;
   to.download_bytes = from.download_bytes;
+  to.waits = from.waits;
   return wrote(write_sized(to, out));
 }
 

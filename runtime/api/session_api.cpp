@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kKnownFlags =
     INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT |
-    INGOT_REBINDABLE;
+    INGOT_REBINDABLE | INGOT_STRICT;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -45,6 +45,10 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   // Ports of a device with memory of its own, and of several devices, are copied from and to where they are bound.
   if (out->rules.ports_outside) out->rules.ports_outside = ports_may_be_outside(*out);
   out->rules.keep_values = (o.flags & INGOT_KEEP_VALUES) != 0;
+  out->strict = (o.flags & INGOT_STRICT) != 0;
+  out->gpu_stream = o.gpu_stream;
+  if (o.gpu_stream && (o.assignment || !o.device || std::strncmp(o.device, "cuda", 4) != 0))
+    return refuse_argument("options.gpu_stream: for a session whose device is cuda", error);
   out->huge_pages = (o.flags & INGOT_HUGE_PAGES) != 0;
   out->lock_memory = (o.flags & INGOT_LOCK_MEMORY) != 0;
   out->poison = (o.flags & INGOT_POISON) != 0;
@@ -80,6 +84,7 @@ ingot_requirements requirements_of(const Requirements& r) {
   to.threads = r.threads;
   to.device_bytes = r.device_bytes;
   to.weights_widened = r.weights_widened;
+  to.weights_shared = r.weights_shared;
   return to;
 }
 
@@ -109,6 +114,15 @@ ingot_code bind(ingot_session* session, bool is_input, uint32_t index, const ing
   const Status status =
       bind_port(unwrap(session), is_input, index, tensor ? &view : nullptr, tensor ? tensor->bytes : 0, &detail);
   return report(status, detail, error);
+}
+
+ingot_code bind_device(ingot_session* session, bool is_input, uint32_t index, const ingot_tensor* tensor, ingot_error* error) {
+  if (!session || !tensor) return refuse_argument("session or tensor is null", error);
+  TensorView view;
+  if (!view_of(*tensor, &view))
+    return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
+  ErrorDetail detail;
+  return report(bind_port_on_device(unwrap(session), is_input, index, view, tensor->bytes, &detail), detail, error);
 }
 
 ingot_code run(ingot_session* session, uint64_t deadline_ns, ingot_error* error) {
@@ -191,6 +205,15 @@ ingot_code ingot_session_bind_input(ingot_session* session, uint32_t index, cons
 ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
                                      ingot_error* error) {
   return bind(session, false, index, tensor, error);
+}
+
+ingot_code ingot_session_bind_device_input(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+                                           ingot_error* error) {
+  return bind_device(session, true, index, tensor, error);
+}
+ingot_code ingot_session_bind_device_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+                                            ingot_error* error) {
+  return bind_device(session, false, index, tensor, error);
 }
 
 ingot_code ingot_session_run(ingot_session* session, ingot_error* error) { return run(session, 0, error); }

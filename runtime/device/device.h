@@ -94,6 +94,8 @@ struct DeviceInterface {
   void (*release_host)(Device& device, uint8_t* at) = nullptr;
   /// kInvalidArgument unless all of it is memory of this device, in the session's context.
   Status (*check_memory)(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) = nullptr;
+  /// Weights are uploaded once for all sessions of a model.
+  bool shares_weights = false;
   /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
   Status (*assign)(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail) = nullptr;
 };
@@ -112,7 +114,8 @@ struct Device {
   const char* name = "";    // "fake:0"; static
   const char* reason = "";  // why this one; static
   int ordinal = 0;
-  void* state = nullptr;  // of a session's split
+  void* state = nullptr;   // of a session's split, or its share of a GPU
+  void* stream = nullptr;  // of the caller's, for a GPU
 };
 
 /// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.

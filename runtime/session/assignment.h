@@ -49,10 +49,12 @@ struct RunSession;
 
 /// One device of a split session: [weights][scratch][activations, at the offsets of the plan].
 struct DeviceShare {
+  uint64_t shared_bytes = 0;  // weights apart from this
   uint64_t bytes = 0, weights_bytes = 0, scratch = 0, scratch_bytes = 0, activations = 0;
   uint32_t instructions = 0;                          // in the program
   uint32_t launches = 0, uploads = 0, downloads = 0;  // in a run
   uint64_t upload_bytes = 0, download_bytes = 0;
+  uint32_t waits = 0;                                 // in a run
 };
 
 /// Everything about the devices of one session. Without memory `bases` are null.
@@ -61,6 +63,7 @@ struct SplitPlan {
   DeviceShare shares[kMaxDevices];
   uint8_t* bases[kMaxDevices] = {};
   Device devices[kMaxDevices];  // with the state of those that have memory
+  uint8_t* weights[kMaxDevices] = {};  // shared by the sessions of the model; null: at the head of the device's arena
   uint32_t segment_count = 0, transfer_count = 0;
 };
 
@@ -97,6 +100,7 @@ struct Assignment {
   uint32_t default_device = 0;
   uint32_t instruction_counts[kMaxDevices] = {};
   uint64_t weights_bytes[kMaxDevices] = {};  // of the Residences of a device, rounded; of the CPU: what it reads
+  bool is_fallback = false;                  // of a device that lacks kernels: always the same for a model and a device
   Device split;                              // what the session takes for its device when several are used
   char split_name[64] = {};                  // "cpu, fake:0"
   Span<uint8_t> of_instruction;              // device, by instruction

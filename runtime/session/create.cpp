@@ -5,6 +5,7 @@
 #include "runtime/base/os/memory.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/measure.h"
+#include "runtime/session/shared_weights.h"
 #include "runtime/session/split.h"
 #include "runtime/session/weights.h"
 
@@ -20,6 +21,8 @@ struct Memory {
   uint8_t* pinned = nullptr;
   SplitPlan* split = nullptr;  // with memory on its devices
   Assignment* fallback = nullptr;
+  const OpenModel* model = nullptr;
+  uint8_t* shared = nullptr;  // weights
   bool kept = false;
 
   ~Memory() {
@@ -27,6 +30,7 @@ struct Memory {
     if (split) split->assignment->code->release(split);
     if (pinned) device.interface->release_host(device, pinned);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
+    if (shared) drop_weights(*model, shared);
     release_arena(&arena);
     if (fallback) release_assignment(fallback);
   }
@@ -61,6 +65,20 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
   if (request.arena && request.arena_bytes < l.bytes)
     return too_small(detail, "options.arena_bytes", l.bytes, request.arena_bytes);
   return lend_arena(request.arena, request.arena_bytes, l.bytes, l.alignment, &memory->arena, detail);
+}
+
+struct Constants {
+  const OpenModel* model;
+  const Layout* layout;
+};
+/// All that is constant: weight parts, what lies in the program, what is widened.
+Status upload_constants(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
+  const OpenModel& model = *static_cast<Constants*>(user)->model;
+  const Layout& layout = *static_cast<Constants*>(user)->layout;
+  INGOT_TRY(upload_weights(model, layout, device, base, detail));
+  if (layout.inline_first)
+    INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first, layout.tables_bytes, detail));
+  return widen_weights(model, layout, base, &device, detail);
 }
 
 void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
@@ -153,13 +171,16 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   memory.fallback = fallback.take();
   INGOT_TRY(prepare(model, request, &p, detail));
   INGOT_TRY(take_memory(model, request, p, &memory, detail));
-  if (memory.device_memory) {
-    INGOT_TRY(upload_weights(model, p.layout, memory.device, memory.device_memory, detail));
-    if (p.layout.inline_first)
-      INGOT_TRY(memory.device.interface->upload(memory.device, memory.device_memory + p.layout.tables,
-                                                p.layout.inline_first, p.layout.tables_bytes, detail));
-    INGOT_TRY(widen_weights(model, p.layout, memory.device_memory, &memory.device, detail));
-  } else {
+  memory.model = &model;
+  if (p.layout.shared_bytes) {
+    Constants constants = {&model, &p.layout};
+    INGOT_TRY(hold_weights(model, p.device, false, p.layout.shared_bytes, {&constants, upload_constants}, &memory.shared, detail));
+    p.layout.shared = memory.shared;
+  } else if (memory.device_memory) {
+    Constants constants = {&model, &p.layout};
+    INGOT_TRY(upload_constants(&constants, memory.device, memory.device_memory, detail));
+  }
+  if (!memory.device_memory) {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
     const ArenaWishes wishes = {request.huge_pages, request.lock_memory, request.prefault};
     if (memory.arena.form == ArenaForm::kReserved)
@@ -180,9 +201,12 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   return {};
 }
 
-void destroy_session(RunSession* session) {
-  if (session->tables.pool) session->tables.pool->stop();
+namespace {
+
+void give_back(RunSession* session) {
   Memory memory;  // returns everything, the session's own bytes last
+  memory.model = session->model;
+  memory.shared = session->layout.shared;
   memory.arena = session->arena;
   memory.device = session->device;
   memory.device_memory = session->device_memory;
@@ -190,6 +214,15 @@ void destroy_session(RunSession* session) {
   memory.fallback = session->fallback;
   memory.device_bytes = session->layout.bytes;
   memory.split = session->split;
+}
+
+}  // namespace
+
+void destroy_session(RunSession* session) {
+  if (session->tables.pool) session->tables.pool->stop();
+  if (!session->layout.shared && !session->fallback) return give_back(session);
+  const WorkspaceLock lock(*session->model);  // weights that other sessions may share
+  give_back(session);
 }
 
 }  // namespace ingot

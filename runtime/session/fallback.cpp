@@ -1,5 +1,7 @@
 #include "runtime/session/fallback.h"
 
+#include <cstring>
+
 #include "runtime/op/control.h"
 
 namespace ingot {
@@ -13,9 +15,9 @@ uint32_t first_refused(const OpenModel& model, const Device& device) {
   return i;
 }
 
-Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail) {
+Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail, const char* field) {
   const InstructionDef& instruction = model.program.instructions[index];
-  (void)fail_on(device, detail, Code::kNoKernel, "strict: the device has no kernel for this operator with these types");
+  (void)fail_on(device, detail, Code::kNoKernel, field);
   if (!detail) return Status(Code::kNoKernel, index);
   detail->instruction = index;
   detail->hint = op_name(instruction.op);
@@ -35,10 +37,17 @@ Status Fallback::make(const OpenModel& model) {
   if (!device.interface->supports) return {};
   const uint32_t refused = first_refused(model, device);
   if (refused == model.program.instructions.size) return {};
-  if (request_.strict) return refuse(model, device, refused, &detail_);
+  if (request_.strict)
+    return refuse(model, device, refused, &detail_, "strict: the device has no kernel for this operator with these types");
   AssignmentRequest request;
   request.device = request_.device;
   INGOT_TRY(device.interface->assign(model, request, &assignment_, &detail_));
+  assignment_->is_fallback = true;
+  const bool nothing = assignment_->used_count == 1 && assignment_->only == 0;
+  const bool is_auto = !request_.device || std::strcmp(request_.device, "auto") == 0;
+  if (nothing && !is_auto)  // what was asked for would be no more than a name
+    return refuse(model, device, refused, &detail_, "device: it has no kernel for any instruction of this program");
+  for (uint32_t d = 1; d < assignment_->device_count; d++) assignment_->devices[d].stream = request_.gpu_stream;
   request_.assignment = assignment_;
   request_.device = nullptr;
   return {};

@@ -84,13 +84,15 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.weights =
         reserves && model.source.file.is_open() && !model.copy_weights ? WeightsForm::kMapped : WeightsForm::kCopied;
 
-  Carver cursor(nullptr);
+  Carver cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
+  const bool shares = !on_host && p.device.interface->shares_weights;
+  Carver* weights = shares ? &apart : &cursor;
   if (l.weights != WeightsForm::kInPlace) {
-    place_weights(model, l.weights, page, &cursor, &l.weights_bytes);
+    place_weights(model, l.weights, page, weights, &l.weights_bytes);
     l.part_offsets = model.workspace.part_offsets;
   }
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
-  if (model.program.widened_bytes) l.widened = place(&cursor, model.program.widened_bytes, kWidenedBlock);
+  if (model.program.widened_bytes) l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
   Carver tables(nullptr);
   (void)carve_tables(model, p, &tables);
   if (on_host) {
@@ -100,8 +102,9 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.pinned_bytes = pinned_bytes(model, p);
     l.host_bytes = tables.used() + l.pinned_bytes;
     find_inline(model.program, &l);
-    l.tables = place(&cursor, l.tables_bytes, 64);
+    l.tables = place(weights, l.tables_bytes, 64);
   }
+  if (shares) l.shared_bytes = apart.used();
   l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
   l.scratch = place(&cursor, l.scratch_bytes, p.device.interface->scratch ? 256 : 64);
   l.activations_bytes = p.planned.bytes;
@@ -128,10 +131,13 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.activations = l.activations_bytes - p.planned.state_bytes;
   r.scratch = l.scratch_bytes;
   r.tables = l.tables_bytes;
-  r.rounding = l.bytes - l.weights_bytes - r.weights_widened - l.activations_bytes - l.scratch_bytes - l.tables_bytes;
+  r.weights_shared = l.shared_bytes;
+  uint64_t constants = l.weights_bytes + r.weights_widened + l.tables_bytes;
+  if (l.shared_bytes) r.weights_copied = r.tables = constants = 0;
+  r.rounding = l.bytes - constants - l.activations_bytes - l.scratch_bytes;
   r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
   if (p.split)
-    for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes;
+    for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;
   if (p.starts_threads) r.outside_bytes += uint64_t(p.threads - 1) * os::thread_outside_bytes();
   r.activations_lower_bound = p.planned.lower_bound;
   const ProgramDef& program = model.program;

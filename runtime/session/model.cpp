@@ -142,6 +142,10 @@ Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenMod
 }
 
 void close_model(OpenModel* model) {
+  if (model->shared_weights) {
+    const Allocator from = allocator_of(*model);
+    from.release(from.user, model->shared_weights, sizeof(SharedWeights) * kMaxSharedWeights);
+  }
   close_source(&model->source);
   if (model->blocks_are_lent) return;
   const Allocator allocator = model->allocator;

@@ -7,6 +7,7 @@
 #pragma once
 #include <atomic>
 
+#include "runtime/device/device.h"
 #include "runtime/format/format.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/plan/lifetime.h"
@@ -51,6 +52,16 @@ struct Workspace {
   uint64_t planner_bytes = 0;
 };
 
+/// Weights in the memory of a device, one copy for all sessions that are there.
+struct SharedWeights {
+  uint8_t* base = nullptr;  // null: free
+  uint64_t bytes = 0;
+  uint32_t sessions = 0;
+  bool is_fallback = false;  // only those that the device reads
+  Device device;
+};
+constexpr size_t kMaxSharedWeights = 16;
+
 struct OpenModel {
   Source source;
   CallerReader reader;
@@ -65,6 +76,7 @@ struct OpenModel {
   uint64_t weights_bytes = 0;
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;
+  mutable SharedWeights* shared_weights = nullptr;  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
   mutable std::atomic<uint32_t> workspace_busy{0};
 
   struct Block {
@@ -89,6 +101,9 @@ class WorkspaceLock {
  private:
   const OpenModel& model_;
 };
+
+/// The model's own, or the heap where its memory was lent.
+inline Allocator allocator_of(const OpenModel& model) { return model.allocator.allocate ? model.allocator : heap_allocator(); }
 
 /// Copies a name into an error.
 void name_error(ErrorDetail* detail, const char* name);

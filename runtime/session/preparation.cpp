@@ -134,7 +134,11 @@ constexpr uint64_t kWorthSharing = 512 * 1024;
 
 Status choose_device(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
   const Assignment* a = request.assignment;
-  if (!a) return find_device(request.device, &p->device, detail);
+  if (!a) {
+    const Status status = find_device(request.device, &p->device, detail);
+    p->device.stream = request.gpu_stream;
+    return status;
+  }
   if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
   if (a->used_count == 1) return {};

@@ -28,6 +28,7 @@ struct SessionRequest {
   Span<const DimBinding> upper_bounds;  // rebindable: instead of those in the file
   int threads = 0;
   LifetimeRules rules;
+  void* gpu_stream = nullptr;
   bool strict = false;  // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
@@ -74,6 +75,8 @@ struct Layout {
   uint64_t activations = 0, activations_bytes = 0;
   uint64_t host_bytes = 0;                // a device without host memory: tables and copies of ports lie outside
   uint64_t pinned_bytes = 0;              // of these, what lies in the device's own memory of the host
+  uint64_t shared_bytes = 0;     // weights that lie apart from the arena, shared by the sessions of the model on this device
+  uint8_t* shared = nullptr;     // and there, once they are there
   const uint8_t* inline_first = nullptr;  // there `tables` are the constants of the program, from this one on
 };
 

@@ -24,6 +24,7 @@ void whole_share(const OpenModel& model, const Device& device, const Layout& lay
   out->weights_bytes = model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
   out->launches = 1;
+  out->waits = device.interface->host_memory ? 0 : 1;
 }
 
 void add_port(const TensorType& type, uint32_t* count, uint64_t* bytes) {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/session/session.h"
+#include "runtime/session/shared_weights.h"
 
 namespace ingot {
 namespace {
@@ -108,10 +109,13 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
     share.instructions = a.instruction_counts[d];
+    // Each transfer and each launch is waited for.
+    if (!plan.devices[d].interface->host_memory) share.waits = share.launches + share.uploads + share.downloads;
     share.weights_bytes = a.weights_bytes[d];
     if (d == 0 || !share.instructions) continue;
     Carver cursor(nullptr);
-    (void)cursor.take<uint8_t>(share.weights_bytes, 64);
+    if (a.is_fallback && plan.devices[d].interface->shares_weights) share.shared_bytes = share.weights_bytes;
+    (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
     if (plan.devices[d].interface->scratch)
       INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d], a.of_instruction.data, d, model.workspace.operands,
@@ -153,7 +157,26 @@ void release(SplitPlan* plan) {
     Device& device = plan->devices[d];
     device.interface->release(device, plan->bases[d], plan->shares[d].bytes);
     plan->bases[d] = nullptr;
+    if (plan->weights[d]) drop_weights(*plan->assignment->model, plan->weights[d]);
+    plan->weights[d] = nullptr;
   }
+}
+
+struct Residing {
+  const OpenModel* model;
+  const Preparation* p;
+  const uint8_t* home;
+  uint32_t index;
+};
+Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
+  const Residing& r = *static_cast<Residing*>(user);
+  for (const Residence& at : r.p->split->assignment->residences) {
+    if (at.device != r.index) continue;
+    const ValueDef& value = r.model->program.values[size_t(at.value)];
+    INGOT_TRY(device.interface->upload(device, base + at.offset, constant_address(*r.model, r.p->layout, r.home, value),
+                                       value.constant_bytes, detail));
+  }
+  return {};
 }
 
 Status take_one(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,
@@ -166,13 +189,10 @@ Status take_one(const OpenModel& model, const Preparation& p, const SessionReque
                    request.arena_bytes);
   const uint64_t alignment = model.program.alignment > 64 ? model.program.alignment : 64;
   INGOT_TRY(device.interface->reserve(device, share.bytes, alignment, &plan.bases[d], detail));
-  for (const Residence& at : plan.assignment->residences) {
-    if (at.device != d) continue;
-    const ValueDef& value = model.program.values[size_t(at.value)];
-    INGOT_TRY(device.interface->upload(device, plan.bases[d] + at.offset,
-                                       constant_address(model, p.layout, home, value), value.constant_bytes, detail));
-  }
-  return {};
+  Residing residing = {&model, &p, home, d};
+  if (!share.shared_bytes) return upload_residing(&residing, device, plan.bases[d], detail);
+  return hold_weights(model, plan.assignment->devices[d], true, share.shared_bytes, {&residing, upload_residing}, &plan.weights[d],
+                      detail);
 }
 
 Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,
@@ -204,11 +224,13 @@ void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation&
   session->device.state = split;
 }
 
+uint8_t* weights_of(const SplitPlan& plan, uint32_t d) { return plan.weights[d] ? plan.weights[d] : plan.bases[d]; }
+
 void* away(const SplitPlan& plan, const Preparation& p, uint32_t instruction, int32_t root, uint64_t offset,
            void* at_home) {
   const uint32_t d = plan.assignment->of_instruction[instruction];
   if (d == 0) return at_home;
-  if (const Residence* at = find_residence(*plan.assignment, d, root)) return plan.bases[d] + at->offset + offset;
+  if (const Residence* at = find_residence(*plan.assignment, d, root)) return weights_of(plan, d) + at->offset + offset;
   uint8_t* activations = plan.bases[d] + plan.shares[d].activations;
   const uint64_t at = p.planned.offsets[size_t(root)];
   const bool is_empty = at == kNoOffset || !p.planned.lifetimes[size_t(root)].bytes;
@@ -224,7 +246,7 @@ void* home(const RunSession& s, uint32_t instruction, int32_t value, void* away)
     Layout layout = s.layout;
     layout.part_offsets = split.part_offsets;
     const uint8_t* first = constant_address(*s.model, layout, s.arena.base, s.model->program.values[size_t(root)]);
-    return const_cast<uint8_t*>(first) + (static_cast<uint8_t*>(away) - split.bases[d] - at->offset);
+    return const_cast<uint8_t*>(first) + (static_cast<uint8_t*>(away) - weights_of(split, d) - at->offset);
   }
   return split.home + (static_cast<uint8_t*>(away) - split.bases[d] - split.shares[d].activations);
 }

@@ -203,6 +203,7 @@ bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& 
 
 const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,
                                 const ValueDef& value) {
+  if (layout.shared) base = layout.shared;
   if (value.inline_data) {
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;

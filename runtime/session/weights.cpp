@@ -64,25 +64,30 @@ Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& a
   return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes, detail);
 }
 
+// Large enough that the copies, not their beginnings, take the time.
+constexpr uint64_t kStagingBytes = 2 << 20;
+
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
                       ErrorDetail* detail) {
-  constexpr uint64_t kChunkBytes = 16 * 1024;
-  uint8_t chunk[kChunkBytes];
-  for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
+  const Allocator allocator = allocator_of(model);
+  uint8_t* staging = nullptr;
+  if (!model.source.memory && model.file.weight_part_count)
+    INGOT_TRY(allocate(allocator, kStagingBytes, 64, "staging of weights", &staging, detail));
+  Status status;
+  for (uint32_t i = 0; i < model.file.weight_part_count && status.ok(); i++) {
     if (layout.part_offsets[i] == kNoOffset) continue;
     const PartEntry part = weight_part(model.file, i);
     uint8_t* to = base + layout.part_offsets[i];
-    if (model.source.memory) {
-      INGOT_TRY(device.interface->upload(device, to, model.source.memory + part.offset, part.bytes, detail));
-      continue;
-    }
-    for (uint64_t done = 0; done < part.bytes; done += kChunkBytes) {
-      const uint64_t bytes = part.bytes - done < kChunkBytes ? part.bytes - done : kChunkBytes;
-      INGOT_TRY(read_source(model.source, part.offset + done, chunk, bytes, detail));
-      INGOT_TRY(device.interface->upload(device, to + done, chunk, bytes, detail));
+    if (model.source.memory)
+      status = device.interface->upload(device, to, model.source.memory + part.offset, part.bytes, detail);
+    for (uint64_t done = 0; staging && done < part.bytes && status.ok(); done += kStagingBytes) {
+      const uint64_t bytes = part.bytes - done < kStagingBytes ? part.bytes - done : kStagingBytes;
+      status = read_source(model.source, part.offset + done, staging, bytes, detail);
+      if (status.ok()) status = device.interface->upload(device, to + done, staging, bytes, detail);
     }
   }
-  return {};
+  if (staging) allocator.release(allocator.user, staging, kStagingBytes);
+  return status;
 }
 
 namespace {

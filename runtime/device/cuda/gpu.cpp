@@ -14,12 +14,16 @@ const char* const kGpuNames[kMaxGpus] = {"cuda:0", "cuda:1", "cuda:2",  "cuda:3"
 
 namespace {
 
+/// A context in use.
 struct Shared {
+  int ordinal;
+  DeviceId id;
   Context context;
-  uint32_t references;
+  bool is_primary;
+  uint32_t references;  // 0: free
 };
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-Shared shared[kMaxGpus];
+Shared shared[kMaxContexts];
 GpuFacts facts[kMaxGpus];
 bool has_facts[kMaxGpus];
 bool forked, watches_forks;
@@ -39,14 +43,14 @@ int attribute(int which, DeviceId device) {
   return driver().cuDeviceGetAttribute(&value, which, device) ? 0 : value;
 }
 
-void read_facts(int ordinal, GpuFacts* to) {
+bool read_facts(int ordinal, GpuFacts* to) {
   DeviceId device;
   size_t total = 0;
   if (driver().cuDeviceGet(&device, ordinal) || driver().cuDeviceGetName(to->name, int(sizeof to->name), device) ||
       driver().cuDeviceTotalMem_v2(&total, device)) {
     to->problem = "device: the CUDA driver does not describe it";
     to->hint = "`ingot doctor` says more";
-    return;
+    return false;
   }
   to->total_bytes = total;
   to->sm = attribute(kAttributeMajor, device) * 10 + attribute(kAttributeMinor, device);
@@ -62,6 +66,22 @@ void read_facts(int ordinal, GpuFacts* to) {
                                     : "device: built without device code";
     to->hint = "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; `ingot doctor` lists both";
   }
+  return true;
+}
+
+/// The context of Device::stream, which is to be one of this GPU.
+Status find_callers_context(const Device& device, DeviceId id, Context* out, ErrorDetail* detail) {
+  if (const Result result = driver().cuStreamGetCtx(static_cast<Stream>(device.stream), out))
+    return fail_with(device, detail, result, Code::kInvalidArgument);
+  DeviceId found = -1;
+  Result result;
+  {
+    const Current current(*out);
+    result = driver().cuCtxGetDevice(&found);
+  }
+  if (result) return fail_with(device, detail, result, Code::kInvalidArgument);
+  if (found == id) return {};
+  return fail_on(device, detail, Code::kInvalidArgument, "options.gpu_stream: of a context on another GPU", uint64_t(id), uint64_t(found));
 }
 
 }  // namespace
@@ -69,8 +89,8 @@ void read_facts(int ordinal, GpuFacts* to) {
 const GpuFacts& gpu_facts(int ordinal) {
   const Locked hold;
   if (!has_facts[ordinal]) {
-    read_facts(ordinal, &facts[ordinal]);
-    has_facts[ordinal] = true;
+    facts[ordinal] = {};
+    has_facts[ordinal] = read_facts(ordinal, &facts[ordinal]);  // an error of the driver may pass
   }
   return facts[ordinal];
 }
@@ -93,33 +113,44 @@ Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
   }
   const Locked hold;
   if (!watches_forks) watches_forks = pthread_atfork(nullptr, nullptr, note_fork) == 0;
-  Shared& own = shared[device.ordinal];
-  if (!own.references) {
-    DeviceId id;
-    if (const Result result = driver().cuDeviceGet(&id, device.ordinal)) return fail_with(device, detail, result, Code::kNoSuchDevice);
-    if (const Result result = driver().cuDevicePrimaryCtxRetain(&own.context, id))
-      return fail_with(device, detail, result, Code::kNoSuchDevice);
+  Shared wanted = {device.ordinal, 0, nullptr, !device.stream, 1};
+  if (const Result result = driver().cuDeviceGet(&wanted.id, device.ordinal))
+    return fail_with(device, detail, result, Code::kNoSuchDevice);
+  if (device.stream) INGOT_TRY(find_callers_context(device, wanted.id, &wanted.context, detail));
+  int slot = -1;
+  for (int i = 0; i < kMaxContexts; i++) {
+    Shared& own = shared[i];
+    if (!own.references) {
+      if (slot < 0) slot = i;
+    } else if (wanted.is_primary ? own.is_primary && own.ordinal == device.ordinal : own.context == wanted.context) {
+      own.references++;
+      *out = {device.ordinal, i, own.context};
+      return {};
+    }
   }
-  own.references++;
-  *out = {device.ordinal, own.context};
+  if (slot < 0) return fail_on(device, detail, Code::kLimitExceeded, "device: contexts in use", kMaxContexts);
+  if (wanted.is_primary)
+    if (const Result result = driver().cuDevicePrimaryCtxRetain(&wanted.context, wanted.id))
+      return fail_with(device, detail, result, Code::kNoSuchDevice);
+  shared[slot] = wanted;
+  *out = {device.ordinal, slot, wanted.context};
   return {};
 }
 
 void drop_gpu(const Gpu& gpu) {
   const Locked hold;
-  Shared& own = shared[gpu.ordinal];
+  Shared& own = shared[gpu.slot];
   if (--own.references || forked) return;
   {
     const Current current(own.context);
-    unload_modules(gpu.ordinal);
+    unload_modules(gpu.slot);
   }
-  DeviceId id;
-  if (driver().cuDeviceGet(&id, gpu.ordinal) == 0) driver().cuDevicePrimaryCtxRelease_v2(id);
+  if (own.is_primary) driver().cuDevicePrimaryCtxRelease_v2(own.id);
 }
 
 Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
   const Locked hold;
-  return load_function(gpu.ordinal, facts[gpu.ordinal].sm, device, kernel, out, detail);
+  return load_function(gpu.slot, facts[gpu.ordinal].sm, device, kernel, out, detail);
 }
 
 uint64_t free_bytes(const Gpu& gpu) {

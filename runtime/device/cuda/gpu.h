@@ -33,8 +33,11 @@ GpuTraits traits_of(const GpuFacts& facts);
 /// A reference to a GPU in use. The context is the primary one, or the caller's.
 struct Gpu {
   int ordinal;
+  int slot;  // among the contexts that are in use
   Context context;
 };
+constexpr int kMaxContexts = 32;
+/// In the context of Device::stream where that is not null. kInvalidArgument: a stream of another GPU.
 Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail);
 void drop_gpu(const Gpu& gpu);
 

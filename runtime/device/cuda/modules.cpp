@@ -8,9 +8,14 @@ namespace ingot::cuda {
 namespace {
 
 constexpr size_t kMaxUnits = 16;
-Module modules[kMaxGpus][kMaxUnits];
+Module modules[kMaxContexts][kMaxUnits];
 
-Status load_module(int ordinal, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
+/// What is wrong with the code itself, or with the GPU.
+Code code_of(Result result) {
+  return result == kInvalidImage || result == kNoBinary || result == kNotFoundResult ? Code::kNoKernel : Code::kDeviceLost;
+}
+
+Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
   ImageEntry entry;
   if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry))
     return fail_on(device, detail, Code::kNoKernel, "device: no device code for this GPU's architecture in this build");
@@ -19,9 +24,9 @@ Status load_module(int ordinal, int sm, Device& device, uint16_t unit, ErrorDeta
   Status status;
   if (!unpack_image(entry, bytes))
     status = fail_on(device, detail, Code::kInternal, "device: the device code in this library is damaged");
-  else if (const Result result = driver().cuModuleLoadData(&modules[ordinal][unit], bytes)) {
-    modules[ordinal][unit] = nullptr;
-    status = fail_with(device, detail, result, Code::kNoKernel);
+  else if (const Result result = driver().cuModuleLoadData(&modules[slot][unit], bytes)) {
+    modules[slot][unit] = nullptr;
+    status = fail_with(device, detail, result, code_of(result));
   }
   os::heap_release(bytes);
   return status;
@@ -41,16 +46,16 @@ bool has_any_modules() {
   return false;
 }
 
-Status load_function(int ordinal, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
+Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
   const GpuKernel& row = ingot_cuda_kernel_set.kernels[kernel];
   if (row.unit >= kMaxUnits) return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits, row.unit);
-  if (!modules[ordinal][row.unit]) INGOT_TRY(load_module(ordinal, sm, device, row.unit, detail));
-  const Result result = driver().cuModuleGetFunction(out, modules[ordinal][row.unit], row.name);
-  return result ? fail_with(device, detail, result, Code::kNoKernel) : Status();
+  if (!modules[slot][row.unit]) INGOT_TRY(load_module(slot, sm, device, row.unit, detail));
+  const Result result = driver().cuModuleGetFunction(out, modules[slot][row.unit], row.name);
+  return result ? fail_with(device, detail, result, code_of(result)) : Status();
 }
 
-void unload_modules(int ordinal) {
-  for (Module& module : modules[ordinal]) {
+void unload_modules(int slot) {
+  for (Module& module : modules[slot]) {
     if (module) driver().cuModuleUnload(module);
     module = nullptr;
   }

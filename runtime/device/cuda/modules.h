@@ -9,7 +9,7 @@ bool has_modules(int sm);
 bool has_any_modules();
 
 /// @pre the context of the GPU is current
-Status load_function(int ordinal, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
-void unload_modules(int ordinal);
+Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
+void unload_modules(int slot);
 
 }  // namespace ingot::cuda

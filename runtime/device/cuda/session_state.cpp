@@ -14,7 +14,7 @@ void release(SessionState* s) {
     for (const Piece& piece : s->pieces)
       if (piece.exec) driver().cuGraphExecDestroy(piece.exec);
     if (s->fault) driver().cuMemFreeHost(s->fault);
-    if (s->stream) driver().cuStreamDestroy_v2(s->stream);
+    if (s->stream && s->owns_stream) driver().cuStreamDestroy_v2(s->stream);
   }
   drop_gpu(s->gpu);
   os::heap_release(s);
@@ -36,7 +36,9 @@ Status open_state(Device& device, ErrorDetail* detail) {
   void* fault = nullptr;
   {
     const Current current(gpu.context);
-    result = driver().cuStreamCreate(&s->stream, kStreamNonBlocking);
+    s->stream = static_cast<Stream>(device.stream);
+    s->owns_stream = !s->stream;
+    result = s->owns_stream ? driver().cuStreamCreate(&s->stream, kStreamNonBlocking) : 0;
     if (result) s->stream = nullptr;
     if (!result) result = driver().cuMemHostAlloc(&fault, 64, kHostPortable | kHostMapped);
   }

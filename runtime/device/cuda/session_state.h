@@ -18,6 +18,7 @@ constexpr uint32_t kPieces = 16;
 struct SessionState {
   Gpu gpu;
   Stream stream = nullptr;
+  bool owns_stream = true;
   uint32_t* fault = nullptr;  // pinned: instruction + 1 whose index tensor was wrong
   uint64_t clock = 0;
   uint32_t references = 0;    // reservations

@@ -398,7 +398,9 @@ enum {
   INGOT_KEEP_VALUES = 8,        /* bytes of its own for every value: any can be read after run(). Larger arena */
   INGOT_POISON = 16,            /* fills the arena with a pattern at creation, for ingot_session_touched() */
   INGOT_PREFAULT = 32,          /* own arena: touches every page at creation, the weights' too */
-  INGOT_REBINDABLE = 64         /* an arena for every binding within the bounds, for ingot_session_rebind() */
+  INGOT_REBINDABLE = 64,        /* an arena for every binding within the bounds, for ingot_session_rebind() */
+  INGOT_STRICT = 128            /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
+                                   what it cannot, and the placement says so */
 };
 
 typedef struct ingot_session_options {
@@ -421,6 +423,8 @@ typedef struct ingot_session_options {
   const ingot_assignment* assignment; /* in place of `device`, which is then null; may be null. Where it uses several devices,
                                          `arena` and `threads` are the CPU's, INGOT_CALLER_BINDS_PORTS leaves the ports their
                                          places, and each other device has one reservation of its own */
+  void* gpu_stream;                   /* a CUstream of the caller's, on the device's GPU: runs are queued there, in its context. Null: one of
+                                         the session's own, in the primary context */
 } ingot_session_options;
 
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */
@@ -441,7 +445,8 @@ typedef struct ingot_requirements {
   uint32_t peak_instruction;  /* where that is */
   int32_t threads;            /* as resolved */
   uint64_t device_bytes;      /* of an assignment to several devices: outside the arena, on those that are not the CPU */
-  uint64_t weights_widened;   /* a part of the arena: weights that the file stores as f16 or bf16, converted to f32 at load */
+  uint64_t weights_widened;   /* weights that the file stores as f16 or bf16, converted to f32 at load; of the arena, or of weights_shared */
+  uint64_t weights_shared;    /* outside the arena, in a GPU's memory: all of the model's there, for all of its sessions in this process */
 } ingot_requirements;
 /** What ingot_session_create() with equal options will take, to the byte. Allocates nothing. */
 INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const ingot_session_options* options,
@@ -476,6 +481,14 @@ INGOT_API ingot_code ingot_session_bind_input(ingot_session* session, uint32_t i
                                               ingot_error* error);
 INGOT_API ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
                                                ingot_error* error);
+
+/** The same with memory of the session's GPU (tensor.data is its address): a run reads and writes it there, without a copy through the
+    CPU. Binding other memory makes nothing anew. INGOT_WRONG_STATE for a session on the CPU or on several devices,
+    INGOT_INVALID_ARGUMENT for memory of the host or of another context. Back to the arena: ingot_session_bind_input() with null. */
+INGOT_API ingot_code ingot_session_bind_device_input(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+                                                     ingot_error* error);
+INGOT_API ingot_code ingot_session_bind_device_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+                                                      ingot_error* error);
 
 /** Computes the outputs. INGOT_DIMENSION_OUT_OF_BOUNDS: extents that the data decides pass their bound or contradict each
     other. After that, INGOT_CANCELLED, INGOT_DEADLINE_EXCEEDED, INGOT_BAD_INDEX_VALUE and INGOT_CONTROL_REFUSED outputs and state are
@@ -580,6 +593,7 @@ typedef struct ingot_share {
   uint32_t launches;        /* stretches of the program in a run, each one launch */
   uint32_t uploads, downloads;           /* transfers from and to the CPU in a run; ports of a session on one device included */
   uint64_t upload_bytes, download_bytes;
+  uint32_t waits;           /* of the CPU for this device, in a run */
 } ingot_share;
 /** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. */
 INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share);

@@ -180,6 +180,13 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   Result<void> bind_output(uint32_t index, const ingot_tensor& tensor) {
     return checked([&](ingot_error* e) { return ingot_session_bind_output(object_, index, &tensor, e); });
   }
+  /// Memory of the session's GPU.
+  Result<void> bind_device_input(uint32_t index, const ingot_tensor& tensor) {
+    return checked([&](ingot_error* e) { return ingot_session_bind_device_input(object_, index, &tensor, e); });
+  }
+  Result<void> bind_device_output(uint32_t index, const ingot_tensor& tensor) {
+    return checked([&](ingot_error* e) { return ingot_session_bind_device_output(object_, index, &tensor, e); });
+  }
   Result<void> run() {
     return checked([&](ingot_error* e) { return ingot_session_run(object_, e); });
   }

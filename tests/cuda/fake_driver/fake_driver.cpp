@@ -162,9 +162,13 @@ void run_node(const Node& node) {
 using namespace ingot::cuda;
 using ingot::GpuKernel;
 
-#define ENTER(name)                                        \
+#define ENTER(name)                                                      \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   if (const Result injected = enter(#name)) return injected
+// What gives something back does so even when it must fail, as after an error of an earlier launch.
+#define ENTER_TO_RELEASE(name)                                    \
+  const std::lock_guard<std::recursive_mutex> hold(world().lock); \
+  const Result injected = enter(#name)
 #define ENTER_WITH_CONTEXT(name) \
   ENTER(name);                   \
   if (current.empty()) return misuse("no context is current"), kInvalidContext
@@ -241,11 +245,11 @@ Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
   return kOk;
 }
 Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
-  ENTER(cuDevicePrimaryCtxRelease_v2);
+  ENTER_TO_RELEASE(cuDevicePrimaryCtxRelease_v2);
   ContextT& own = world().contexts[device];
   if (own.references < 1) return misuse("a context that nobody holds");
   if (--own.references == 0) world().control.contexts--;
-  return kOk;
+  return injected;
 }
 Result cuCtxPushCurrent_v2(Context context) {
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
@@ -312,8 +316,9 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   return kOk;
 }
 Result cuModuleUnload(Module module) {
-  ENTER_WITH_CONTEXT(cuModuleUnload);
-  return destroy(world().modules, module, &world().control.modules);
+  ENTER_TO_RELEASE(cuModuleUnload);
+  const Result result = destroy(world().modules, module, &world().control.modules);
+  return result ? result : injected;
 }
 Result cuFuncSetAttribute(Function, int attribute, int value) {
   ENTER_WITH_CONTEXT(cuFuncSetAttribute);
@@ -338,14 +343,14 @@ Result cuMemAlloc_v2(Address* address, size_t bytes) {
   return kOk;
 }
 Result cuMemFree_v2(Address address) {
-  ENTER_WITH_CONTEXT(cuMemFree_v2);
+  ENTER_TO_RELEASE(cuMemFree_v2);
   const auto it = world().device.find(address);
   if (it == world().device.end()) return misuse("memory that was not allocated");
   world().control.allocations--;
   world().control.bytes -= it->second.bytes;
   world().device.erase(it);
   std::free(reinterpret_cast<void*>(uintptr_t(address)));
-  return kOk;
+  return injected;
 }
 Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   ENTER_WITH_CONTEXT(cuMemHostAlloc);
@@ -356,11 +361,11 @@ Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   return kOk;
 }
 Result cuMemFreeHost(void* pointer) {
-  ENTER_WITH_CONTEXT(cuMemFreeHost);
+  ENTER_TO_RELEASE(cuMemFreeHost);
   if (!world().pinned.erase(uint64_t(reinterpret_cast<uintptr_t>(pointer)))) return misuse("pinned memory that was not allocated");
   world().control.pinned--;
   std::free(pointer);
-  return kOk;
+  return injected;
 }
 Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   ENTER_WITH_CONTEXT(cuMemcpyHtoDAsync_v2);
@@ -397,8 +402,9 @@ Result cuStreamCreate(Stream* stream, unsigned) {
   return kOk;
 }
 Result cuStreamDestroy_v2(Stream stream) {
-  ENTER_WITH_CONTEXT(cuStreamDestroy_v2);
-  return destroy(world().streams, stream, &world().control.streams);
+  ENTER_TO_RELEASE(cuStreamDestroy_v2);
+  const Result result = destroy(world().streams, stream, &world().control.streams);
+  return result ? result : injected;
 }
 Result cuStreamGetCtx(Stream stream, Context* context) {
   ENTER(cuStreamGetCtx);
@@ -438,8 +444,9 @@ Result cuEventSynchronize(Event event) {
   return kOk;
 }
 Result cuEventDestroy_v2(Event event) {
-  ENTER(cuEventDestroy_v2);
-  return destroy(world().events, event, &world().control.events);
+  ENTER_TO_RELEASE(cuEventDestroy_v2);
+  const Result result = destroy(world().events, event, &world().control.events);
+  return result ? result : injected;
 }
 Result cuLaunchHostFunc(Stream stream, void (*function)(void*), void* user) {
   ENTER(cuLaunchHostFunc);
@@ -493,12 +500,14 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   return kOk;
 }
 Result cuGraphExecDestroy(GraphExec exec) {
-  ENTER(cuGraphExecDestroy);
-  return destroy(world().execs, exec, &world().control.execs);
+  ENTER_TO_RELEASE(cuGraphExecDestroy);
+  const Result result = destroy(world().execs, exec, &world().control.execs);
+  return result ? result : injected;
 }
 Result cuGraphDestroy(Graph graph) {
-  ENTER(cuGraphDestroy);
-  return destroy(world().graphs, graph, &world().control.graphs);
+  ENTER_TO_RELEASE(cuGraphDestroy);
+  const Result result = destroy(world().graphs, graph, &world().control.graphs);
+  return result ? result : injected;
 }
 
 }  // extern "C"

@@ -1,0 +1,47 @@
+// tests/cuda/cuda_test.h - the fake driver for tests: named before the back end looks for one, and asked afterwards.
+#pragma once
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "tests/cuda/fake_driver/fake_driver.h"
+#include "tests/session/session_models.h"
+
+namespace ingot::test {
+
+/// @pre called before any other use of CUDA in this process
+inline FakeCuda& fake_cuda() {
+  static FakeCuda* control = [] {
+    setenv("INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA, 1);
+    void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    if (!library) throw std::runtime_error(dlerror());
+    return reinterpret_cast<FakeCuda* (*)()>(dlsym(library, "fake_cuda_control"))();
+  }();
+  return *control;
+}
+
+/// What is alive, as one line; "" when nothing is.
+inline std::string alive() {
+  const FakeCuda& c = fake_cuda();
+  std::string text;
+  const auto add = [&](const char* what, uint64_t count) {
+    if (count) text += std::to_string(count) + " " + what + " ";
+  };
+  add("allocations", c.allocations), add("bytes", c.bytes), add("pinned", c.pinned), add("contexts", c.contexts);
+  add("modules", c.modules), add("streams", c.streams), add("events", c.events), add("graphs", c.graphs), add("execs", c.execs);
+  add("misuses", c.misuses);
+  return text;
+}
+inline void heal() { fake_cuda().sticky = fake_cuda().fail_code = 0, fake_cuda().fail_at_call = 0; }
+
+inline ingot_session_options on(const char* device, uint32_t flags = 0) {
+  ingot_session_options options = session_options();
+  options.device = device;
+  options.flags = flags;
+  options.threads = 1;
+  return options;
+}
+
+}  // namespace ingot::test

@@ -1,0 +1,323 @@
+// Sessions on a GPU, over the fake driver: one launch and one wait, the bits of the CPU, nothing left behind, every fault named.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/cuda/cuda_test.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
+
+Session make(const Model& model, const ingot_session_options& options) {
+  auto session = model.session(options);
+  if (!session) throw std::runtime_error(session.error().text());
+  return std::move(*session);
+}
+
+/// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that the GPU has.
+cast::FileSpec split_network() {
+  cast::FileSpec file;
+  file.segment_alignment = 16;
+  cast::ProgramSpec& p = file.program;
+  const auto f64 = [](cast::ValueSpec value) {
+    value.dtype = DType::kF64;
+    return value;
+  };
+  const int32_t x = p.add_value(input("x", {4, 8})), w = p.add_value(constant("w", {8}));
+  const int32_t a = p.add_value(activation("a", {4, 8})), wide = p.add_value(f64(activation("wide", {4, 8})));
+  const int32_t e = p.add_value(f64(activation("e", {4, 8}))), y = p.add_value(output("y", {4, 8}));
+  p.add_instruction(step(ElementwiseOp::kAdd), {x, w}, {a});
+  ElementwiseAttributes exp = step(ElementwiseOp::kExp), convert;
+  exp.compute = ComputeType::kF64;
+  p.add_instruction(convert, {a}, {wide});
+  p.add_instruction(exp, {wide}, {e});
+  p.add_instruction(convert, {e}, {y});
+  add_ports(&file);
+  return file;
+}
+
+std::vector<float> answer(Session& session) {
+  write(session.input(0), ramp(session.input(0).bytes / 4));
+  if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
+  return read<float>(session.output(0));
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and leaves nothing behind") {
+  fake_cuda();
+  FileBytes bytes(chain_network(1000));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+    const std::vector<float> expected = answer(cpu);
+    write(gpu.input(0), ramp(8000));
+    const FakeCuda before = fake_cuda();
+    for (int i = 0; i < 3; i++) REQUIRE(gpu.run().ok());
+    const FakeCuda& after = fake_cuda();
+    CHECK(read<float>(gpu.output(0)) == expected);
+    CHECK(after.launches - before.launches == 3);
+    CHECK(after.waits - before.waits == 3);
+    CHECK(after.calls - before.calls == 6);  // and nothing else
+    CHECK(gpu.share(0).launches == 1);
+    CHECK(gpu.share(0).waits == 1);
+    CHECK(std::string(gpu.share(0).device) == "cuda:0");
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: the arena is what requirements() says, weights are there once for all sessions") {
+  fake_cuda();
+  FileBytes bytes(chain_network(1000));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  ingot_requirements need = {};
+  need.size = sizeof need;
+  const ingot_session_options options = on("cuda");
+  REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
+  CHECK(fake_cuda().bytes == 0);
+  {
+    Session first = make(model, options);
+    CHECK(fake_cuda().bytes == need.arena_bytes + need.weights_shared);
+    CHECK(fake_cuda().allocations == (need.weights_shared ? 2 : 1));
+    Session second = make(model, options);
+    CHECK(fake_cuda().bytes == 2 * need.arena_bytes + need.weights_shared);
+    CHECK(answer(first) == answer(second));
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and waits; strict refuses") {
+  fake_cuda();
+  FileBytes bytes(split_network());
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+    const std::vector<float> expected = answer(cpu);
+    const FakeCuda before = fake_cuda();
+    CHECK(answer(gpu) == expected);
+    const FakeCuda& after = fake_cuda();
+    const ingot_share share = gpu.share(1);
+    CHECK(std::string(share.device) == "cuda:0");
+    CHECK(share.instructions == 2);
+    CHECK(gpu.share(0).instructions == 2);  // without weights it stays where what it reads was made
+    CHECK(after.launches - before.launches == share.launches);
+    CHECK(after.waits - before.waits == share.waits);
+    CHECK(after.uploads - before.uploads == share.uploads);
+    CHECK(after.downloads - before.downloads == share.downloads);
+    const auto strict = model.session(on("cuda", INGOT_STRICT));
+    REQUIRE(!strict.ok());
+    CHECK(strict.error().code == INGOT_NO_KERNEL);
+    CHECK(strict.error().instruction == 2);
+    CHECK(std::string(strict.error().name) == "e");
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: every call of the driver fails in turn: a named error, nothing leaked, the session usable or dead") {
+  fake_cuda();
+  for (const bool split : {false, true})
+    for (const int code : {2, 1, 700, 719}) {
+      FileBytes bytes(split ? split_network() : chain_network(10));
+      std::vector<float> expected;
+      {
+        Model model = open_bytes_or_fail(bytes, scalar());
+        Session cpu = make(model, on("cpu"));
+        expected = answer(cpu);
+      }
+      bool reached = true;
+      int faults = 0;
+      for (uint64_t n = 1; reached; n++) {
+        CAPTURE(code);
+        CAPTURE(n);
+        CAPTURE(split);
+        {
+          Model model = open_bytes_or_fail(bytes, scalar());
+          fake_cuda().fail_code = code;
+          fake_cuda().fail_at_call = n;
+          auto session = model.session(on("cuda"));
+          if (!session) {
+            CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
+            CHECK(session.error().field[0] != 0);
+            reached = fake_cuda().fail_at_call == 0;
+            CHECK(reached);
+          } else {
+            write(session->input(0), ramp(expected.size()));
+            const auto ran = session->run();
+            if (ran.ok()) {
+              CHECK(read<float>(session->output(0)) == expected);
+            } else {
+              CHECK((ran.error().code == INGOT_DEVICE_LOST || ran.error().code == INGOT_OUT_OF_MEMORY));
+              CHECK(std::string(ran.error().name) == "cuda:0");
+            }
+            const bool sticky = fake_cuda().sticky != 0;
+            reached = fake_cuda().fail_at_call == 0;  // else nothing failed: the session's end is all that is left
+            fake_cuda().fail_at_call = 0;
+            const auto again = session->run();
+            if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST) CHECK(again.error().code == INGOT_WRONG_STATE);  // dead
+            if (ran.ok() && !sticky) CHECK(again.ok());
+          }
+          faults++;
+        }
+        heal();
+        CHECK(alive() == "");
+      }
+      CHECK(faults > 20);
+    }
+}
+
+TEST_CASE("cuda: an arena larger than the free memory names both numbers, and takes nothing") {
+  fake_cuda();
+  FileBytes bytes(chain_network(200'000'000));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  const auto session = model.session(on("cuda"));
+  REQUIRE(!session.ok());
+  CHECK(session.error().code == INGOT_OUT_OF_MEMORY);
+  CHECK(session.error().need > 12'000'000'000);
+  CHECK(session.error().have == uint64_t{4096} << 20);
+  CHECK(session.error().hint[0] != 0);
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: names of devices that are not there") {
+  fake_cuda();
+  FileBytes bytes(chain_network(4));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  for (const char* name : {"cuda:1", "cuda:99999999999", "cuda:", "cuda:x", "cudas"}) {
+    CAPTURE(name);
+    const auto session = model.session(on(name));
+    REQUIRE(!session.ok());
+    CHECK(session.error().code == INGOT_NO_SUCH_DEVICE);
+    CHECK(std::string(session.error().name) == name);
+    CHECK(session.error().hint[0] != 0);
+  }
+}
+
+TEST_CASE("cuda: memory of the device is read and written where it is; other memory is refused by name") {
+  FakeCuda& fake = fake_cuda();
+  FileBytes bytes(chain_network(4));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda")), other = make(model, on("cuda"));
+    const std::vector<float> expected = answer(cpu);
+    // Another session's port is pinned memory of the host; its arena is not to be had. The driver's own entry points give device memory.
+    void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
+    const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxPopCurrent_v2"));
+    const auto allocate = reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(library, "cuMemAlloc_v2"));
+    const auto release = reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
+    const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+    const auto drop = reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
+    void* context = nullptr;
+    unsigned long long in = 0, out = 0, foreign = 0;
+    REQUIRE(retain(&context, 0) == 0);
+    push(context);
+    REQUIRE(allocate(&in, 128) == 0);
+    REQUIRE(allocate(&out, 128) == 0);
+    pop(&context);
+    int another = 0;  // no context of this driver: only its address counts
+    push(&another);
+    REQUIRE(allocate(&foreign, 128) == 0);
+    void* popped;
+    pop(&popped);
+    const std::vector<float> values = ramp(32);
+    std::memcpy(reinterpret_cast<void*>(uintptr_t(in)), values.data(), 128);
+    ingot_tensor tensor = gpu.input(0);
+    tensor.data = reinterpret_cast<void*>(uintptr_t(in));
+    REQUIRE(gpu.bind_device_input(0, tensor).ok());
+    tensor = gpu.output(0);
+    tensor.data = reinterpret_cast<void*>(uintptr_t(out));
+    REQUIRE(gpu.bind_device_output(0, tensor).ok());
+    const uint64_t graphs = fake.execs;
+    REQUIRE(gpu.run().ok());
+    CHECK(fake.execs == graphs);
+    CHECK(std::memcmp(reinterpret_cast<void*>(uintptr_t(out)), expected.data(), 128) == 0);
+
+    alignas(64) static float host[32];
+    const auto refused = [&](void* data, ingot_code code) {
+      tensor.data = data;
+      const auto bound = gpu.bind_device_input(0, tensor);
+      REQUIRE(!bound.ok());
+      CHECK(bound.error().code == code);
+      CHECK(bound.error().field[0] != 0);
+    };
+    refused(host, INGOT_INVALID_ARGUMENT);
+    refused(other.input(0).data, INGOT_INVALID_ARGUMENT);
+    refused(reinterpret_cast<void*>(uintptr_t(in) + 4), INGOT_MISALIGNED);
+    refused(reinterpret_cast<void*>(uintptr_t(foreign)), INGOT_INVALID_ARGUMENT);
+    tensor.bytes = 64;
+    refused(reinterpret_cast<void*>(uintptr_t(in)), INGOT_SHAPE_MISMATCH);
+    tensor.bytes = 128;
+    tensor.data = reinterpret_cast<void*>(uintptr_t(in));
+    CHECK(cpu.bind_device_input(0, tensor).error().code == INGOT_WRONG_STATE);
+
+    // Back to the arena: the port's own memory again.
+    REQUIRE(ingot_session_bind_input(gpu.get(), 0, nullptr, nullptr) == INGOT_OK);
+    REQUIRE(ingot_session_bind_output(gpu.get(), 0, nullptr, nullptr) == INGOT_OK);
+    CHECK(answer(gpu) == expected);
+    for (unsigned long long at : {in, out, foreign}) {
+      push(context);
+      release(at);
+      pop(&popped);
+    }
+    drop(0);
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: a stream of the caller's is used, and stays his") {
+  fake_cuda();
+  void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
+  const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxPopCurrent_v2"));
+  const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+  const auto drop = reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
+  const auto create = reinterpret_cast<int (*)(void**, unsigned)>(dlsym(library, "cuStreamCreate"));
+  const auto destroy = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuStreamDestroy_v2"));
+  void *context, *stream, *popped;
+  REQUIRE(retain(&context, 0) == 0);
+  push(context);
+  REQUIRE(create(&stream, 0) == 0);
+  pop(&popped);
+  FileBytes bytes(chain_network(4));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    ingot_session_options options = on("cuda");
+    options.gpu_stream = stream;
+    Session gpu = make(model, options), cpu = make(model, on("cpu"));
+    CHECK(fake_cuda().streams == 1);
+    CHECK(answer(gpu) == answer(cpu));
+    options.device = "cpu";
+    CHECK(model.session(options).error().code == INGOT_INVALID_ARGUMENT);
+  }
+  CHECK(fake_cuda().streams == 1);
+  push(context);
+  destroy(stream);
+  pop(&popped);
+  drop(0);
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {
+  fake_cuda();
+  FileBytes bytes(chain_network(4));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session gpu = make(model, on("cuda"));
+  const std::vector<float> expected = answer(gpu);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto ran = gpu.run();
+    const auto made = model.session(on("cuda"));
+    const bool told = !ran.ok() && ran.error().code == INGOT_DEVICE_LOST && !made.ok() && made.error().code == INGOT_WRONG_STATE;
+    _exit(told ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(answer(gpu) == expected);
+}
