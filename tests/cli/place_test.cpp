@@ -46,7 +46,7 @@ TEST_CASE("place: the report says where each weight was trained, where it lies a
     CHECK(weight["by_rule"] == false);
   }
   const Ran shown = run({"place", model});
-  CHECK(has(shown.out, "auto: cpu (cuda: this library was built without CUDA"));
+  CHECK(has(shown.out, "auto: cpu (cuda: device: the library that INGOT_CUDA_DRIVER names cannot be loaded"));
   const Json split = Json::parse(
       run({"place", model, "--device", "fake:0", "--place", "*=cpu", "--place", "*module.w=fake:1", "--json"}).out);
   for (const Json& weight : split["weights"]) {
@@ -83,12 +83,12 @@ TEST_CASE("place: devices, patterns and words that are not there are refused wit
   } rows[] = {
       {{"--place", "*=trained"},
        7,
-       "'state_dict.module.w=cuda:1': device: this library was built without CUDA; use auto, cpu"},
+       "'state_dict.module.w=cuda:1': device: the library that INGOT_CUDA_DRIVER names cannot be loaded; install the GPU's driver, or use cpu"},
       {{"--place", "*.w=cuda:0"}, 7, "state_dict.module.w=cuda:0"},
-      {{"--place", "*=fake:7"}, 7, "there are two fakes, 0 and 1; use auto, cpu, null, fake:0 or fake:1"},
+      {{"--place", "*=fake:7"}, 7, "there are two fakes, 0 and 1; use auto, cpu, cuda, null, fake:0 or fake:1"},
       {{"--place", "*=null"}, 7, "null computes nothing"},
-      {{"--device", "cuda"}, 7, "built without CUDA; use auto, cpu"},
-      {{"--device", "cuda:1", "--place", "*=cpu"}, 7, "built without CUDA"},
+      {{"--device", "cuda"}, 7, "or use cpu"},
+      {{"--device", "cuda:1", "--place", "*=cpu"}, 7, "or use cpu"},
       {{"--device", "fake:2"}, 7, "there are two fakes"},
       {{"--place", "state_dict.module.v=cpu"}, 5, "did you mean 'state_dict.module.w'?"},
       {{"--place", "nothing*=cpu"}, 5, "ingot place FILE lists them"},

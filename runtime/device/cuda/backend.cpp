@@ -37,7 +37,7 @@ Status find(const char* name, Device* out, ErrorDetail* detail) {
     return refuse(name, "device: more than there are", "cuda:0 is the first; `ingot doctor` lists them", uint64_t(ordinal) + 1,
                   uint64_t(count), detail);
   const GpuFacts& facts = gpu_facts(ordinal);
-  if (facts.problem) return refuse(name, facts.problem, facts.hint, 0, uint64_t(facts.sm), detail);
+  if (facts.problem) return refuse(name, facts.problem, facts.hint, 0, 0, detail);
   *out = {&kCudaDevice, kGpuNames[ordinal], "asked for", ordinal};
   return {};
 }
