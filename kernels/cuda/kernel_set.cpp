@@ -5,7 +5,7 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {&kConv2dRows, &kChainRows, &kElementwiseRows, &kMovementRows, &kGatherRows, &kScatterRows};
+const Span<const GpuRow>* const kFamilies[] = {&kTensorcoreRows, &kConv2dRows, &kChainRows, &kElementwiseRows, &kMovementRows, &kGatherRows, &kScatterRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};

@@ -2,7 +2,10 @@
 // gets the emulator, which defines the same names, so that every kernel also runs on a CPU.
 //
 //   INGOT_GPU_KERNEL(name, Params, threads) { ... p.count ... }   a kernel with one parameter `p`, blocks of exactly `threads`
-//   GPU_FN                                                        a function of device code
+//   INGOT_GPU_KERNEL_BLOCKS(..., blocks)                          the same, with registers for that many blocks a multiprocessor
+//   GPU_FN, GPU_MEMBER                                            a function of device code, a member function; inlined
+//   GPU_CALLED                                                    a function that is called: large, and not of an inner loop
+//   INGOT_UNROLL, GPU_UNROLL_BY(n)                                 before a loop: wholly, n times
 //   gpu_shared<T>()                                               dynamic shared memory, 16-byte aligned
 //   GPU_SHARED(type, name)                                        static shared memory
 //   threadIdx, blockIdx, __syncthreads(), __shfl_xor_sync() ...   as in CUDA
@@ -15,9 +18,15 @@
 #if defined(__CUDACC__)
 
 #define GPU_FN static __device__ __forceinline__
+#define GPU_MEMBER __device__ __forceinline__
+#define GPU_CALLED static __device__ __noinline__
+#define GPU_PRAGMA(text) _Pragma(#text)
+#define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
 #define INGOT_GPU_KERNEL(name, Params, threads) \
   extern "C" __global__ void __launch_bounds__(threads) ingot_##name(const __grid_constant__ Params p)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) ingot_##name(const __grid_constant__ Params p)
 
 namespace ingot::cuda {
 template <class T>
@@ -31,8 +40,12 @@ GPU_FN T* gpu_shared() {
 #include "kernels/cuda/emulate/emulator.h"
 
 #define GPU_FN static inline
+#define GPU_MEMBER inline
+#define GPU_CALLED static
+#define GPU_UNROLL_BY(n)
 #define GPU_SHARED(type, name) static thread_local type name
 #define INGOT_GPU_KERNEL(name, Params, threads) void ingot_emulated_##name(const Params& p)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) INGOT_GPU_KERNEL(name, Params, threads)
 
 namespace ingot::cuda {
 template <class T>

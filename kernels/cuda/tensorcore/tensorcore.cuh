@@ -1,6 +1,50 @@
-// kernels/cuda/tensorcore/tensorcore.cuh - device code of this family.
+// kernels/cuda/tensorcore/tensorcore.cuh - the kernels: which loads and tiles there are. Contracts: runtime/op/{conv2d,linear,matmul}.h,
+// but for the order of sums and the precision of products.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/tensorcore/few_rows.cuh"
+#include "kernels/cuda/tensorcore/product.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
 
-namespace ingot::cuda {}  // namespace ingot::cuda
+namespace ingot::cuda {
+
+#define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)                                 \
+  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, m == 128 ? 3 : 4) { \
+    product<Type, Pixels, Weights, m, o, warp_m>(p);                                                   \
+  }
+#define INGOT_PRODUCTS(type, Type)                                            \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)       \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)        \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)       \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 128, 64, 64) \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 64, 64, 32)  \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 32, 128, 32) \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, PanelWeights, 128, 64, 64)   \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, PanelWeights, 64, 64, 32)    \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64)   \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)    \
+  INGOT_PRODUCT(type, Type, any, SinglePixels, SingleWeights, 64, 64, 32)
+
+INGOT_PRODUCTS(f16, F16)
+INGOT_PRODUCTS(tf32, Tf32)
+
+INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) { few_rows<WholeWords, 1>(p); }
+INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) { few_rows<WholeWords, kFewRows>(p); }
+
+/// Sums of the parts of k, in their order.
+INGOT_GPU_KERNEL(add_splits, ProductParams, 256) {
+  ProductParams whole = p;
+  whole.partial = nullptr;
+  const int64_t row = p.columns / 4, count = int64_t(p.batch_first) * p.m * row;  // batch_first: how many matrices
+  for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const int64_t line = i / row, batch = line / p.m, m = line - batch * p.m;
+    const int o = int(i - line * row) * 4;
+    Four v = *partial_of(p, batch, 0, m, o);
+    for (int s = 1; s < p.splits; s++) {
+      const Four more = *partial_of(p, batch, s, m, o);
+      for (int e = 0; e < 4; e++) v.x[e] += more.x[e];
+    }
+    finish_four(whole, batch, m, o, v);
+  }
+}
+
+}  // namespace ingot::cuda

@@ -1,4 +1,25 @@
 // kernels/cuda/tensorcore/tensorcore_kernels.h - X(kernel, parameters, threads of a block)
+//   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
+//   rows, windows, singles: how x is read, see pixels.cuh; transposed: w is [n][k]; singles reads any x and any w, windows any panels
 #pragma once
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
 
-#define INGOT_CUDA_TENSORCORE(X)
+#define INGOT_CUDA_PRODUCTS_OF(X, type)                     \
+  X(product_##type##_rows_128x64, ProductParams, 128)       \
+  X(product_##type##_rows_64x64, ProductParams, 128)        \
+  X(product_##type##_rows_32x128, ProductParams, 128)       \
+  X(product_##type##_windows_128x64, ProductParams, 128)    \
+  X(product_##type##_windows_64x64, ProductParams, 128)     \
+  X(product_##type##_windows_32x128, ProductParams, 128)    \
+  X(product_##type##_first_128x64, ProductParams, 128)      \
+  X(product_##type##_first_64x64, ProductParams, 128)       \
+  X(product_##type##_transposed_128x64, ProductParams, 128) \
+  X(product_##type##_transposed_64x64, ProductParams, 128)  \
+  X(product_##type##_any_64x64, ProductParams, 128)
+
+#define INGOT_CUDA_TENSORCORE(X)          \
+  INGOT_CUDA_PRODUCTS_OF(X, f16)          \
+  INGOT_CUDA_PRODUCTS_OF(X, tf32)         \
+  X(product_one_row, ProductParams, 128)  \
+  X(product_few_rows, ProductParams, 128) \
+  X(add_splits, ProductParams, 256)

@@ -1,0 +1,97 @@
+// kernels/cuda/tensorcore/finish.cuh - from sums to y: alpha or scale, bias, residual, activation, by the CPU's own functions.
+#pragma once
+#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
+
+namespace ingot::cuda {
+
+struct alignas(16) Four {
+  float x[4];
+};
+
+/// Kinds that are more than a few instructions: one copy of them for all kernels, since every other copy would be in each.
+GPU_CALLED Four activate_long(ActivationSpec spec, Four v) {
+  switch (spec.kind) {
+#define INGOT_LONG_ACTIVATION(kind)                                                        \
+  case Activation::kind:                                                                   \
+    for (float& x : v.x) x = cpu::activate<V, Activation::kind>(x, spec.alpha, spec.beta); \
+    break;
+    INGOT_LONG_ACTIVATION(kSigmoid)
+    INGOT_LONG_ACTIVATION(kTanh)
+    INGOT_LONG_ACTIVATION(kSilu)
+    INGOT_LONG_ACTIVATION(kHardSwish)
+    INGOT_LONG_ACTIVATION(kHardSigmoid)
+    INGOT_LONG_ACTIVATION(kGelu)
+    INGOT_LONG_ACTIVATION(kGeluTanh)
+    INGOT_LONG_ACTIVATION(kElu)
+    INGOT_LONG_ACTIVATION(kSoftplus)
+    INGOT_LONG_ACTIVATION(kMish)
+#undef INGOT_LONG_ACTIVATION
+    default: break;
+  }
+  return v;
+}
+
+GPU_FN Four activate_four(const ActivationSpec& spec, Four v) {
+  switch (spec.kind) {
+    case Activation::kNone: return v;
+#define INGOT_SHORT_ACTIVATION(kind)                                                       \
+  case Activation::kind:                                                                   \
+    for (float& x : v.x) x = cpu::activate<V, Activation::kind>(x, spec.alpha, spec.beta); \
+    return v;
+      INGOT_SHORT_ACTIVATION(kRelu)
+      INGOT_SHORT_ACTIVATION(kRelu6)
+      INGOT_SHORT_ACTIVATION(kClip)
+      INGOT_SHORT_ACTIVATION(kLeakyRelu)
+#undef INGOT_SHORT_ACTIVATION
+    default: return activate_long(spec, v);
+  }
+}
+
+/// Four neighbouring outputs from `o` on, a multiple of 4, of row m of matrix `batch`; those from p.o on are not stored.
+GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o, Four v) {
+  if (p.scale)
+    for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
+  for (float& x : v.x) x *= p.alpha;
+  float* y = p.y + batch * p.y_batch + m * p.y_stride + o;
+  const float* from = p.residual ? p.residual + m * p.residual_stride + o : nullptr;
+  Four residual = {};
+  if (p.is_vector && o + 4 <= p.o) {
+    if (p.bias) {
+      const Four bias = *reinterpret_cast<const Four*>(p.bias + o);
+      for (int i = 0; i < 4; i++) v.x[i] += bias.x[i];
+    }
+    if (from) residual = *reinterpret_cast<const Four*>(from);
+  } else {
+    for (int i = 0; i < 4; i++) {
+      if (o + i >= p.o) break;
+      if (p.bias) v.x[i] += p.bias[o + i];
+      if (from) residual.x[i] = from[i];
+    }
+  }
+  if (from && p.residual_first)
+    for (int i = 0; i < 4; i++) v.x[i] += residual.x[i];
+  v = activate_four(p.activation, v);
+  if (from && !p.residual_first)
+    for (int i = 0; i < 4; i++) v.x[i] += residual.x[i];
+  if (p.is_vector && o + 4 <= p.o) {
+    *reinterpret_cast<Four*>(y) = v;
+    return;
+  }
+  for (int i = 0; i < 4; i++)
+    if (o + i < p.o) y[i] = v.x[i];
+}
+
+GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_t m, int o) {
+  return reinterpret_cast<Four*>(p.partial + ((batch * p.splits + split) * p.m + m) * p.columns + o);
+}
+
+/// The sums of a block that has the whole of k, or a part of it: y, or the partial sums.
+GPU_FN void store_four(const ProductParams& p, int64_t batch, int split, int64_t m, int o, Four v) {
+  if (p.partial)
+    *partial_of(p, batch, split, m, o) = v;
+  else
+    finish_four(p, batch, m, o, v);
+}
+
+}  // namespace ingot::cuda

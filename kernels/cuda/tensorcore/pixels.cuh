@@ -1,0 +1,126 @@
+// kernels/cuda/tensorcore/pixels.cuh - from x into shared memory: a tile of kRows pixels x 16 words of k, a row 64 bytes.
+// The 16-byte piece c of row r lies at c ^ (r >> 1 & 3): reads of fragments (two neighbouring rows, four pieces) and writes of single
+// words (many rows, one piece) both spread over the banks.
+#pragma once
+#include "kernels/cpu/simd/inline.h"
+#include "kernels/cuda/device/async_copy.cuh"
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
+
+namespace ingot::cuda {
+
+constexpr int kProductThreads = 128;
+
+GPU_FN char* pixel_piece(char* tile, int row, int piece) { return tile + row * 64 + ((piece ^ (row >> 1 & 3)) << 4); }
+
+/// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples of 4, x is 16-byte aligned.
+template <int kRows>
+struct RowPixels {
+  static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
+  const float* from;
+  int64_t apart;
+  int piece, row, rows, left;  // left: words of k from this thread's piece on
+  GPU_FN RowPixels make(const ProductParams& p, const float* x, int first, int k) {
+    RowPixels s;
+    s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4, s.rows = p.m - first;
+    s.left = p.k - k - s.piece * 4;
+    s.from = x + (int64_t(first) + s.row) * p.pixel_stride + k + s.piece * 4;
+    s.apart = p.pixel_stride * kApart;
+    return s;
+  }
+  GPU_MEMBER void load(const ProductParams&, char* tile) {
+    const float* at = from;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += apart) {
+      const int r = row + i * kApart;
+      const bool valid = left > 0 && r < rows;
+      copy_async16(pixel_piece(tile, r, piece), valid ? at : from, valid);
+    }
+    from += 16, left -= 16;
+  }
+};
+
+/// Windows of pictures with neighbouring channels, four at a time: c and the strides are multiples of 4, x is 16-byte aligned, kernels
+/// are at most 16 x 16. Which taps of a pixel lie inside the picture are bits that are found once.
+template <int kRows>
+struct WindowPixels {
+  static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
+  const float* x;
+  int pixel[kPieces];        // of tap (0, 0), in pixels of x; may lie outside
+  uint32_t inside[kPieces];  // bit ky, and bit 16 + kx
+  int piece, row, channel, ky, kx;
+  GPU_FN WindowPixels make(const ProductParams& p, const float* x, int first, int k) {
+    WindowPixels s;
+    s.x = x, s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
+      const int wanted = first + s.row + i * kApart, m = wanted < p.m ? wanted : 0;
+      const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
+      const int y0 = oy * p.stride_h - p.pad_top, x0 = ox * p.stride_w - p.pad_left;
+      s.pixel[i] = (n * p.h + y0) * p.width + x0;
+      uint32_t bits = 0;
+      for (int t = 0; t < p.kernel_h; t++) bits |= uint32_t(unsigned(y0 + t * p.dilation_h) < unsigned(p.h)) << t;
+      for (int t = 0; t < p.kernel_w; t++)
+        bits |= uint32_t(unsigned(x0 + t * p.dilation_w) < unsigned(p.width)) << (16 + t);
+      s.inside[i] = wanted < p.m ? bits : 0;
+    }
+    k += s.piece * 4;
+    const int tap = k / p.c;
+    s.channel = k - tap * p.c, s.ky = tap / p.kernel_w, s.kx = tap - s.ky * p.kernel_w;
+    return s;
+  }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    const int tap = ky * p.dilation_h * p.width + kx * p.dilation_w;
+    const bool exists = ky < p.kernel_h;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
+      const bool valid = exists && (inside[i] >> ky & inside[i] >> (16 + kx) & 1) != 0;
+      copy_async16(pixel_piece(tile, row + i * kApart, piece),
+                   valid ? x + (pixel[i] + tap) * p.pixel_stride + channel : x, valid);
+    }
+    channel += 16;
+    while (channel >= p.c && ky < p.kernel_h) {
+      channel -= p.c;
+      if (++kx == p.kernel_w) kx = 0, ky++;
+    }
+  }
+};
+
+/// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed matrix, unaligned rows. Neighbouring
+/// threads take neighbouring pixels, so which tap it is does not differ within a warp.
+template <int kRows>
+struct SinglePixels {
+  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  const float* x;
+  int64_t at;  // word of tap (0, 0); may lie outside
+  int row, first, y0, x0, channel, ky, kx;
+  GPU_FN SinglePixels make(const ProductParams& p, const float* x, int first, int k) {
+    SinglePixels s;
+    s.row = int(threadIdx.x) % kRows, s.first = int(threadIdx.x) / kRows * kEach;
+    const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
+    const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
+    s.y0 = oy * p.stride_h - p.pad_top, s.x0 = ox * p.stride_w - p.pad_left;
+    s.x = x, s.at = n * p.picture_stride + s.y0 * p.row_stride + s.x0 * p.pixel_stride;
+    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
+    k += s.first;
+    const int tap = k / p.c;
+    s.channel = k - tap * p.c, s.ky = tap / p.kernel_w, s.kx = tap - s.ky * p.kernel_w;
+    return s;
+  }
+  GPU_MEMBER void skip(const ProductParams& p, int words) {
+    channel += words;
+    while (channel >= p.c && ky < p.kernel_h) {
+      channel -= p.c;
+      if (++kx == p.kernel_w) kx = 0, ky++;
+    }
+  }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    GPU_UNROLL_BY(4)
+    for (int i = 0; i < kEach; i++) {
+      const int k = first + i, dy = ky * p.dilation_h, dx = kx * p.dilation_w;
+      const bool valid = ky < p.kernel_h && unsigned(y0 + dy) < unsigned(p.h) && unsigned(x0 + dx) < unsigned(p.width);
+      copy_async4(pixel_piece(tile, row, k >> 2) + (k & 3) * 4,
+                  x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride : 0), valid);
+      skip(p, 1);
+    }
+    if (kEach < 16) skip(p, 16 - kEach);
+  }
+};
+
+}  // namespace ingot::cuda

@@ -1,0 +1,44 @@
+// kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and strides count words of 4 bytes: an f32,
+// or four neighbouring s8 of k.
+#pragma once
+#include "runtime/op/activation.h"
+#include "runtime/op/tensor.h"
+
+namespace ingot::cuda {
+
+/// y[m][o] = epilogue(alpha * sum over k of x(m, k) * w(o, k)). A convolution's m is a pixel of the output, its k is (kh, kw, c).
+struct ProductParams {
+  const float *x, *w, *bias, *residual,
+      *scale;          // bias: up to a multiple of 16, or null; residual, scale [O] of s8: null: none
+  float *y, *partial;  // partial [batch][split][m][columns]: sums of a split, or null
+  int64_t pixel_stride, row_stride, channel_stride, picture_stride;  // of x
+  int64_t panel_stride, n_stride, k_stride;                          // of w: 16 outputs, one output, one k
+  int64_t y_stride, y_batch, residual_stride;
+  int m, o, k;
+  int readable;        // outputs that w has, padding included
+  int columns;         // o up to a multiple of 4
+  int tiles_m, steps;  // a step is 16 words of k
+  int splits, split_steps;
+  int h, width, c, oh, ow;  // of pictures; c in words
+  int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  int batch_rank, batch_first;
+  int64_t batch_dims[kMaxRank], x_batch[kMaxRank], w_batch[kMaxRank];  // innermost last
+  float alpha;
+  ActivationSpec activation;
+  bool residual_first;
+  bool is_vector;  // y, residual and bias can be read and written 4 at a time
+};
+
+/// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in flight.
+struct ProductTile {
+  int m, o;
+  constexpr int stage_bytes() const { return (m + o) * 64; }
+  constexpr int shared_bytes() const {
+    const int stages = 4 * stage_bytes(), sums = m * (o + 4) * 4;
+    return stages > sums ? stages : sums;
+  }
+};
+constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128};
+constexpr int kFewRows = 4;  // rows of x at most for the kernel without tensor cores
+
+}  // namespace ingot::cuda

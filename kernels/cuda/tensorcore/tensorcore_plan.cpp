@@ -1,0 +1,266 @@
+// kernels/cuda/tensorcore/tensorcore_plan.cpp - rows of products in less than f32: windows, rows and matrices become one set of parameters.
+// What these kernels do not count in 32 bits (a picture of 2^30 pixels) goes to the exact row, which serves every precision.
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/tensorcore/tile_choice.h"
+#include "runtime/op/conv2d.h"
+#include "runtime/op/linear.h"
+#include "runtime/op/matmul_blocks.h"
+
+namespace ingot::cuda {
+namespace {
+
+enum class Load { kRows, kWindows, kFirst, kTransposed, kAny };
+
+struct Product {
+  ProductParams p = {};
+  int64_t batches = 1;
+  Load load = Load::kRows;
+  bool fits = true;  // 32 bits count everything
+};
+
+constexpr int64_t kMost = int64_t{1} << 30;
+
+/// Extents that params hold as int.
+int narrow(Product* q, int64_t n) {
+  q->fits = q->fits && n >= -kMost && n <= kMost;
+  return q->fits ? int(n) : 0;
+}
+bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
+void set_epilogue(Product* q, const TensorView& y, const TensorView* bias, const TensorView* residual,
+                  const ActivationSpec& activation, bool residual_first) {
+  ProductParams& p = q->p;
+  p.y = y.as<float>(), p.y_stride = y.row_stride;
+  p.bias = bias ? bias->as<const float>() : nullptr;
+  p.residual = residual ? residual->as<const float>() : nullptr,
+  p.residual_stride = residual ? residual->row_stride : 0;
+  p.activation = activation, p.residual_first = residual_first, p.alpha = 1;
+  p.is_vector = is_aligned(p.y) && is_aligned(p.bias) && is_aligned(p.residual) && p.y_stride % 4 == 0 &&
+                p.residual_stride % 4 == 0;
+}
+void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
+  ProductParams& p = q->p;
+  p.w = w.as<const float>();
+  p.panel_stride = k * kPanel, p.n_stride = 1, p.k_stride = kPanel;
+  p.o = narrow(q, o), p.readable = narrow(q, round_up(o, kPanel)), p.k = narrow(q, k);
+}
+/// x as `lines` rows of k words.
+void set_rows(Product* q, int64_t lines, int64_t k, int64_t stride) {
+  ProductParams& p = q->p;
+  p.m = narrow(q, lines), p.c = narrow(q, k), p.pixel_stride = stride, p.channel_stride = 1;
+  p.h = p.oh = 1, p.width = p.ow = p.m;
+  p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
+}
+
+Product conv2d_product(const OpArguments& a) {
+  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  Product q;
+  ProductParams& p = q.p;
+  const bool planes = t.input_layout == PictureLayout::kNchw;
+  const int64_t n = x.dims[0], h = x.dims[planes ? 2 : 1], width = x.dims[planes ? 3 : 2], c = x.dims[planes ? 1 : 3];
+  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w;
+  set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
+  set_panels(&q, w, y.dims[3], taps * c);
+  p.x = x.as<const float>();
+  p.pixel_stride = planes ? 1 : x.row_stride, p.channel_stride = planes ? h * x.row_stride : 1;
+  p.row_stride = planes ? x.row_stride : width * x.row_stride;
+  p.picture_stride = planes ? c * p.channel_stride : h * p.row_stride;
+  const bool is_row = !planes && taps == 1 && t.stride_h == 1 && t.stride_w == 1 && !t.pad_top && !t.pad_left &&
+                      !t.pad_bottom && !t.pad_right;
+  if (is_row) {
+    set_rows(&q, n * h * width, c, x.row_stride);
+  } else {
+    // Padding moves the first tap of a pixel by as much as a kernel and the pads are long.
+    const int64_t reach_h = h + t.pad_top + t.pad_bottom + int64_t(t.dilation_h) * t.kernel_h;
+    const int64_t reach_w = width + t.pad_left + t.pad_right + int64_t(t.dilation_w) * t.kernel_w;
+    int64_t reach = 0;
+    if (!checked_mul(reach_h, reach_w, &reach) || !checked_mul(reach, n + 1, &reach)) reach = kMost + 1;
+    narrow(&q, reach);
+    p.m = narrow(&q, y.rows()), p.c = narrow(&q, c);
+    p.h = narrow(&q, h), p.width = narrow(&q, width), p.oh = narrow(&q, y.dims[1]), p.ow = narrow(&q, y.dims[2]);
+    p.kernel_h = int(t.kernel_h), p.kernel_w = int(t.kernel_w), p.stride_h = int(t.stride_h),
+    p.stride_w = int(t.stride_w);
+    p.dilation_h = int(t.dilation_h), p.dilation_w = int(t.dilation_w), p.pad_top = int(t.pad_top),
+    p.pad_left = int(t.pad_left);
+  }
+  const bool in_fours = !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
+  const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
+  q.load = !is_aligned(p.w)                      ? Load::kAny
+           : !in_fours || (!is_row && !is_small) ? Load::kFirst
+           : is_row                              ? Load::kRows
+                                                 : Load::kWindows;
+  return q;
+}
+
+Product linear_product(const OpArguments& a) {
+  const LinearAttributes& t = a.as<LinearAttributes>();
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  Product q;
+  set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
+  set_panels(&q, w, y.row_length(), x.row_length());
+  set_rows(&q, y.rows(), x.row_length(), x.row_stride);
+  q.p.x = x.as<const float>();
+  const bool in_fours = x.row_length() % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(q.p.x);
+  q.load = !is_aligned(q.p.w) ? Load::kAny : in_fours ? Load::kRows : Load::kFirst;
+  return q;
+}
+
+/// Strides of an operand's matrices along the batch of y; 0 where it is broadcast.
+void set_batch(const TensorView& t, const TensorView& y, int64_t* strides) {
+  int64_t step = t.dims[t.rank - 2] * t.row_stride;
+  for (int i = 3; i <= y.rank; i++) {
+    const int64_t own = i <= t.rank ? t.dims[t.rank - i] : 1;
+    strides[y.rank - i] = own == 1 ? 0 : step;
+    step *= own;
+  }
+}
+
+Product matmul_product(const OpArguments& g) {
+  const MatMulAttributes& t = g.as<MatMulAttributes>();
+  const TensorView &a = g.inputs[0], &b = g.inputs[1], &y = g.outputs[0];
+  const matmul::Extents e = matmul::extents(t, a, b);
+  Product q;
+  ProductParams& p = q.p;
+  set_epilogue(&q, y, nullptr, nullptr, {}, false);
+  p.alpha = t.alpha;
+  set_rows(&q, e.m, e.k, t.trans_a ? 1 : a.row_stride);
+  if (t.trans_a) p.channel_stride = a.row_stride;
+  p.x = a.as<const float>(), p.w = b.as<const float>();
+  p.o = p.readable = narrow(&q, e.n), p.k = narrow(&q, e.k);
+  p.n_stride = t.trans_b ? b.row_stride : 1, p.k_stride = t.trans_b ? 1 : b.row_stride,
+  p.panel_stride = kPanel * p.n_stride;
+  p.y_batch = e.m * y.row_stride, p.batch_rank = y.rank - 2;
+  for (int i = 0; i < p.batch_rank; i++) p.batch_dims[i] = y.dims[i], q.batches *= y.dims[i];
+  narrow(&q, q.batches);
+  set_batch(a, y, p.x_batch), set_batch(b, y, p.w_batch);
+  const bool a_in_fours = !t.trans_a && e.k % 4 == 0 && a.row_stride % 4 == 0 && is_aligned(p.x);
+  const bool b_in_fours = (t.trans_b ? e.k : e.n) % 4 == 0 && b.row_stride % 4 == 0 && is_aligned(p.w);
+  q.load = !a_in_fours || !b_in_fours ? Load::kAny : t.trans_b ? Load::kTransposed : Load::kRows;
+  return q;
+}
+
+Product product_of(OpCode op, const OpArguments& a) {
+  return op == OpCode::kConv2d ? conv2d_product(a) : op == OpCode::kLinear ? linear_product(a) : matmul_product(a);
+}
+
+/// Fills what follows from the extents, and says which kernel: the same at every address.
+TileChoice finish(Product* q, const GpuTraits& traits) {
+  ProductParams& p = q->p;
+  p.columns = int(round_up(p.o, 4)), p.steps = int(ceil_div(p.k, 16));
+  const TileChoice c = choose_tile(q->batches, p.m, p.o, p.steps, traits.multiprocessors);
+  p.split_steps = p.steps ? int(ceil_div(p.steps, c.splits)) : 1;
+  p.splits = p.steps ? int(ceil_div(p.steps, p.split_steps)) : 1;
+  const ProductTile square = kSquareTile;  // the most blocks
+  q->fits = q->fits && ceil_div(p.m, kFlatTile.m) * ceil_div(p.o, square.o) < kMost;
+  return c;
+}
+
+const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
+  return find_gpu_row(kCudaKernels, op, a, traits, GpuPrecision::kExact);
+}
+
+template <OpCode op>
+uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
+  if (a.outputs[0].elements() == 0) return 0;
+  Product q = product_of(op, a);
+  finish(&q, traits);
+  if (q.fits)
+    return q.p.splits > 1 ? uint64_t(q.batches) * uint64_t(q.p.splits) * uint64_t(q.p.m) * uint64_t(q.p.columns) * 4
+                          : 0;
+  const GpuRow* exact = exact_row(op, a, traits);
+  return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
+}
+
+#define INGOT_KERNELS_OF(name) \
+  { KernelId::product_f16_##name, KernelId::product_tf32_##name }
+struct Kernels {
+  KernelId f16, tf32;
+};
+Kernels kernels_of(Load load, TileKind* kind) {
+  if (load == Load::kAny) *kind = TileKind::kSquare;
+  if (*kind == TileKind::kFlat && load != Load::kRows && load != Load::kWindows) *kind = TileKind::kSquare;
+  const bool wide = *kind == TileKind::kWide, flat = *kind == TileKind::kFlat;
+  switch (load) {
+    case Load::kRows:
+      if (wide) return INGOT_KERNELS_OF(rows_128x64);
+      if (flat) return INGOT_KERNELS_OF(rows_32x128);
+      return INGOT_KERNELS_OF(rows_64x64);
+    case Load::kWindows:
+      if (wide) return INGOT_KERNELS_OF(windows_128x64);
+      if (flat) return INGOT_KERNELS_OF(windows_32x128);
+      return INGOT_KERNELS_OF(windows_64x64);
+    case Load::kFirst:
+      if (wide) return INGOT_KERNELS_OF(first_128x64);
+      return INGOT_KERNELS_OF(first_64x64);
+    case Load::kTransposed:
+      if (wide) return INGOT_KERNELS_OF(transposed_128x64);
+      return INGOT_KERNELS_OF(transposed_64x64);
+    case Load::kAny: break;
+  }
+  return INGOT_KERNELS_OF(any_64x64);
+}
+#undef INGOT_KERNELS_OF
+
+Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
+  ProductParams& p = q.p;
+  const bool in_f16 = work.precision == GpuPrecision::kFp16 || (work.traits.sm != 0 && work.traits.sm < 80);
+  const bool few = kind == TileKind::kFewRows && q.load == Load::kRows;
+  if (kind == TileKind::kFewRows) kind = TileKind::kSquare;
+  const Kernels kernels = kernels_of(q.load, &kind);
+  const ProductTile tile = tile_of(kind);
+  p.tiles_m = int(ceil_div(p.m, tile.m));
+  const KernelId kernel = !few       ? (in_f16 ? kernels.f16 : kernels.tf32)
+                          : p.m == 1 ? KernelId::product_one_row
+                                     : KernelId::product_few_rows;
+  const uint32_t blocks = few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
+  constexpr int64_t kMostBatches = 65535;
+  for (int64_t first = 0; first < q.batches; first += kMostBatches) {
+    const int64_t count = q.batches - first < kMostBatches ? q.batches - first : kMostBatches;
+    p.batch_first = int(first);
+    INGOT_TRY(
+        launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes()), uint32_t(p.splits), uint32_t(count)));
+  }
+  return {};
+}
+
+template <OpCode op>
+Status plan(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  if (a.outputs[0].elements() == 0) return {};
+  Product q = product_of(op, a);
+  const TileChoice choice = finish(&q, work.traits);
+  ProductParams& p = q.p;
+  if (!q.fits) {
+    const GpuRow* exact = exact_row(op, a, work.traits);
+    return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
+  }
+  if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
+  INGOT_TRY(launch_product(work, q, choice.kind));
+  if (p.splits == 1) return {};
+  p.batch_first = int(q.batches);
+  const int64_t fours = q.batches * p.m * (p.columns / 4);
+  return launch(work, KernelId::add_splits, blocks_for(fours, 256, work.traits), p);
+}
+
+template <OpCode op>
+bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+  if (precision == GpuPrecision::kExact || !traits.has_tensor_cores()) return false;
+  if (op == OpCode::kMatMul) return true;
+  if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method != ConvMethod::kDirect) return false;
+  const TensorView* bias = a.optional(2);
+  return a.inputs[1].packing == Packing::kPanels16 && (!bias || bias->packing == Packing::kVector16);
+}
+
+template <OpCode op>
+constexpr GpuRow row(const char* name) {
+  return {op, name, supports<op>, scratch<op>, plan<op>};
+}
+constexpr GpuRow kRows[] = {row<OpCode::kConv2d>("conv2d_tensorcore"), row<OpCode::kLinear>("linear_tensorcore"),
+                            row<OpCode::kMatMul>("matmul_tensorcore")};
+
+}  // namespace
+
+const Span<const GpuRow> kTensorcoreRows = Span<const GpuRow>(kRows);
+
+}  // namespace ingot::cuda

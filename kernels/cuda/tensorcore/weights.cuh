@@ -1,0 +1,114 @@
+// kernels/cuda/tensorcore/weights.cuh - from w into shared memory, and out of it as what a lane multiplies.
+// A lane (g, t) = (lane / 4, lane % 4) multiplies words 4 t .. 4 t + 3 of a step by outputs 4 g .. 4 g + 3 of every 32: any order of k will
+// do as long as both operands have it, and this one lets a lane read 16 bytes of either.
+#pragma once
+#include "kernels/cpu/simd/inline.h"
+#include "kernels/cuda/device/async_copy.cuh"
+#include "kernels/cuda/device/tensor_core.cuh"
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
+
+namespace ingot::cuda {
+
+/// Panels of 16 outputs as the CPU has them, [k][16], 64 bytes a row of k. Eight lanes read rows r, r + 4, r + 8, r + 12 of two pieces: rows
+/// of odd r >> 2 change places with their neighbours, and rows from 8 on have their pieces two further.
+GPU_FN int panel_offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 2 & 2)) << 4); }
+
+template <int kOutputs>
+struct PanelTile {
+  /// to[q][i]: word 4 t + q of output 4 g + i. `outputs`: the first of 32, within the tile.
+  GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const char* panel = tile + (outputs / 16 + g / 4) * 1024;
+    INGOT_UNROLL for (int q = 0; q < 4; q++) load_shared(to[q], panel + panel_offset(4 * t + q, g % 4));
+  }
+};
+
+/// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n]. Strides and `readable` are multiples of 4, w is 16-byte aligned.
+template <int kOutputs>
+struct PanelWeights : PanelTile<kOutputs> {
+  static constexpr int kPieces = kOutputs * 4 / 128;
+  const float* from;
+  int64_t next;
+  int first, row, left;  // left: words of k from this thread's row on
+  GPU_FN PanelWeights make(const ProductParams& p, const float* w, int first, int k) {
+    PanelWeights s;
+    s.row = int(threadIdx.x) / 4 % 16, s.left = p.k - k - s.row;
+    s.first = first + int(threadIdx.x) / 64 * 16 + int(threadIdx.x) % 4 * 4;
+    s.from = w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k) + s.row) * p.k_stride;
+    s.next = 16 * p.k_stride;
+    return s;
+  }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    const float* at = from;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 2 * p.panel_stride) {  // 128 threads: two panels at a time
+      const bool valid = left > 0 && first + i * 32 < p.readable;
+      copy_async16(tile + (int(threadIdx.x) / 64 + i * 2) * 1024 + panel_offset(row, int(threadIdx.x) % 4),
+                   valid ? at : from, valid);
+    }
+    from += left > 16 ? next : 0, left -= 16;
+  }
+};
+
+/// Any strides, a word at a time.
+template <int kOutputs>
+struct SingleWeights : PanelTile<kOutputs> {
+  static constexpr int kEach = kOutputs * 16 / 128, kApart = 128 / kOutputs;  // rows of k between words of a thread
+  const float* from;
+  int output, row, left;
+  bool exists;
+  GPU_FN SingleWeights make(const ProductParams& p, const float* w, int first, int k) {
+    SingleWeights s;
+    s.output = int(threadIdx.x) % kOutputs, s.row = int(threadIdx.x) / kOutputs;
+    const int o = first + s.output;
+    s.left = p.k - k - s.row, s.exists = o < p.readable;
+    s.from = w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride + (int64_t(k) + s.row) * p.k_stride;
+    return s;
+  }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    GPU_UNROLL_BY(4)
+    for (int i = 0; i < kEach; i++) {
+      const int r = row + i * kApart;
+      const bool valid = exists && i * kApart < left;
+      copy_async4(tile + output / 16 * 1024 + panel_offset(r, output % 16 / 4) + output % 4 * 4,
+                  valid ? from + i * kApart * p.k_stride : p.w, valid);
+    }
+    from += 16 * p.k_stride, left -= 16;
+  }
+};
+
+/// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r + 4: they change places by r >> 2.
+template <int kOutputs>
+struct RowWeights {
+  static constexpr int kPieces = kOutputs * 4 / 128;
+  const float* from;
+  int64_t apart;
+  int first, piece, row, left;
+  GPU_FN RowWeights make(const ProductParams& p, const float* w, int first, int k) {
+    RowWeights s;
+    s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4, s.first = first;
+    s.left = p.k - k - s.piece * 4;
+    s.from = w + (int64_t(first) + s.row) * p.n_stride + k + s.piece * 4;
+    s.apart = 32 * p.n_stride;
+    return s;
+  }
+  GPU_FN int offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + (piece << 4); }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    const float* at = from;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += apart) {
+      const int r = row + i * 32;
+      const bool valid = left > 0 && first + r < p.readable;
+      copy_async16(tile + offset(r, piece), valid ? at : from, valid);
+    }
+    from += 16, left -= 16;
+  }
+  GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      uint32_t words[4];
+      load_shared(words, tile + offset(outputs + 4 * g + i, t));
+      INGOT_UNROLL for (int q = 0; q < 4; q++) to[q][i] = words[q];
+    }
+  }
+};
+
+}  // namespace ingot::cuda
