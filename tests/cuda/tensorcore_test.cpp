@@ -70,7 +70,7 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, GpuTraits trai
   run.y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, run.y.view());
-  const GpuRow* row = find_gpu_row(cuda::kCudaKernels, w.op, a, traits, precision);
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, precision);
   REQUIRE(row != nullptr);
   REQUIRE(std::string(row->name).find("tensorcore") != std::string::npos);
   constexpr size_t kGuard = 256;
@@ -82,7 +82,7 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, GpuTraits trai
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
   work.scratch_bytes = bytes;
   work.sink = {&run, [](void* user, const GpuLaunch& l) {
-                 static_cast<Run*>(user)->kernels.push_back(cuda::kCudaKernels.kernels[l.kernel].name);
+                 static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
                  static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
                  return cuda::emulate::run_launch(l);
                }};
@@ -307,7 +307,7 @@ TEST_CASE("tensor cores: which GPU takes which type; what the exact rows keep") 
   const OpArguments a = arguments_of(w, views, w.output.view());
   const auto is_ours = [&](int sm, GpuPrecision precision) {
     traits.sm = sm;
-    const GpuRow* row = find_gpu_row(cuda::kCudaKernels, OpCode::kLinear, a, traits, precision);
+    const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, OpCode::kLinear, a, traits, precision);
     return row && std::string(row->name) == "linear_tensorcore";
   };
   CHECK(!is_ours(72, GpuPrecision::kFast));

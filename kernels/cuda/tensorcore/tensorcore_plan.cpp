@@ -157,7 +157,7 @@ TileChoice finish(Product* q, const GpuTraits& traits) {
 }
 
 const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
-  return find_gpu_row(kCudaKernels, op, a, traits, GpuPrecision::kExact);
+  return find_gpu_row(ingot_cuda_kernel_set, op, a, traits, GpuPrecision::kExact);
 }
 
 template <OpCode op>
