@@ -15,6 +15,11 @@ extern const Span<const GpuRow> kElementwiseRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;
 extern const Span<const GpuRow> kScatterRows;
+extern const Span<const GpuRow> kReduceRows;
+extern const Span<const GpuRow> kNormalizeRows;
+extern const Span<const GpuRow> kSortRows;
+extern const Span<const GpuRow> kPictureRows;
+extern const Span<const GpuRow> kRecurrentRows;
 
 /// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with grid_threads()).
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {

@@ -5,7 +5,9 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {&kTensorcoreRows, &kConv2dRows, &kChainRows, &kElementwiseRows, &kMovementRows, &kGatherRows, &kScatterRows};
+const Span<const GpuRow>* const kFamilies[] = {
+    &kTensorcoreRows, &kConv2dRows,   &kChainRows,     &kElementwiseRows, &kMovementRows, &kGatherRows,
+    &kScatterRows,    &kReduceRows,   &kNormalizeRows, &kSortRows,        &kPictureRows,  &kRecurrentRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};

@@ -21,9 +21,10 @@ Status topk(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView &x = a.inputs[0], &values = a.outputs[0], &indices = a.outputs[1];
   const TopKAttributes& t = a.as<TopKAttributes>();
-  for_each_index(values, [&](const int64_t* index) {  // the element with exactly index[axis] better ones
-    int64_t at[kMaxRank];
-    for (int i = 0; i < x.rank; i++) at[i] = index[i];
+  for_each_index(values, [&](const int64_t* index) {  // an element with fewer than k better ones comes behind those
+    if (index[t.axis] != 0) return;
+    int64_t at[kMaxRank], to[kMaxRank];
+    for (int i = 0; i < x.rank; i++) at[i] = to[i] = index[i];
     for (int64_t j = 0; j < x.dims[t.axis]; j++) {
       at[t.axis] = j;
       const int64_t here = offset_of(x, at);
@@ -35,9 +36,10 @@ Status topk(const OpArguments& a, const Team& team) {
         const bool loses = t.largest ? greater(x, here, there) : greater(x, there, here);
         better += wins || (!loses && k < j);
       }
-      if (better != index[t.axis]) continue;
-      copy_element(values, offset_of(values, index), x, here);
-      indices.as<int64_t>()[offset_of(indices, index)] = j;
+      if (better >= values.dims[t.axis]) continue;
+      to[t.axis] = better;
+      copy_element(values, offset_of(values, to), x, here);
+      indices.as<int64_t>()[offset_of(indices, to)] = j;
     }
   });
   return {};

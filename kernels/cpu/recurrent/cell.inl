@@ -1,5 +1,5 @@
 // kernels/cpu/recurrent/cell.inl - what happens to the gates of one step once their products are made. Contract:
-// runtime/op/recurrent.h.
+// runtime/op/recurrent.h. Device code as well.
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
 #include "kernels/cpu/simd/share.inl"
@@ -60,7 +60,7 @@ INGOT_INLINE void put_state(const CellPlan& p, const CellRow& r, int64_t u, type
 
 /// Units [first, last), multiples of 16.
 template <class V>
-void lstm_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
+INGOT_FN void lstm_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   using F = typename V::F;
   const int64_t n = p.padded;
   for (int64_t u = first; u < last; u += V::kLanes) {
@@ -81,7 +81,7 @@ void lstm_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last)
 
 /// The reset gate, ahead of the product of the third gate where that needs r * h.
 template <class V>
-void gru_reset(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
+INGOT_FN void gru_reset(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   const int64_t n = p.padded;
   for (int64_t u = first; u < last; u += V::kLanes) {
     const typename V::F gate = V::add(V::load(r.from_input + n + u), V::load(r.from_state + n + u));
@@ -91,7 +91,7 @@ void gru_reset(const CellPlan& p, const CellRow& r, int64_t first, int64_t last)
 }
 
 template <class V>
-void gru_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
+INGOT_FN void gru_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   using F = typename V::F;
   const int64_t n = p.padded;
   for (int64_t u = first; u < last; u += V::kLanes) {
@@ -105,7 +105,7 @@ void gru_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) 
 }
 
 template <class V>
-void rnn_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
+INGOT_FN void rnn_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   for (int64_t u = first; u < last; u += V::kLanes)
     put_state<V>(
         p, r, u,
@@ -114,7 +114,7 @@ void rnn_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) 
 
 /// A sequence that has ended: the state stays, the output is zero.
 template <class V>
-void idle_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
+INGOT_FN void idle_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   for (int64_t u = first; u < last; u++) {
     r.new_h[u] = r.old_h[u];
     if (r.y && u < p.hidden) r.y[u] = 0;

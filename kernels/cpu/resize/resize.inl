@@ -4,88 +4,16 @@
 // along the channels.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
+#include "kernels/cpu/resize/taps.inl"
 #include "runtime/op/resize.h"
 
 namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-inline float resize_coordinate(const OpArguments& a, int i, int64_t out) {
-  const ResizeAttributes& t = a.as<ResizeAttributes>();
-  const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]), x = float(out);
-  const float scale = t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent;
-  switch (t.coordinate) {
-    case CoordinateMode::kHalfPixel: return (x + 0.5f) / scale - 0.5f;
-    case CoordinateMode::kAsymmetric: return x / scale;
-    case CoordinateMode::kAlignCorners: return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
-    case CoordinateMode::kPytorchHalfPixel: return out_extent > 1 ? (x + 0.5f) / scale - 0.5f : 0;
-    case CoordinateMode::kHalfPixelSymmetric: {
-      const float adjustment = out_extent / (scale * in_extent), offset = in_extent / 2 * (1 - adjustment);
-      return offset + (x + 0.5f) / scale - 0.5f;
-    }
-  }
-  return x;
-}
-
-/// As int32; the contract bounds scales and extents, but coordinates may still pass the ends: the caller limits.
-inline int32_t floor_of(float x) {
-  if (!(x > -16777216.0f)) return -16777216;
-  if (x > 33554432.0f) return 33554432;
-  const int32_t whole = int32_t(x);
-  return float(whole) > x ? whole - 1 : whole;
-}
-inline int32_t limit_index(int64_t at, int64_t extent) { return int32_t(at < 0 ? 0 : at >= extent ? extent - 1 : at); }
-
-inline int32_t nearest_index(const OpArguments& a, int i, int64_t out) {
-  const int64_t extent = a.inputs[0].dims[i];
-  if (!resize_changes(a, i)) return int32_t(out);
-  const float x = resize_coordinate(a, i, out);
-  const int32_t low = floor_of(x);
-  const float f = x - float(low);
-  switch (a.as<ResizeAttributes>().nearest) {
-    case NearestMode::kRoundPreferFloor: return limit_index(int64_t(low) + (f > 0.5f), extent);
-    case NearestMode::kRoundPreferCeil: return limit_index(int64_t(low) + (f >= 0.5f), extent);
-    case NearestMode::kFloor: return limit_index(low, extent);
-    case NearestMode::kCeil: return limit_index(int64_t(low) + (f > 0), extent);
-  }
-  return low;
-}
-
-struct ResizeTap {
-  int32_t at[4];
-  float weight[4];  // linear: the fraction in weight[0]
-};
-
-inline ResizeTap resize_tap(const OpArguments& a, int i, int64_t out) {
-  const ResizeAttributes& t = a.as<ResizeAttributes>();
-  const int64_t extent = a.inputs[0].dims[i];
-  ResizeTap tap = {};
-  const float x = resize_coordinate(a, i, out);
-  if (t.mode == ResizeMode::kLinear) {
-    const float limited = x < 0 ? 0 : x > float(extent - 1) ? float(extent - 1) : x;
-    const int32_t low = floor_of(limited);
-    tap.at[0] = limit_index(low, extent);
-    tap.at[1] = limit_index(int64_t(low) + 1, extent);
-    tap.weight[0] = limited - float(low);
-    return tap;
-  }
-  const int32_t base = floor_of(x);
-  const float f = x - float(base), c = t.cubic_a;
-  const float near0 = f, near1 = 1 - f, far0 = f + 1, far1 = 2 - f;
-  tap.weight[0] = ((c * far0 - 5 * c) * far0 + 8 * c) * far0 - 4 * c;
-  tap.weight[1] = ((c + 2) * near0 - (c + 3)) * near0 * near0 + 1;
-  tap.weight[2] = ((c + 2) * near1 - (c + 3)) * near1 * near1 + 1;
-  tap.weight[3] = ((c * far1 - 5 * c) * far1 + 8 * c) * far1 - 4 * c;
-  float sum = 0;
-  for (int k = 0; k < 4; k++) {
-    const int64_t at = int64_t(base) - 1 + k;
-    tap.at[k] = limit_index(at, extent);
-    if (t.exclude_outside && (at < 0 || at >= extent)) tap.weight[k] = 0;
-    sum += tap.weight[k];
-  }
-  if (t.exclude_outside)
-    for (float& w : tap.weight) w /= sum;
-  return tap;
+/// Dimension i as its coordinates are computed.
+inline ResizeAxis axis_of(const OpArguments& a, int i) {
+  return resize_axis(a.as<ResizeAttributes>(), i, a.inputs[0].dims[i], a.outputs[0].dims[i], resize_changes(a, i));
 }
 
 template <class V>
@@ -100,7 +28,8 @@ void resize_nearest(const OpArguments& a, const Team& team) {
   bool last_changes = false;
   for (int i = 0; i < x.rank; i++) {
     tables[i] = room;
-    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = nearest_index(a, i, k);
+    const ResizeAxis axis = axis_of(a, i);
+    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = nearest_index(a.as<ResizeAttributes>(), axis, k);
     room += y.dims[i];
     if (i == last) last_changes = resize_changes(a, i);
   }
@@ -268,7 +197,8 @@ void resize_mixed(const OpArguments& a, const Team& team) {
   for (int i = 0; i < x.rank; i++) {
     if (!resize_changes(a, i)) continue;
     tables[i] = room;
-    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = resize_tap(a, i, k);
+    const ResizeAxis axis = axis_of(a, i);
+    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = resize_tap(a.as<ResizeAttributes>(), axis, k);
     room += y.dims[i];
   }
   // The tables end at a multiple of 32 bytes; kept rows follow.

@@ -44,7 +44,7 @@ INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V
 }
 
 template <class V, Activation kind>
-void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride, float alpha, float beta) {
+INGOT_FN void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride, float alpha, float beta) {
   const typename V::F a = V::splat(alpha), b = V::splat(beta);
   for (int64_t r = 0; r < rows; r++) {
     float* row = tile + r * stride;
@@ -65,7 +65,7 @@ void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride
 /// Applies an activation in place to rows x columns floats, rows `stride` floats apart: one switch for the whole tile. Call it
 /// while the tile is in L1; cheap kinds (relu, clip) are better fused into the store with activate<V, kind>.
 template <class V>
-void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns, int64_t stride) {
+INGOT_FN void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns, int64_t stride) {
   switch (spec.kind) {
 #define INGOT_ACTIVATION(kind) \
   case Activation::kind:       \

@@ -1,0 +1,209 @@
+// kernels/cuda/reduce/fold.cuh - Reduce. Orders: runtime/op/reduce.h.
+//   columns   neighbouring outputs are neighbouring threads, one chain each down the reduced positions
+//   rows      half a warp an output; rows of up to 8 elements a thread; few long rows a block
+#pragma once
+#include "kernels/cpu/reduce/folds.inl"
+#include "kernels/cpu/reduce/wide_fold.inl"
+#include "kernels/cuda/device/convert.cuh"
+#include "kernels/cuda/device/rows.cuh"
+#include "kernels/cuda/reduce/reduce_params.h"
+
+namespace ingot::cuda {
+
+/// Offset of position i.
+template <class Index>
+GPU_FN int64_t walk_to(const Walk& w, Index i) {
+  int64_t at = 0;
+  GPU_ROLLED for (int d = w.rank - 1; d > 0; d--) at += int64_t(take_remainder(&i, w.dims[d])) * w.strides[d];
+  return at + int64_t(i) * w.strides[0];
+}
+GPU_FN int64_t walk_offset(const Walk& w, int64_t i) {
+  return fits_index32(i) ? walk_to(w, uint32_t(i)) : walk_to(w, uint64_t(i));
+}
+/// First element of output o.
+GPU_FN int64_t output_offset(const ReduceParams& p, int64_t o) {
+  if (p.columns.divisor == 1) return walk_offset(p.kept, o);
+  if (fits_index32(o)) {
+    uint32_t position = uint32_t(o);
+    const uint32_t column = take_remainder(&position, p.columns);
+    return walk_to(p.kept, position) + int64_t(column);
+  }
+  uint64_t position = uint64_t(o);
+  const uint64_t column = take_remainder(&position, p.columns);
+  return walk_to(p.kept, position) + int64_t(column);
+}
+
+/// acc = step(acc, get(offset)) over the reduced positions in row-major order, four loads ahead.
+template <class T, class Get, class Step>
+GPU_FN T fold_positions(const ReduceParams& p, int64_t base, T acc, Get get, Step step) {
+  GPU_ROLLED for (int64_t done = 0, o = 0; done < p.positions; done += p.inner, o++) {
+    const int64_t at = base + walk_offset(p.outer, o);
+    int64_t i = 0;
+    for (; i + 4 <= p.inner; i += 4) {
+      T x[4];
+      INGOT_UNROLL for (int k = 0; k < 4; k++) x[k] = get(at + (i + k) * p.inner_stride);
+      INGOT_UNROLL for (int k = 0; k < 4; k++) acc = step(acc, x[k]);
+    }
+    GPU_ROLLED for (; i < p.inner; i++) acc = step(acc, get(at + i * p.inner_stride));
+  }
+  return acc;
+}
+
+/// body(fold) for the fold that a kind starts with.
+template <class Body>
+GPU_FN float with_fold(ReduceKind kind, Body body) {
+  using namespace cpu::tensors;
+  switch (kind) {
+    case ReduceKind::kMax: return body(FoldMax<V>());
+    case ReduceKind::kMin: return body(FoldMin<V>());
+    case ReduceKind::kProd: return body(FoldProd<V>());
+    case ReduceKind::kL1: return body(FoldL1<V>());
+    case ReduceKind::kL2:
+    case ReduceKind::kSumSquare: return body(FoldSquare<V>());
+    case ReduceKind::kLogSumExp: return body(FoldExp<V>());
+    default: return body(FoldSum<V>());
+  }
+}
+/// What is subtracted before exponentials: exp(inf), exp(-inf) and NaN go their own way.
+GPU_FN float finite_or_zero(float top) { return V::abs(top) < __builtin_inff() ? top : 0.0f; }
+GPU_FN float finish_f32(ReduceKind kind, float x, float count, float shift) {
+  switch (kind) {
+    case ReduceKind::kMean: return x / count;
+    case ReduceKind::kL2: return V::sqrt(x);
+    case ReduceKind::kLogSum: return cpu::Math<V>::log(x);
+    case ReduceKind::kLogSumExp: return cpu::Math<V>::log(x) + shift;
+    default: return x;
+  }
+}
+/// fold(a fold, its shift) gives all of an output's elements folded.
+template <class FoldAll>
+GPU_FN float reduce_f32(const ReduceParams& p, FoldAll fold_all) {
+  float shift = 0;
+  if (p.kind == ReduceKind::kLogSumExp) shift = finite_or_zero(fold_all(cpu::tensors::FoldMax<V>(), 0.0f));
+  const float sum = with_fold(p.kind, [&](auto fold) { return fold_all(fold, shift); });
+  return finish_f32(p.kind, sum, float(p.positions * p.length), shift);
+}
+
+INGOT_GPU_KERNEL(reduce_columns_f32, ReduceParams, 128) {
+  const float* x = reinterpret_cast<const float*>(p.x);
+  GPU_ROLLED for (int64_t o = grid_thread(); o < p.outputs; o += grid_threads()) {
+    const int64_t base = output_offset(p, o);
+    reinterpret_cast<float*>(p.y)[o] = reduce_f32(p, [&](auto fold, float shift) {
+      using Fold = decltype(fold);
+      return fold_positions(
+          p, base, Fold::kStart, [&](int64_t at) { return x[at]; },
+          [&](float a, float b) { return Fold::step(a, b, shift); });
+    });
+  }
+}
+
+INGOT_GPU_KERNEL(reduce_rows_f32, ReduceParams, 128) {
+  const float* x = reinterpret_cast<const float*>(p.x);
+  GPU_ROLLED for (int64_t o = grid_row(); o - o % 2 < p.outputs;
+                  o += grid_rows()) {  // both halves of a warp go round equally often
+    const bool is_live = o < p.outputs;
+    const int64_t base = is_live ? output_offset(p, o) : 0;
+    const float result = reduce_f32(p, [&](auto fold, float shift) {
+      using Fold = decltype(fold);
+      float acc = Fold::kStart;
+      for (int64_t done = 0, k = 0; is_live && done < p.positions; done += p.inner, k++) {
+        const float* outer = x + base + walk_offset(p.outer, k);
+        for (int64_t i = 0; i < p.inner; i++, outer += p.inner_stride)
+          acc = fold_lane(
+              p.length, acc, [&](int64_t j) { return outer[j]; },
+              [&](float a, float b) { return Fold::step(a, b, shift); });
+      }
+      return join_lanes(acc, [](float a, float b) { return Fold::join(a, b); });
+    });
+    if (is_live && row_lane() == 0) reinterpret_cast<float*>(p.y)[o] = result;
+  }
+}
+
+/// Joining a lane that no element reached changes nothing, so eight lanes are enough.
+INGOT_GPU_KERNEL(reduce_short_f32, ReduceParams, 128) {
+  const float* x = reinterpret_cast<const float*>(p.x);
+  GPU_ROLLED for (int64_t o = grid_thread(); o < p.outputs; o += grid_threads()) {
+    const float* row = x + output_offset(p, o);
+    float elements[8];
+    INGOT_UNROLL for (int e = 0; e < 8; e++) elements[e] = e < p.length ? row[e] : 0;
+    reinterpret_cast<float*>(p.y)[o] = reduce_f32(p, [&](auto fold, float shift) {
+      using Fold = decltype(fold);
+      float lanes[8];
+      INGOT_UNROLL for (int e = 0; e < 8; e++) lanes[e] =
+          e < p.length ? Fold::step(Fold::kStart, elements[e], shift) : Fold::kStart;
+      INGOT_UNROLL for (int half = 4; half > 0; half /= 2) INGOT_UNROLL for (int e = 0; e < half; e++) lanes[e] =
+          Fold::join(lanes[e], lanes[e + half]);
+      return lanes[0];
+    });
+  }
+}
+
+INGOT_GPU_KERNEL(reduce_long_f32, ReduceParams, 256) {
+  GPU_SHARED(RowChunks, chunks);
+  const float* x = reinterpret_cast<const float*>(p.x);
+  GPU_ROLLED for (int64_t o = blockIdx.x; o < p.outputs; o += gridDim.x) {
+    const float* row = x + output_offset(p, o);
+    const float result = reduce_f32(p, [&](auto fold, float shift) {
+      using Fold = decltype(fold);
+      return fold_block(
+          &chunks, p.length, Fold::kStart, [&](int64_t i) { return row[i]; },
+          [&](float a, float b) { return Fold::step(a, b, shift); }, [](float a, float b) { return Fold::join(a, b); });
+    });
+    if (threadIdx.x == 0) reinterpret_cast<float*>(p.y)[o] = result;
+  }
+}
+
+template <class T>
+GPU_FN void reduce_columns_wide(const ReduceParams& p) {
+  const cpu::tensors::WideFold<T, false> fold(p.kind, p.dtype);
+  GPU_ROLLED for (int64_t o = grid_thread(); o < p.outputs; o += grid_threads()) {
+    const int64_t base = output_offset(p, o);
+    T acc = fold.start;
+    GPU_ROLLED for (int64_t done = 0, k = 0; done < p.positions; done += p.inner, k++) {
+      const int64_t at = base + walk_offset(p.outer, k);
+      GPU_ROLLED for (int64_t i = 0; i < p.inner; i++) acc =
+          fold.step(acc, load_number<T>(p.dtype, p.x, at + i * p.inner_stride));
+    }
+    store_number(p.dtype, p.y, o, fold.finish(acc, p.positions));
+  }
+}
+template <class T>
+GPU_FN void reduce_rows_wide(const ReduceParams& p) {
+  const cpu::tensors::WideFold<T, false> fold(p.kind, p.dtype);
+  GPU_ROLLED for (int64_t o = grid_row(); o - o % 2 < p.outputs; o += grid_rows()) {
+    const bool is_live = o < p.outputs;
+    const int64_t base = is_live ? output_offset(p, o) : 0;
+    T acc = fold.start;
+    GPU_ROLLED for (int64_t done = 0, k = 0; is_live && done < p.positions; done += p.inner, k++) {
+      int64_t at = base + walk_offset(p.outer, k);
+      GPU_ROLLED for (int64_t i = 0; i < p.inner; i++, at += p.inner_stride)
+          GPU_ROLLED for (int64_t j = row_lane(); j < p.length; j += kRowLanes) acc =
+              fold.step(acc, load_number<T>(p.dtype, p.x, at + j));
+    }
+    const T sum = join_lanes(acc, [&](T a, T b) { return fold.join(a, b); });
+    if (is_live && row_lane() == 0) store_number(p.dtype, p.y, o, fold.finish(sum, p.positions * p.length));
+  }
+}
+
+INGOT_GPU_KERNEL(reduce_columns_any, ReduceParams, 128) {
+  switch (p.dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return reduce_columns_wide<float>(p);
+    case DType::kF64: return reduce_columns_wide<double>(p);
+    case DType::kU64: return reduce_columns_wide<uint64_t>(p);
+    default: return reduce_columns_wide<int64_t>(p);
+  }
+}
+INGOT_GPU_KERNEL(reduce_rows_any, ReduceParams, 128) {
+  switch (p.dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return reduce_rows_wide<float>(p);
+    case DType::kF64: return reduce_rows_wide<double>(p);
+    case DType::kU64: return reduce_rows_wide<uint64_t>(p);
+    default: return reduce_rows_wide<int64_t>(p);
+  }
+}
+
+}  // namespace ingot::cuda
