@@ -7,7 +7,7 @@ using namespace cli_test;
 
 namespace {
 const char* const kCommands[] = {"convert", "inspect", "run",       "bench",      "check",  "verify",
-                                 "why",     "kernels", "operators", "completion", "upgrade"};
+                                 "why",     "kernels", "operators", "completion", "upgrade", "doctor"};
 }
 
 TEST_CASE("--help: every command says what it does, its options, and examples") {

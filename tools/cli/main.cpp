@@ -82,6 +82,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_diff(app, chosen);
   add_operators(app, chosen);
   add_extract(app, chosen);
+  add_doctor(app, chosen);
   add_completion(app, chosen);
 }
 

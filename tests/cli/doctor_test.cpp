@@ -1,0 +1,161 @@
+// ingot doctor over made-up machines: Jetsons of three JetPacks, a desktop without fused multiply-add, nothing at all; and over this one.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+
+using namespace cli_test;
+using Json = nlohmann::json;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void put(const Folder& root, const std::string& path, const std::string& text) {
+  const std::filesystem::path file = root / path;
+  std::filesystem::create_directories(file.parent_path());
+  spill(file, text);
+}
+
+/// An Orin Nano in its 15 W mode, clocks governed, two of six processors off.
+void make_orin(const Folder& root) {
+  put(root, "etc/os-release", "NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 22.04.5 LTS\"\n");
+  put(root, "proc/sys/kernel/osrelease", "5.15.148-tegra\n");
+  put(root, "proc/self/auxv", std::string("\6\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0", 16));
+  put(root, "proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd asimdhp asimddp\nCPU part\t: 0xd42\n");
+  put(root, "proc/meminfo",
+      "MemTotal:        7990000 kB\nMemFree: 100 kB\nMemAvailable:    600000 kB\nSwapTotal: 3995000 kB\n");
+  put(root, "sys/devices/system/cpu/online", "0-3\n");
+  put(root, "sys/devices/system/cpu/present", "0-5\n");
+  put(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  put(root, "proc/device-tree/model", std::string("NVIDIA Jetson Orin Nano Developer Kit\0", 38));
+  put(root, "etc/nv_tegra_release", "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n");
+  put(root, "var/lib/dpkg/status",
+      "Package: bash\nVersion: 5.1\n\nPackage: nvidia-jetpack\nStatus: install ok installed\nVersion: "
+      "6.2+b77\n\nPackage: x\nVersion: 1\n");
+  put(root, "var/lib/nvpmodel/status", "pmode:0001\n");
+  put(root, "etc/nvpmodel.conf",
+      "< POWER_MODEL ID=0 NAME=15W >\n< POWER_MODEL ID=1 NAME=7W >\nCPU_ONLINE CORE_0 1\n< POWER_MODEL ID=2 "
+      "NAME=MAXN_SUPER >\n");
+  put(root, "sys/class/devfreq/17000000.gpu/governor", "nvhost_podgov\n");
+  put(root, "sys/class/devfreq/17000000.gpu/cur_freq", "306000000\n");
+  put(root, "sys/class/devfreq/17000000.gpu/max_freq", "408000000\n");
+  put(root, "sys/class/devfreq/17000000.gpu/available_frequencies", "306000000 408000000 510000000 624750000\n");
+  put(root, "sys/class/devfreq/other.bus/governor", "userspace\n");
+}
+
+Json examine(const Folder& root, std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {"doctor", "--json", "--root", root.path()};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = run(words);
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
+  return Json::parse(ran.out);
+}
+
+bool finds(const Json& report, const std::string& part, const char* fix) {
+  for (const Json& finding : report["findings"])
+    if (has(finding["what"], part) && has(finding["fix"], fix)) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: a Jetson's board, JetPack, power mode, clocks, memory, and what to do about them") {
+  const Folder root;
+  make_orin(root);
+  const Json report = examine(root);
+  CHECK(report["system"]["name"] == "Ubuntu 22.04.5 LTS");
+  CHECK(report["system"]["kernel"] == "5.15.148-tegra");
+  CHECK(report["system"]["page_bytes"] == 65536);
+  CHECK(report["cpu"]["name"] == "Cortex-A78AE");
+  CHECK(report["cpu"]["online"] == 4);
+  CHECK(report["cpu"]["present"] == 6);
+  CHECK(report["memory"]["total_bytes"] == 7990000LL * 1024);
+  CHECK(report["memory"]["transparent_huge_pages"] == "madvise");
+  CHECK(report["board"]["name"] == "NVIDIA Jetson Orin Nano Developer Kit");
+  CHECK(report["board"]["jetson_linux"] == "36.4.3");
+  CHECK(report["board"]["jetpack"] == 6);
+  CHECK(report["board"]["jetpack_package"] == "6.2+b77");
+  CHECK(report["board"]["power_mode"] == 1);
+  CHECK(report["board"]["power_mode_name"] == "7W");
+  REQUIRE(report["clocks"].size() == 1);  // the other bus is no GPU
+  CHECK(report["clocks"][0]["hz"] == 306000000);
+  CHECK(report["clocks"][0]["limit_hz"] == 408000000);
+  CHECK(report["clocks"][0]["most_hz"] == 624750000);
+  CHECK(finds(report, "power mode 1 (7W)", "sudo nvpmodel -m 2"));
+  CHECK(finds(report, "2 of 6 processors are off line", "power mode"));
+  CHECK(finds(report, "less than a tenth of the memory", "multi-user.target"));
+  const Ran shown = run({"doctor", "--root", root.path()});
+  CHECK(shown.exit == 0);
+  CHECK(has(shown.out, "jetson linux   36.4.3 (JetPack 6), package nvidia-jetpack 6.2+b77\n"));
+  CHECK(has(shown.out, "do: sudo nvpmodel -m 2\n"));
+}
+
+TEST_CASE("doctor: every JetPack is told by its Jetson Linux") {
+  struct Release {
+    const char* line;
+    int jetpack;
+    bool is_problem;
+  };
+  for (const Release& release : {Release{"# R35 (release), REVISION: 4.1, GCID: 1", 5, false},
+                                 Release{"# R38 (release), REVISION: 2.0, GCID: 1", 7, false},
+                                 Release{"# R32 (release), REVISION: 7.1, GCID: 1", 4, true},
+                                 Release{"# R21 (release), REVISION: 1", 0, true}}) {
+    const Folder root;
+    put(root, "etc/nv_tegra_release", release.line);
+    const Json report = examine(root);
+    CAPTURE(release.line);
+    CHECK(report["board"]["jetpack"] == release.jetpack);
+    bool problem = false;
+    for (const Json& finding : report["findings"])
+      problem |= finding["kind"] == "problem" && has(finding["what"], "Jetson Linux");
+    CHECK(problem == release.is_problem);
+  }
+}
+
+TEST_CASE("doctor: a processor without fused multiply-add, huge pages off, strict overcommit") {
+  const Folder root;
+  put(root, "proc/cpuinfo", "model name\t: Old Processor\nflags\t\t: fpu sse sse2 ssse3 avx\n");
+  put(root, "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  put(root, "proc/sys/vm/overcommit_memory", "2\n");
+  const Json report = examine(root);
+  CHECK(finds(report, "no fused multiply-add", "AVX2"));
+  CHECK(finds(report, "transparent huge pages are off", "madvise"));
+  CHECK(finds(report, "overcommit_memory is 2", "sysctl"));
+}
+
+TEST_CASE("doctor: files that are missing, empty or nonsense are left out") {
+  const Folder root;
+  CHECK(examine(root)["board"]["jetpack"] == 0);
+  for (const char* path : {"etc/os-release", "proc/cpuinfo", "proc/meminfo", "proc/self/auxv", "etc/nv_tegra_release",
+                           "var/lib/dpkg/status", "var/lib/nvpmodel/status", "etc/nvpmodel.conf",
+                           "sys/devices/system/cpu/online", "sys/class/devfreq/gpu/cur_freq"})
+    put(root, path, "\xff\xfe: 99999999999999999999999999\n-1-,,5-3\x01\n");
+  const Json report = examine(root);
+  CHECK(report["system"]["page_bytes"] == 0);
+  const Ran shown = run({"doctor", "--root", root.path()});
+  CHECK(shown.exit == 0);
+  CHECK_FALSE(has(shown.out, "\xff"));
+}
+
+TEST_CASE("doctor: this machine; --require ends in exit code 7 with the reason") {
+  const Ran ran = run({"doctor", "--json"});
+  CHECK(ran.exit == 0);
+  const Json report = Json::parse(ran.out);
+  CHECK(report["system"]["page_bytes"].get<int64_t>() >= 4096);
+  CHECK(report["memory"]["total_bytes"].get<int64_t>() > 0);
+  CHECK(run({"doctor", "--require", "scalar"}).exit == 0);
+  const Ran unknown = run({"doctor", "--require", "warp"});
+  CHECK(unknown.exit == 1);
+  CHECK(has(unknown.err, "scalar"));
+  const Folder root;
+  CHECK(run({"doctor", "--require", "scalar", "--root", root.path()}).exit == 1);
+  bool has_cuda = false;
+  for (const Json& device : report["devices"]) has_cuda |= has(device["name"], "cuda") && device["exists"];
+  const Ran cuda = run({"doctor", "--require", "cuda"});
+  CHECK(cuda.exit == (has_cuda ? 0 : 7));
+  if (!has_cuda) CHECK(is_one_error_line(cuda.err));
+}
