@@ -153,9 +153,53 @@ TEST_CASE("doctor: this machine; --require ends in exit code 7 with the reason")
   CHECK(has(unknown.err, "scalar"));
   const Folder root;
   CHECK(run({"doctor", "--require", "scalar", "--root", root.path()}).exit == 1);
-  bool has_cuda = false;
-  for (const Json& device : report["devices"]) has_cuda |= has(device["name"], "cuda") && device["exists"];
-  const Ran cuda = run({"doctor", "--require", "cuda"});
-  CHECK(cuda.exit == (has_cuda ? 0 : 7));
-  if (!has_cuda) CHECK(is_one_error_line(cuda.err));
+}
+
+TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a driver that is too old or not there") {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  auto ask = [](Environment environment, std::vector<std::string> more = {}) {
+    environment.push_back({"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA});
+    std::vector<std::string> words = {"doctor", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    RunOptions options;
+    options.environment = environment;
+    return run(words, options);
+  };
+  const Ran two = ask({{"FAKE_CUDA_DEVICES", "2"}, {"FAKE_CUDA_MIB", "512"}}, {"--require", "cuda"});
+  INFO(two.err);
+  CHECK(two.exit == 0);
+  const Json good = Json::parse(two.out)["cuda"];
+  CHECK(good["driver_version"] == 13000);
+  CHECK(good["problem"] == "");
+  REQUIRE(good["devices"].size() == 2);
+  CHECK(good["devices"][1]["name"] == "cuda:1");
+  CHECK(good["devices"][1]["usable"] == true);
+  CHECK(good["devices"][1]["total_bytes"] == 512 << 20);
+  CHECK(good["devices"][1]["free_bytes"].get<int64_t>() > 0);
+
+  const Ran pascal = ask({{"FAKE_CUDA_SM", "61"}}, {"--require", "cuda"});
+  CHECK(pascal.exit == 7);
+  CHECK(is_one_error_line(pascal.err));
+  CHECK(finds(Json::parse(pascal.out), "no device code for cuda:0, compute capability 6.1",
+              "-DINGOT_CUDA_ARCHITECTURES=61"));
+
+  const Json orin =
+      Json::parse(ask({{"FAKE_CUDA_SM", "87"}, {"FAKE_CUDA_INTEGRATED", "1"}, {"FAKE_CUDA_VERSION", "12060"}}).out);
+  const Json& device = orin["cuda"]["devices"][0];
+  CHECK(device["integrated"] == true);
+  if (device["device_code"] == 87)
+    CHECK(finds(orin, "which drivers before 13.0 are believed to refuse", "INGOT_NVCC") ==
+          (device["device_code_compiler"] >= 13000));
+  else
+    CHECK(finds(orin, "no device code", "INGOT_CUDA_ARCHITECTURES=87"));
+
+  const Ran old = ask({{"FAKE_CUDA_VERSION", "11000"}}, {"--require", "cuda"});
+  CHECK(old.exit == 7);
+  CHECK(has(Json::parse(old.out)["cuda"]["problem"], "older than 11.4"));
+
+  RunOptions nothing;
+  nothing.environment = {{"INGOT_CUDA_DRIVER", "/nonexistent.so"}};
+  const Ran none = run({"doctor", "--require", "cuda"}, nothing);
+  CHECK(none.exit == 7);
+  CHECK(is_one_error_line(none.err));
 }

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/include/ingot/ingot.h"
 #include "tools/cli/command.h"
 #include "tools/cli/engine.h"
 #include "tools/cli/terminal.h"
@@ -28,23 +27,20 @@ struct Arguments {
 struct Diagnosis {
   MachineFacts machine;
   std::vector<std::string> built, usable;  // instruction sets
-  std::vector<GpuReport> devices;
+  GpusReport gpus;
   std::vector<Finding> findings;
 };
 
-std::vector<GpuReport> list_devices() {
-  std::vector<GpuReport> out;
-  ingot_device device{};
-  device.size = sizeof device;
-  for (uint32_t i = 0; ingot_device_at(i, &device) == INGOT_OK; i++) {
-    const std::string name = device.name;
-    if (name.rfind("cuda", 0) == 0) out.push_back({name, device.exists ? "" : device.why, device.exists != 0});
-  }
-  return out;
+/// Why no GPU can be used; "" when one can.
+std::string why_no_gpu(const GpusReport& report) {
+  if (!report.problem.empty()) return report.problem;
+  for (const GpuReport& gpu : report.gpus)
+    if (gpu.problem.empty()) return "";
+  return report.gpus.empty() ? "no such device" : report.gpus[0].problem;
 }
 
-bool has_gpu(const Diagnosis& found) {
-  return std::any_of(found.devices.begin(), found.devices.end(), [](const GpuReport& gpu) { return gpu.exists; });
+std::string two_part(int number, int unit) {
+  return std::to_string(number / unit) + "." + std::to_string(number % unit);
 }
 
 Diagnosis diagnose(const std::string& root) {
@@ -53,10 +49,11 @@ Diagnosis diagnose(const std::string& root) {
   for (const char* isa : built_isas()) out.built.push_back(isa);
   if (root == "/") {  // what can be used is asked of this machine, not of a copy's files
     out.usable = runnable_isas();
-    out.devices = list_devices();
+    out.gpus = examine_gpus();
   }
   out.findings = machine_findings(out.machine);
   for (const Finding& finding : processor_findings(out.machine, out.usable)) out.findings.push_back(finding);
+  for (const Finding& finding : gpu_findings(out.machine, out.gpus)) out.findings.push_back(finding);
   return out;
 }
 
@@ -69,8 +66,18 @@ Json as_json(const Diagnosis& found) {
                       {"hz", clock.now_hz},
                       {"limit_hz", clock.limit_hz},
                       {"most_hz", clock.most_hz}});
-  for (const GpuReport& gpu : found.devices)
-    devices.push_back({{"name", gpu.name}, {"exists", gpu.exists}, {"why", gpu.why}});
+  for (const GpuReport& gpu : found.gpus.gpus)
+    devices.push_back({{"name", gpu.name},
+                       {"product", gpu.product},
+                       {"compute_capability", two_part(gpu.sm, 10)},
+                       {"multiprocessors", gpu.multiprocessors},
+                       {"integrated", gpu.is_integrated},
+                       {"total_bytes", gpu.total_bytes},
+                       {"free_bytes", gpu.free_bytes},
+                       {"device_code", gpu.code_sm},
+                       {"device_code_compiler", gpu.code_compiler},
+                       {"usable", gpu.problem.empty()},
+                       {"why", gpu.problem}});
   for (const Finding& finding : found.findings)
     findings.push_back(
         {{"kind", finding.is_problem ? "problem" : "note"}, {"what", finding.what}, {"fix", finding.fix}});
@@ -97,13 +104,17 @@ Json as_json(const Diagnosis& found) {
             {"power_mode_name", m.power_mode_name},
             {"kernel_driver", m.kernel_driver}}},
           {"clocks", clocks},
-          {"devices", devices},
+          {"cuda",
+           {{"driver_version", found.gpus.driver_version},
+            {"problem", found.gpus.problem},
+            {"device_code", found.gpus.device_code},
+            {"devices", devices}}},
           {"findings", findings}};
 }
 
-std::string words(const std::vector<std::string>& all) {
+std::string words(const std::vector<std::string>& all, const char* between = " ") {
   std::string out;
-  for (const std::string& one : all) out += (out.empty() ? "" : " ") + one;
+  for (const std::string& one : all) out += (out.empty() ? "" : between) + one;
   return out;
 }
 
@@ -135,8 +146,17 @@ void print(const Diagnosis& found) {
   for (const Clock& clock : m.clocks)
     line("clock", clock.name + ": " + std::to_string(clock.now_hz / 1000000) + " MHz of " +
                       std::to_string(clock.most_hz / 1000000) + ", " + clock.governor);
-  for (const GpuReport& gpu : found.devices)
-    line("device", gpu.name + (gpu.exists ? ": usable" : ": not usable, " + gpu.why));
+  line("device code", words(found.gpus.device_code, ", "));
+  line("cuda", found.gpus.driver_version ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100) : "");
+  line("cuda", found.gpus.problem);
+  for (const GpuReport& gpu : found.gpus.gpus)
+    line(gpu.name.c_str(), gpu.product + ", compute capability " + two_part(gpu.sm, 10) +
+                               (gpu.is_integrated ? ", integrated, " : ", ") + std::to_string(gpu.free_bytes >> 20) +
+                               " of " + std::to_string(gpu.total_bytes >> 20) + " MiB free, device code " +
+                               (gpu.sm == 0   ? "emulated"
+                                : gpu.code_sm ? std::to_string(gpu.code_sm)
+                                              : "none") +
+                               (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
   for (const Finding& finding : found.findings)
     printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ", one_line(finding.what).c_str(),
            one_line(finding.fix).c_str());
@@ -150,11 +170,7 @@ std::string missing(const Arguments& a, const Diagnosis& found) {
     if (!is_isa && name != "cuda")
       host::fail(host::Exit::kUsage,
                  "doctor: --require takes cuda or an instruction set (" + words(found.built) + "), not '" + name + "'");
-    if (name == "cuda" && !has_gpu(found)) {
-      for (const GpuReport& gpu : found.devices)
-        if (gpu.name.rfind("cuda", 0) == 0) return "cuda: " + gpu.why;
-      return "cuda: no such device";
-    }
+    if (name == "cuda" && !why_no_gpu(found.gpus).empty()) return "cuda: " + why_no_gpu(found.gpus);
     if (is_isa && std::find(found.usable.begin(), found.usable.end(), name) == found.usable.end())
       return name + ": this processor cannot run it";
   }

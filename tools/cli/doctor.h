@@ -15,9 +15,25 @@ struct Finding {
 
 /// A GPU as the library sees it.
 struct GpuReport {
-  std::string name, why;  // "cuda:0"; why it cannot be used
-  bool exists = false;
+  std::string name;     // "cuda:0"
+  std::string product;  // "Orin"
+  int sm = 0, multiprocessors = 0;
+  bool is_integrated = false;
+  int64_t total_bytes = 0, free_bytes = 0;  // free: with this process's context in place; 0 where it could not be made
+  int code_sm = 0, code_compiler = 0;       // of the device code that fits: 87, 11080; 0: none does
+  std::string problem, fix;                 // why it cannot be used; "" when it can
 };
+
+struct GpusReport {
+  int driver_version = 0;    // 12060: CUDA 12.6
+  std::string problem, fix;  // of the driver as a whole
+  std::vector<GpuReport> gpus;
+  std::vector<std::string> device_code;  // "87 (CUDA 11.8)"
+};
+
+/// Asks the driver; makes a context on each GPU for a moment, to learn how much memory is free.
+GpusReport examine_gpus();
+std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& report);
 
 std::vector<Finding> machine_findings(const MachineFacts& facts);
 /// Of the processor that this program runs on: instruction sets built and usable.

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 namespace ingot::cli {
@@ -54,9 +54,22 @@ class Tree {
   fs::path root_;
 };
 
-std::string group(const std::string& text, const char* pattern, size_t index = 1) {
-  std::smatch found;
-  return std::regex_search(text, found, std::regex(pattern)) ? found[index].str() : "";
+/// The digits and points that follow `marker` and spaces; "" where there are none. (A library of patterns would be 300 KB of program.)
+std::string number_after(const std::string& text, const char* marker) {
+  size_t at = text.find(marker);
+  if (at == std::string::npos) return "";
+  at = text.find_first_not_of(' ', at + strlen(marker));
+  if (at == std::string::npos || !isdigit(static_cast<unsigned char>(text[at]))) return "";
+  return text.substr(at, text.find_first_not_of("0123456789.", at) - at);
+}
+/// The first word that is a version, "580.65.06".
+std::string version_in(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;)
+    if (isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos &&
+        word.find_first_not_of("0123456789.") == std::string::npos)
+      return word;
+  return "";
 }
 
 /// The value of "KEY   : value" or "KEY=value" lines.
@@ -123,14 +136,16 @@ void read_memory(const Tree& tree, MachineFacts* out) {
   out->memory_bytes = bytes("MemTotal");
   out->available_bytes = bytes("MemAvailable");
   out->swap_bytes = bytes("SwapTotal");
-  out->huge_pages = group(tree.line("sys/kernel/mm/transparent_hugepage/enabled"), "\\[(\\w+)\\]");
+  const std::string choices = tree.line("sys/kernel/mm/transparent_hugepage/enabled");  // "always [madvise] never"
+  const size_t open = choices.find('['), close = choices.find(']');
+  if (open < close && close != std::string::npos) out->huge_pages = choices.substr(open + 1, close - open - 1);
   out->overcommit = int(tree.number(tree / "proc/sys/vm/overcommit_memory"));
 }
 
 void read_board(const Tree& tree, MachineFacts* out) {
   out->board = tree.line("proc/device-tree/model");
   const std::string release = tree.line("etc/nv_tegra_release");  // "# R36 (release), REVISION: 4.3, GCID: ..."
-  const std::string major = group(release, "R([0-9]+)"), minor = group(release, "REVISION: *([0-9.]+)");
+  const std::string major = number_after(release, "# R"), minor = number_after(release, "REVISION:");
   if (!major.empty()) {
     out->l4t = major + "." + minor;
     const int number = atoi(major.c_str());
@@ -140,7 +155,7 @@ void read_board(const Tree& tree, MachineFacts* out) {
     if (at != std::string::npos)
       out->jetpack_package = value_of(packages.substr(at, packages.find("\n\n", at + 1) - at), "Version");
   }
-  out->kernel_driver = group(tree.line("proc/driver/nvidia/version"), "Kernel Module[^0-9]*([0-9]+[0-9.]*)");
+  out->kernel_driver = version_in(tree.line("proc/driver/nvidia/version"));
   for (const char* node : {"dev/nvidia0", "dev/nvidiactl", "dev/nvhost-gpu", "dev/nvhost-ctrl-gpu", "dev/nvmap"}) {
     const fs::path path = tree / node;
     if (access(path.c_str(), F_OK) != 0) continue;
@@ -151,29 +166,35 @@ void read_board(const Tree& tree, MachineFacts* out) {
 
 void read_power(const Tree& tree, MachineFacts* out) {
   const std::string status = tree.line("var/lib/nvpmodel/status");  // "pmode:0002"
-  const std::string number = group(status, "pmode: *([0-9]+)");
+  const std::string number = number_after(status, "pmode:");
   if (!number.empty()) out->power_mode = atoi(number.c_str());
-  const std::string table = tree.text("etc/nvpmodel.conf");  // "< POWER_MODEL ID=2 NAME=MODE_15W >"
-  const std::regex model("<\\s*POWER_MODEL\\s+ID=([0-9]+)\\s+NAME=(\\S+)");
-  for (std::sregex_iterator it(table.begin(), table.end(), model), end; it != end; ++it) {
-    const int id = atoi((*it)[1].str().c_str());
-    const std::string name = (*it)[2];
+  std::istringstream table(tree.text("etc/nvpmodel.conf"));  // "< POWER_MODEL ID=2 NAME=MODE_15W >"
+  for (std::string line; std::getline(table, line);) {
+    int id;
+    char name[64];
+    if (sscanf(line.c_str(), " < POWER_MODEL ID=%d NAME=%63s", &id, name) != 2) continue;
     if (id == out->power_mode) out->power_mode_name = name;
     // A "super" mode replaces the older one without a budget.
-    if (name == "MAXN_SUPER" || (name == "MAXN" && out->full_power_name != "MAXN_SUPER")) {
-      out->full_power_name = name;
+    const std::string given = name;
+    if (given == "MAXN_SUPER" || (given == "MAXN" && out->full_power_name != "MAXN_SUPER")) {
+      out->full_power_name = given;
       out->full_power_mode = id;
     }
   }
 }
 
+bool is_gpu(const std::string& name) {
+  for (const char* part : {"gpu", "gv11b", "ga10b", "gb10b", "gpc"})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
 void read_clocks(const Tree& tree, MachineFacts* out) {
-  const std::regex gpu("gpu|gv11b|ga10b|gb10b|gpc");
   for (const fs::path& folder : tree.folders("sys/class/devfreq")) {
     std::string name = folder.filename();
     const std::string given = tree.line(folder / "device/of_node/name");
     if (!given.empty()) name = given;
-    if (!std::regex_search(name + " " + folder.filename().string(), gpu)) continue;
+    if (!is_gpu(name + " " + folder.filename().string())) continue;
     Clock clock{name, tree.line(folder / "governor"), tree.number(folder / "cur_freq"), 0,
                 tree.number(folder / "max_freq")};
     std::istringstream steps(tree.line(folder / "available_frequencies"));
