@@ -13,6 +13,8 @@ using Op = ElementwiseOp;
 
 namespace {
 
+using Dims = std::vector<int64_t>;
+
 ElementwiseAttributes steps(std::initializer_list<ElementwiseStep> list, ComputeType compute = ComputeType::kF32) {
   ElementwiseAttributes t;
   t.compute = compute;
@@ -119,6 +121,29 @@ TEST_CASE("elementwise: broadcasts of every kind and rank") {
       }
     }
   }
+}
+
+TEST_CASE(
+    "elementwise: chains of usual steps on rows of fours, more than a grid, halves, broadcasts, an older result") {
+  const auto straight = steps({{Op::kMul, 0, 1},
+                               {Op::kAdd, 4, 2},
+                               {Op::kSilu, 5},
+                               {Op::kFma, 6, 3, 0},
+                               {Op::kMax, 7, kConstantRegister, 0, -0.5f}});
+  const auto older = steps({{Op::kMul, 0, 1}, {Op::kAdd, 4, 2}, {Op::kSilu, 5}, {Op::kFma, 6, 3, 4}});
+  const Dims y = {30, 41, 64};
+  const Dims others[][3] = {
+      {{64}, {30, 41, 64}, {1}}, {{30, 1, 64}, {41, 1}, {30, 1, 1}}, {{41, 64}, {30, 41, 1}, {1, 1, 64}}};
+  for (const auto* t : {&straight, &older})
+    for (const auto& o : others)
+      for (DType d : {DType::kF32, DType::kF16, DType::kBF16}) {
+        Case c{"chain", OpCode::kElementwise, t, {Tensor(d, y).random(1)}, {Tensor(d, y)}, {}, {}};
+        c.tolerance = d == DType::kF32 ? Tolerance{2e-5, 2e-5} : Tolerance{2e-2, 2e-2};
+        for (uint32_t k = 0; k < 3; k++) c.inputs.push_back(Tensor(k == 1 ? DType::kF32 : d, o[k]).random(k + 2));
+        run_case(c);
+        c.inputs[0] = Tensor(d, {41, 64}, 1).random(1);  // rows that fours do not start on
+        run_case(c);
+      }
 }
 
 TEST_CASE("elementwise: conversions between all types") {

@@ -14,14 +14,10 @@ namespace tensors {
 INGOT_FN inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
 INGOT_FN inline double softplus_f64(double x) { return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 
-INGOT_FN inline double unary_f64(const ElementwiseStep& s, double x) {
+/// The steps that are functions of the C library.
+INGOT_FN inline double unary_library_f64(const ElementwiseStep& s, double x) {
   const double alpha = double(s.alpha), beta = double(s.beta);
   switch (s.op) {
-    case ElementwiseOp::kNeg: return -x;
-    case ElementwiseOp::kAbs: return fabs(x);
-    case ElementwiseOp::kSqrt: return sqrt(x);
-    case ElementwiseOp::kRsqrt: return 1 / sqrt(x);
-    case ElementwiseOp::kReciprocal: return 1 / x;
     case ElementwiseOp::kExp: return exp(x);
     case ElementwiseOp::kLog: return log(x);
     case ElementwiseOp::kSin: return sin(x);
@@ -29,21 +25,11 @@ INGOT_FN inline double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kTanh: return tanh(x);
     case ElementwiseOp::kSigmoid: return sigmoid_f64(x);
     case ElementwiseOp::kErf: return erf(x);
-    case ElementwiseOp::kFloor: return floor(x);
-    case ElementwiseOp::kCeil: return ceil(x);
-    case ElementwiseOp::kRound: return rint(x);
-    case ElementwiseOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
-    case ElementwiseOp::kRelu: return 0 > x ? 0 : x;
     case ElementwiseOp::kSilu: return x * sigmoid_f64(x);
     case ElementwiseOp::kGelu: return x < -40 ? 0 : x * erfc(-x * 0.70710678118654752440) * 0.5;
     case ElementwiseOp::kGeluTanh: return x * sigmoid_f64(1.5957691216057307 * (x + 0.044715 * x * x * x));
-    case ElementwiseOp::kHardSwish: return x * (x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + 0.5);
     case ElementwiseOp::kSoftplus: return softplus_f64(x);
     case ElementwiseOp::kMish: return x * tanh(softplus_f64(x));
-    case ElementwiseOp::kLogicalNot: return x == 0;
-    case ElementwiseOp::kIsNan: return x != x;
-    case ElementwiseOp::kIsInf: return fabs(x) == __builtin_inf();
-    case ElementwiseOp::kSquare: return x * x;
     case ElementwiseOp::kAtan: return atan(x);
     case ElementwiseOp::kTan: return tan(x);
     case ElementwiseOp::kAsin: return asin(x);
@@ -53,33 +39,59 @@ INGOT_FN inline double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kAsinh: return asinh(x);
     case ElementwiseOp::kAcosh: return acosh(x);
     case ElementwiseOp::kAtanh: return atanh(x);
+    case ElementwiseOp::kElu: return x < 0 ? alpha * expm1(x) : x;
+    case ElementwiseOp::kSelu: return beta * (x < 0 ? alpha * expm1(x) : x);
+    case ElementwiseOp::kCelu: return x < 0 ? alpha * expm1(x / alpha) : x;
+    default: return x;
+  }
+}
+
+/// library: false leaves those out, as device code does.
+template <bool library = true>
+INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
+  const double alpha = double(s.alpha), beta = double(s.beta);
+  switch (s.op) {
+    case ElementwiseOp::kNeg: return -x;
+    case ElementwiseOp::kAbs: return fabs(x);
+    case ElementwiseOp::kSqrt: return sqrt(x);
+    case ElementwiseOp::kRsqrt: return 1 / sqrt(x);
+    case ElementwiseOp::kReciprocal: return 1 / x;
+    case ElementwiseOp::kFloor: return floor(x);
+    case ElementwiseOp::kCeil: return ceil(x);
+    case ElementwiseOp::kRound: return rint(x);
+    case ElementwiseOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case ElementwiseOp::kRelu: return 0 > x ? 0 : x;
+    case ElementwiseOp::kHardSwish: return x * (x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + 0.5);
+    case ElementwiseOp::kLogicalNot: return x == 0;
+    case ElementwiseOp::kIsNan: return x != x;
+    case ElementwiseOp::kIsInf: return fabs(x) == __builtin_inf();
+    case ElementwiseOp::kSquare: return x * x;
     case ElementwiseOp::kSoftsign: return x / (1 + fabs(x));
     case ElementwiseOp::kHardSigmoid: {
       const double y = x * alpha + beta, low = 0 > y ? 0 : y;
       return 1 < low ? 1 : low;
     }
-    case ElementwiseOp::kElu: return x < 0 ? alpha * expm1(x) : x;
     case ElementwiseOp::kLeakyRelu: return x < 0 ? x * alpha : x;
     case ElementwiseOp::kClip: {
       const double low = alpha > x ? alpha : x;
       return beta < low ? beta : low;
     }
-    case ElementwiseOp::kSelu: return beta * (x < 0 ? alpha * expm1(x) : x);
-    case ElementwiseOp::kCelu: return x < 0 ? alpha * expm1(x / alpha) : x;
     case ElementwiseOp::kThresholdedRelu: return x > alpha ? x : 0;
     case ElementwiseOp::kShrink: return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
     case ElementwiseOp::kScaleShift: return x * alpha + beta;
-    default: return x;
+    default:
+      if constexpr (library) return unary_library_f64(s, x);
+      return x;
   }
 }
 
-INGOT_FN inline double binary_f64(ElementwiseOp op, double a, double b) {
+template <bool library = true>
+INGOT_FN double binary_f64(ElementwiseOp op, double a, double b) {
   switch (op) {
     case ElementwiseOp::kAdd: return a + b;
     case ElementwiseOp::kSub: return a - b;
     case ElementwiseOp::kMul: return a * b;
     case ElementwiseOp::kDiv: return a / b;
-    case ElementwiseOp::kPow: return pow(a, b);
     case ElementwiseOp::kMin: return a < b ? a : b;
     case ElementwiseOp::kMax: return a > b ? a : b;
     case ElementwiseOp::kFmod: return fmod(a, b);
@@ -97,15 +109,17 @@ INGOT_FN inline double binary_f64(ElementwiseOp op, double a, double b) {
     case ElementwiseOp::kLogicalAnd: return a != 0 && b != 0;
     case ElementwiseOp::kLogicalOr: return a != 0 || b != 0;
     case ElementwiseOp::kLogicalXor: return (a != 0) != (b != 0);
-    case ElementwiseOp::kAtan2: return atan2(a, b);
-    default: return 0;
+    default:
+      if constexpr (library) return op == ElementwiseOp::kPow ? pow(a, b) : op == ElementwiseOp::kAtan2 ? atan2(a, b) : 0;
+      return 0;
   }
 }
 
-INGOT_FN inline double step_f64(const ElementwiseStep& s, double a, double b, double c) {
+template <bool library = true>
+INGOT_FN double step_f64(const ElementwiseStep& s, double a, double b, double c) {
   if (s.op == ElementwiseOp::kSelect) return a != 0 ? b : c;
   if (s.op == ElementwiseOp::kFma) return __builtin_fma(a, b, c);
-  return elementwise_arity(s.op) == 2 ? binary_f64(s.op, a, b) : unary_f64(s, a);
+  return elementwise_arity(s.op) == 2 ? binary_f64<library>(s.op, a, b) : unary_f64<library>(s, a);
 }
 
 template <class T>

@@ -2,34 +2,36 @@
 // Contract  runtime/op/elementwise.h. Order and special values are those of kernels/cpu/elementwise; whole numbers wrap.
 #pragma once
 #include "kernels/cuda/device/convert.cuh"
+#include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/elementwise/elementwise_kernels.h"
+#include "kernels/cuda/elementwise/quick.cuh"
 #include "kernels/cuda/elementwise/steps.cuh"
 
 namespace ingot::cuda {
 
 /// Where element `i` of the output lies in an operand, in elements.
+template <class Index>
+GPU_FN int64_t strided_offset(const ElementwiseParams& p, const GridOperand& o, Index i) {
+  int64_t at = 0;
+  GPU_ROLLED for (int d = p.rank - 1; d > 0; d--) at += int64_t(take_remainder(&i, p.by_dims[d])) * o.strides[d];
+  return at + int64_t(i) * o.strides[0];
+}
 GPU_FN int64_t operand_offset(const ElementwiseParams& p, const GridOperand& o, int64_t i) {
   if (o.is_linear) return i;
-  int64_t at = 0;
-  for (int d = p.rank - 1; d > 0; d--) {
-    const int64_t outer = i / p.dims[d];
-    at += (i - outer * p.dims[d]) * o.strides[d];
-    i = outer;
-  }
-  return at + i * o.strides[0];
+  return fits_index32(p.count) ? strided_offset(p, o, uint32_t(i)) : strided_offset(p, o, uint64_t(i));
 }
 
 /// Registers are the operands, then the results of the steps.
 template <class T>
 GPU_FN void run_chain(const ElementwiseParams& p) {
-  for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
     T registers[kMaxElementwiseInputs + kMaxElementwiseSteps];
-    for (int k = 0; k < p.inputs; k++) {
+    GPU_ROLLED for (int k = 0; k < p.inputs; k++) {
       const GridOperand& o = p.operands[k];
       registers[k] = load_as<T>(o.dtype, o.data, operand_offset(p, o, i));
     }
     T result = registers[0];
-    for (int s = 0; s < p.step_count; s++) {
+    GPU_ROLLED for (int s = 0; s < p.step_count; s++) {
       const ElementwiseStep& step = p.steps[s];
       const auto get = [&](uint8_t r) { return r == kConstantRegister ? from_float<T>(step.alpha) : registers[r]; };
       const int arity = elementwise_arity(step.op);

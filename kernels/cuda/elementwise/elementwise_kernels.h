@@ -6,4 +6,5 @@
   X(elementwise_f32, ElementwiseParams, 256) \
   X(elementwise_f64, ElementwiseParams, 256) \
   X(elementwise_i64, ElementwiseParams, 256) \
-  X(elementwise_u64, ElementwiseParams, 256)
+  X(elementwise_u64, ElementwiseParams, 256) \
+  X(elementwise_quick, QuickParams, 256)

@@ -1,5 +1,6 @@
 // kernels/cuda/elementwise/elementwise_params.h - what the kernels of element-wise chains take.
 #pragma once
+#include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/elementwise.h"
 
 namespace ingot::cuda {
@@ -15,9 +16,30 @@ struct GridOperand {
 struct ElementwiseParams {
   int64_t count;  // elements of the output
   int64_t dims[kMaxRank];
+  FastDivisor by_dims[kMaxRank];
   GridOperand operands[kMaxElementwiseInputs + 1];
   ElementwiseStep steps[kMaxElementwiseSteps];
   int rank;
+  int inputs;
+  int step_count;
+};
+
+constexpr int kQuickRank = 3;
+
+/// Elements in groups of four neighbours: one float each, from a row or repeated.
+struct QuickOperand {
+  char* data;
+  int64_t strides[kQuickRank - 1];  // elements, of the outer dims
+  DType dtype;                      // f32, f16, bf16
+  bool is_row;                      // four neighbours, else one for all four
+};
+
+/// Chains in f32 whose steps read operands, constants and the result before: everything stays in registers.
+struct QuickParams {
+  int64_t groups;
+  FastDivisor last, middle;  // groups of a row; rows of the middle dimension
+  QuickOperand operands[kMaxElementwiseInputs + 1];
+  ElementwiseStep steps[kMaxElementwiseSteps];
   int inputs;
   int step_count;
 };

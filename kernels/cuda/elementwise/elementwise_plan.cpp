@@ -88,6 +88,56 @@ KernelId kernel_of(ComputeType compute) {
   return KernelId::elementwise_f32;
 }
 
+bool is_quick_op(ElementwiseOp op) {
+  switch (op) {
+    case ElementwiseOp::kNeg: case ElementwiseOp::kAbs: case ElementwiseOp::kSqrt: case ElementwiseOp::kReciprocal:
+    case ElementwiseOp::kExp: case ElementwiseOp::kTanh: case ElementwiseOp::kSigmoid: case ElementwiseOp::kRelu:
+    case ElementwiseOp::kSilu: case ElementwiseOp::kGelu: case ElementwiseOp::kGeluTanh: case ElementwiseOp::kHardSwish:
+    case ElementwiseOp::kSquare: case ElementwiseOp::kHardSigmoid: case ElementwiseOp::kLeakyRelu: case ElementwiseOp::kClip:
+    case ElementwiseOp::kScaleShift: case ElementwiseOp::kAdd: case ElementwiseOp::kSub: case ElementwiseOp::kMul:
+    case ElementwiseOp::kDiv: case ElementwiseOp::kMin: case ElementwiseOp::kMax: case ElementwiseOp::kPrelu:
+    case ElementwiseOp::kSelect: case ElementwiseOp::kFma: return true;
+    default: return false;
+  }
+}
+/// Whether every step reads operands, constants and the result before alone.
+bool is_straight(const ElementwiseParams& p) {
+  for (int i = 0; i < p.step_count; i++) {
+    const ElementwiseStep& s = p.steps[i];
+    if (!is_quick_op(s.op)) return false;
+    const uint8_t registers[3] = {s.a, s.b, s.c};
+    for (int k = 0; k < elementwise_arity(s.op); k++)
+      if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs && int(registers[k]) != p.inputs + i - 1) return false;
+  }
+  return true;
+}
+/// An operand of a quick chain: neighbours lie side by side, where four of them are aligned, or are one element.
+bool make_quick(const ElementwiseParams& p, const GridOperand& o, QuickOperand* q) {
+  const int last = p.rank - 1;
+  if (o.dtype != DType::kF32 && o.dtype != DType::kF16 && o.dtype != DType::kBF16) return false;
+  if (o.strides[last] != 0 && o.strides[last] != 1) return false;
+  *q = {o.data, {0, 0}, o.dtype, o.strides[last] == 1};
+  for (int i = 0; i < last; i++) q->strides[kQuickRank - 1 - last + i] = o.strides[i];
+  const uint64_t bytes = uint64_t(dtype_bytes(o.dtype));
+  const uint64_t bits = reinterpret_cast<uintptr_t>(o.data) | (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
+  return !q->is_row || bits % (4 * bytes) == 0;
+}
+/// False: the chain needs the kernel that knows everything.
+bool make_quick_chain(const ElementwiseParams& p, QuickParams* q) {
+  const int last = p.rank - 1;
+  if (p.rank > kQuickRank || p.dims[last] % 4 != 0 || p.count > INT32_MAX || !is_straight(p)) return false;
+  for (int k = 0; k <= p.inputs; k++)
+    if (!make_quick(p, p.operands[k], &q->operands[k])) return false;
+  if (!q->operands[p.inputs].is_row) return false;
+  q->groups = p.count / 4;
+  q->last = fast_divisor(p.dims[last] / 4);
+  q->middle = fast_divisor(p.rank > 1 ? p.dims[last - 1] : 1);
+  q->inputs = p.inputs;
+  q->step_count = p.step_count;
+  for (int i = 0; i < p.step_count; i++) q->steps[i] = p.steps[i];
+  return true;
+}
+
 Status plan(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
@@ -113,6 +163,10 @@ Status plan(const GpuWork& work) {
       compute = ComputeType::kI64;
     }
   }
+  QuickParams quick = {};
+  if (compute == ComputeType::kF32 && make_quick_chain(p, &quick))
+    return launch(work, KernelId::elementwise_quick, blocks_for(quick.groups, 256, work.traits), quick);
+  for (int i = 0; i < p.rank; i++) p.by_dims[i] = fast_divisor(p.dims[i]);
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }
 

@@ -12,7 +12,7 @@ GPU_FN float run_step(const ElementwiseStep& s, float a, float b, float c) {
   cpu::tensors::run_step<V>(s, &a, &b, &c, &out, 1);
   return out;
 }
-GPU_FN double run_step(const ElementwiseStep& s, double a, double b, double c) { return cpu::tensors::step_f64(s, a, b, c); }
+GPU_FN double run_step(const ElementwiseStep& s, double a, double b, double c) { return cpu::tensors::step_f64<false>(s, a, b, c); }
 template <class T>
 GPU_FN T run_step(const ElementwiseStep& s, T a, T b, T c) {
   if (s.op == ElementwiseOp::kSelect) return a != T(0) ? b : c;

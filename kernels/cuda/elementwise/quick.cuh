@@ -1,0 +1,117 @@
+// kernels/cuda/elementwise/quick.cuh - the chains that networks are full of: f32, f16 and bf16, usual steps, four neighbours a thread, every
+// value in a register. A step is looked up once for four elements. Formulas are those of kernels/cpu/elementwise/steps_f32.inl; the plan
+// sends here only what quick_step() knows.
+#pragma once
+#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/device/loops.h"
+#include "kernels/cuda/elementwise/elementwise_params.h"
+
+namespace ingot::cuda {
+
+struct alignas(16) Quad {
+  float v[4];
+};
+struct alignas(8) HalfQuad {
+  uint16_t v[4];
+};
+
+GPU_FN Quad load_quad(const QuickOperand& o, int64_t at) {
+  Quad x;
+  if (o.dtype == DType::kF32) {
+    const float* from = reinterpret_cast<const float*>(o.data) + at;
+    if (o.is_row) return *reinterpret_cast<const Quad*>(from);
+    INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] = *from;
+    return x;
+  }
+  const uint16_t* from = reinterpret_cast<const uint16_t*>(o.data) + at;
+  HalfQuad half;
+  if (o.is_row)
+    half = *reinterpret_cast<const HalfQuad*>(from);
+  else
+    half.v[0] = half.v[1] = half.v[2] = half.v[3] = *from;
+  const bool is_f16 = o.dtype == DType::kF16;
+  INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] = is_f16 ? cpu::f16_to_f32(half.v[i]) : cpu::bf16_to_f32(half.v[i]);
+  return x;
+}
+GPU_FN void store_quad(const QuickOperand& o, int64_t at, const Quad& y) {
+  if (o.dtype == DType::kF32) {
+    *reinterpret_cast<Quad*>(reinterpret_cast<float*>(o.data) + at) = y;
+    return;
+  }
+  HalfQuad half;
+  const bool is_f16 = o.dtype == DType::kF16;
+  INGOT_UNROLL for (int i = 0; i < 4; i++) half.v[i] = is_f16 ? cpu::f32_to_f16(y.v[i]) : cpu::f32_to_bf16(y.v[i]);
+  *reinterpret_cast<HalfQuad*>(reinterpret_cast<uint16_t*>(o.data) + at) = half;
+}
+
+template <class Step>
+GPU_FN Quad each_of(Step step) {
+  Quad y;
+  INGOT_UNROLL for (int i = 0; i < 4; i++) y.v[i] = step(i);
+  return y;
+}
+
+#define INGOT_QUICK(op, expression) \
+  case ElementwiseOp::op: return each_of([&](int i) { return expression; });
+
+GPU_FN Quad quick_step(const ElementwiseStep& s, const Quad& a, const Quad& b, const Quad& c) {
+  using Fn = cpu::Math<V>;
+  switch (s.op) {
+    INGOT_QUICK(kNeg, V::neg(a.v[i]))
+    INGOT_QUICK(kAbs, V::abs(a.v[i]))
+    INGOT_QUICK(kSqrt, V::sqrt(a.v[i]))
+    INGOT_QUICK(kReciprocal, V::div(1.0f, a.v[i]))
+    INGOT_QUICK(kExp, Fn::exp(a.v[i]))
+    INGOT_QUICK(kTanh, Fn::tanh(a.v[i]))
+    INGOT_QUICK(kSigmoid, Fn::sigmoid(a.v[i]))
+    INGOT_QUICK(kRelu, Fn::relu(a.v[i]))
+    INGOT_QUICK(kSilu, Fn::silu(a.v[i]))
+    INGOT_QUICK(kGelu, Fn::gelu(a.v[i]))
+    INGOT_QUICK(kGeluTanh, Fn::gelu_tanh(a.v[i]))
+    INGOT_QUICK(kHardSwish, Fn::hard_swish(a.v[i]))
+    INGOT_QUICK(kSquare, V::mul(a.v[i], a.v[i]))
+    INGOT_QUICK(kHardSigmoid, Fn::hard_sigmoid(a.v[i], s.alpha, s.beta))
+    INGOT_QUICK(kLeakyRelu, Fn::leaky_relu(a.v[i], s.alpha))
+    INGOT_QUICK(kClip, Fn::clip(a.v[i], s.alpha, s.beta))
+    INGOT_QUICK(kScaleShift, V::fma(a.v[i], s.alpha, s.beta))
+    INGOT_QUICK(kAdd, V::add(a.v[i], b.v[i]))
+    INGOT_QUICK(kSub, V::sub(a.v[i], b.v[i]))
+    INGOT_QUICK(kMul, V::mul(a.v[i], b.v[i]))
+    INGOT_QUICK(kDiv, V::div(a.v[i], b.v[i]))
+    INGOT_QUICK(kMin, V::min(a.v[i], b.v[i]))
+    INGOT_QUICK(kMax, V::max(a.v[i], b.v[i]))
+    INGOT_QUICK(kPrelu, Fn::leaky_relu(a.v[i], b.v[i]))
+    INGOT_QUICK(kSelect, V::select(V::eq(a.v[i], 0.0f), c.v[i], b.v[i]))
+    INGOT_QUICK(kFma, V::fma(a.v[i], b.v[i], c.v[i]))
+    default: return a;
+  }
+}
+#undef INGOT_QUICK
+
+INGOT_GPU_KERNEL(elementwise_quick, QuickParams, 256) {
+  GPU_ROLLED for (int64_t g = grid_thread(); g < p.groups; g += grid_threads()) {
+    uint32_t rest = uint32_t(g);
+    const int64_t column = int64_t(take_remainder(&rest, p.last)) * 4, row = int64_t(take_remainder(&rest, p.middle)),
+                  outer = int64_t(rest);
+    const auto place = [&](const QuickOperand& o) {
+      return outer * o.strides[0] + row * o.strides[1] + (o.is_row ? column : 0);
+    };
+    Quad last = {};
+    const auto get = [&](const ElementwiseStep& s, uint8_t r) {
+      if (r == kConstantRegister) return each_of([&](int) { return s.alpha; });
+      if (int(r) >= p.inputs) return last;
+      return load_quad(p.operands[r], place(p.operands[r]));
+    };
+    if (p.step_count == 0) last = load_quad(p.operands[0], place(p.operands[0]));
+    GPU_ROLLED for (int k = 0; k < p.step_count; k++) {
+      const ElementwiseStep& s = p.steps[k];
+      const int arity = elementwise_arity(s.op);
+      const Quad a = get(s, s.a), b = arity > 1 ? get(s, s.b) : a, c = arity > 2 ? get(s, s.c) : a;
+      last = quick_step(s, a, b, c);
+    }
+    const QuickOperand& y = p.operands[p.inputs];
+    store_quad(y, place(y), last);
+  }
+}
+
+}  // namespace ingot::cuda
