@@ -20,6 +20,7 @@ INGOT_GPU_KERNEL(conv2d_each, ConvEachParams, 128) {
         const int64_t iy = top + ky * p.dilation_h, ix = left + kx * p.dilation_w;
         const bool inside = iy >= 0 && iy < p.h && ix >= 0 && ix < p.width;
         const float* from = x + (inside ? iy * p.row_stride + ix * p.pixel_stride : 0);
+        GPU_ROLLED  // else ptxas 13.0 spills for sm_100
         for (int64_t c = 0; c < p.c; c++, w += p.step)
           sum = V::fma(inside ? from[c * p.channel_stride] : 0.0f, *w, sum);
       }
