@@ -258,6 +258,9 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
     out->plan_lower_bound = plan->lower_bound();
   }
   out->alignment = program.alignment();
+  out->precision = uint8_t(program.precision());
+  if (out->precision > uint8_t(fb::Precision::MAX))
+    return fail(d, Code::kMeaningInvalid, "program.precision is known", uint8_t(fb::Precision::MAX), out->precision);
   out->symbols = {a.symbols, vector_size(program.symbols())};
   while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].measured_by < 0) out->free_symbols++;
   out->dim_exprs = {a.dim_exprs, vector_size(program.dim_exprs())};

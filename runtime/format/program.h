@@ -118,6 +118,7 @@ struct ProgramDef {
   uint64_t plan_lower_bound = 0;
   uint32_t alignment = 64;            // of values in the activation region
   uint32_t symbolic_attribute_count = 0;
+  uint8_t precision = 0;              // of products on a GPU: GpuPrecision
   bool widens = false;                // feature "widened"
   uint64_t widened_bytes = 0;         // of the constants that are stored smaller than the kernels want them, each at a block
   uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most

@@ -298,7 +298,8 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpCode op = model.program.instructions[i].op;
     if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
-    const uint64_t need = device.interface->scratch(device, op, operand_types(model.program, bound, i, operands), 0);
+    const uint64_t need = device.interface->scratch(device, op, operand_types(model.program, bound, i, operands),
+                                                         model.program.precision);
     if (need > uint64_t{1} << 46)
       return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
     if (need > *bytes) *bytes = need;

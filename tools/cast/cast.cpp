@@ -115,6 +115,7 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   report_instructions(draft, &result.report);
   tell(options, "emit", 0.9);
   result.file.program = emit_program(draft);
+  result.file.program.precision = options.precision;
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   tell(options, "storage", 0.95);
   CastReport& report = result.report;

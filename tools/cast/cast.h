@@ -36,6 +36,7 @@ struct CastOptions {
   std::vector<std::string> arguments;            // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
   overlay::OverlayOptions weights;                              // of a checkpoint, in the place of the source's own
+  uint8_t precision = 0;                        // of products on a GPU: 0 exact, 1 fast, 2 fp16
   StorageOptions storage;                       // the type of the weights in the file
   /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty; cast_source() has its own.
   std::function<WeightNames(const ProgramSpec&)> name_weights;
@@ -52,6 +53,8 @@ struct CastOptions {
 };
 
 /// "auto", "off" or a number of bytes. @throws CastError(1)
+/// exact, fast or fp16
+void set_precision(CastOptions& options, const std::string& argument);
 void set_winograd(CastOptions& options, const std::string& argument);
 /// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
 void add_io_layout(CastOptions& options, const std::string& argument);

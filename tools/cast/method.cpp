@@ -86,8 +86,8 @@ MethodChoices choose_methods(const graph::Model& model, const CastOptions& optio
   uint64_t left = ~uint64_t{0};
   if (options.winograd == WinogradMode::kBudget) left = options.winograd_bytes;
   // Four times the weights are too dear in flash, and where weights are stored smaller: the transform would multiply what rounding costs, so that its
-  // own stay f32. Unless asked for.
-  else if (options.targets == std::vector<std::string>{"mcu"} || options.storage.dtype != DType::kF32)
+  // own stay f32. And tensor cores, which --precision fast and fp16 are for, read plain panels. Unless asked for.
+  else if (options.targets == std::vector<std::string>{"mcu"} || options.storage.dtype != DType::kF32 || options.precision)
     left = 0;
   // Most saved per byte first; stable, so that equal layers keep their order.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {

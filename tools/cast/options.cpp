@@ -1,4 +1,5 @@
 // tools/cast/options.cpp - the command line's spellings of what a cast can be told.
+#include <array>
 #include <charconv>
 
 #include "tools/cast/cast.h"
@@ -27,6 +28,13 @@ void set_winograd(CastOptions& options, const std::string& argument) {
       graph::throw_cast_error(1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
     options.winograd = WinogradMode::kBudget;
   }
+}
+
+void set_precision(CastOptions& options, const std::string& argument) {
+  const std::array<const char*, 3> names = {"exact", "fast", "fp16"};
+  for (size_t i = 0; i < names.size(); i++)
+    if (argument == names[i]) return void(options.precision = uint8_t(i));
+  graph::throw_cast_error(1, "--precision '" + argument + "': expected exact, fast or fp16");
 }
 
 void add_io_layout(CastOptions& options, const std::string& argument) {

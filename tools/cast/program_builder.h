@@ -111,6 +111,7 @@ struct PlanSpec {
 
 struct ProgramSpec {
   std::vector<std::string> required_features;
+  uint8_t precision = 0;  // fb::Precision
   std::vector<SymbolSpec> symbols;
   std::vector<DimExpr> dim_exprs;
   std::vector<ValueSpec> values;

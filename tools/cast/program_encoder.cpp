@@ -165,7 +165,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto subprogram_list = b.CreateVector(subprograms);
   const auto state_list = states.empty() ? 0 : b.CreateVector(states);
   fb::FinishProgramBuffer(b, fb::CreateProgram(b, feature_list, symbol_list, expr_list, value_list, subprogram_list,
-                                               inputs, outputs, state_list, plan, spec.alignment));
+                                               inputs, outputs, state_list, plan, spec.alignment,
+                                               fb::Precision(spec.precision)));
   return take(b);
 }
 

@@ -26,7 +26,7 @@ using host::fail;
 struct Arguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
-  std::string dtype;
+  std::string dtype, precision;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
   std::string weights, key, prefix = "auto", epsilon;
@@ -47,6 +47,7 @@ cast::CastOptions options_of(const Arguments& a) {
     for (const std::string& text : a.targets) list += (list.empty() ? "" : ",") + text;
     cast::set_targets(options, list);
   }
+  if (!a.precision.empty()) cast::set_precision(options, a.precision);
   cast::set_winograd(options, a.winograd);
   for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
   for (const std::string& text : a.states) cast::add_state(options, text);
@@ -193,6 +194,10 @@ void add_convert(CLI::App& app, Action* chosen) {
       ->add_option("--dtype", a->dtype,
                    "how the file stores the weights; computed in f32 either way, to which a session converts them")
       ->type_name("fp32|fp16|bf16");
+  command
+      ->add_option("--precision", a->precision,
+                   "of products on a GPU: exact has the CPU's bits; fast multiplies in tf32, fp16 in f16, both on tensor cores")
+      ->type_name("exact|fast|fp16");
   repeatable("--keep-fp32", &a->keep_fp32, "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
   command->add_flag("--allow-overflow", a->allow_overflow,
                     "with --dtype: numbers too large for it may become infinite");

@@ -217,6 +217,8 @@ void print_inspection(const Json& r, const InspectArguments& a) {
       "Instructions: %s%s\n", text_of(r["instructions"]).c_str(),
       r["macs"].is_null() ? "" : (", " + number(r["macs"].get<double>() / 1e6, 4) + " million multiply-adds").c_str());
   print_counts(r["op_counts"]);
+  if (r["precision"] != "exact")
+    printf("Products on a GPU: %s (the CPU computes them in f32)\n", text_of(r["precision"]).c_str());
   printf("Bytes\n");
   Table bytes({"", ">", ""});
   bytes.row({"program", grouped(r["program_bytes"].get<uint64_t>()), ""});

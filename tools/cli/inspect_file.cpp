@@ -162,6 +162,11 @@ Json storage_of(const ProgramView& view, const Metadata& metadata) {
   return {{"stored_bytes", bytes}, {"widened_bytes", view.program().widened_bytes}, {"tensors", tensors}};
 }
 
+const char* precision_name(uint8_t precision) {
+  constexpr const char* kNames[] = {"exact", "fast", "fp16"};
+  return precision < 3 ? kNames[precision] : "unknown";
+}
+
 Json plan_of(const ProgramView& view) {
   if (!view.bound()) return {{"open_dims", view.open_dims()}};
   Json values = Json::array();
@@ -203,7 +208,8 @@ Json inspect_file(const InspectArguments& a) {
                  {"golden_bytes", s.golden_bytes},
                  {"model_bytes", s.model_bytes},
                  {"segment_alignment", s.segment_alignment},
-                 {"alignment", s.alignment}};
+                 {"alignment", s.alignment},
+                 {"precision", precision_name(view.program().precision)}};
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++) report["inputs"].push_back(port_of(engine, engine.input(i)));
