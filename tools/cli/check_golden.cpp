@@ -43,6 +43,21 @@ bool CheckResult::passed() const {
          std::all_of(values.begin(), values.end(), [](const CheckedValue& v) { return v.comparison.passed; });
 }
 
+namespace {
+
+/// The narrowest type that operands of products have in this session: that of the weights in the file, or, of a file with a
+/// lesser precision on a GPU, the 11 bits that tf32 and f16 share. kInvalid: f32.
+DType rounded_to(Engine* engine) {
+  const DType stored = stored_type(engine->path());
+  ingot_placement placement = {};
+  placement.size = sizeof placement;
+  const bool on_gpu = ingot_session_placement(engine->session().get(), &placement) == INGOT_OK &&
+                      std::string(placement.device).find("cuda") != std::string::npos;
+  return stored == DType::kInvalid && on_gpu && ProgramView(engine->path(), {}).program().precision ? DType::kF16 : stored;
+}
+
+}  // namespace
+
 CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettings& settings) {
   Stream stream(engine, golden);
   engine->bind_dims(settings.dims);
@@ -57,7 +72,7 @@ CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettin
   check::CompareOptions options;
   options.spread = golden.spread;
   options.winograd = result.winograd;
-  options.stored = stored_type(engine->path());
+  options.stored = rounded_to(engine);
   options.rtol = settings.rtol;
   options.atol = settings.atol;
   std::vector<std::string> names;

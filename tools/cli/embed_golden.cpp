@@ -40,6 +40,7 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const
   DType stored = DType::kInvalid;
   for (const cast::ValueSpec& value : program.values)
     if (value.stored != DType::kInvalid) stored = value.stored;
+  if (program.precision && stored == DType::kInvalid) stored = DType::kF16;  // what a GPU may round to
   const auto find_state = [&](const std::string& name, bool is_input) {
     return std::find_if(program.states.begin(), program.states.end(), [&](const cast::StateSpec& state) {
       return (is_input ? state.name : state.output_name) == name;
