@@ -11,6 +11,7 @@ namespace ingot::cuda {
 extern const Span<const GpuRow> kTensorcoreRows;  // before the exact rows of the same operators
 extern const Span<const GpuRow> kConv2dRows;
 extern const Span<const GpuRow> kChainRows;
+extern const Span<const GpuRow> kMatMulRows;
 extern const Span<const GpuRow> kElementwiseRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;

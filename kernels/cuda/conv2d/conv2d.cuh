@@ -37,14 +37,32 @@ GPU_FN void conv2d_tiles(const ConvParams& p) {
     }
 }
 
-INGOT_GPU_KERNEL(conv2d_large, ConvParams, LargeTile::kThreads) { conv2d_tiles<LargeTile, true>(p); }
-INGOT_GPU_KERNEL(conv2d_square, ConvParams, SquareTile::kThreads) { conv2d_tiles<SquareTile, true>(p); }
-INGOT_GPU_KERNEL(conv2d_narrow, ConvParams, NarrowTile::kThreads) { conv2d_tiles<NarrowTile, true>(p); }
-INGOT_GPU_KERNEL(conv2d_thin, ConvParams, ThinTile::kThreads) { conv2d_tiles<ThinTile, true>(p); }
-INGOT_GPU_KERNEL(conv2d_small, ConvParams, SmallTile::kThreads) { conv2d_tiles<SmallTile, true>(p); }
-INGOT_GPU_KERNEL(conv2d_large_any, ConvParams, LargeTile::kThreads) { conv2d_tiles<LargeTile, false>(p); }
-INGOT_GPU_KERNEL(conv2d_narrow_any, ConvParams, NarrowTile::kThreads) { conv2d_tiles<NarrowTile, false>(p); }
-INGOT_GPU_KERNEL(conv2d_thin_any, ConvParams, ThinTile::kThreads) { conv2d_tiles<ThinTile, false>(p); }
-INGOT_GPU_KERNEL(conv2d_small_any, ConvParams, SmallTile::kThreads) { conv2d_tiles<SmallTile, false>(p); }
+INGOT_GPU_KERNEL_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
+  conv2d_tiles<LargeTile, true>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_square, ConvParams, SquareTile::kThreads, SquareTile::kBlocks) {
+  conv2d_tiles<SquareTile, true>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_narrow, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+  conv2d_tiles<NarrowTile, true>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_thin, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
+  conv2d_tiles<ThinTile, true>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_small, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
+  conv2d_tiles<SmallTile, true>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_large_any, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
+  conv2d_tiles<LargeTile, false>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_narrow_any, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+  conv2d_tiles<NarrowTile, false>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_thin_any, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
+  conv2d_tiles<ThinTile, false>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
+  conv2d_tiles<SmallTile, false>(p);
+}
 
 }  // namespace ingot::cuda

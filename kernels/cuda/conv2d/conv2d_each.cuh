@@ -4,7 +4,7 @@
 
 namespace ingot::cuda {
 
-INGOT_GPU_KERNEL(conv2d_each, ConvEachParams, 128) {
+INGOT_GPU_KERNEL_BLOCKS(conv2d_each, ConvEachParams, 128, 6) {
   const int64_t all = p.groups * p.outputs;
   for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
     const int64_t pixel = quotient(i, all), channel = i - pixel * all;

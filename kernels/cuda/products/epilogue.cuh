@@ -5,13 +5,6 @@
 // Below lane.h.
 #include "kernels/cuda/products/epilogue_params.h"
 
-// One copy of the activations in a kernel: they are a thousand instructions.
-#if defined(__CUDACC__)
-#define GPU_CALLED static __device__ __noinline__
-#else
-#define GPU_CALLED static
-#endif
-
 namespace ingot::cuda {
 
 /// 16 bytes in one load or store; addresses are multiples of 16.
@@ -19,7 +12,7 @@ struct alignas(16) Quad {
   float v[4];
 };
 
-/// For kinds that are no clamp.
+/// For kinds that are no clamp: one copy in a kernel.
 GPU_CALLED float activate_called(float x, Activation kind, float alpha, float beta) {
   switch (kind) {
 #define INGOT_ACTIVATION(kind) \

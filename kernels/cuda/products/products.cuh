@@ -1,6 +1,4 @@
-// kernels/cuda/products/products.cuh - device code of this family.
+// kernels/cuda/products/products.cuh - device code of products that are no convolutions.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/products/matmul.cuh"
 #include "kernels/cuda/products/products_kernels.h"
-
-namespace ingot::cuda {}  // namespace ingot::cuda

@@ -40,7 +40,7 @@ GPU_FN void multiply_stage(const float* stage, int count, const TileThread<T>& o
   const float* a = stage + own.row * T::kPitchA;
   const float* b = stage + T::kStageA + own.across * 4;
   if (count == T::kDepth) {
-    GPU_UNROLLED_TWICE
+    GPU_UNROLL_BY(2)
     for (int k = 0; k < T::kDepth; k += 4) {
       Quad column[T::kRows];
       INGOT_UNROLL for (int i = 0; i < T::kRows; i++) column[i] =
