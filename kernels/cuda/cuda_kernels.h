@@ -12,6 +12,7 @@ extern const Span<const GpuRow> kTensorcoreRows;  // before the exact rows of th
 extern const Span<const GpuRow> kConv2dRows;
 extern const Span<const GpuRow> kChainRows;
 extern const Span<const GpuRow> kMatMulRows;
+extern const Span<const GpuRow> kConvTransposeRows;
 extern const Span<const GpuRow> kElementwiseRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;

@@ -6,7 +6,7 @@ namespace ingot::cuda {
 namespace {
 
 const Span<const GpuRow>* const kFamilies[] = {
-    &kTensorcoreRows, &kConv2dRows,   &kChainRows, &kMatMulRows,     &kElementwiseRows, &kMovementRows, &kGatherRows,
+    &kTensorcoreRows, &kConv2dRows,   &kChainRows, &kMatMulRows, &kConvTransposeRows,     &kElementwiseRows, &kMovementRows, &kGatherRows,
     &kScatterRows,    &kReduceRows,   &kNormalizeRows, &kSortRows,        &kPictureRows,  &kRecurrentRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };

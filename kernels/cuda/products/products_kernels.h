@@ -1,5 +1,6 @@
 // kernels/cuda/products/products_kernels.h - X(kernel, parameters, threads of a block). _any: a of any alignment or transposed.
 #pragma once
+#include "kernels/cuda/products/conv_transpose_params.h"
 #include "kernels/cuda/products/matmul_params.h"
 
 #define INGOT_CUDA_PRODUCTS(X)                             \
@@ -8,4 +9,5 @@
   X(matmul_small, MatMulParams, SmallTile::kThreads)       \
   X(matmul_square_any, MatMulParams, SquareTile::kThreads) \
   X(matmul_small_any, MatMulParams, SmallTile::kThreads)   \
-  X(matmul_each, MatMulParams, 128)
+  X(matmul_each, MatMulParams, 128)                        \
+  X(conv_transpose, ConvTransposeParams, 128)
