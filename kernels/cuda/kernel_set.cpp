@@ -5,9 +5,10 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {
-    &kTensorcoreRows, &kConv2dRows,   &kChainRows, &kMatMulRows, &kConvTransposeRows,     &kElementwiseRows, &kMovementRows, &kGatherRows,
-    &kScatterRows,    &kReduceRows,   &kNormalizeRows, &kSortRows,        &kPictureRows,  &kRecurrentRows};
+const Span<const GpuRow>* const kFamilies[] = {&kTensorcoreRows,    &kConv2dRows,      &kChainRows,     &kMatMulRows,
+                                               &kConvTransposeRows, &kElementwiseRows, &kMovementRows,  &kGatherRows,
+                                               &kScatterRows,       &kReduceRows,      &kNormalizeRows, &kSortRows,
+                                               &kPictureRows,       &kRecurrentRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};
@@ -36,8 +37,8 @@ using namespace ingot;
 using namespace ingot::cuda;
 
 const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const>(kFamilies),
-                                   Span<const GpuKernel>(kKernels),
-                                   Span<const char* const>(kUnits),
-                                   device_images,
-                                   uint16_t(KernelId::copy_in),
-                                   uint16_t(KernelId::copy_out)};
+                                            Span<const GpuKernel>(kKernels),
+                                            Span<const char* const>(kUnits),
+                                            device_images,
+                                            uint16_t(KernelId::copy_in),
+                                            uint16_t(KernelId::copy_out)};
