@@ -4,7 +4,7 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
 stages_all=(lint gcc tidy tsan package firmware models cuda sizes aarch64 nodes demo fuzz asan)
-stages_long=(fuzz_long peers abi browser torch keras)
+stages_long=(fuzz_long peers abi browser torch keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -149,6 +149,12 @@ stage_keras() {
     [ -f "build/keras/$name.npz" ] || "$python" tests/keras/make_networks.py build/keras "$name" || echo "[skip] $name: this keras does not make it"
   done
   INGOT_KERAS_NETWORKS=build/keras "$python" tests/keras/keras_test.py build/gcc/bin/ingot .
+}
+
+# The library as a Jetson with JetPack 5 would load it: its C library, its device code, under qemu.
+stage_board() {
+  dev_build_tests
+  bash tests/cuda/old_glibc.sh build/gcc
 }
 
 stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh; }
