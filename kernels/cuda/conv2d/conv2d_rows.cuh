@@ -70,7 +70,7 @@ struct ConvRows {
   INGOT_INLINE void copy(float* a) {
     const WindowParams& t = p.window;
     constexpr int kSteps = kVector ? 1 : T::kDepth / 4;
-    GPU_UNROLLED_TWICE  // whole, CUDA 11.8 spills for sm_87
+    GPU_UNROLL_BY(2)  // whole, CUDA 11.8 spills for sm_87
     for (int s = 0; s < kSteps; s++) {
       const int dy = step.ky * t.dilation_h, dx = step.kx * t.dilation_w;
       const int64_t tap = dy * p.row_stride + dx * p.pixel_stride + step.c * p.channel_stride;
