@@ -5,7 +5,13 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { EGL_NONE_ = 0x3038, EGL_WIDTH_ = 0x3057, EGL_HEIGHT_ = 0x3056, EGL_LINUX_DMA_BUF = 0x3270, EGL_DRM_FOURCC = 0x3271 };
+enum {
+  EGL_NONE_ = 0x3038,
+  EGL_WIDTH_ = 0x3057,
+  EGL_HEIGHT_ = 0x3056,
+  EGL_LINUX_DMA_BUF = 0x3270,
+  EGL_DRM_FOURCC = 0x3271
+};
 enum { EGL_PLANE0_FD = 0x3272, EGL_PLANE0_OFFSET = 0x3273, EGL_PLANE0_PITCH = 0x3274 };
 
 static void* symbol(const char* library, const char* name) {
@@ -14,10 +20,10 @@ static void* symbol(const char* library, const char* name) {
 }
 
 /* A pointer to a function out of a pointer to data, as POSIX has it. */
-#define FIND(function, library, name)                 \
-  do {                                                \
-    void* found = symbol(library, name);              \
-    memcpy(&function, &found, sizeof function);       \
+#define FIND(function, library, name)           \
+  do {                                          \
+    void* found = symbol(library, name);        \
+    memcpy(&function, &found, sizeof function); \
   } while (0)
 
 typedef void* (*get_address)(const char* name);
@@ -37,7 +43,8 @@ static void* egl_display(void) {
   return display && initialize && initialize(display, NULL, NULL) ? display : NULL;
 }
 
-egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height, unsigned pitch, const char** why) {
+egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height, unsigned pitch,
+                              const char** why) {
   egl_image (*create)(void*, void*, unsigned, void*, const int*);
   void* found = egl_function("eglCreateImageKHR");
   memcpy(&create, &found, sizeof create);
@@ -46,8 +53,9 @@ egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned 
     *why = create ? "EGL has no display" : "no EGL (libEGL.so.1) with eglCreateImageKHR on this machine";
     return NULL;
   }
-  const int attributes[] = {EGL_WIDTH_, (int)width, EGL_HEIGHT_, (int)height, EGL_DRM_FOURCC, (int)fourcc, EGL_PLANE0_FD, fd,
-                            EGL_PLANE0_OFFSET, 0, EGL_PLANE0_PITCH, (int)pitch, EGL_NONE_};
+  const int attributes[] = {EGL_WIDTH_,       (int)width,    EGL_HEIGHT_, (int)height,       EGL_DRM_FOURCC,
+                            (int)fourcc,      EGL_PLANE0_FD, fd,          EGL_PLANE0_OFFSET, 0,
+                            EGL_PLANE0_PITCH, (int)pitch,    EGL_NONE_};
   egl_image image = create(display, NULL, EGL_LINUX_DMA_BUF, NULL, attributes);
   if (!image) *why = "EGL refuses this DMA-BUF: its format, pitch or descriptor";
   return image;

@@ -22,7 +22,8 @@ typedef struct egl_frame {
 
 /* An EGLImage of one plane in a DMA-BUF: `fourcc` as in drm_fourcc.h ("R8  " is 0x20203852). Null, with `why` set, where EGL is missing or
    refuses. The descriptor stays the caller's. */
-egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height, unsigned pitch, const char** why);
+egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height, unsigned pitch,
+                              const char** why);
 void egl_image_close(egl_image image);
 
 /* 0: good. A CUDA context must be current (a session on "cuda" uses the primary one). Block-linear frames have no address: -1 with `why`; ask the

@@ -1,10 +1,10 @@
 // Any bytes as a container of device code, and as one LZMA stream.
-#include "runtime/device/cuda/image_reader.h"
-#include "runtime/device/cuda/lzma.h"
-
 #include <cstdint>
 #include <cstring>
 #include <memory>
+
+#include "runtime/device/cuda/image_reader.h"
+#include "runtime/device/cuda/lzma.h"
 
 using namespace ingot;
 
@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     cuda::find_image({data, size}, entry.unit, entry.sm, &entry);
   }
   if (size < 2) return 0;
-  const size_t wanted = data[0] | data[1] << 8;  // the hash above stops most inputs; the decoder gets the bytes as they are too
+  const size_t wanted =
+      data[0] | data[1] << 8;  // the hash above stops most inputs; the decoder gets the bytes as they are too
   const std::unique_ptr<uint8_t[]> out(new uint8_t[wanted]);
   cuda::lzma_decode({data + 2, size - 2}, out.get(), wanted);
   return 0;
