@@ -1,6 +1,8 @@
 // Convolutions by every method.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/conformance/conv2d_cases.h"
 #include "tests/conformance/weights.h"
 
@@ -79,6 +81,31 @@ TEST_CASE("conv2d: every activation of an epilogue") {
       c.method = kWino, c.groups = 1, c.cout = 18;
       run(c, true, {5e-6, 5e-5});
     }
+}
+
+TEST_CASE("conv2d: signed zeros and infinities") {
+  // Nothing but -0: one summand of zero too many makes it +0. Then infinities next to the padding, whose zeros must not meet them.
+  const std::vector<double> inputs[] = {{-0.0}, {1, -0.0, -INFINITY, 0, 1e-40, -3, INFINITY}};
+  for (const std::vector<double>& numbers : inputs)
+    for (const ConvMethod method : {ConvMethod::kDirect, kDw, kGrp})
+      for (const uint32_t k : {1u, 3u}) {
+        Conv2dAttributes t;
+        t.kernel_h = t.kernel_w = k, t.method = method;
+        t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = k / 2;
+        const int64_t cin = 18, cout = method == ConvMethod::kDirect ? 21 : 18;
+        t.groups = method == ConvMethod::kDirect ? 1 : method == kDw ? 18 : 2;
+        const std::vector<int64_t> dims = {cout, k, k, cin / t.groups};
+        Tensor dense = Tensor(DType::kF32, dims).random(3, 0.25, 1), w(DType::kF32, dims, 0, packing_of(method));
+        const std::span<const float> values(dense.view().as<float>(), size_t(dense.view().elements()));
+        const std::vector<float> packed = pack_weights(packing_of(method), dims, values);
+        std::copy(packed.begin(), packed.end(), w.view().as<float>());
+        Tensor bias(DType::kF32, {cout}, 0, Packing::kVector16);
+        for (int64_t i = 0; i < 32; i++) bias.view().as<float>()[i] = -0.0f;
+        Case test{"signed zeros", OpCode::kConv2d, &t, {}, {}, {1e-5, 1e-5}, {}};
+        test.inputs = {Tensor(DType::kF32, {1, 7, 6, cin}).values(numbers), w, bias};
+        test.outputs = {Tensor(DType::kF32, {1, 7, 6, cout})};
+        run_case(test);
+      }
 }
 
 TEST_CASE("conv2d: the contract refuses") {

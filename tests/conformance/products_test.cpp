@@ -45,6 +45,7 @@ TEST_CASE("linear: rows, tails, batches and epilogues") {
       {"no rows", {0, 8}, 18},
       {"no outputs", {3, 8}, 0},
       {"rows beyond one block", {90, 5000}, 18},
+      {"tiles of rows and outputs", {3, 130, 36}, 200, gelu, 2},
   };
   for (const LinearCase& c : cases) {
     LinearAttributes t;
@@ -124,6 +125,9 @@ TEST_CASE("matmul: transpositions, broadcasts, tails") {
       {"no rows", {2, 0, 4}, {4, 4}, {2, 0, 4}},
       {"more panels than the scratch holds", {9, 900}, {900, 150}, {9, 150}},
       {"views", {7, 11}, {11, 37}, {7, 37}, false, false, 1, 4},
+      {"tiles in every direction", {150, 36}, {36, 140}, {150, 140}},
+      {"tiles, a batch of transposed b", {3, 70, 52}, {3, 100, 52}, {3, 70, 100}, false, true, 0.125f},
+      {"tiles, both transposed, odd", {2, 35, 67}, {2, 71, 35}, {2, 67, 71}, true, true, 1, 1},
   };
   for (const MatMulCase& c : cases) {
     MatMulAttributes t;
