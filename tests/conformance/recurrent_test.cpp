@@ -136,6 +136,23 @@ TEST_CASE("recurrent: clipping, activations, results left out, long and empty se
   }
 }
 
+TEST_CASE(
+    "recurrent: more steps than a chunk of products, more sequences than a block, a launch a step in both directions") {
+  for (int kind = 0; kind < 3; kind++)
+    for (bool large : {false, true}) {
+      if (!large && kind != 1) continue;
+      Setup s;
+      s.kind = RecurrentKind(kind), s.direction = Direction::kBidirectional, s.bias = s.state = s.lens = true;
+      s.steps = large ? 3 : 130, s.batch = 17, s.hidden = large ? (kind == 2 ? 190 : 112) : 16,
+      s.input = large ? 70 : 3;
+      s.batch_first = large;
+      const RecurrentAttributes t = attributes(s);
+      Case c = make_case(s, t);
+      c.tolerance = {1e-4, 1e-4};
+      run_case(c);
+    }
+}
+
 TEST_CASE("recurrent: the contract refuses") {
   Setup s;
   const RecurrentAttributes good = attributes(s);

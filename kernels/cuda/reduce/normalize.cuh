@@ -78,7 +78,7 @@ GPU_FN void channel_sums(const NormChannelsParams& p) {
     float sum = 0;
     const float mean = squares ? means[column] : 0.0f;
     if (is_live)
-      for (int64_t i = lane; i < p.positions; i += kRowLanes) {
+      GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
         const float v = x[i * p.x_stride], d = v - mean;
         sum = squares ? V::fma(d, d, sum) : sum + v;
       }
