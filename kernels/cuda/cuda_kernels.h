@@ -9,6 +9,7 @@ namespace ingot::cuda {
 
 // Rows of each family, in <family>/<family>_plan.cpp.
 extern const Span<const GpuRow> kTensorcoreRows;  // before the exact rows of the same operators
+extern const Span<const GpuRow> kAttentionRows;
 extern const Span<const GpuRow> kConv2dRows;
 extern const Span<const GpuRow> kChainRows;
 extern const Span<const GpuRow> kMatMulRows;

@@ -1,6 +1,208 @@
-// kernels/cuda/attention/attention.cuh - device code of this family.
+// kernels/cuda/attention/attention.cuh - exact attention. Contract and order: runtime/op/attention.h; the twin on the CPU is
+// kernels/cpu/attention. A block has 14 queries of one head of keys and goes through the keys 256 at a time:
+//   scores   a thread makes those of two keys with every query: keys come through shared memory, 16 of the head's numbers at a time
+//   weights  half a warp has a query, and its 16 lanes are the 16 virtual lanes of the contract
+//   values   a thread has a column of y for all queries, or where heads are narrow for some of them
 #pragma once
-#include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/attention/attention_kernels.h"
+#include "kernels/cuda/device/lane.h"
 
-namespace ingot::cuda {}  // namespace ingot::cuda
+namespace ingot::cuda {
+
+constexpr int kAttentionBlock = int(attention::kKeyBlock), kScorePitch = kAttentionBlock + 4, kDepth = 16;
+constexpr float kNever = -__builtin_inff(), kLowestScore = -3.40282347e38f;
+
+struct AttentionShared {
+  alignas(16) float scores[kAttentionQueries][kScorePitch];
+  float keys[kAttentionBlock][kDepth + 1];
+  alignas(16) float queries[kAttentionQueries][kDepth];
+  float lanes[kAttentionQueries][16], maxima[kAttentionQueries], corrections[kAttentionQueries],
+      totals[kAttentionQueries];
+  // Of each query, found once: divisions are slow, and 14 addresses are too many registers.
+  const float* q[kAttentionQueries];
+  float* y[kAttentionQueries];
+  int64_t mask[kAttentionQueries], visible[kAttentionQueries];
+};
+
+/// What a block works on.
+struct AttentionTile {
+  int64_t b, kv_head, row;  // row: of the unit
+  int64_t count, limit;     // keys that exist; keys that the group of 42 reads
+  int rows;
+};
+GPU_FN const float* row_of(const AttentionOperand& o, int64_t b, int64_t h, int64_t t) {
+  return o.data + b * o.batch + h * o.head + t * o.token;
+}
+
+GPU_FN int64_t seen_by(const AttentionParams& p, int64_t count, int64_t query) {
+  int64_t n = count;
+  if (p.causal == CausalMask::kTopLeft) n = query + 1;
+  if (p.causal == CausalMask::kBottomRight) n = query + 1 + count - p.queries;
+  return n < 0 ? 0 : n < count ? n : count;
+}
+
+/// False where the file's number of keys is none.
+GPU_FN bool make_tile(const AttentionParams& p, int64_t at, AttentionTile* t) {
+  const int64_t unit = at / p.tiles_of_unit, all = p.group * p.queries;
+  t->row = (at - unit * p.tiles_of_unit) * kAttentionQueries;
+  t->b = unit / p.kv_heads, t->kv_head = unit - t->b * p.kv_heads;
+  t->rows = int(all - t->row < kAttentionQueries ? all - t->row : kAttentionQueries);
+  t->count = p.keys;
+  if (p.counts) {
+    const int64_t i = p.one_count ? 0 : t->b;
+    t->count = p.counts_are_i64 ? static_cast<const int64_t*>(p.counts)[i] : static_cast<const int32_t*>(p.counts)[i];
+    if (t->count < 0 || t->count > p.keys) return false;
+  }
+  t->limit = t->count;
+  if (p.causal != CausalMask::kNone) {
+    const int64_t first = t->row / attention::kQueryGroup * attention::kQueryGroup,
+                  next = first + attention::kQueryGroup;
+    const int64_t end = next < all ? next : all;
+    const bool wraps = first % p.queries + (end - first) > p.queries;
+    t->limit = seen_by(p, t->count, wraps ? p.queries - 1 : (end - 1) % p.queries);
+  }
+  return true;
+}
+
+GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, AttentionShared& s) {
+  const int r = int(threadIdx.x);
+  if (r >= t.rows) return;
+  const int64_t within = (t.row + r) / p.queries, head = t.kv_head * p.group + within,
+                query = t.row + r - within * p.queries;
+  s.q[r] = row_of(p.q, t.b, head, query), s.y[r] = const_cast<float*>(row_of(p.y, t.b, head, query));
+  s.mask[r] = t.b * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2];
+  s.visible[r] = seen_by(p, t.count, query);
+}
+
+GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys,
+                             AttentionShared& s) {
+  const int me = int(threadIdx.x);
+  const float* from = row_of(p.k, t.b, t.kv_head, first);
+  float sums[kAttentionQueries][2] = {};
+  for (int d = 0; d < p.dim; d += kDepth) {
+    const int depth = p.dim - d < kDepth ? p.dim - d : kDepth;
+    __syncthreads();
+    GPU_UNROLL_BY(8)
+    for (int i = me; i < kAttentionBlock * kDepth; i += 128) {
+      const int key = i / kDepth, n = i % kDepth;
+      s.keys[key][n] = key < keys && n < depth ? from[key * p.k.token + d + n] : 0.0f;
+    }
+    for (int i = me; i < kAttentionQueries * kDepth; i += 128) {
+      const int r = i / kDepth, n = i % kDepth;
+      s.queries[r][n] = r < t.rows && n < depth ? s.q[r][d + n] * p.scale : 0.0f;
+    }
+    __syncthreads();
+    GPU_UNROLL_BY(2)
+    for (int n = 0; n < depth; n++) {
+      const float k0 = s.keys[me][n], k1 = s.keys[me + 128][n];
+      INGOT_UNROLL for (int r = 0; r < kAttentionQueries; r++) {
+        const float q = s.queries[r][n];
+        sums[r][0] = V::fma(q, k0, sums[r][0]), sums[r][1] = V::fma(q, k1, sums[r][1]);
+      }
+    }
+  }
+  INGOT_UNROLL for (int r = 0; r < kAttentionQueries; r++) s.scores[r][me] = sums[r][0],
+                                                           s.scores[r][me + 128] = sums[r][1];
+}
+
+/// What the softmax takes instead of score x of key j: minus infinity where it is not seen.
+GPU_FN float masked_score(const AttentionParams& p, float x, int64_t mask_at) {
+  if (p.softcap > 0) x = p.softcap * cpu::Math<V>::tanh(x / p.softcap);
+  if (!p.mask) return x;
+  const float m = !p.mask_is_bool                                     ? static_cast<const float*>(p.mask)[mask_at]
+                  : static_cast<const uint8_t*>(p.mask)[mask_at] != 0 ? 0.0f
+                                                                      : kNever;
+  return m == kNever ? kNever : x + m;
+}
+
+/// Scores become weights; maxima, lanes and corrections go on by a block.
+GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys, bool is_last,
+                              AttentionShared& s) {
+  const int lane = int(threadIdx.x) % 16, padded = (keys + 15) / 16 * 16;
+  for (int pass = 0; pass < (kAttentionQueries + 7) / 8; pass++) {
+    const int r = pass * 8 + int(threadIdx.x) / 16, own = r < t.rows ? r : 0;
+    const bool exists = r < t.rows;
+    const int64_t visible = s.visible[own] - first, mask_at = s.mask[own] + first * p.mask_strides[3];
+    float top = kLowestScore;
+    for (int j = lane; exists && j < padded; j += 16) {
+      const float x =
+          j < visible && j < keys ? masked_score(p, s.scores[own][j], mask_at + j * p.mask_strides[3]) : kNever;
+      s.scores[own][j] = x;
+      top = V::max(top, x);
+    }
+    for (int half = 8; half > 0; half /= 2) top = V::max(top, __shfl_down_sync(~0u, top, half, 16));
+    const float before = first == 0 || !exists ? kLowestScore : s.maxima[own],
+                now = V::max(before, __shfl_sync(~0u, top, 0, 16));
+    const float correction = cpu::Math<V>::exp_flush(before - now);
+    float sum = first == 0 || !exists ? 0.0f : s.lanes[own][lane] * correction;
+    for (int j = lane; exists && j < padded; j += 16) {
+      const float e = cpu::Math<V>::exp_flush(s.scores[own][j] - now);
+      s.scores[own][j] = e;
+      sum += e;
+    }
+    if (exists) s.lanes[own][lane] = sum;
+    if (is_last)
+      for (int half = 8; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, half, 16);
+    __syncwarp();
+    if (exists && lane == 0) s.maxima[own] = now, s.corrections[own] = correction, s.totals[own] = sum;
+  }
+}
+
+/// Columns of y for kRows of the queries from `begin` on.
+template <int kRows>
+GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys, bool is_last,
+                             int column, int apart, int begin, AttentionShared& s) {
+  for (int d = column; d < p.value_dim; d += apart) {
+    const float* from = row_of(p.v, t.b, t.kv_head, first) + d;
+    float sums[kRows] = {};
+    GPU_UNROLL_BY(4)
+    for (int j = 0; j < keys; j++) {
+      const float v = from[j * p.v.token];
+      INGOT_UNROLL for (int r = 0; r < kRows; r++) if (begin + r < kAttentionQueries) sums[r] =
+          V::fma(s.scores[begin + r][j], v, sums[r]);
+    }
+    INGOT_UNROLL for (int r = 0; r < kRows; r++) {
+      const int own = begin + r;
+      if (own >= t.rows) break;
+      float* to = s.y[own] + d;
+      float y = first == 0 ? sums[r] : V::fma(*to, s.corrections[own], sums[r]);
+      if (is_last) y = s.totals[own] == 0 ? 0.0f : y * (1.0f / s.totals[own]);
+      *to = y;
+    }
+  }
+}
+
+INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
+  GPU_SHARED(AttentionShared, s);
+  const int me = int(threadIdx.x);
+  for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
+    AttentionTile t;
+    if (!make_tile(p, at, &t)) {
+      if (me == 0) *p.fault = p.fault_value;
+      continue;
+    }
+    __syncthreads();
+    find_queries(p, t, s);
+    __syncthreads();
+    if (t.limit == 0)
+      for (int r = 0; r < t.rows; r++)
+        for (int d = me; d < p.value_dim; d += 128) s.y[r][d] = 0;
+    for (int64_t first = 0; first < t.limit; first += kAttentionBlock) {
+      const int keys = int(t.limit - first < kAttentionBlock ? t.limit - first : kAttentionBlock);
+      const bool is_last = first + kAttentionBlock >= t.limit;
+      __syncthreads();
+      attention_scores(p, t, first, keys, s);
+      __syncthreads();
+      attention_weights(p, t, first, keys, is_last, s);
+      __syncthreads();
+      if (p.value_dim > 64)
+        attention_values<kAttentionQueries>(p, t, first, keys, is_last, me, 128, 0, s);
+      else if (p.value_dim > 32)
+        attention_values<7>(p, t, first, keys, is_last, me % 64, 64, me / 64 * 7, s);
+      else
+        attention_values<4>(p, t, first, keys, is_last, me % 32, 32, me / 32 * 4, s);
+    }
+  }
+}
+
+}  // namespace ingot::cuda

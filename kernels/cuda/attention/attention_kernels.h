@@ -1,4 +1,5 @@
 // kernels/cuda/attention/attention_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
+#include "kernels/cuda/attention/attention_params.h"
 
-#define INGOT_CUDA_ATTENTION(X)
+#define INGOT_CUDA_ATTENTION(X) X(attention, AttentionParams, 128)

@@ -1,0 +1,30 @@
+// kernels/cuda/attention/attention_params.h - what the kernel of attention takes.
+#pragma once
+#include "runtime/op/attention_blocks.h"
+
+namespace ingot::cuda {
+
+constexpr int kAttentionQueries = 14;  // queries of a block: a group that shares its last key is three blocks
+static_assert(attention::kQueryGroup % kAttentionQueries == 0, "");
+
+/// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
+struct AttentionOperand {
+  float* data;
+  int64_t batch, head, token;
+};
+
+struct AttentionParams {
+  AttentionOperand q, k, v, y;
+  const void *mask, *counts;  // or null
+  int64_t mask_strides[4];
+  int64_t tiles, tiles_of_unit;  // a unit: one batch, one head of keys, and all query heads that read it
+  int64_t queries, keys, group;  // group: query heads to a key head
+  int dim, value_dim, kv_heads;
+  float scale, softcap;
+  CausalMask causal;
+  bool mask_is_bool, counts_are_i64, one_count;
+  uint32_t fault_value;
+  uint32_t* fault;
+};
+
+}  // namespace ingot::cuda
