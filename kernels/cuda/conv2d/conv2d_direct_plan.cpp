@@ -1,5 +1,6 @@
 // kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its pictures as windows, its groups as panels.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
+#include "kernels/cuda/products/skinny_params.h"
 
 namespace ingot::cuda {
 namespace {
@@ -77,6 +78,21 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   }
   p.bias = j.bias, p.residual = j.residual, p.y = j.y, p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
   p.epilogue = epilogue_params(t.activation, t.residual_first);
+  if (pointwise && !grouped && p.pixels <= SkinnyShape::kRows) {
+    const SkinnyParams few = {p.x,
+                              p.w,
+                              p.bias,
+                              p.residual,
+                              p.y,
+                              p.pixels,
+                              p.k,
+                              p.outputs,
+                              p.image_stride,
+                              p.y_stride,
+                              p.residual_stride,
+                              p.epilogue};
+    return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few, SkinnyShape::kSharedBytes);
+  }
   if (grouped) {
     p.groups = groups, p.x_group = c * s.channel, p.y_group = p.outputs;
     p.w = scratch, p.w_group = round_up(p.outputs, kPanel) * k;

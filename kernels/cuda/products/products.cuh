@@ -3,3 +3,4 @@
 #include "kernels/cuda/products/conv_transpose.cuh"
 #include "kernels/cuda/products/matmul.cuh"
 #include "kernels/cuda/products/products_kernels.h"
+#include "kernels/cuda/products/skinny.cuh"
