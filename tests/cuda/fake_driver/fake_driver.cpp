@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,11 +34,19 @@ struct ModuleT {
 struct FunctionT {
   int kernel = -1;
 };
+/// Work on a stream: done when `event`, if there is one, has reached `turn`.
+struct Work {
+  EventT* event = nullptr;
+  uint64_t turn = 0;
+  std::function<void()> act;
+};
 struct StreamT {
   ContextT* context = nullptr;
+  std::deque<Work> work;
 };
 struct EventT {
-  bool recorded = false;
+  StreamT* stream = nullptr;  // where it was recorded last
+  uint64_t recorded = 0, reached = 0;
 };
 struct Node {
   int kernel = -1;
@@ -87,11 +97,13 @@ struct World {
     std::FILE* file = path ? std::fopen(path, "w") : nullptr;
     if (!file) return;
     const FakeCuda& c = control;
-    std::fprintf(file,
-                 "calls %lu\nallocations %lu\nbytes %lu\npinned %lu\ncontexts %lu\nmodules %lu\nstreams %lu\nevents %lu\ngraphs %lu\n"
-                 "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels %lu\nmost_bytes %lu\nmisuses %lu\n",
-                 c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams, c.events, c.graphs, c.execs, c.launches,
-                 c.waits, c.uploads, c.downloads, c.kernels, c.most_bytes, c.misuses);
+    std::fprintf(
+        file,
+        "calls %lu\nallocations %lu\nbytes %lu\npinned %lu\ncontexts %lu\nmodules %lu\nstreams %lu\nevents %lu\ngraphs "
+        "%lu\n"
+        "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels %lu\nmost_bytes %lu\nmisuses %lu\n",
+        c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams, c.events, c.graphs, c.execs,
+        c.launches, c.waits, c.uploads, c.downloads, c.kernels, c.most_bytes, c.misuses);
     std::fclose(file);
   }
 };
@@ -107,14 +119,21 @@ Result misuse(const char* what) {
   return kInvalidHandle;
 }
 
+void do_some();
+void drop_all();
+
 /// Counts a call; the result that it must give, or kOk.
 Result enter(const char* name) {
   FakeCuda& c = world().control;
   c.calls++;
   std::snprintf(c.last_call, sizeof c.last_call, "%s", name);
   if (c.sticky) return c.sticky;
+  do_some();
   if (!c.fail_at_call || --c.fail_at_call) return kOk;
-  if (c.fail_code >= 700) c.sticky = c.fail_code;
+  if (c.fail_code >= 700) {
+    c.sticky = c.fail_code;
+    drop_all();
+  }
   return c.fail_code;
 }
 
@@ -149,6 +168,58 @@ T* create(std::set<void*>& alive, uint64_t* count) {
   return made;
 }
 
+bool is_blocked(const StreamT& s) {
+  return s.work.front().event && s.work.front().event->reached < s.work.front().turn;
+}
+void do_first(StreamT* s) {
+  const Work work = std::move(s->work.front());
+  s->work.pop_front();
+  world().control.queued--;
+  if (work.act) work.act();
+}
+/// Everything on the stream, and on others what it waits for and no more.
+void drain(StreamT* s, const EventT* until = nullptr, uint64_t turn = 0) {
+  while (!s->work.empty() && !(until && until->reached >= turn)) {
+    if (is_blocked(*s)) drain(s->work.front().event->stream, s->work.front().event, s->work.front().turn);
+    do_first(s);
+  }
+}
+void drain_all() {
+  for (void* s : world().streams) drain(static_cast<StreamT*>(s));
+}
+/// After an error of the device nothing that is queued is done.
+void drop_all() {
+  for (void* stream : world().streams) {
+    StreamT* s = static_cast<StreamT*>(stream);
+    world().control.queued -= s->work.size();
+    s->work.clear();
+  }
+  for (void* event : world().events) static_cast<EventT*>(event)->reached = static_cast<EventT*>(event)->recorded;
+}
+void do_some() {
+  static uint32_t state = 0;
+  if (world().control.order < kRandom) return;
+  if (!state) state = world().control.order * 2654435761u | 1;
+  std::vector<StreamT*> ready;
+  for (int i = 0; i < 3; i++) {
+    ready.clear();
+    for (void* stream : world().streams)
+      if (!static_cast<StreamT*>(stream)->work.empty() && !is_blocked(*static_cast<StreamT*>(stream)))
+        ready.push_back(static_cast<StreamT*>(stream));
+    state = state * 1664525u + 1013904223u;
+    if (ready.empty() || (state >> 16) % 3 == 0) return;
+    do_first(ready[(state >> 20) % ready.size()]);
+  }
+}
+void queue(StreamT* stream, std::function<void()> act) {
+  if (world().control.order == kAtOnce && stream->work.empty()) return act();
+  stream->work.push_back({nullptr, 0, std::move(act)});
+  world().control.queued++;
+}
+bool is_dropped(const char* name) {
+  return world().control.drop_call && std::strcmp(world().control.drop_call, name) == 0;
+}
+
 void run_node(const Node& node) {
   GpuLaunch launch = node.launch;
   launch.params = node.params.data();
@@ -162,7 +233,7 @@ void run_node(const Node& node) {
 using namespace ingot::cuda;
 using ingot::GpuKernel;
 
-#define ENTER(name)                                                      \
+#define ENTER(name)                                               \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   if (const Result injected = enter(#name)) return injected
 // What gives something back does so even when it must fail, as after an error of an earlier launch.
@@ -307,7 +378,8 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   const int kernel = emulate::find_kernel(name);
   if (kernel < 0) return kNotFoundResult;
   // In a real image the name must be there too, whole.
-  if (!module->image.empty() && module->image.find(std::string(1, '\0') + name + std::string(1, '\0')) == std::string::npos)
+  if (!module->image.empty() &&
+      module->image.find(std::string(1, '\0') + name + std::string(1, '\0')) == std::string::npos)
     return kNotFoundResult;
   std::unique_ptr<FunctionT>& own = world().functions[kernel];
   if (!own) own = std::make_unique<FunctionT>();
@@ -344,6 +416,7 @@ Result cuMemAlloc_v2(Address* address, size_t bytes) {
 }
 Result cuMemFree_v2(Address address) {
   ENTER_TO_RELEASE(cuMemFree_v2);
+  drain_all();  // as on hardware
   const auto it = world().device.find(address);
   if (it == world().device.end()) return misuse("memory that was not allocated");
   world().control.allocations--;
@@ -358,11 +431,16 @@ Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   if (const Result result = allocate(world().pinned, bytes, &at)) return result;
   *pointer = reinterpret_cast<void*>(uintptr_t(at));
   world().control.pinned++;
+  world().control.pinned_bytes += bytes;
   return kOk;
 }
 Result cuMemFreeHost(void* pointer) {
   ENTER_TO_RELEASE(cuMemFreeHost);
-  if (!world().pinned.erase(uint64_t(reinterpret_cast<uintptr_t>(pointer)))) return misuse("pinned memory that was not allocated");
+  drain_all();
+  const auto it = world().pinned.find(uint64_t(reinterpret_cast<uintptr_t>(pointer)));
+  if (it == world().pinned.end()) return misuse("pinned memory that was not allocated");
+  world().control.pinned_bytes -= it->second.bytes;
+  world().pinned.erase(it);
   world().control.pinned--;
   std::free(pointer);
   return injected;
@@ -371,16 +449,24 @@ Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream s
   ENTER_WITH_CONTEXT(cuMemcpyHtoDAsync_v2);
   if (!world().streams.count(stream)) return misuse("a stream that is not alive");
   if (!holds(world().device, to, bytes)) return world().control.misuses++, kInvalidValue;
-  std::memcpy(reinterpret_cast<void*>(uintptr_t(to)), from, bytes);
   world().control.uploads++;
+  void* target = reinterpret_cast<void*>(uintptr_t(to));
+  if (holds(world().pinned, uint64_t(reinterpret_cast<uintptr_t>(from)), bytes)) {
+    queue(stream, [=] { std::memcpy(target, from, bytes); });
+  } else {  // pageable memory is read before the call returns
+    const uint8_t* bytes_at = static_cast<const uint8_t*>(from);
+    queue(stream, [target, copy = std::vector<uint8_t>(bytes_at, bytes_at + bytes)] {
+      std::memcpy(target, copy.data(), copy.size());
+    });
+  }
   return kOk;
 }
 Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   ENTER_WITH_CONTEXT(cuMemcpyDtoHAsync_v2);
   if (!world().streams.count(stream)) return misuse("a stream that is not alive");
   if (!holds(world().device, from, bytes)) return world().control.misuses++, kInvalidValue;
-  std::memcpy(to, reinterpret_cast<const void*>(uintptr_t(from)), bytes);
   world().control.downloads++;
+  queue(stream, [=] { std::memcpy(to, reinterpret_cast<const void*>(uintptr_t(from)), bytes); });
   return kOk;
 }
 Result cuPointerGetAttribute(void* value, int attribute, Address pointer) {
@@ -403,6 +489,7 @@ Result cuStreamCreate(Stream* stream, unsigned) {
 }
 Result cuStreamDestroy_v2(Stream stream) {
   ENTER_TO_RELEASE(cuStreamDestroy_v2);
+  if (world().streams.count(stream)) drain(stream);  // it goes when its work is done
   const Result result = destroy(world().streams, stream, &world().control.streams);
   return result ? result : injected;
 }
@@ -416,15 +503,24 @@ Result cuStreamSynchronize(Stream stream) {
   ENTER(cuStreamSynchronize);
   if (!world().streams.count(stream)) return misuse("a stream that is not alive");
   world().control.waits++;
+  drain(stream);
   return kOk;
 }
 Result cuStreamQuery(Stream stream) {
   ENTER(cuStreamQuery);
-  return world().streams.count(stream) ? kOk : misuse("a stream that is not alive");
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  if (stream->work.empty()) return kOk;
+  if (!is_blocked(*stream)) do_first(stream);  // time passes
+  return kNotReady;
 }
 Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
   ENTER(cuStreamWaitEvent);
-  return world().streams.count(stream) && world().events.count(event) ? kOk : misuse("a stream or event that is not alive");
+  if (!world().streams.count(stream) || !world().events.count(event))
+    return misuse("a stream or event that is not alive");
+  if (is_dropped("cuStreamWaitEvent") || event->reached == event->recorded) return kOk;
+  stream->work.push_back({event, event->recorded, nullptr});
+  world().control.queued++;
+  return kOk;
 }
 Result cuEventCreate(Event* event, unsigned) {
   ENTER_WITH_CONTEXT(cuEventCreate);
@@ -433,25 +529,30 @@ Result cuEventCreate(Event* event, unsigned) {
 }
 Result cuEventRecord(Event event, Stream stream) {
   ENTER(cuEventRecord);
-  if (!world().streams.count(stream) || !world().events.count(event)) return misuse("a stream or event that is not alive");
-  event->recorded = true;
+  if (!world().streams.count(stream) || !world().events.count(event))
+    return misuse("a stream or event that is not alive");
+  event->stream = stream;
+  const uint64_t turn = ++event->recorded;
+  queue(stream, [event, turn] { event->reached = turn; });
   return kOk;
 }
 Result cuEventSynchronize(Event event) {
   ENTER(cuEventSynchronize);
   if (!world().events.count(event)) return misuse("an event that is not alive");
   world().control.waits++;
+  if (event->stream) drain(event->stream, event, event->recorded);
   return kOk;
 }
 Result cuEventDestroy_v2(Event event) {
   ENTER_TO_RELEASE(cuEventDestroy_v2);
+  if (world().events.count(event) && event->stream && event->reached < event->recorded) drain(event->stream);
   const Result result = destroy(world().events, event, &world().control.events);
   return result ? result : injected;
 }
 Result cuLaunchHostFunc(Stream stream, void (*function)(void*), void* user) {
   ENTER(cuLaunchHostFunc);
   if (!world().streams.count(stream)) return misuse("a stream that is not alive");
-  function(user);
+  queue(stream, [=] { function(user); });
   return kOk;
 }
 Result cuGraphCreate(Graph* graph, unsigned) {
@@ -459,7 +560,8 @@ Result cuGraphCreate(Graph* graph, unsigned) {
   *graph = create<GraphT>(world().graphs, &world().control.graphs);
   return kOk;
 }
-Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count, const KernelNodeParams* p) {
+Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count,
+                            const KernelNodeParams* p) {
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   // The emulator runs nodes in the order in which they were added; a dependency that says less would be a race on hardware.
@@ -490,17 +592,22 @@ Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long l
 }
 Result cuGraphUpload(GraphExec exec, Stream stream) {
   ENTER(cuGraphUpload);
-  return world().execs.count(exec) && world().streams.count(stream) ? kOk : misuse("a graph or stream that is not alive");
+  return world().execs.count(exec) && world().streams.count(stream) ? kOk
+                                                                    : misuse("a graph or stream that is not alive");
 }
 Result cuGraphLaunch(GraphExec exec, Stream stream) {
   ENTER(cuGraphLaunch);
-  if (!world().execs.count(exec) || !world().streams.count(stream)) return misuse("a graph or stream that is not alive");
+  if (!world().execs.count(exec) || !world().streams.count(stream))
+    return misuse("a graph or stream that is not alive");
   world().control.launches++;
-  for (const Node& node : exec->graph.nodes) run_node(node);
+  queue(stream, [exec] {
+    for (const Node& node : exec->graph.nodes) run_node(node);
+  });
   return kOk;
 }
 Result cuGraphExecDestroy(GraphExec exec) {
   ENTER_TO_RELEASE(cuGraphExecDestroy);
+  drain_all();
   const Result result = destroy(world().execs, exec, &world().control.execs);
   return result ? result : injected;
 }

@@ -2,7 +2,8 @@
 // load it through INGOT_CUDA_DRIVER, then find `fake_cuda_control` with dlsym in the same library.
 //
 // It pretends to be GPUs whose memory is the heap: every address is checked against what was handed out, memory begins with a pattern, pinned
-// memory is counted apart, kernels run in the emulator at the time of their launch, copies from pageable memory at once. Misuse that a real driver
+// memory is counted apart, kernels run in the emulator, at the time of their launch or as late as streams and
+// events allow (`order`). Misuse that a real driver
 // would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
 //
 // FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory of each, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks
@@ -13,17 +14,29 @@
 
 struct FakeCuda {
   // counts
-  uint64_t calls;                 // of all entry points but cuGetErrorName
-  uint64_t allocations, bytes;    // alive
+  uint64_t calls;                                                      // of all entry points but cuGetErrorName
+  uint64_t allocations, bytes;                                         // alive
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
-  uint64_t launches, waits, uploads, downloads;  // graph launches, synchronisations, copies
-  uint64_t kernels;               // run in graphs or by themselves
-  uint64_t most_bytes;            // of device memory, ever
+  uint64_t launches, waits, uploads, downloads;                        // graph launches, synchronisations, copies
+  uint64_t kernels;                                                    // run in graphs or by themselves
+  uint64_t most_bytes;                                                 // of device memory, ever
   uint64_t misuses;
   // faults
   uint64_t fail_at_call;  // counted from the moment it is set; 0: none
   int fail_code;          // a CUresult; 700 and above are sticky, as on hardware
   int sticky;             // the result of every call from now on; 0: none
   char last_call[64];
+  // streams
+  uint32_t order;         // 0: work is done when it is queued; else it waits, see Order
+  uint64_t pinned_bytes;  // alive
+  uint64_t queued;        // not done yet
+  const char* drop_call;  // a call that does nothing and says that it succeeded: a bug that a test plants
+};
+/// When work on streams is done.
+enum Order : uint32_t {
+  kAtOnce = 0,
+  kLast = 1,  // only when somebody waits for it, the host or another stream: what was not waited for is not there yet
+  kRandom =
+      2,  // this and above: a seed. Any stream may go on at any call, as far as the events that it waits for let it
 };
 extern "C" FakeCuda* fake_cuda_control();
