@@ -99,7 +99,7 @@ stage_tsan() {
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
   done
 }
-tsan_tests=(session_threads session_run session_assignment device_crew api_callers)
+tsan_tests=(session_threads session_run session_pipeline session_assignment device_crew api_callers)
 
 stage_aarch64() {
   configure_and_build aarch64 all -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF \

@@ -31,7 +31,7 @@ ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_repor
   add_row(&report, "rounding", r.rounding, true);
   add_row(&report, "tables and port copies on the host", s.layout.host_bytes, false);
   add_row(&report, "arenas on other devices", r.device_bytes, false);
-  if (s.tables.pool) add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
+  if (s.tables.pool || s.tables.background) add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
   // Everything is taken once, when the session is made; parking gives some of it back until the next run.
   report.peak = report.held + s.parked_activations + s.parked_scratch;
   return wrote(write_sized(report, out_report));

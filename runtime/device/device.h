@@ -37,6 +37,7 @@ struct PortRoute {
   bool is_input = false;
 };
 struct PortDescriptor;
+struct QueueInterface;
 
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
@@ -51,6 +52,7 @@ struct StepProgram {
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
+  uint32_t* fault = nullptr;  // in its memory of the host: who found a bad index; null: the device's own word
 };
 
 /// An instruction that has just ended; the strings are static or the model's.
@@ -98,6 +100,8 @@ struct DeviceInterface {
   bool shares_weights = false;
   /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
   Status (*assign)(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail) = nullptr;
+  /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
+  const QueueInterface* queue = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

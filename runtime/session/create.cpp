@@ -130,6 +130,8 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   else if (!request.executor.parallel)
     s->pool = request.pool;
   if (tables.crew) new (tables.crew) Crew;
+  if (tables.queued) new (tables.queued) QueuedRun;
+  if (tables.background) new (tables.background) Background;
   fill_program(s, p, base);
   s->unbound_ports = count_unbound(*s);
   return s;
@@ -139,7 +141,10 @@ Status start(RunSession* s, ErrorDetail* detail) {
   INGOT_TRY(reset_state(s, detail));
   INGOT_TRY(s->device.interface->resolve(s->device, s->program, detail));
   if (s->tables.pool) INGOT_TRY(s->tables.pool->start(s->threads, detail));
-  return {};
+  if (!os::kHasThreads || !s->tables.background) return {};
+  const Status status = start_background(s, detail);
+  if (!status.ok() && s->tables.pool) s->tables.pool->stop();
+  return status;
 }
 
 }  // namespace
@@ -220,6 +225,7 @@ void give_back(RunSession* session) {
 }  // namespace
 
 void destroy_session(RunSession* session) {
+  if (os::kHasThreads) abandon_started(session);
   if (session->tables.pool) session->tables.pool->stop();
   if (!session->layout.shared && !session->fallback) return give_back(session);
   const WorkspaceLock lock(*session->model);  // weights that other sessions may share

@@ -139,6 +139,7 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   if (p.split)
     for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;
   if (p.starts_threads) r.outside_bytes += uint64_t(p.threads - 1) * os::thread_outside_bytes();
+  if (p.starts_background) r.outside_bytes += os::thread_outside_bytes();
   r.activations_lower_bound = p.planned.lower_bound;
   const ProgramDef& program = model.program;
   if (p.planned.peak_step < program.steps.size && program.steps[p.planned.peak_step].kind != StepKind::kJump)

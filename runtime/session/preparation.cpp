@@ -362,6 +362,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands, &p.scratch.per_thread,
                                   detail));
   }
+  p.starts_background = request.asynchronous && (p.split || !p.device.interface->queue);
+  if (p.starts_background && !os::kHasThreads)
+    return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;

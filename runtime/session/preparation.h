@@ -4,6 +4,7 @@
 // kNoKernel kLimitExceeded kInvalidArgument kNoSuchDevice
 #pragma once
 #include "runtime/device/device.h"
+#include "runtime/device/host/background.h"
 #include "runtime/device/host/thread_pool.h"
 #include "runtime/session/model.h"
 
@@ -29,6 +30,7 @@ struct SessionRequest {
   int threads = 0;
   LifetimeRules rules;
   void* gpu_stream = nullptr;
+  bool asynchronous = false;  // what is started runs on a thread of the session's, where the device does not run by itself
   bool strict = false;  // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
@@ -86,6 +88,7 @@ struct Preparation {
   int threads = 1;
   const char* threads_reason = "";
   bool starts_threads = false;  // of its own
+  bool starts_background = false;  // for what is started
   uint32_t join_spins = 0;      // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
   ScratchTotals scratch;

@@ -67,6 +67,8 @@ void lead(void* argument, Crew* crew) {
   run.status = s.device.interface->run(s.device, s.program, s.control, crew, run.detail);
 }
 
+}  // namespace
+
 Status run_on_device(RunSession* s, ErrorDetail* detail) {
   Lead run{s, detail, {}};
   if (s->tables.crew && s->executor.parallel) {
@@ -84,6 +86,8 @@ Status run_on_device(RunSession* s, ErrorDetail* detail) {
   return run.status;
 }
 
+namespace {
+
 Status name_unbound(RunSession* s, ErrorDetail* detail) {
   const Status status = fail(detail, Code::kWrongState, "run: a port has no memory; bind it");
   const ProgramDef& program = s->model->program;
@@ -98,24 +102,34 @@ bool kills(Code code) { return code == Code::kDeviceLost || code == Code::kDevic
 
 }  // namespace
 
-Status run_session(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
+Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   if (s->is_dead)
     return fail(detail, Code::kWrongState, "run: the session is dead since its device failed; make another");
-  if (s->is_running)
-    return fail(detail, Code::kWrongState, "run: the session is running (called from its own callback?)");
+  if (s->is_running)  // by this thread, or started
+    return fail(detail, Code::kWrongState, "run: the session is running (started, or called from its own callback?)");
   if (s->unbound_ports) return name_unbound(s, detail);
   s->is_running = true;
   s->parked_activations = s->parked_scratch = 0;
   s->runs++;
   s->control.deadline_ns = deadline_ns;
   begin_measuring(s);
-  Status status = bring_inputs(s, detail);
-  if (status.ok()) status = run_on_device(s, detail);
+  return bring_inputs(s, detail);
+}
+
+Status end_run(RunSession* s, Status status, ErrorDetail* detail) {
   if (status.ok()) show_measured(s);
   if (status.ok()) status = fetch_outputs(s, detail);
   s->is_dead = kills(status.code());
   s->is_running = false;
   return status;
+}
+
+Status run_session(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
+  const bool was_running = s->is_running;
+  Status status = begin_run(s, deadline_ns, detail);
+  if (!s->is_running || was_running) return status;  // refused
+  if (status.ok()) status = run_on_device(s, detail);
+  return end_run(s, status, detail);
 }
 
 }  // namespace ingot

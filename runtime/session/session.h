@@ -17,6 +17,16 @@ constexpr uint8_t kPoison = 0xa5;
 
 struct Split;
 
+/// A run that was started and is not waited for yet.
+struct QueuedRun {
+  Status status;
+  ErrorDetail detail;
+  void (*ended)(void* user) = nullptr;
+  void* user = nullptr;
+  uint32_t job = 0;  // of the session's thread
+  enum class Where : uint8_t { kNowhere, kDone, kThread, kDevice } where = Where::kNowhere;
+};
+
 struct RunSession {
   const OpenModel* model = nullptr;
   Device device;
@@ -55,6 +65,20 @@ Status create_session(const OpenModel& model, const SessionRequest& request, Run
 void destroy_session(RunSession* session);
 
 Status run_session(RunSession* session, uint64_t deadline_ns, ErrorDetail* detail);
+/// The halves of it that surround the device: begin checks and brings inputs, end fetches outputs unless `status` is an error.
+Status begin_run(RunSession* session, uint64_t deadline_ns, ErrorDetail* detail);
+Status run_on_device(RunSession* session, ErrorDetail* detail);
+Status end_run(RunSession* session, Status status, ErrorDetail* detail);
+
+/// Begins a run and returns; wait_session() ends it. `ended` may be null. Errors  those of begin_run(); kDeviceLost.
+Status start_session(RunSession* session, uint64_t deadline_ns, void (*ended)(void*), void* user, ErrorDetail* detail);
+/// What run_session() would give. kWrongState: nothing was started.
+Status wait_session(RunSession* session, ErrorDetail* detail);
+Status poll_session(RunSession* session, bool* is_ended, ErrorDetail* detail);
+/// The session's thread. @pre tables.background
+Status start_background(RunSession* session, ErrorDetail* detail);
+/// Before it is destroyed: ends what was started, and that thread.
+void abandon_started(RunSession* session);
 inline void cancel_session(RunSession* session) { session->cancel.store(1, std::memory_order_relaxed); }
 /// Initial values.
 Status reset_state(RunSession* session, ErrorDetail* detail);

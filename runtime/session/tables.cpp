@@ -238,6 +238,8 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     t.pool = carver->take<ThreadPool>(1);
   else if (p.threads > 1)
     t.crew = carver->take<Crew>(1);
+  if (os::kHasThreads) t.queued = carver->take<QueuedRun>(1);
+  if (p.starts_background) t.background = carver->take<Background>(1);
   if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
     t.routes = carver->take<PortRoute>(program.inputs.size + program.outputs.size);

@@ -7,6 +7,7 @@
 namespace ingot {
 
 struct RunSession;
+struct QueuedRun;
 
 /// An input or an output.
 struct Port {
@@ -65,6 +66,8 @@ struct Tables {
   StateSlot* states = nullptr;
   ThreadPool* pool = nullptr;      // of its own
   Crew* crew = nullptr;            // for the caller's executor
+  QueuedRun* queued = nullptr;     // where there are threads
+  Background* background = nullptr;  // that does what is started
   uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
   PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;

@@ -2,6 +2,7 @@
 // goldens.
 #include <doctest/doctest.h>
 
+#include "ingot/pipeline.h"
 #include "tests/session/session_models.h"
 
 using namespace ingot;
@@ -17,6 +18,7 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
   ingot_open_options open = open_options(oracle_table());
   ingot_model* out_model = m;
   ingot_session* out_session = s;
+  ingot_pipeline* out_pipeline = nullptr;
   ingot_error error;
   ingot_tensor tensor;
   ingot_value_type type;
@@ -58,6 +60,19 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
       ingot_model_requirements(m, nullptr, nullptr, &error),
       ingot_model_requirements(nullptr, nullptr, nullptr, &error),
       ingot_session_create(nullptr, nullptr, &out_session, &error),
+      ingot_session_start(nullptr, &error),
+      ingot_session_wait(nullptr, &error),
+      ingot_session_poll(s, nullptr, &error),
+      ingot_pipeline_create(nullptr, nullptr, &out_pipeline, &error),
+      ingot_pipeline_create(m, nullptr, nullptr, &error),
+      ingot_pipeline_requirements_of(m, nullptr, nullptr, &error),
+      ingot_pipeline_acquire(nullptr, &error),
+      ingot_pipeline_push(nullptr, &error),
+      ingot_pipeline_pop(nullptr, nullptr, &error),
+      ingot_pipeline_release(nullptr, &error),
+      ingot_pipeline_finish(nullptr),
+      ingot_pipeline_input(nullptr, 0, &tensor),
+      ingot_pipeline_output(nullptr, 0, &tensor),
       ingot_session_create(m, nullptr, nullptr, &error),
       ingot_session_input(nullptr, 0, &tensor),
       ingot_session_input(s, 0, nullptr),

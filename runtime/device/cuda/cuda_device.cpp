@@ -146,6 +146,6 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 
 const DeviceInterface kCudaDevice = {"cuda",  false,        reserve,      release,     upload,       download, resolve,
                                      run,     outside_bytes, supports,    scratch,     reserve_host, release_host,
-                                     check_memory, true,   assign_devices};
+                                     check_memory, true,   assign_devices, &kCudaQueue};
 
 }  // namespace ingot::cuda

@@ -89,7 +89,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   work.arguments = &program.calls[index].arguments;
   work.scratch = program.scratch;
   work.scratch_bytes = program.scratch_stride;
-  work.fault = walk.state->fault;
+  work.fault = program.fault ? program.fault : walk.state->fault;
   work.fault_value = index + 1;
   work.traits = traits;
   work.precision = GpuPrecision(program.precision);
@@ -151,11 +151,41 @@ Status instantiate(Walk& walk, const StepProgram& program, Piece* piece) {
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
 }
 
-/// Any error of a run is final: what a kernel did cannot be known.
-Status lose(Device& device, ErrorDetail* detail, Result result) {
-  state_of(device).is_lost = true;
-  return fail_with(device, detail, result, Code::kDeviceLost);
+/// The newest of these steps is the one that was resolved last.
+const Piece* newest_piece(const SessionState& s, const StepProgram& program) {
+  const Piece* piece = nullptr;
+  for (const Piece& candidate : s.pieces)
+    if (candidate.exec && candidate.first_step == program.first_step && (!piece || candidate.last_used > piece->last_used))
+      piece = &candidate;
+  return piece;
 }
+
+Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user, ErrorDetail* detail) {
+  SessionState& s = state_of(device);
+  INGOT_TRY(check_usable(device, detail));
+  const Piece* piece = newest_piece(s, program);
+  if (!piece) return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
+  *static_cast<volatile uint32_t*>(s.fault) = 0;
+  Result result = driver().cuGraphLaunch(piece->exec, s.stream);
+  if (result == kInvalidContext) {  // a driver that wants the context current on this thread
+    const Current current(s.gpu.context);
+    result = driver().cuGraphLaunch(piece->exec, s.stream);
+  }
+  if (!result && ended) result = driver().cuLaunchHostFunc(s.stream, ended, user);
+  return result ? lose(device, detail, result) : Status();
+}
+
+Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
+  SessionState& s = state_of(device);
+  INGOT_TRY(check_usable(device, detail));
+  const Result result = driver().cuStreamSynchronize(s.stream);
+  return result ? lose(device, detail, result) : read_fault(s.fault, detail);
+}
+
+/// An error ends a run as well; finish() names it.
+bool is_ended(Device& device) { return is_forked() || driver().cuStreamQuery(state_of(device).stream) != kNotReady; }
+
+bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integrated; }
 
 }  // namespace
 
@@ -178,29 +208,36 @@ Status build_piece(Device& device, const StepProgram& program, ErrorDetail* deta
   return {};
 }
 
-Status run_piece(Device& device, const StepProgram& program, ErrorDetail* detail) {
-  SessionState& s = state_of(device);
+Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail) {
+  Walk walk = {&device, &state_of(device), detail};
+  return instantiate(walk, program, out);
+}
+
+Status check_usable(Device& device, ErrorDetail* detail) {
   if (is_forked()) return fail_on(device, detail, Code::kDeviceLost, "device: CUDA cannot be used in the child of a fork");
-  if (s.is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
-  // The newest of these steps is the one that was resolved last.
-  Piece* piece = nullptr;
-  for (Piece& candidate : s.pieces)
-    if (candidate.exec && candidate.first_step == program.first_step && (!piece || candidate.last_used > piece->last_used))
-      piece = &candidate;
-  if (!piece) return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
-  *static_cast<volatile uint32_t*>(s.fault) = 0;
-  Result result = driver().cuGraphLaunch(piece->exec, s.stream);
-  if (result == kInvalidContext) {  // a driver that wants the context current on this thread
-    const Current current(s.gpu.context);
-    result = driver().cuGraphLaunch(piece->exec, s.stream);
-  }
-  if (!result) result = driver().cuStreamSynchronize(s.stream);
-  if (result) return lose(device, detail, result);
-  const uint32_t fault = *static_cast<volatile uint32_t*>(s.fault);
+  if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
+  return {};
+}
+
+Status lose(Device& device, ErrorDetail* detail, Result result) {
+  state_of(device).is_lost = true;
+  return fail_with(device, detail, result, Code::kDeviceLost);
+}
+
+Status read_fault(const uint32_t* word, ErrorDetail* detail) {
+  const uint32_t fault = *static_cast<const volatile uint32_t*>(word);
   if (!fault) return {};
   (void)fail(detail, Code::kBadIndexValue, "an index tensor holds an index outside its range");
   if (detail) detail->instruction = fault - 1;
   return Status(Code::kBadIndexValue, fault - 1);
 }
+
+Status run_piece(Device& device, const StepProgram& program, ErrorDetail* detail) {
+  INGOT_TRY(launch(device, program, nullptr, nullptr, detail));
+  return finish(device, program, detail);
+}
+
+const QueueInterface kCudaQueue = {launch,      finish,      is_ended,    stages,      queue_bytes,
+                                   open_queue, close_queue, submit_slot, collect_slot};
 
 }  // namespace ingot::cuda

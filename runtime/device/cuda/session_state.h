@@ -2,6 +2,7 @@
 // Owns     all of it.   Threads  as the session's.
 #pragma once
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/queue.h"
 
 namespace ingot::cuda {
 
@@ -22,7 +23,7 @@ struct SessionState {
   uint32_t* fault = nullptr;  // pinned: instruction + 1 whose index tensor was wrong
   uint64_t clock = 0;
   uint32_t references = 0;    // reservations
-  bool is_lost = false;
+  std::atomic<bool> is_lost{false};  // whoever submits and whoever collects may find it out
   Piece pieces[kPieces];
 };
 
@@ -35,5 +36,22 @@ inline SessionState& state_of(const Device& device) { return *static_cast<Sessio
 Status build_piece(Device& device, const StepProgram& program, ErrorDetail* detail);
 /// Launches it and waits.
 Status run_piece(Device& device, const StepProgram& program, ErrorDetail* detail);
+/// A graph beside the newest ones, that its owner destroys.
+Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail);
+
+/// kDeviceLost where nothing may be launched any more: after an error, and in the child of a fork.
+Status check_usable(Device& device, ErrorDetail* detail);
+/// Any error of a run is final: what a kernel did cannot be known.
+Status lose(Device& device, ErrorDetail* detail, Result result);
+/// What a run wrote into its word: kBadIndexValue.
+Status read_fault(const uint32_t* fault, ErrorDetail* detail);
+
+// Of kCudaQueue, for pipelines.
+uint64_t queue_bytes();
+Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out, ErrorDetail* detail);
+void close_queue(DeviceQueue* queue);
+Status submit_slot(DeviceQueue* queue, uint32_t slot, ErrorDetail* detail);
+Status collect_slot(DeviceQueue* queue, uint32_t slot, ErrorDetail* detail);
+extern const QueueInterface kCudaQueue;
 
 }  // namespace ingot::cuda

@@ -399,8 +399,10 @@ enum {
   INGOT_POISON = 16,            /* fills the arena with a pattern at creation, for ingot_session_touched() */
   INGOT_PREFAULT = 32,          /* own arena: touches every page at creation, the weights' too */
   INGOT_REBINDABLE = 64,        /* an arena for every binding within the bounds, for ingot_session_rebind() */
-  INGOT_STRICT = 128            /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
+  INGOT_STRICT = 128,           /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
                                    what it cannot, and the placement says so */
+  INGOT_ASYNC = 256             /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on several devices;
+                                   a session wholly on a GPU needs none and makes none */
 };
 
 typedef struct ingot_session_options {
@@ -498,6 +500,24 @@ INGOT_API ingot_code ingot_session_run(ingot_session* session, ingot_error* erro
 INGOT_API ingot_code ingot_session_run_until(ingot_session* session, uint64_t deadline_ns, ingot_error* error);
 /** Any thread. Ends the run in progress, or else the next one, between two instructions. */
 INGOT_API void ingot_session_cancel(ingot_session* session);
+/** Begins a run and returns; ingot_session_wait() ends it. Between the two the session is running: binding, rebinding, state, another run or
+    start are INGOT_WRONG_STATE; inputs that are not in the arena may be written again only after wait. A session wholly on a GPU copies
+    its inputs from memory of the host, launches, and returns: one launch, no wait, no allocation, no lock of ours. On the CPU and on several devices
+    the thread of INGOT_ASYNC runs it (one wake); without that flag start is the whole run, and wait tells its result. An error of
+    start itself leaves nothing to wait for. Destroying a session that was started waits for the run. Hosts only. */
+INGOT_API ingot_code ingot_session_start(ingot_session* session, ingot_error* error);
+/** Called once when a started run has ended, well or not, by a thread of the driver's or the session's, or by start itself. It may not call
+    into the session or the driver; wake up whoever calls ingot_session_wait(). A lost device may never call it: wait tells. */
+typedef void (*ingot_ended_function)(void* user);
+/** The same with a deadline (0: none) and a function (may be null). A GPU looks at the deadline and at ingot_session_cancel() before the
+    run begins, never while it lasts. */
+INGOT_API ingot_code ingot_session_start_with(ingot_session* session, uint64_t deadline_ns, ingot_ended_function ended, void* user,
+                                              ingot_error* error);
+/** The result of the run that was started, with its outputs; sleeps until it has ended. Errors are those of ingot_session_run();
+    INGOT_WRONG_STATE: nothing was started. On a GPU: one wait. */
+INGOT_API ingot_code ingot_session_wait(ingot_session* session, ingot_error* error);
+/** *out_ended: 1 when wait would not sleep, else 0. INGOT_WRONG_STATE: nothing was started. */
+INGOT_API ingot_code ingot_session_poll(ingot_session* session, int32_t* out_ended, ingot_error* error);
 /** Sets every state variable to its initial value; fresh sessions have it. */
 INGOT_API ingot_code ingot_session_reset_state(ingot_session* session, ingot_error* error);
 

@@ -193,6 +193,19 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   Result<void> run_until(uint64_t deadline_ns) {
     return checked([&](ingot_error* e) { return ingot_session_run_until(object_, deadline_ns, e); });
   }
+  /// Begins a run; wait() gives its result. See INGOT_ASYNC for sessions on the CPU.
+  Result<void> start() {
+    return checked([&](ingot_error* e) { return ingot_session_start(object_, e); });
+  }
+  Result<void> wait() {
+    return checked([&](ingot_error* e) { return ingot_session_wait(object_, e); });
+  }
+  /// Whether wait() would not sleep.
+  bool has_ended() {
+    int32_t ended = 0;
+    ingot_session_poll(object_, &ended, nullptr);
+    return ended != 0;
+  }
   Result<void> rebind(const ingot_binding* bindings, size_t count) {
     return checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
   }

@@ -1,0 +1,130 @@
+// runtime/api/pipeline_api.cpp - pipelines: requirements, creation, the producer's side, the consumer's.
+#include "ingot/pipeline.h"
+#include "runtime/api/translate.h"
+#include "runtime/session/pipeline.h"
+
+using namespace ingot;
+using namespace ingot::api;
+
+namespace {
+
+Pipeline* unwrap(ingot_pipeline* pipeline) { return reinterpret_cast<Pipeline*>(pipeline); }
+const Pipeline* unwrap(const ingot_pipeline* pipeline) { return reinterpret_cast<const Pipeline*>(pipeline); }
+
+ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* out, ingot_error* error) {
+  ingot_pipeline_options o = {};
+  if (given && !read_sized(given, &o)) return refuse_argument("options.size", error);
+  if (const ingot_code code = translate(o.session, &out->session, error)) return code;
+  if (o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}) return refuse_argument("options.flags: unknown bits", error);
+  out->depth = o.depth ? o.depth : 2;
+  out->two_threads = (o.flags & INGOT_PIPELINE_TWO_THREADS) != 0;
+  // Both take a pointer that only the other side looks into.
+  out->loader = reinterpret_cast<PipelineLoader>(o.loader);
+  out->loader_user = o.user;
+  return INGOT_OK;
+}
+
+ingot_code view(const TensorView* port, uint32_t index, size_t ports, ingot_tensor* out_tensor) {
+  if (index >= ports) return INGOT_NOT_FOUND;
+  if (!port) return INGOT_WRONG_STATE;
+  *out_tensor = tensor_of(*port);
+  return INGOT_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+ingot_code ingot_pipeline_requirements_of(const ingot_model* model, const ingot_pipeline_options* options,
+                                          ingot_pipeline_requirements* out_requirements, ingot_error* error) {
+  if (!model || !out_requirements) return refuse_argument("model or out_requirements is null", error);
+  PipelineRequest request;
+  if (const ingot_code code = read_options(options, &request, error)) return code;
+  ErrorDetail detail;
+  PipelineNeeds needs;
+  const Status status = pipeline_requirements(*api::unwrap(model), request, &needs, &detail);
+  if (!status.ok()) return report(status, detail, error);
+  ingot_pipeline_requirements to = {};
+  to.arena_bytes = needs.session.arena_bytes;
+  to.weights_shared = needs.session.weights_shared;
+  to.session_outside_bytes = needs.session.outside_bytes;
+  to.slots_host = needs.block;
+  to.slots_pinned = needs.pinned;
+  to.slots_device = needs.device;
+  to.outside_bytes = needs.queue + needs.stacks;
+  return write_sized(to, out_requirements) ? ingot_code{INGOT_OK} : refuse_argument("requirements.size", error);
+}
+
+ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_options* options,
+                                 ingot_pipeline** out_pipeline, ingot_error* error) {
+  if (!out_pipeline) return refuse_argument("out_pipeline is null", error);
+  *out_pipeline = nullptr;
+  if (!model) return refuse_argument("model is null", error);
+  PipelineRequest request;
+  if (const ingot_code code = read_options(options, &request, error)) return code;
+  ErrorDetail detail;
+  Pipeline* pipeline = nullptr;
+  const Status status = create_pipeline(*api::unwrap(model), request, &pipeline, &detail);
+  if (status.ok()) *out_pipeline = reinterpret_cast<ingot_pipeline*>(pipeline);
+  return report(status, detail, error);
+}
+
+void ingot_pipeline_destroy(ingot_pipeline* pipeline) {
+  if (pipeline) destroy_pipeline(unwrap(pipeline));
+}
+
+const ingot_session* ingot_pipeline_session(const ingot_pipeline* pipeline) {
+  return pipeline ? reinterpret_cast<const ingot_session*>(&session_of(*unwrap(pipeline))) : nullptr;
+}
+
+uint32_t ingot_pipeline_free(const ingot_pipeline* pipeline) { return pipeline ? free_slots(*unwrap(pipeline)) : 0; }
+
+ingot_code ingot_pipeline_acquire(ingot_pipeline* pipeline, ingot_error* error) {
+  if (!pipeline) return refuse_argument("pipeline is null", error);
+  ErrorDetail detail;
+  if (has_loader(*unwrap(pipeline)))
+    return report(fail(&detail, Code::kWrongState, "acquire: the loader is the producer"), detail, error);
+  return report(acquire_slot(unwrap(pipeline), &detail), detail, error);
+}
+ingot_code ingot_pipeline_input(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
+  if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
+  const Pipeline& p = *unwrap(pipeline);
+  return view(pipeline_input(p, index), index, model_of(p).program.inputs.size, out_tensor);
+}
+ingot_code ingot_pipeline_push(ingot_pipeline* pipeline, ingot_error* error) {
+  if (!pipeline) return refuse_argument("pipeline is null", error);
+  ErrorDetail detail;
+  if (has_loader(*unwrap(pipeline)))
+    return report(fail(&detail, Code::kWrongState, "push: the loader is the producer"), detail, error);
+  return report(push_slot(unwrap(pipeline), &detail), detail, error);
+}
+ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline) {
+  if (!pipeline) return INGOT_INVALID_ARGUMENT;
+  if (has_loader(*unwrap(pipeline))) return INGOT_WRONG_STATE;
+  finish_pipeline(unwrap(pipeline));
+  return INGOT_OK;
+}
+
+ingot_code ingot_pipeline_pop(ingot_pipeline* pipeline, uint64_t* out_item, ingot_error* error) {
+  if (!pipeline) return refuse_argument("pipeline is null", error);
+  ErrorDetail detail;
+  uint64_t item = kNoItem;
+  const Status status = pop_slot(unwrap(pipeline), &item, &detail);
+  if (out_item) *out_item = item;
+  return report(status, detail, error);
+}
+ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
+  if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
+  const Pipeline& p = *unwrap(pipeline);
+  return view(pipeline_output(p, index), index, model_of(p).program.outputs.size, out_tensor);
+}
+ingot_code ingot_pipeline_release(ingot_pipeline* pipeline, ingot_error* error) {
+  if (!pipeline) return refuse_argument("pipeline is null", error);
+  ErrorDetail detail;
+  return report(release_slot(unwrap(pipeline), &detail), detail, error);
+}
+void ingot_pipeline_cancel(ingot_pipeline* pipeline) {
+  if (pipeline) cancel_pipeline(unwrap(pipeline));
+}
+
+}  // extern "C"

@@ -1,0 +1,140 @@
+// runtime/device/cuda/pipeline.cpp - slots of a pipeline on a GPU: inputs go up on one stream, programs run on the session's, outputs come
+// down on a third. Each slot has its own buffers, descriptors and graph, which never change, so nothing that is queued can be overtaken by
+// what the CPU does next; events order the three streams within a slot, and the one compute stream orders the slots.
+#include <initializer_list>
+#include <new>
+
+#include "runtime/base/os/memory.h"
+#include "runtime/device/cuda/session_state.h"
+
+namespace ingot {
+
+/// A slot and what the driver holds for it.
+struct Lane {
+  QueueSlot slot;
+  cuda::Piece piece;
+  cuda::Event uploaded = nullptr, computed = nullptr, ended = nullptr;
+};
+
+struct DeviceQueue {
+  Device* device = nullptr;
+  cuda::Stream up = nullptr, down = nullptr;  // two, since a copy waits for all that was queued before it
+  uint32_t count = 0;
+  Lane lanes[kMostSlots];
+};
+
+namespace cuda {
+namespace {
+
+Address address_of(const void* pointer) { return Address(reinterpret_cast<uintptr_t>(pointer)); }
+bool uploads(const QueueSlot& slot) { return slot.input_bytes && slot.inputs != slot.host_inputs; }
+bool downloads(const QueueSlot& slot) { return slot.output_bytes && slot.outputs != slot.host_outputs; }
+
+/// Streams and events. @pre the context is current
+Result take(DeviceQueue* queue) {
+  bool any_up = false, any_down = false;
+  for (uint32_t i = 0; i < queue->count; i++) {
+    any_up |= uploads(queue->lanes[i].slot);
+    any_down |= downloads(queue->lanes[i].slot);
+  }
+  Result result = 0;
+  if (any_up) result = driver().cuStreamCreate(&queue->up, kStreamNonBlocking);
+  if (!result && any_down) result = driver().cuStreamCreate(&queue->down, kStreamNonBlocking);
+  for (uint32_t i = 0; i < queue->count && !result; i++) {
+    Lane& lane = queue->lanes[i];
+    if (uploads(lane.slot)) result = driver().cuEventCreate(&lane.uploaded, kEventDisableTiming);
+    if (!result && downloads(lane.slot)) result = driver().cuEventCreate(&lane.computed, kEventDisableTiming);
+    if (!result) result = driver().cuEventCreate(&lane.ended, kEventDisableTiming);
+  }
+  return result;
+}
+
+/// Copy, run and copy, each on its stream, each behind the one before.
+Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
+  const QueueSlot& slot = lane.slot;
+  Result result = 0;
+  Stream last = compute;
+  if (uploads(slot)) {
+    result =
+        driver().cuMemcpyHtoDAsync_v2(address_of(slot.inputs), slot.host_inputs, size_t(slot.input_bytes), queue->up);
+    if (!result) result = driver().cuEventRecord(lane.uploaded, queue->up);
+    if (!result) result = driver().cuStreamWaitEvent(compute, lane.uploaded, 0);
+  }
+  if (!result && lane.piece.exec) result = driver().cuGraphLaunch(lane.piece.exec, compute);
+  if (!result && downloads(slot)) {
+    result = driver().cuEventRecord(lane.computed, compute);
+    if (!result) result = driver().cuStreamWaitEvent(queue->down, lane.computed, 0);
+    if (!result)
+      result = driver().cuMemcpyDtoHAsync_v2(slot.host_outputs, address_of(slot.outputs), size_t(slot.output_bytes),
+                                             queue->down);
+    last = queue->down;
+  }
+  return result ? result : driver().cuEventRecord(lane.ended, last);
+}
+
+}  // namespace
+
+uint64_t queue_bytes() { return sizeof(DeviceQueue); }
+
+Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out, ErrorDetail* detail) {
+  void* block = os::heap_allocate(sizeof(DeviceQueue), alignof(DeviceQueue));
+  if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: a pipeline's queue", sizeof(DeviceQueue));
+  DeviceQueue* queue = new (block) DeviceQueue;
+  queue->device = &device;
+  queue->count = uint32_t(slots.size);
+  for (uint32_t i = 0; i < queue->count; i++) queue->lanes[i].slot = slots[i];
+  Status status;
+  {
+    const Current current(state_of(device).gpu.context);
+    if (const Result result = take(queue)) status = fail_with(device, detail, result, Code::kDeviceLost);
+    for (uint32_t i = 0; i < queue->count && status.ok(); i++)
+      status = make_piece(device, queue->lanes[i].slot.program, &queue->lanes[i].piece, detail);
+  }
+  if (!status.ok()) {
+    close_queue(queue);
+    return status;
+  }
+  *out = queue;
+  return {};
+}
+
+void close_queue(DeviceQueue* queue) {
+  if (!is_forked()) {
+    SessionState& s = state_of(*queue->device);
+    const Current current(s.gpu.context);
+    // What is queued uses what is given back below. Errors were told, or nobody asks for them any more.
+    if (queue->up) driver().cuStreamSynchronize(queue->up);
+    driver().cuStreamSynchronize(s.stream);
+    if (queue->down) driver().cuStreamSynchronize(queue->down);
+    for (const Lane& lane : Span<const Lane>(queue->lanes, queue->count)) {
+      if (lane.piece.exec) driver().cuGraphExecDestroy(lane.piece.exec);
+      for (const Event event : {lane.uploaded, lane.computed, lane.ended})
+        if (event) driver().cuEventDestroy_v2(event);
+    }
+    if (queue->up) driver().cuStreamDestroy_v2(queue->up);
+    if (queue->down) driver().cuStreamDestroy_v2(queue->down);
+  }
+  os::heap_release(queue);
+}
+
+Status submit_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
+  Device& device = *queue->device;
+  INGOT_TRY(check_usable(device, detail));
+  SessionState& s = state_of(device);
+  Lane& lane = queue->lanes[index];
+  *static_cast<volatile uint32_t*>(lane.slot.program.fault) = 0;
+  const Current current(s.gpu.context);
+  const Result result = queue_work(queue, lane, s.stream);
+  return result ? lose(device, detail, result) : Status();
+}
+
+Status collect_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
+  Device& device = *queue->device;
+  INGOT_TRY(check_usable(device, detail));
+  const Lane& lane = queue->lanes[index];
+  const Result result = driver().cuEventSynchronize(lane.ended);
+  return result ? lose(device, detail, result) : read_fault(lane.slot.program.fault, detail);
+}
+
+}  // namespace cuda
+}  // namespace ingot

@@ -1,0 +1,71 @@
+// runtime/session/pipeline.h - items that flow through a session: while one is computed the next is filled and the last one read.
+//
+//   producer   acquire -> fill the slot's inputs -> push          (or a loader on a thread of the pipeline's)
+//   run        of the slots in order: on a GPU by itself, elsewhere on a thread of the pipeline's
+//   consumer   pop -> read the slot's outputs -> release
+//
+// A slot has memory of its own for every port, which the program reads and writes where it is (on a GPU: which is copied beside the run before).
+// Owns     its session, the slots' memory, up to two threads.
+// Threads  one producer and one consumer, the same or two (PipelineRequest::two_threads); cancel: any. create, destroy: one.
+// Errors   create: those of create_session(), kInvalidArgument kOutOfMemory kThreadFailed;
+//          acquire, push, pop, release: kWrongState kCancelled kThreadFailed; pop: kNotFound at the end, and those of run_session().
+// Allocates  create: one block, and what the device takes. Nothing else does.
+#pragma once
+#include "runtime/device/queue.h"
+#include "runtime/session/session.h"
+
+namespace ingot {
+
+struct Pipeline;
+
+/// Fills the inputs of the slot that is acquired. 0: filled; 1: there is nothing more; anything else: it failed.
+using PipelineLoader = int32_t (*)(void* user, Pipeline* pipeline, uint64_t item);
+
+struct PipelineRequest {
+  SessionRequest session;
+  uint32_t depth = 2;  // slots, 1 to kMostSlots
+  bool two_threads = false;
+  PipelineLoader loader = nullptr;
+  void* loader_user = nullptr;
+};
+
+/// Bytes beside the session's, exact.
+struct PipelineNeeds {
+  Requirements session;
+  uint64_t block = 0;   // of the host: the pipeline itself and, where the host computes, the slots' ports
+  uint64_t pinned = 0;  // of the host, taken from the device's driver
+  uint64_t device = 0;  // staging
+  uint64_t queue = 0;   // of the heap: what the device keeps for it
+  uint64_t stacks = 0;  // address space of its threads
+};
+Status pipeline_requirements(const OpenModel& model, const PipelineRequest& request, PipelineNeeds* out,
+                             ErrorDetail* detail);
+Status create_pipeline(const OpenModel& model, const PipelineRequest& request, Pipeline** out, ErrorDetail* detail);
+/// Ends the item that runs, drops the others. @pre nobody is inside another call
+void destroy_pipeline(Pipeline* pipeline);
+
+/// The next free slot is the producer's. Without two threads kWrongState where none is free, since it would never be.
+Status acquire_slot(Pipeline* pipeline, ErrorDetail* detail);
+/// Hands it over, to be run.
+Status push_slot(Pipeline* pipeline, ErrorDetail* detail);
+/// No more will be pushed.
+void finish_pipeline(Pipeline* pipeline);
+/// Waits for the oldest item that was pushed; its number into *item. An error is that item's, which is then released already.
+/// kNotFound: the end. kWrongState, without two threads: nothing is pushed.
+Status pop_slot(Pipeline* pipeline, uint64_t* item, ErrorDetail* detail);
+Status release_slot(Pipeline* pipeline, ErrorDetail* detail);
+/// Ends everything; calls that wait come back with kCancelled, and so do all that follow.
+void cancel_pipeline(Pipeline* pipeline);
+
+/// A port of the slot that is acquired (inputs) or popped (outputs); null: no such port, or no such slot now.
+const TensorView* pipeline_input(const Pipeline& pipeline, uint32_t index);
+const TensorView* pipeline_output(const Pipeline& pipeline, uint32_t index);
+/// Slots that acquire gives without waiting.
+uint32_t free_slots(const Pipeline& pipeline);
+const RunSession& session_of(const Pipeline& pipeline);
+bool has_loader(const Pipeline& pipeline);
+const OpenModel& model_of(const Pipeline& pipeline);
+
+constexpr uint64_t kNoItem = UINT64_MAX;
+
+}  // namespace ingot
