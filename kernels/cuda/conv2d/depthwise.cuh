@@ -64,10 +64,10 @@ GPU_FN void depthwise_line(const DepthwiseParams& p) {
   }
 }
 
-INGOT_GPU_KERNEL_BLOCKS(depthwise_3x3, DepthwiseParams, 128, 4) { depthwise_line<3, 1, 4>(p); }
-INGOT_GPU_KERNEL_BLOCKS(depthwise_3x3_stride2, DepthwiseParams, 128, 4) { depthwise_line<3, 2, 4>(p); }
-INGOT_GPU_KERNEL_BLOCKS(depthwise_5x5, DepthwiseParams, 128, 4) { depthwise_line<5, 1, 4>(p); }
-INGOT_GPU_KERNEL_BLOCKS(depthwise_5x5_stride2, DepthwiseParams, 128, 4) { depthwise_line<5, 2, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_3x3, DepthwiseParams, 128) { depthwise_line<3, 1, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_3x3_stride2, DepthwiseParams, 128) { depthwise_line<3, 2, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_5x5, DepthwiseParams, 128) { depthwise_line<5, 1, 4>(p); }
+INGOT_GPU_KERNEL(depthwise_5x5_stride2, DepthwiseParams, 128) { depthwise_line<5, 2, 4>(p); }
 
 INGOT_GPU_KERNEL(depthwise_any, DepthwiseParams, 128) {
   for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {

@@ -127,10 +127,10 @@ GPU_FN void multiply_state(const RecurrentParams& p, int d, const float* from, i
     __syncthreads();
     if (!is_live) continue;
     int k = 0;
-    for (; k + 4 <= depth; k += 4) {
-      float w[4];
-      INGOT_UNROLL for (int j = 0; j < 4; j++) w[j] = weights[(k0 + k + j) * 16];
-      INGOT_UNROLL for (int j = 0; j < 4; j++) acc = V::fma(state[r][k + j], w[j], acc);
+    for (; k + 8 <= depth; k += 8) {
+      float w[8];
+      INGOT_UNROLL for (int j = 0; j < 8; j++) w[j] = weights[(k0 + k + j) * 16];
+      INGOT_UNROLL for (int j = 0; j < 8; j++) acc = V::fma(state[r][k + j], w[j], acc);
     }
     GPU_ROLLED for (; k < depth; k++) acc = V::fma(state[r][k], weights[(k0 + k) * 16], acc);
   }
@@ -187,15 +187,15 @@ INGOT_GPU_KERNEL(recurrent_step, RecurrentParams, 256) {
 INGOT_GPU_KERNEL(recurrent_steps, RecurrentParams, 256) {
   GPU_SHARED(float, state[kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p), d = int(blockIdx.z);
+  const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;
   GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch; row += int64_t(gridDim.y) * rows)
-    GPU_ROLLED for (int step = 0, part = 0; step < int(p.count);) {  // a part: the gates whose products are known at once
-      const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;
-      GPU_ROLLED for (int unit = 0; unit < int(p.padded); unit += 16)
-        make_units(p, d, p.done + step, row, unit, part == 0 ? 0 : 2, in_two && part == 0 ? 2 : p.gates, state);
-      __syncthreads();
-      part = in_two && part == 0;
-      step += part == 0;
-    }
+      GPU_ROLLED for (int64_t step = p.done; step < p.done + p.count; step++)
+          GPU_ROLLED for (int part = 0; part <= int(in_two); part++) {
+    const int first = part == 0 ? 0 : 2, last = in_two && part == 0 ? 2 : p.gates;
+    GPU_ROLLED for (int64_t unit = 0; unit < p.padded; unit += 16)
+        make_units(p, d, step, row, unit, first, last, state);
+    __syncthreads();
+  }
 }
 
 }  // namespace ingot::cuda

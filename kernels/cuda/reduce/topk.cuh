@@ -96,7 +96,7 @@ GPU_FN void collect_best(const TopKParams& p, int64_t base, int64_t step, TopKSh
     if (lane == 0) s->warps[warp] = uint32_t(count_bits(votes));
     __syncthreads();
     int64_t before = equals + count_bits(votes & ((1u << lane) - 1));
-    GPU_ROLLED for (int w = 0; w < 8; w++) {
+    for (int w = 0; w < 8; w++) {
       if (w < warp) before += s->warps[w];
       equals += s->warps[w];
     }
