@@ -328,6 +328,7 @@ class Decision {
     for (uint32_t s = step; s < end; s++)
       lacks_kernel = lacks_kernel || (device && !can_run(model_, to_.devices[device], program_.steps[s].index,
                                                         model_.workspace.operands));
+    if (lacks_kernel && to_.lacking == kNoInstruction) to_.lacking = program_.steps[step].index;
     if (lacks_kernel) device = 0;
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;

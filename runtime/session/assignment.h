@@ -100,6 +100,7 @@ struct Assignment {
   uint32_t default_device = 0;
   uint32_t instruction_counts[kMaxDevices] = {};
   uint64_t weights_bytes[kMaxDevices] = {};  // of the Residences of a device, rounded; of the CPU: what it reads
+  uint32_t lacking = kNoInstruction;         // the first instruction that its device has no kernel for; the CPU runs it
   bool is_fallback = false;                  // of a device that lacks kernels: always the same for a model and a device
   Device split;                              // what the session takes for its device when several are used
   char split_name[64] = {};                  // "cpu, fake:0"

@@ -140,6 +140,11 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
     return status;
   }
   if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
+  if (request.strict && a->lacking != kNoInstruction) {
+    (void)no_kernel(model, a->lacking, detail);
+    if (detail) detail->field = "strict: the device has no kernel for this operator with these types";
+    return Status(Code::kNoKernel, a->lacking);
+  }
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
   if (a->used_count == 1) return {};
   p->split = &a->plan;

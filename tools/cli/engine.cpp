@@ -288,8 +288,29 @@ void Engine::create_session(const SessionSettings& settings) {
     options.device = nullptr;
   }
   auto session = model_.session(options);
+  if (!session && session.error().code == INGOT_OUT_OF_MEMORY && session.error().have)
+    fail(Exit::kUnavailable, path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
+}
+
+std::string Engine::what_would_fit(const SessionSettings& settings, uint64_t bytes) {
+  const std::map<std::string, int64_t> asked = bindings_;
+  std::string words;
+  for (bool smaller = true; smaller;) {  // each open dimension halved, down to 1
+    smaller = false;
+    for (auto& [name, value] : bindings_)
+      if (value > 1) value = (value + 1) / 2, smaller = true;
+    const std::vector<ingot_binding> list = binding_list();
+    auto need = smaller ? model_.requirements(options_of(settings, list)) : Result<ingot_requirements>(Error(INGOT_NOT_FOUND));
+    if (!need || need->arena_bytes + need->weights_shared > bytes) continue;
+    for (const auto& [name, value] : bindings_) words += " --dim " + name + "=" + std::to_string(value);
+    words = "it would fit with" + words;
+    break;
+  }
+  bindings_ = asked;
+  if (words.empty()) words = "no smaller dimension would fit: take a smaller network, or another device";
+  return words;
 }
 
 void Engine::set_input(uint32_t i, const Array& array, const std::string& where) {

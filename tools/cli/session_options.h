@@ -11,6 +11,7 @@ namespace ingot::cli {
 struct SessionArguments {
   std::string device = "auto", threads = "0", trust = "none", map = "share", arena_bytes;
   std::vector<std::string> dims, places;
+  bool strict = false;
 
   /// --device, --place, --threads, --dim; with `memory` also --arena-bytes, --trust and --map.
   void declare(CLI::App* command, bool memory);
