@@ -155,6 +155,13 @@ cuda_declarations() {
   [ $failed -eq 0 ]
 }
 
+# Whole models over the fake driver; what stage models cast is taken from there.
+cuda_models() {
+  if [ ! -x build/gcc/tests/cuda/gpu_runner ]; then echo "[skip] whole models on the emulated GPU: stage gcc did not build them"; return 0; fi
+  need_python "models on the emulated GPU" numpy onnx==1.23.2 || { echo "[skip] no model ran on the emulated GPU: numpy and onnx are not to be had"; return 0; }
+  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full}
+}
+
 stage_cuda() {
   local old new status=0
   new=$(cuda_nvcc 13.0) || { echo "[skip] device code of 75 to 120: no CUDA 13.0, and none could be assembled"; new=; }
@@ -165,6 +172,7 @@ stage_cuda() {
     python3 tests/cuda/ptxas_gate.py --tree build/cuda_code || status=1
   fi
   cuda_declarations || status=1
+  cuda_models || status=1
   if [ -n "${every_model:-}" ]; then
     local version architectures
     for version in 12.4 13.2; do

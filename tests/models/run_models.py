@@ -19,7 +19,7 @@ import sys
 import time
 
 import numpy as np
-from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols
+from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols, write_inputs
 
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
 STEPS, SAVED_AT = 12, 5
@@ -93,9 +93,7 @@ def prove(row, args, tally, hashes):
     inputs = work / "inputs" / name
     typical = {} if golden else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
-    inputs.mkdir(parents=True, exist_ok=True)
-    for port, array in arrays.items():
-        (inputs / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(np.ascontiguousarray(array).tobytes())
+    write_inputs(arrays, inputs)
     shapes = shapes_of(arrays)
     results = {}
     for isa in ISAS:

@@ -149,6 +149,13 @@ def input_arrays(golden, inputs, typical, rng):
                            else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])) for port in inputs}
 
 
+def write_inputs(arrays, folder):
+    """A file of raw bytes for every array, as the runners read them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for port, array in arrays.items():
+        (folder / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(np.ascontiguousarray(array).tobytes())
+
+
 def shapes_of(arrays):
     """NAME=1x2x3 of every array."""
     return [f"{name}={'x'.join(map(str, array.shape))}" for name, array in arrays.items()]

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Every model of tests/models/models.tsv on a GPU beside the CPU: the same bits in every run, exactly the launches, waits, transfers and
+memory that the session states, nothing left behind; and what was left to the CPU, by operator.
+
+  run_models.py --ingot BIN --work DIR [--tools DIR] [--fake LIB] [--full] [--report FILE] [--replays N] [--seconds S]
+                [--emulated "PREFIX RUNNER"] [name ...]
+
+--fake: the driver's stand-in with the emulator inside; its own counts are compared then, and only the models that it runs in seconds take part
+(with --full: all). Without it the machine's GPU runs all of them; where there is none that is one counted skip. --replays, --seconds: of
+gpu_runner. --emulated: gpu_runner of another machine under its emulator, small models only, whose hashes have to be this machine's.
+--work: where stage models left its casts; what is not there is made. The closing line counts models.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, write_inputs  # noqa: E402
+
+# More than ten seconds on the emulator; the long suite runs them.
+LARGE = set("super_resolution_10 magika basic_pitch asr_whisper80 dnsmos_bak_ovr dnsmos_sig dnsmos_sig_bak_ovr nakdimon mobilenetv2_224 "
+            "mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 efficientnet_b0_224 shufflenetv2_224 lraspp_224 "
+            "unet_192 vit_tiny_224 vit_tiny_224_half".split())
+ROW = "{name:32} {gpu:>5} {cpu:>5} {launches:>8} {seconds:>8}  {verdict}"
+
+
+class Cast:
+    """A file and its inputs, where stage models left them or made now; `problem` where they cannot be had."""
+
+    def __init__(self, row, args, tally):
+        work = pathlib.Path(args.work)
+        self.name, self.path, self.inputs, self.problem = row["name"], work / f"{row['name']}.ingot", work / "inputs" / row["name"], None
+        stored = work / "hashes.json"
+        known = (json.loads(stored.read_text()) if stored.exists() else {}).get(self.name)
+        self.answer = known and known["answer"]
+        if known and self.path.exists() and self.inputs.exists():
+            self.shapes = known["shapes"]
+            return
+        found = locate(row, work, tally)
+        if not found:
+            self.problem = "its source is not to be had"
+            return
+        done = call([args.ingot, "convert", found[0], "-o", self.path, *shlex.split(row["options"] or "")])
+        if done.returncode:
+            self.problem = f"convert: {done.stderr.strip()[-300:]}"
+            return
+        described = json.loads(call([args.ingot, "inspect", self.path, "--json"]).stdout)
+        typical = {} if found[1] else json.loads(call([args.ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)["dims"]
+        arrays = input_arrays(found[1], described["inputs"], typical, np.random.default_rng(3))
+        write_inputs(arrays, self.inputs)
+        self.shapes = shapes_of(arrays)
+
+
+def run(args, cast):
+    """(what gpu_runner said, its verdict or "")"""
+    words = [*args.runner, cast.path, cast.inputs, *cast.shapes]
+    if args.replays:
+        words += ["--runs", args.replays]
+    if args.seconds:
+        words += ["--seconds", args.seconds]
+    done = call(words, env=args.env)
+    said = [line for line in done.stdout.splitlines() if line.startswith("gpu {")]
+    answer = "".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("output "))
+    figures = json.loads(said[0][4:]) if said else {}
+    if done.returncode == 77:
+        return figures, "no GPU"
+    if done.returncode or not said:
+        return figures, (done.stderr + done.stdout).strip()[-300:] or f"exit {done.returncode}"
+    if args.emulated and cast.answer and answer != cast.answer and not figures.get("refused"):
+        return figures, f"other bits than this machine's: {answer}"
+    return figures, ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--tools")
+    parser.add_argument("--fake")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--report")
+    parser.add_argument("--replays", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--emulated")
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_intermixed_args()
+    tools = pathlib.Path(args.tools) if args.tools else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
+    args.runner = shlex.split(args.emulated) if args.emulated else [tools / "cuda/gpu_runner"]
+    args.env = {**os.environ, **({"INGOT_CUDA_DRIVER": str(pathlib.Path(args.fake).resolve())} if args.fake else {})}
+    os.makedirs(args.work, exist_ok=True)
+    tally, rows = Tally(), []
+    print(ROW.format(name="model", gpu="gpu", cpu="cpu", launches="launches", seconds="seconds", verdict=""))
+    for row in read_rows(args.names):
+        if args.emulated and row["small"] != "1":
+            continue
+        if args.fake and row["name"] in LARGE and not args.full and not args.names:
+            tally.skipped += 1
+            print(ROW.format(name=row["name"], gpu="", cpu="", launches="", seconds="", verdict="only in the long suite"))
+            continue
+        cast = Cast(row, args, tally)
+        if cast.problem:
+            if "not to be had" not in cast.problem:
+                tally.check(False, cast.name, cast.problem)
+            continue
+        began = time.monotonic()
+        figures, wrong = run(args, cast)
+        seconds = time.monotonic() - began
+        if wrong == "no GPU":
+            tally.skip("whole models on a GPU: this machine has none that can be used")
+            break
+        left = ", ".join(f"{op} x{n}" for op, n in figures.get("left", {}).items())
+        left = "everything: refused by name" if figures.get("refused") else left
+        verdict = "[fail] " + wrong if wrong else "[ok]" + (f" left to the CPU: {left}" if left else "")
+        tally.passed += not wrong
+        tally.failed += bool(wrong)
+        print(ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=figures.get("launches", ""),
+                         seconds=f"{seconds:.1f}", verdict=verdict), flush=True)
+        rows.append({"name": cast.name, "problem": wrong, **figures})
+    if args.report:
+        pathlib.Path(args.report).write_text(json.dumps(rows, indent=1))
+    print(f"cuda_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    sys.exit(1 if tally.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
