@@ -1,11 +1,10 @@
-#include "tests/conformance/emulated_gpu.h"
-
 #include <cstdio>
 #include <vector>
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
+#include "tests/conformance/conformance_gpu.h"
 
 namespace ingot::conformance {
 namespace {
@@ -16,13 +15,14 @@ struct Coverage {
   ~Coverage() {
     for (int i = 0; i < kOpCodeCount; i++)
       if (run[i] + left[i])
-        std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n", op_name(OpCode(i)), run[i], left[i]);
+        std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n", op_name(OpCode(i)), run[i],
+                    left[i]);
   }
 } coverage;
 
 }  // namespace
 
-bool run_on_emulated_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status) {
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status) {
   constexpr size_t kGuard = 256;
   GpuWork work;
   work.traits.multiprocessors = 3;  // few blocks, so that loops over a grid go round

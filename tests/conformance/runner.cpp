@@ -11,7 +11,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/oracle/access.h"
-#include "tests/conformance/emulated_gpu.h"
+#include "tests/conformance/conformance_gpu.h"
 
 namespace ingot::conformance {
 namespace {
@@ -132,7 +132,7 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(test.attributes, work.inputs, outputs);
     Status status;
-    if (!run_on_emulated_gpu(test.op, bound.arguments, order, &status)) return;
+    if (!run_on_gpu(test.op, bound.arguments, order, &status)) return;
     CHECK(status.ok());
     check_guards(outputs);
     check_guards(work.inputs);
@@ -145,7 +145,7 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     Bound same(test.attributes, aliased, results);
     same.outputs[0].data = same.inputs[size_t(i)].data;
     Status status;
-    REQUIRE(run_on_emulated_gpu(test.op, same.arguments, 5, &status));
+    REQUIRE(run_on_gpu(test.op, same.arguments, 5, &status));
     CHECK(status.ok());
     check_guards(aliased);
     Tensor result = aliased[size_t(i)];
@@ -302,7 +302,7 @@ void run_failing_case(const Case& test, Code code) {
   std::vector<Tensor> outputs = test.outputs;
   const Bound bound(test.attributes, test.inputs, outputs);
   Status status;
-  if (run_on_emulated_gpu(test.op, bound.arguments, 3, &status)) {
+  if (run_on_gpu(test.op, bound.arguments, 3, &status)) {
     CHECK(status.code() == code);
     check_guards(outputs);
   }

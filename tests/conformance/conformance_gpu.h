@@ -1,0 +1,12 @@
+// tests/conformance/conformance_gpu.h - one instruction through the launches and the device code of kernels/cuda: in the emulator
+// (emulated_gpu.cpp) or through the driver (driver_gpu.cpp), as the program is linked.
+#pragma once
+#include "runtime/op/gpu_kernel.h"
+
+namespace ingot::conformance {
+
+/// False when the GPU has no kernel for these arguments; that is counted, and printed when the program ends. `order`: of the
+/// emulator's threads.
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status);
+
+}  // namespace ingot::conformance
