@@ -9,6 +9,7 @@
 #include "kernels/cpu/measured/nonzero.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
+#include "kernels/cpu/picture/picture.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/resize.inl"
@@ -36,6 +37,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
     {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
     {OpCode::kResize, "resize", &kResizeContract, nullptr, tensors::resize<V>},
+    {OpCode::kPicture, "picture", &kPictureContract, nullptr, tensors::picture<V>},
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},

@@ -13,6 +13,7 @@
 #include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
+#include "runtime/op/picture.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/recurrent.h"
 #include "runtime/op/reduce.h"
@@ -63,7 +64,8 @@ constexpr uint16_t kBytes[kOpCodeCount] = {0,
                                            rounded<NonZeroAttributes>(),
                                            rounded<NonMaxSuppressionAttributes>(),
                                            rounded<UniqueAttributes>(),
-                                           rounded<LoopAttributes>()};
+                                           rounded<LoopAttributes>(),
+                                           rounded<PictureAttributes>()};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "runtime/op/copy.h"
 #include "runtime/op/gather.h"
 #include "runtime/op/pad.h"
+#include "runtime/op/picture.h"
 #include "runtime/op/resize.h"
 #include "runtime/op/slice.h"
 #include "runtime/op/transpose.h"
@@ -57,6 +58,36 @@ const char* decode(const fb::Resize& from, ResizeAttributes* to) {
   return nullptr;
 }
 
+PictureArea decode(const fb::PictureArea& from) { return {from.left(), from.top(), from.width(), from.height()}; }
+
+const char* decode(const fb::Picture& from, PictureAttributes* to) {
+  if (uint8_t(from.format()) >= kPixelFormatCount) return "Picture.format";
+  if (uint8_t(from.interpolation()) > uint8_t(PixelInterpolation::kArea)) return "Picture.interpolation";
+  if (uint8_t(from.matrix()) > uint8_t(ColorMatrix::kBt709)) return "Picture.matrix";
+  if (uint8_t(from.siting()) > uint8_t(ChromaSiting::kCenter)) return "Picture.siting";
+  if (uint8_t(from.layout()) > 1) return "Picture.layout";
+  to->channels = vector_size(from.pad());
+  if (to->channels > 3) return "Picture.pad: at most 3";
+  if (vector_size(from.scale()) != to->channels || vector_size(from.bias()) != to->channels)
+    return "Picture.scale and bias: one for each entry of pad";
+  to->format = PixelFormat(from.format());
+  to->interpolation = PixelInterpolation(from.interpolation());
+  to->matrix = ColorMatrix(from.matrix());
+  to->siting = ChromaSiting(from.siting());
+  to->full_range = from.full_range();
+  to->bgr = from.bgr();
+  to->planar = from.layout() == fb::PictureLayout::nchw;
+  to->width = from.width(), to->height = from.height();
+  to->source = decode(*from.source());
+  to->target = decode(*from.target());
+  for (uint32_t i = 0; i < to->channels; i++) {
+    to->pad[i] = from.pad()->Get(i);
+    to->scale[i] = from.scale()->Get(i);
+    to->bias[i] = from.bias()->Get(i);
+  }
+  return nullptr;
+}
+
 const char* decode_reduction(uint8_t reduction, ScatterReduction* to) {
   if (reduction > uint8_t(ScatterReduction::kMin)) return "Scatter.reduction";
   *to = ScatterReduction(reduction);
@@ -71,6 +102,7 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Slice: return decode(*i.attributes_as_Slice(), new (to) SliceAttributes());
     case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
     case fb::Attributes::Resize: return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
+    case fb::Attributes::Picture: return decode(*i.attributes_as_Picture(), new (to) PictureAttributes());
     case fb::Attributes::Gather: new (to) GatherAttributes{i.attributes_as_Gather()->axis()}; return nullptr;
     case fb::Attributes::GatherElements:
       new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()};

@@ -87,6 +87,9 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
     if (i->version == 0 || i->version > i->contract->version)
       return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index, i->contract->version,
                               i->version, program->program_offset + i->table_offset);
+    if (i->op == OpCode::kPicture && !program->has_pictures)
+      return fail_instruction(detail, Code::kMeaningInvalid, "instructions[]: Picture without the feature \"picture\"",
+                              index, 0, 0, program->program_offset + i->table_offset);
     INGOT_TRY(prove_inputs(*program, index, detail));
     INGOT_TRY(prove_outputs(*program, index, detail));
     INGOT_TRY(prove_carried(*program, index, detail));

@@ -36,7 +36,8 @@ const char* op_name(OpCode op) {
                                                        "nonzero",
                                                        "non_max_suppression",
                                                        "unique",
-                                                       "loop"};
+                                                       "loop",
+                                                       "picture"};
   return int(op) < kOpCodeCount ? kNames[int(op)] : "unknown";
 }
 

@@ -9,9 +9,9 @@ enum class OpCode : uint8_t {
   kArgReduce = 9, kSoftmax = 10, kNormalize = 11, kRecurrent = 12, kTranspose = 13, kGather = 14, kGatherElements = 15,
   kGatherNd = 16, kConcat = 17, kSlice = 18, kPad = 19, kResize = 20, kCopy = 21, kTile = 22, kIf = 23, kTopK = 24, kCumSum = 25,
   kScatterNd = 26, kScatterElements = 27, kAttention = 28, kNonZero = 29,
-  kNonMaxSuppression = 30, kUnique = 31, kLoop = 32,
+  kNonMaxSuppression = 30, kUnique = 31, kLoop = 32, kPicture = 33,
 };
-constexpr int kOpCodeCount = 33;
+constexpr int kOpCodeCount = 34;
 
 /// Lower-case name as the schema spells the table in snake case, "conv_transpose2d".
 const char* op_name(OpCode op);

@@ -13,6 +13,7 @@
 #include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
+#include "runtime/op/picture.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/recurrent.h"
 #include "runtime/op/reduce.h"
@@ -58,6 +59,7 @@ const KernelTable& contract_table() {
       {OpCode::kNonZero, "", &kNonZeroContract, nullptr, nullptr},
       {OpCode::kNonMaxSuppression, "", &kNonMaxSuppressionContract, nullptr, nullptr},
       {OpCode::kUnique, "", &kUniqueContract, nullptr, nullptr},
+      {OpCode::kPicture, "", &kPictureContract, nullptr, nullptr},
   };
   static const KernelTable table = {"none", entries, sizeof entries / sizeof entries[0], nullptr};
   return table;

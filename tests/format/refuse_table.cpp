@@ -128,6 +128,7 @@ const RefuseTable& refuse_table() {
     add_alias_cases(&t);
     add_control_cases(&t);
     add_measured_cases(&t);
+    add_picture_cases(&t);
     add_file_cases(&t);
     return t;
   }();

@@ -114,6 +114,7 @@ const OpContract* contract_of(OpCode op) {
     case OpCode::kNonZero: return &kNonZeroContract;
     case OpCode::kNonMaxSuppression: return &kNonMaxSuppressionContract;
     case OpCode::kUnique: return &kUniqueContract;
+    case OpCode::kPicture: return &kPictureContract;
   }
   return nullptr;
 }

@@ -24,6 +24,7 @@
 #include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
+#include "runtime/op/picture.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/recurrent.h"
 #include "runtime/op/reduce.h"
@@ -43,7 +44,7 @@ using Attributes =
                  GatherNdAttributes, ConcatAttributes, SliceAttributes, PadAttributes, ResizeAttributes, CopyAttributes,
                  TileAttributes, IfAttributes, TopKAttributes, CumSumAttributes, ScatterNdAttributes, ScatterElementsAttributes,
                  AttentionAttributes, NonZeroAttributes,
-                 NonMaxSuppressionAttributes, UniqueAttributes, LoopAttributes>;
+                 NonMaxSuppressionAttributes, UniqueAttributes, LoopAttributes, PictureAttributes>;
 static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
 
 /// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called once, while the file is

@@ -28,6 +28,7 @@ Status concat(const OpArguments&, const Team&);
 Status slice(const OpArguments&, const Team&);
 Status pad(const OpArguments&, const Team&);
 Status resize(const OpArguments&, const Team&);
+Status picture(const OpArguments&, const Team&);
 Status copy(const OpArguments&, const Team&);
 Status tile(const OpArguments&, const Team&);
 Status topk(const OpArguments&, const Team&);

@@ -14,6 +14,7 @@
 #include "runtime/op/measured.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pad.h"
+#include "runtime/op/picture.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/recurrent.h"
 #include "runtime/op/reduce.h"
@@ -50,6 +51,7 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kSlice, "oracle_slice", &kSliceContract, nullptr, oracle::slice},
     {OpCode::kPad, "oracle_pad", &kPadContract, nullptr, oracle::pad},
     {OpCode::kResize, "oracle_resize", &kResizeContract, nullptr, oracle::resize},
+    {OpCode::kPicture, "oracle_picture", &kPictureContract, nullptr, oracle::picture},
     {OpCode::kCopy, "oracle_copy", &kCopyContract, nullptr, oracle::copy},
     {OpCode::kTile, "oracle_tile", &kTileContract, nullptr, oracle::tile},
     {OpCode::kTopK, "oracle_topk", &kTopKContract, nullptr, oracle::topk},

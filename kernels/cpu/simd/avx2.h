@@ -28,6 +28,10 @@ struct V {
   static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm256_maskstore_ps(p, tail_mask(n), v); }
   static INGOT_INLINE I iload(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   static INGOT_INLINE void istore(int32_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  static INGOT_INLINE F load_u8(const uint8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static INGOT_INLINE F gather(const float* p, I at) { return _mm256_i32gather_ps(p, at, 4); }
   static INGOT_INLINE F splat(float x) { return _mm256_set1_ps(x); }
   static INGOT_INLINE I isplat(int32_t x) { return _mm256_set1_epi32(x); }
   static INGOT_INLINE F zero() { return _mm256_setzero_ps(); }

@@ -24,6 +24,10 @@ struct V {
   static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm512_mask_storeu_ps(p, tail_mask(n), v); }
   static INGOT_INLINE I iload(const int32_t* p) { return _mm512_loadu_si512(p); }
   static INGOT_INLINE void istore(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
+  static INGOT_INLINE F load_u8(const uint8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  static INGOT_INLINE F gather(const float* p, I at) { return _mm512_i32gather_ps(at, p, 4); }
   static INGOT_INLINE F splat(float x) { return _mm512_set1_ps(x); }
   static INGOT_INLINE I isplat(int32_t x) { return _mm512_set1_epi32(x); }
   static INGOT_INLINE F zero() { return _mm512_setzero_ps(); }

@@ -35,6 +35,17 @@ struct V {
   }
   static INGOT_INLINE I iload(const int32_t* p) { return vld1q_s32(p); }
   static INGOT_INLINE void istore(int32_t* p, I v) { vst1q_s32(p, v); }
+  static INGOT_INLINE F load_u8(const uint8_t* p) {
+    uint32_t bytes;
+    __builtin_memcpy(&bytes, p, 4);
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
+  }
+  static INGOT_INLINE F gather(const float* p, I at) {
+    F v = vdupq_n_f32(p[vgetq_lane_s32(at, 0)]);
+    v = vld1q_lane_f32(p + vgetq_lane_s32(at, 1), v, 1);
+    v = vld1q_lane_f32(p + vgetq_lane_s32(at, 2), v, 2);
+    return vld1q_lane_f32(p + vgetq_lane_s32(at, 3), v, 3);
+  }
   static INGOT_INLINE F splat(float x) { return vdupq_n_f32(x); }
   static INGOT_INLINE I isplat(int32_t x) { return vdupq_n_s32(x); }
   static INGOT_INLINE F zero() { return vdupq_n_f32(0.0f); }

@@ -3,6 +3,8 @@
 // The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it, without intrinsics.
 //   F, I, M      kLanes floats, kLanes int32, kLanes truth values.
 //   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n load as zero.
+//   load_u8      kLanes bytes as floats.
+//   gather       p[at] for each lane.
 //   fma          a * b + c, rounded once.
 //   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros (decision D14).
 //   lt .. eq     false when either is NaN; unordered: true when either is NaN.
@@ -36,6 +38,8 @@ struct V {
   }
   static INGOT_INLINE I iload(const int32_t* p) { return *p; }
   static INGOT_INLINE void istore(int32_t* p, I v) { *p = v; }
+  static INGOT_INLINE F load_u8(const uint8_t* p) { return float(*p); }
+  static INGOT_INLINE F gather(const float* p, I at) { return p[at]; }
   static INGOT_INLINE F splat(float x) { return x; }
   static INGOT_INLINE I isplat(int32_t x) { return x; }
   static INGOT_INLINE F zero() { return 0.0f; }

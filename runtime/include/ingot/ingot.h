@@ -249,7 +249,7 @@ enum { INGOT_DIM_NUMBER = -1, INGOT_DIM_EXPRESSION = -2 };
 /** An input, an output, or (through ingot_model_value) any value of the program. */
 typedef struct ingot_value_type {
   const char* name;      /* "" where the source had none */
-  const char* layout;    /* as the user sees it: "NCHW", "NHWC", or "" */
+  const char* layout;    /* as the user sees it: "NCHW", "NHWC", "nv12 1920x1080" (frames), or "" */
   ingot_dtype dtype;
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];        /* numbers; -1 where symbolic */
