@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/cast/file_writer.h"
+#include "tools/cast/picture_option.h"
 #include "tools/cast/storage.h"
 #include "tools/overlay/overlay.h"
 #include "tools/passes/pipeline.h"
@@ -30,6 +31,7 @@ struct CastOptions {
   bool fuse_chains = true;
   bool require_kernels = true;                   // an instruction that no kernel of this build can run is an error
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
+  PictureOptions pictures;                       // inputs that are frames of a camera in the file
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   std::vector<std::string> input_types;          // "NAME=i64": of a TorchScript program, whose file does not say

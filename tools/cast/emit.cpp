@@ -102,6 +102,7 @@ class Emitter {
       if (state.init >= 0) state.init = index_[size_t(state.init)];
       program_.states.push_back(std::move(state));
     }
+    if (has_pictures_) program_.required_features.push_back("picture");
     emit_measured();
     if (program_.symbols.empty() || program_.symbols[0].measured_by >= 0) emit_plan();
     return std::move(program_);
@@ -157,6 +158,7 @@ class Emitter {
     for (const DraftInstruction& instruction : subprogram.instructions) {
       InstructionSpec out;
       out.attributes = instruction.attributes;
+      has_pictures_ = has_pictures_ || std::holds_alternative<PictureAttributes>(out.attributes);
       int64_t* numbers = nullptr;
       if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
@@ -188,7 +190,8 @@ class Emitter {
         if ((program_.symbols[i].measured_by >= 0) != measured) continue;
         place[i] = int64_t(sorted.size());
         sorted.push_back(program_.symbols[i]);
-        if (measured && program_.required_features.empty()) program_.required_features.push_back("measured");
+        if (measured && !std::count(program_.required_features.begin(), program_.required_features.end(), "measured"))
+          program_.required_features.push_back("measured");
       }
     program_.symbols = std::move(sorted);
     for (DimExpr& expr : program_.dim_exprs)
@@ -207,6 +210,7 @@ class Emitter {
   const Draft& draft_;
   ProgramSpec program_;
   DimWriter dims_;
+  bool has_pictures_ = false;
   std::vector<int32_t> index_;  // by draft value: its place in the file
   std::vector<int32_t> order_;
 };

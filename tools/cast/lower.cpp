@@ -19,6 +19,13 @@ std::set<graph::ValueId> produced_by(const graph::Graph& graph) {
 /// The layout a user sees at a port, where the way it is used shows it.
 std::string port_layout(const graph::Model& model, graph::ValueId id) {
   const graph::Value& value = model.values[size_t(id)];
+  for (const graph::Node& node : model.graph.nodes) {
+    if (node.op != "Picture") continue;
+    const std::string frame = node.text("format", "") + " " + std::to_string(node.integer("width", 0)) + "x" +
+                              std::to_string(node.integer("height", 0));
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (node.inputs[i] == id) return frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : "");
+  }
   if (!value.layout.empty()) return value.layout;
   if (value.dims.size() != 4) return "";
   for (const graph::Node& node : model.graph.nodes) {

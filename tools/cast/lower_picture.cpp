@@ -1,4 +1,4 @@
-// tools/cast/lower_picture.cpp - attributes of the operators on NHWC pictures.
+// tools/cast/lower_picture.cpp - attributes of the operators on pictures.
 #include "ingot_schema/ingot_generated.h"
 #include "tools/cast/lower_attributes.h"
 
@@ -59,6 +59,31 @@ ResizeAttributes resize(const graph::Node& node, size_t rank) {
   return a;
 }
 
+PictureArea area(const graph::Node& node, const std::string& key) {
+  const std::vector<int64_t> n = node.integers(key);
+  if (n.size() != 4) refuse_attribute(node, key, "is not left, top, width and height");
+  return {uint32_t(n[0]), uint32_t(n[1]), uint32_t(n[2]), uint32_t(n[3])};
+}
+
+PictureAttributes picture(const graph::Node& node) {
+  PictureAttributes a;
+  a.format = PixelFormat(enum_value(node, "format", fb::EnumNamesPixelFormat(), 0));
+  a.interpolation = PixelInterpolation(enum_value(node, "interpolation", fb::EnumNamesPixelInterpolation(), 0));
+  a.matrix = ColorMatrix(enum_value(node, "matrix", fb::EnumNamesColorMatrix(), 0));
+  a.siting = ChromaSiting(enum_value(node, "siting", fb::EnumNamesChromaSiting(), 0));
+  a.full_range = node.integer("full_range", 0) != 0;
+  a.bgr = node.integer("bgr", 0) != 0;
+  a.planar = enum_value(node, "layout", fb::EnumNamesPictureLayout(), 0) != 0;
+  a.width = unsigned_value(node, "width", 0), a.height = unsigned_value(node, "height", 0);
+  a.source = area(node, "source"), a.target = area(node, "target");
+  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"), bias = node.numbers("bias");
+  if (pad.size() > 3 || scale.size() != pad.size() || bias.size() != pad.size())
+    refuse_attribute(node, "pad", "has not one number a channel, as scale and bias");
+  a.channels = uint32_t(pad.size());
+  for (size_t c = 0; c < pad.size(); c++) a.pad[c] = float(pad[c]), a.scale[c] = float(scale[c]), a.bias[c] = float(bias[c]);
+  return a;
+}
+
 }  // namespace
 
 Attributes picture_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* /*extents*/) {
@@ -66,6 +91,7 @@ Attributes picture_attributes(OpCode op, const graph::Node& node, size_t rank, D
     case OpCode::kConv2d: return conv2d(node);
     case OpCode::kConvTranspose2d: return conv_transpose2d(node);
     case OpCode::kPool2d: return pool2d(node);
+    case OpCode::kPicture: return picture(node);
     default: return resize(node, rank);
   }
 }

@@ -98,6 +98,7 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   tell("import", 0);
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
+  insert_pictures(model, options.pictures);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
   passes::PassOptions pass_options;

@@ -25,7 +25,7 @@ using host::fail;
 
 struct Arguments {
   std::string source, output, golden, winograd = "auto";
-  std::vector<std::string> shapes, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
+  std::vector<std::string> shapes, pictures, types, arguments, dims, targets, layouts, metadata, states, inits, renames;
   std::string dtype, precision;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
@@ -72,6 +72,7 @@ cast::CastOptions options_of(const Arguments& a) {
     fail(Exit::kUsage,
          "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused and --bn-eps say how to read a "
          "checkpoint; name it with --weights");
+  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
   options.input_shapes = a.shapes;
   options.input_types = a.types;
   options.arguments = a.arguments;
@@ -154,6 +155,7 @@ void add_convert(CLI::App& app, Action* chosen) {
                   "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
                   "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
                   "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain --dry-run\n"
+                  "  ingot convert net.onnx --picture image=nv12:1920x1080,letterbox,pad=114\n"
                   "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
                   [a] { return convert(*a); });
   command->add_option("SOURCE", a->source, "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")->required()->type_name("");
@@ -167,6 +169,10 @@ void add_convert(CLI::App& app, Action* chosen) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
   };
   repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open", "NAME=1x3x224x224");
+  repeatable("--picture", &a->pictures,
+             "take camera frames for this input: crop, resize, letterbox, colour and normalise are part of the file; "
+             "see docs/pictures.md",
+             "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
   repeatable("--input-type", &a->types, "of a TorchScript program: type of an input; that of its weights when nothing says otherwise", "NAME=i64");
   repeatable("--argument", &a->arguments, "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension", "NAME=VALUE|NAME=LOW..HIGH");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/feed.h"
+#include "tools/cli/frames.h"
 #include "tools/cli/metadata.h"
 #include "tools/cli/profile.h"
 #include "tools/cli/program_view.h"
@@ -124,7 +125,7 @@ int run(const Arguments& a) {
   }
   Engine engine(a.file, open);
   profile.phase("open");
-  const std::vector<Array> arrays = host::read_npz(a.inputs);
+  const std::vector<Array> arrays = read_inputs(engine, a.inputs);
   std::vector<Array> outputs =
       is_stream(arrays) ? run_stream(a, &engine, settings, &profile) : run_once(a, arrays, &engine, settings, &profile);
   profile.phase("run");
@@ -148,10 +149,11 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
+      "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # cast with --picture\n"
       "  ingot run stream.ingot --inputs next.npz --outputs out.npz --load-state s.state --save-state s.state",
       [a] { return run(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy)")
+  command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone")
       ->required()
       ->type_name("IN.npz");
   command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")

@@ -27,7 +27,8 @@ const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},    
                                                          {"Reshape", {1, 1}},   {"If", {1, 1}},
                                                          {"NonZero", {1, 1}},   {"Unique", {1, 1}},
                                                          {"NonMaxSuppression", {2, 5}}, {"Measure", {1, 1}},
-                                                         {"Loop", {2, 258}},    {"Attention", {3, 5}}};
+                                                         {"Loop", {2, 258}},    {"Attention", {3, 5}},
+                                                         {"Picture", {1, 3}}};
 
 class Checker {
  public:

@@ -36,6 +36,8 @@ uint32_t fuse_projections(Editor& editor, Remarks& remarks);  // Linears of one 
 uint32_t fuse_elementwise(Editor& editor, Remarks& remarks);
 uint32_t lay_columns_down(Editor& editor, Remarks& remarks);    // convolutions of pictures one column wide, as rows
 uint32_t lift_one_dimension(Editor& editor, Remarks& remarks);  // rank-3 convolutions and pools between two Reshapes
+uint32_t fold_picture_layout(Editor& editor,
+                             Remarks& remarks);  // a Picture writes the order that its only reader turns it to
 uint32_t fold_input_layout(Editor& editor,
                            Remarks& remarks);  // the Transpose of a port into the convolution that reads it
 

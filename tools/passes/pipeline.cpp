@@ -46,6 +46,7 @@ const Named kCorePasses[] = {
     {"merge equal nodes", merge_equal},
     {"fuse projections", fuse_projections},
     {"fuse elementwise", fuse_elementwise},
+    {"fold picture layout", fold_picture_layout},
     {"fold input layout", fold_input_layout},
     {"lay columns down", lay_columns_down},
     {"lift one dimension", lift_one_dimension},

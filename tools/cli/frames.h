@@ -1,0 +1,15 @@
+// tools/cli/frames.h - frames of a camera as files: the bytes alone, without a header.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/cli/engine.h"
+#include "tools/npz/npz.h"
+
+namespace ingot::cli {
+
+/// The arrays of an .npz or .npy; of any other file, for a model whose inputs are frames alone, the frames that its bytes are, one
+/// behind the other, with pitch. @throws Failure kMismatch where it has not the bytes of whole frames; and as read_npz() does.
+std::vector<host::Array> read_inputs(const Engine& engine, const std::string& path);
+
+}  // namespace ingot::cli
