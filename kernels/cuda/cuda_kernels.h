@@ -15,6 +15,7 @@ extern const Span<const GpuRow> kChainRows;
 extern const Span<const GpuRow> kMatMulRows;
 extern const Span<const GpuRow> kConvTransposeRows;
 extern const Span<const GpuRow> kElementwiseRows;
+extern const Span<const GpuRow> kFrameRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;
 extern const Span<const GpuRow> kScatterRows;

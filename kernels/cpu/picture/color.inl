@@ -9,8 +9,8 @@ namespace tensors {
 
 /// Components of a pixel -> R, G, B in 0..255, or gray in rgb[0] where y has one channel.
 template <class V, class F>
-INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PictureColor& k, const F (&x)[3], F (&rgb)[3]) {
-  const PixelLayout layout = pixel_layout(t.format);
+INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& layout, const PictureColor& k,
+                              const F (&x)[3], F (&rgb)[3]) {
   const auto limited = [](F v) { return V::min(V::max(v, V::zero()), V::splat(255.0f)); };
   if (layout.is_yuv) {
     const F l = V::mul(V::sub(x[0], V::splat(k.offset)), V::splat(k.luma));
@@ -35,10 +35,13 @@ template <class V>
 struct PictureConverter {
   using F = typename V::F;
   const PictureAttributes& t;
+  const PixelLayout layout;
   const PictureColor color;
 
   explicit PictureConverter(const PictureAttributes& attributes)
-      : t(attributes), color(picture_color(attributes.matrix, attributes.full_range)) {}
+      : t(attributes),
+        layout(pixel_layout(attributes.format)),
+        color(picture_color(attributes.matrix, attributes.full_range)) {}
 
   float padding(int c) const { return __builtin_fmaf(t.pad[c], t.scale[c], t.bias[c]); }
 
@@ -46,7 +49,7 @@ struct PictureConverter {
   INGOT_INLINE void run(const float* const (&samples)[3], int64_t j, F (&y)[3]) const {
     const F x[3] = {V::load(samples[0] + j), V::load(samples[1] + j), V::load(samples[2] + j)};
     F rgb[3];
-    picture_rgb<V>(t, color, x, rgb);
+    picture_rgb<V>(t, layout, color, x, rgb);
     const int last = int(t.channels) - 1;
     for (int c = 0; c <= last; c++) y[c] = V::fma(rgb[t.bgr ? last - c : c], V::splat(t.scale[c]), V::splat(t.bias[c]));
   }
