@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/cpu/picture/color.inl"
 #include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/picture/frame_kernels.h"
 
 namespace ingot::cuda {
@@ -32,8 +33,10 @@ GPU_FN float frame_sample(const FrameRow& from, const PictureAxis& down, const P
   }
   const PictureRun v = area_run(down, row), h = area_run(across, column);
   float sum = 0;
+  GPU_ROLLED
   for (int32_t k = h.begin; k < h.end; k++) {
     float mixed = 0;
+    GPU_ROLLED
     for (int32_t r = v.begin; r < v.end; r++) mixed = V::fma(from.at(r, k), area_weight(down, row, r), mixed);
     sum = V::fma(mixed, area_weight(across, column, k), sum);
   }
