@@ -117,6 +117,9 @@ def main():
         left = ", ".join(f"{op} x{n}" for op, n in figures.get("left", {}).items())
         left = "everything: refused by name" if figures.get("refused") else left
         verdict = "[fail] " + wrong if wrong else "[ok]" + (f" left to the CPU: {left}" if left else "")
+        if args.seconds and figures.get("latencies"):
+            verdict += (f" first result {figures['first_result_ms']:.1f} ms, p50 {figures['p50_ms']:.3f}, p99 {figures['p99_ms']:.3f} ms, "
+                        f"{figures['beyond_bytes'] / 2**20:.1f} MiB beyond arena and weights")
         tally.passed += not wrong
         tally.failed += bool(wrong)
         print(ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=figures.get("launches", ""),
