@@ -2,7 +2,7 @@
 # bench/results/gpu/NAME.md. Without a GPU each part says so and is skipped. --fake: over the driver's stand-in, to try this command itself.
 
 gpu_part() {  # TITLE COMMAND...: its output in the log and, shortened, in the report
-  local title=$1 log=build/gpu/$2.log status=0 line
+  local title=$1 log=build/gpu/$2.log status=0
   shift 2
   "$@" >"$log" 2>&1 || status=$?
   if [ $status -eq 77 ]; then status=0; fi
