@@ -18,8 +18,7 @@ ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* ou
   if (o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}) return refuse_argument("options.flags: unknown bits", error);
   out->depth = o.depth ? o.depth : 2;
   out->two_threads = (o.flags & INGOT_PIPELINE_TWO_THREADS) != 0;
-  // Both take a pointer that only the other side looks into.
-  out->loader = reinterpret_cast<PipelineLoader>(o.loader);
+  out->loader = o.loader;
   out->loader_user = o.user;
   return INGOT_OK;
 }

@@ -71,7 +71,7 @@ void run_next(void* pipeline) {
 void load_all(void* pipeline) {
   Pipeline* p = static_cast<Pipeline*>(pipeline);
   for (uint64_t item = 0; acquire_slot(p, nullptr).ok(); item++) {
-    if (const int32_t answer = p->loader(p->loader_user, p, item)) {
+    if (const int32_t answer = p->loader(p->loader_user, reinterpret_cast<ingot_pipeline*>(p), item)) {
       p->loader_answer = answer == 1 ? 0 : answer;
       break;
     }

@@ -14,12 +14,14 @@
 #include "runtime/device/queue.h"
 #include "runtime/session/session.h"
 
+struct ingot_pipeline;  // a Pipeline, as the caller sees it
+
 namespace ingot {
 
 struct Pipeline;
 
 /// Fills the inputs of the slot that is acquired. 0: filled; 1: there is nothing more; anything else: it failed.
-using PipelineLoader = int32_t (*)(void* user, Pipeline* pipeline, uint64_t item);
+using PipelineLoader = int32_t (*)(void* user, ingot_pipeline* pipeline, uint64_t item);
 
 struct PipelineRequest {
   SessionRequest session;
