@@ -52,7 +52,7 @@ gpu_models() {
 dev_gpu() {
   local title gpu
   gpu_passed=0 gpu_failed=0 gpu_skipped=0
-  unset INGOT_CUDA_DRIVER
+  export INGOT_CUDA_DRIVER=  # empty: the machine's own; unset, the tests' programs would name none
   configure_and_build gcc gpu_runner test_conformance_driver fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc \
     -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
   mkdir -p build/gpu
