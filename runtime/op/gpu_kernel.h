@@ -16,9 +16,9 @@ namespace ingot {
 
 /// The device as far as a plan may depend on it.
 struct GpuTraits {
-  int sm = 0;                               // 87: compute capability 8.7; 0: the emulator, which has everything
+  int sm = 0;  // 87: compute capability 8.7; 0: the emulator, which has everything
   int multiprocessors = 1;
-  uint32_t shared_bytes = 48 << 10;         // that a block may have
+  uint32_t shared_bytes = 48 << 10;  // that a block may have
   bool has_async_copy() const { return sm == 0 || sm >= 80; }
   bool has_tensor_cores() const { return sm == 0 || sm >= 75; }  // mma.sync m16n8k8 and larger
 };
@@ -31,7 +31,7 @@ enum class GpuPrecision : uint8_t {
 };
 
 struct GpuLaunch {
-  uint16_t kernel = 0;  // index in GpuKernelSet::kernels
+  uint16_t kernel = 0;                          // index in GpuKernelSet::kernels
   uint32_t grid_x = 1, grid_y = 1, grid_z = 1;  // blocks; y and z below 65536
   uint32_t shared_bytes = 0;                    // dynamic
   const void* params = nullptr;                 // one struct, passed by value; copied by the sink
@@ -48,8 +48,8 @@ struct GpuWork {
   const OpArguments* arguments = nullptr;  // addresses of the device
   uint8_t* scratch = nullptr;              // of the device, 256-byte aligned; what the contract and scratch() asked for
   uint64_t scratch_bytes = 0;
-  uint32_t* fault = nullptr;   // of the device: a kernel that meets an index outside its range writes fault_value there
-  uint32_t fault_value = 0;    // and goes on without touching memory it should not
+  uint32_t* fault = nullptr;  // of the device: a kernel that meets an index outside its range writes fault_value there
+  uint32_t fault_value = 0;   // and goes on without touching memory it should not
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
   GpuSink sink;
@@ -57,8 +57,8 @@ struct GpuWork {
 
 struct GpuRow {
   OpCode op;
-  const char* name;  // static
-  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: always
+  const char* name;                                                                                    // static
+  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);     // null: always
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: none
   Status (*plan)(const GpuWork& work);
 };
@@ -88,9 +88,9 @@ struct PortParams {
 struct GpuKernelSet {
   Span<const Span<const GpuRow>* const> families;  // rows are tried in order
   Span<const GpuKernel> kernels;
-  Span<const char* const> units;       // modules: each is loaded when a program needs one of its kernels
-  Span<const uint8_t> (*images)();     // device code of all architectures, see kernels/cuda/image; empty: built without
-  uint16_t copy_in, copy_out;          // kernels of the ports, see kernels/cuda/ports
+  Span<const char* const> units;    // modules: each is loaded when a program needs one of its kernels
+  Span<const uint8_t> (*images)();  // device code of all architectures, see kernels/cuda/image; empty: built without
+  uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
 };
 
 /// The first row of an operator that can run these arguments in this precision; null when there is none.

@@ -38,7 +38,8 @@ Status Fallback::make(const OpenModel& model) {
   const uint32_t refused = first_refused(model, device);
   if (refused == model.program.instructions.size) return {};
   if (request_.strict)
-    return refuse(model, device, refused, &detail_, "strict: the device has no kernel for this operator with these types");
+    return refuse(model, device, refused, &detail_,
+                  "strict: the device has no kernel for this operator with these types");
   AssignmentRequest request;
   request.device = request_.device;
   INGOT_TRY(device.interface->assign(model, request, &assignment_, &detail_));

@@ -4,12 +4,12 @@
 
 namespace ingot {
 
-Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes, const WeightsUpload& upload,
-                    uint8_t** out, ErrorDetail* detail) {
+Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
+                    const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail) {
   if (!model.shared_weights) {
     uint8_t* block = nullptr;
-    INGOT_TRY(allocate(allocator_of(model), sizeof(SharedWeights) * kMaxSharedWeights, alignof(SharedWeights), "table of weights on devices",
-                       &block, detail));
+    INGOT_TRY(allocate(allocator_of(model), sizeof(SharedWeights) * kMaxSharedWeights, alignof(SharedWeights),
+                       "table of weights on devices", &block, detail));
     model.shared_weights = reinterpret_cast<SharedWeights*>(block);
     for (size_t i = 0; i < kMaxSharedWeights; i++) new (&model.shared_weights[i]) SharedWeights;
   }
@@ -26,7 +26,8 @@ Status hold_weights(const OpenModel& model, const Device& device, bool is_fallba
     *out = own.base;
     return {};
   }
-  if (!free) return fail_on(device, detail, Code::kLimitExceeded, "devices with weights of one model", kMaxSharedWeights);
+  if (!free)
+    return fail_on(device, detail, Code::kLimitExceeded, "devices with weights of one model", kMaxSharedWeights);
   SharedWeights made;
   made.device = device;
   made.bytes = bytes;

@@ -13,8 +13,8 @@ struct WeightsUpload {
   Status (*fill)(void* user, Device& device, uint8_t* base, ErrorDetail* detail) = nullptr;
 };
 /// @pre `device` is as find_device() gave it, without state; bytes > 0
-Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes, const WeightsUpload& upload,
-                    uint8_t** out, ErrorDetail* detail);
+Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
+                    const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail);
 void drop_weights(const OpenModel& model, uint8_t* base);
 
 }  // namespace ingot

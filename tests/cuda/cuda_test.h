@@ -30,7 +30,8 @@ inline std::string alive() {
     if (count) text += std::to_string(count) + " " + what + " ";
   };
   add("allocations", c.allocations), add("bytes", c.bytes), add("pinned", c.pinned), add("contexts", c.contexts);
-  add("modules", c.modules), add("streams", c.streams), add("events", c.events), add("graphs", c.graphs), add("execs", c.execs);
+  add("modules", c.modules), add("streams", c.streams), add("events", c.events), add("graphs", c.graphs),
+      add("execs", c.execs);
   add("misuses", c.misuses);
   return text;
 }

@@ -49,7 +49,9 @@ std::vector<float> answer(Session& session) {
 
 }  // namespace
 
-TEST_CASE("cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and leaves nothing behind") {
+TEST_CASE(
+    "cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and leaves nothing "
+    "behind") {
   fake_cuda();
   FileBytes bytes(chain_network(1000));
   {
@@ -91,7 +93,9 @@ TEST_CASE("cuda: the arena is what requirements() says, weights are there once f
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and waits; strict refuses") {
+TEST_CASE(
+    "cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and waits; strict "
+    "refuses") {
   fake_cuda();
   FileBytes bytes(split_network());
   {
@@ -158,7 +162,8 @@ TEST_CASE("cuda: every call of the driver fails in turn: a named error, nothing 
             reached = fake_cuda().fail_at_call == 0;  // else nothing failed: the session's end is all that is left
             fake_cuda().fail_at_call = 0;
             const auto again = session->run();
-            if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST) CHECK(again.error().code == INGOT_WRONG_STATE);  // dead
+            if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST)
+              CHECK(again.error().code == INGOT_WRONG_STATE);  // dead
             if (ran.ok() && !sticky) CHECK(again.ok());
           }
           faults++;
@@ -312,7 +317,8 @@ TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {
   if (child == 0) {
     const auto ran = gpu.run();
     const auto made = model.session(on("cuda"));
-    const bool told = !ran.ok() && ran.error().code == INGOT_DEVICE_LOST && !made.ok() && made.error().code == INGOT_WRONG_STATE;
+    const bool told =
+        !ran.ok() && ran.error().code == INGOT_DEVICE_LOST && !made.ok() && made.error().code == INGOT_WRONG_STATE;
     _exit(told ? 0 : 1);
   }
   int status = 0;

@@ -16,8 +16,7 @@ namespace emulate {
 namespace {
 
 constexpr void (*kBodies[])(const void*) = {
-#define X(name, Params, threads) \
-  [](const void* params) { ingot_emulated_##name(*static_cast<const Params*>(params)); },
+#define X(name, Params, threads) [](const void* params) { ingot_emulated_##name(*static_cast<const Params*>(params)); },
     INGOT_CUDA_KERNELS(X)
 #undef X
 };

@@ -246,7 +246,8 @@ void need_whole_warp(const char* operation) {
   if (live(~0u) != ~0u) fail(operation);
 }
 
-void meet(const char* operation, uint32_t mask, void* registers, void (*operate)(void* const*, uint32_t, void*), void* more) {
+void meet(const char* operation, uint32_t mask, void* registers, void (*operate)(void* const*, uint32_t, void*),
+          void* more) {
   Warp& warp = block->warps[current->warp];
   mask = live(mask);
   if (!(mask >> current->lane & 1)) fail("a lane is not in its own mask");
@@ -272,8 +273,10 @@ void meet(const char* operation, uint32_t mask, void* registers, void (*operate)
 
 void async_copy(void* to, const void* from, unsigned bytes, bool valid) {
   static constexpr unsigned char kZeros[16] = {};
-  const bool aligned = reinterpret_cast<uintptr_t>(to) % bytes == 0 && (!valid || reinterpret_cast<uintptr_t>(from) % bytes == 0);
-  if (!aligned || (bytes != 4 && bytes != 8 && bytes != 16)) fail("an asynchronous copy of 4, 8 or 16 bytes that is not so aligned");
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(to) % bytes == 0 && (!valid || reinterpret_cast<uintptr_t>(from) % bytes == 0);
+  if (!aligned || (bytes != 4 && bytes != 8 && bytes != 16))
+    fail("an asynchronous copy of 4, 8 or 16 bytes that is not so aligned");
   std::memset(to, 0xff, bytes);
   current->copies.push_back({to, valid ? from : kZeros, bytes, current->groups});
   counts.copies++;
@@ -311,8 +314,8 @@ void count_conflicts(const void* const* addresses, int count, unsigned bytes) {
 
 void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void*), const void* argument) {
   static thread_local Block own;
-  if (threads == 0 || threads > kMaxThreads || shared_bytes > kMaxShared || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffff ||
-      grid.x == 0 || grid.y == 0 || grid.z == 0)
+  if (threads == 0 || threads > kMaxThreads || shared_bytes > kMaxShared || grid.y > 65535 || grid.z > 65535 ||
+      grid.x > 0x7fffffff || grid.x == 0 || grid.y == 0 || grid.z == 0)
     fail("a launch out of bounds");
   block = &own;
   own.threads = threads;

@@ -24,7 +24,8 @@ extern thread_local Place* here;
 void set_order(uint32_t order);
 
 /// Runs body(argument) in every thread of the grid. `shared_bytes`: dynamic shared memory, filled with a pattern for each block.
-void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void* argument), const void* argument);
+void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void* argument),
+            const void* argument);
 
 struct Counts {
   uint64_t launches = 0, tensor_products = 0, matrix_loads = 0, bank_conflicts = 0, copies = 0;
@@ -37,8 +38,8 @@ void sync_block();
 
 /// The lanes of `mask` meet; the last to come runs operate(registers, mask), where registers[i] is what lane i passed: it lies on that
 /// lane's suspended stack, so that the operation reads and writes the registers of the whole warp in place.
-void meet(const char* operation, uint32_t mask, void* registers, void (*operate)(void* const* registers, uint32_t mask, void* more),
-          void* more);
+void meet(const char* operation, uint32_t mask, void* registers,
+          void (*operate)(void* const* registers, uint32_t mask, void* more), void* more);
 unsigned lane_index();
 /// A warp operation of all 32 lanes, or the process ends.
 void need_whole_warp(const char* operation);
@@ -83,7 +84,8 @@ T shuffle(const char* operation, uint32_t mask, T value, unsigned from) {
 inline void __syncthreads() { ::ingot::cuda::emulate::sync_block(); }
 inline void __syncwarp(uint32_t mask = ~0u) {
   char nothing = 0;
-  ::ingot::cuda::emulate::meet("__syncwarp", mask, &nothing, [](void* const*, uint32_t, void*) {}, nullptr);
+  ::ingot::cuda::emulate::meet(
+      "__syncwarp", mask, &nothing, [](void* const*, uint32_t, void*) {}, nullptr);
 }
 template <class T>
 T __shfl_sync(uint32_t mask, T value, int from, int width = 32) {

@@ -7,7 +7,8 @@
 namespace ingot::cuda {
 namespace {
 
-Status refuse(const char* name, const char* problem, const char* hint, uint64_t need, uint64_t have, ErrorDetail* detail) {
+Status refuse(const char* name, const char* problem, const char* hint, uint64_t need, uint64_t have,
+              ErrorDetail* detail) {
   const Status status = fail(detail, Code::kNoSuchDevice, problem, need, have);
   if (!detail) return status;
   strncpy(detail->name, name, sizeof detail->name - 1);
@@ -29,13 +30,14 @@ int ordinal_of(const char* rest) {
 
 Status find(const char* name, Device* out, ErrorDetail* detail) {
   const int ordinal = ordinal_of(name + 4);
-  if (ordinal < 0) return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0, 0, detail);
+  if (ordinal < 0)
+    return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0, 0, detail);
   const Driver& d = driver();
   if (d.problem) return refuse(name, d.problem, d.hint, 0, 0, detail);
   const int count = d.device_count < kMaxGpus ? d.device_count : kMaxGpus;
   if (ordinal >= count)
-    return refuse(name, "device: more than there are", "cuda:0 is the first; `ingot doctor` lists them", uint64_t(ordinal) + 1,
-                  uint64_t(count), detail);
+    return refuse(name, "device: more than there are", "cuda:0 is the first; `ingot doctor` lists them",
+                  uint64_t(ordinal) + 1, uint64_t(count), detail);
   const GpuFacts& facts = gpu_facts(ordinal);
   if (facts.problem) return refuse(name, facts.problem, facts.hint, 0, 0, detail);
   *out = {&kCudaDevice, kGpuNames[ordinal], "asked for", ordinal};

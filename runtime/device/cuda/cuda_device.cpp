@@ -26,7 +26,8 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
     const Result result = driver().cuMemAlloc_v2(&at, size_t(bytes));
     if (result == kResultOutOfMemory) {
       status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu));
-      if (detail) detail->hint = "bind smaller dimensions, or cast with --dtype fp16; `ingot why FILE` says what takes how much";
+      if (detail)
+        detail->hint = "bind smaller dimensions, or cast with --dtype fp16; `ingot why FILE` says what takes how much";
     } else if (result) {
       status = fail_with(device, detail, result, Code::kDeviceLost);
     } else if (at & (alignment - 1)) {  // 256 bytes is what the driver promises
@@ -81,7 +82,8 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
     return fail(detail, Code::kCancelled, "run: cancelled");
   if (control.deadline_ns) {
     const uint64_t now = os::monotonic_ns();
-    if (now >= control.deadline_ns) return fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", control.deadline_ns, now);
+    if (now >= control.deadline_ns)
+      return fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", control.deadline_ns, now);
   }
   if (program.first_step >= program.steps.size && !program.ports.size) return {};
   return run_piece(device, program, detail);
@@ -91,7 +93,8 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
 uint64_t outside_bytes(const Device&) { return sizeof(SessionState) + 64; }
 
 bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
-  return find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits_of(gpu_facts(device.ordinal)), GpuPrecision::kExact) != nullptr;
+  return find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits_of(gpu_facts(device.ordinal)),
+                      GpuPrecision::kExact) != nullptr;
 }
 
 uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) {
@@ -105,7 +108,8 @@ Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* 
   const Current current(s.gpu.context);
   void* at = nullptr;
   const Result result = driver().cuMemHostAlloc(&at, size_t(bytes), kHostPortable | kHostMapped);
-  if (result == kResultOutOfMemory) return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs", bytes);
+  if (result == kResultOutOfMemory)
+    return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs", bytes);
   if (result) return fail_with(device, detail, result, Code::kDeviceLost);
   s.references++;
   *out = static_cast<uint8_t*>(at);
@@ -135,17 +139,19 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
   for (const Address edge : edges) {
     unsigned type = 0;
     Context context = nullptr;
-    if (driver().cuPointerGetAttribute(&type, kPointerMemoryType, edge) || type != kMemoryDevice) return refuse(kHost, kHint);
+    if (driver().cuPointerGetAttribute(&type, kPointerMemoryType, edge) || type != kMemoryDevice)
+      return refuse(kHost, kHint);
     if (driver().cuPointerGetAttribute(&context, kPointerContext, edge) == 0 && context && context != s.gpu.context)
-      return refuse("bind: this memory is of another CUDA context than the session's", "allocate it in the device's primary context");
+      return refuse("bind: this memory is of another CUDA context than the session's",
+                    "allocate it in the device's primary context");
   }
   return {};
 }
 
 }  // namespace
 
-const DeviceInterface kCudaDevice = {"cuda",  false,        reserve,      release,     upload,       download, resolve,
-                                     run,     outside_bytes, supports,    scratch,     reserve_host, release_host,
-                                     check_memory, true,   assign_devices, &kCudaQueue};
+const DeviceInterface kCudaDevice = {
+    "cuda",   false,   reserve,      release,      upload,       download, resolve,        run,        outside_bytes,
+    supports, scratch, reserve_host, release_host, check_memory, true,     assign_devices, &kCudaQueue};
 
 }  // namespace ingot::cuda

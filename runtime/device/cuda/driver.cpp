@@ -17,7 +17,8 @@ void give_up(const char* problem, const char* hint) {
 }
 
 void* open_library() {
-  if (const char* named = secure_getenv("INGOT_CUDA_DRIVER"); named && *named) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+  if (const char* named = secure_getenv("INGOT_CUDA_DRIVER"); named && *named)
+    return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   return library ? library : dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL);
 }

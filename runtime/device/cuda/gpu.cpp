@@ -9,8 +9,9 @@
 
 namespace ingot::cuda {
 
-const char* const kGpuNames[kMaxGpus] = {"cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
-                                         "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
+const char* const kGpuNames[kMaxGpus] = {"cuda:0",  "cuda:1",  "cuda:2",  "cuda:3", "cuda:4",  "cuda:5",
+                                         "cuda:6",  "cuda:7",  "cuda:8",  "cuda:9", "cuda:10", "cuda:11",
+                                         "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
 
 namespace {
 
@@ -64,7 +65,8 @@ bool read_facts(int ordinal, GpuFacts* to) {
   } else if (!has_modules(to->sm)) {
     to->problem = has_any_modules() ? "device: no device code for this GPU's architecture in this build"
                                     : "device: built without device code";
-    to->hint = "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; `ingot doctor` lists both";
+    to->hint =
+        "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; `ingot doctor` lists both";
   }
   return true;
 }
@@ -81,7 +83,8 @@ Status find_callers_context(const Device& device, DeviceId id, Context* out, Err
   }
   if (result) return fail_with(device, detail, result, Code::kInvalidArgument);
   if (found == id) return {};
-  return fail_on(device, detail, Code::kInvalidArgument, "options.gpu_stream: of a context on another GPU", uint64_t(id), uint64_t(found));
+  return fail_on(device, detail, Code::kInvalidArgument, "options.gpu_stream: of a context on another GPU",
+                 uint64_t(id), uint64_t(found));
 }
 
 }  // namespace
@@ -107,7 +110,8 @@ bool is_forked() { return forked; }
 
 Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
   if (forked) {
-    const Status status = fail_on(device, detail, Code::kWrongState, "device: CUDA cannot be used in the child of a fork");
+    const Status status =
+        fail_on(device, detail, Code::kWrongState, "device: CUDA cannot be used in the child of a fork");
     if (detail) detail->hint = "make the session after fork(), in a process that did not use the GPU before";
     return status;
   }

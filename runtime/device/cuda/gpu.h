@@ -45,16 +45,20 @@ void drop_gpu(const Gpu& gpu);
 /// code for the architecture. @pre the context is current
 Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
 
-/// Makes the context current while it lives.
+/// Makes the context current while it lives. Where the driver refuses, calls fail for want of a context, and what the caller had
+/// current stays.
 class Current {
  public:
-  explicit Current(Context context) { driver().cuCtxPushCurrent_v2(context); }
+  explicit Current(Context context) : pushed_(driver().cuCtxPushCurrent_v2(context) == 0) {}
   ~Current() {
-    Context before;
-    driver().cuCtxPopCurrent_v2(&before);
+    Context own;
+    if (pushed_) driver().cuCtxPopCurrent_v2(&own);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
+
+ private:
+  bool pushed_;
 };
 
 /// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory, what the system can make free.

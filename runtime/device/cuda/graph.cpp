@@ -42,9 +42,10 @@ Status hash_launch(void* user, const GpuLaunch& l) {
 /// The function, allowed the shared memory that the launch asks for.
 Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
   const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[l.kernel];
-  if (l.params_bytes != kernel.params_bytes || !l.grid_x || !l.grid_y || !l.grid_z || l.grid_y > 65535 || l.grid_z > 65535)
-    return fail_on(*walk.device, walk.detail, Code::kInternal, "device: a launch that its kernel cannot have", kernel.params_bytes,
-                   l.params_bytes);
+  if (l.params_bytes != kernel.params_bytes || !l.grid_x || !l.grid_y || !l.grid_z || l.grid_y > 65535 ||
+      l.grid_z > 65535)
+    return fail_on(*walk.device, walk.detail, Code::kInternal, "device: a launch that its kernel cannot have",
+                   kernel.params_bytes, l.params_bytes);
   INGOT_TRY(find_function(walk.state->gpu, *walk.device, l.kernel, function, walk.detail));
   if (l.shared_bytes <= (48u << 10)) return {};
   const Result result = driver().cuFuncSetAttribute(*function, kFunctionMaxDynamicShared, int(l.shared_bytes));
@@ -61,7 +62,8 @@ Status add_launch(void* user, const GpuLaunch& l) {
   node.shared_bytes = l.shared_bytes;
   node.params = params;
   GraphNode added;
-  const Result result = driver().cuGraphAddKernelNode(&added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, &node);
+  const Result result =
+      driver().cuGraphAddKernelNode(&added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, &node);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
   walk.last = added;
   return {};
@@ -71,7 +73,8 @@ Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& trai
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
     if (port.is_input != inputs || !port.rows || !port.row_bytes) continue;
-    const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home), port.home_stride, port.row_bytes, port.rows};
+    const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home), port.home_stride,
+                               port.row_bytes, port.rows};
     const uint64_t pieces = port.rows * port.row_bytes / (16 * 256) + 1, most = uint64_t(traits.multiprocessors) * 8;
     GpuLaunch launch;
     launch.kernel = inputs ? ingot_cuda_kernel_set.copy_in : ingot_cuda_kernel_set.copy_out;
@@ -83,7 +86,8 @@ Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& trai
   return {};
 }
 
-Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, const GpuTraits& traits, const GpuSink& sink) {
+Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, const GpuTraits& traits,
+                        const GpuSink& sink) {
   const InstructionDef& instruction = program.instructions[index];
   GpuWork work;
   work.arguments = &program.calls[index].arguments;
@@ -95,7 +99,8 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   work.precision = GpuPrecision(program.precision);
   work.sink = sink;
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments, traits, work.precision);
-  const Status status = row ? row->plan(work) : fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
+  const Status status =
+      row ? row->plan(work) : fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
   if (status.ok()) return status;
   if (walk.detail) walk.detail->instruction = index;
   return Status(status.code(), index);
@@ -133,7 +138,8 @@ Piece& make_room(SessionState& s) {
 
 Status instantiate(Walk& walk, const StepProgram& program, Piece* piece) {
   Device& device = *walk.device;
-  if (const Result result = driver().cuGraphCreate(&walk.graph, 0)) return fail_with(device, walk.detail, result, Code::kDeviceLost);
+  if (const Result result = driver().cuGraphCreate(&walk.graph, 0))
+    return fail_with(device, walk.detail, result, Code::kDeviceLost);
   Status status = walk_program(walk, program, add_launch);
   if (status.ok()) {
     const Result result = driver().cuGraphInstantiateWithFlags(&piece->exec, walk.graph, 0);
@@ -155,7 +161,8 @@ Status instantiate(Walk& walk, const StepProgram& program, Piece* piece) {
 const Piece* newest_piece(const SessionState& s, const StepProgram& program) {
   const Piece* piece = nullptr;
   for (const Piece& candidate : s.pieces)
-    if (candidate.exec && candidate.first_step == program.first_step && (!piece || candidate.last_used > piece->last_used))
+    if (candidate.exec && candidate.first_step == program.first_step &&
+        (!piece || candidate.last_used > piece->last_used))
       piece = &candidate;
   return piece;
 }
@@ -214,7 +221,8 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
 }
 
 Status check_usable(Device& device, ErrorDetail* detail) {
-  if (is_forked()) return fail_on(device, detail, Code::kDeviceLost, "device: CUDA cannot be used in the child of a fork");
+  if (is_forked())
+    return fail_on(device, detail, Code::kDeviceLost, "device: CUDA cannot be used in the child of a fork");
   if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
   return {};
 }
@@ -237,7 +245,7 @@ Status run_piece(Device& device, const StepProgram& program, ErrorDetail* detail
   return finish(device, program, detail);
 }
 
-const QueueInterface kCudaQueue = {launch,      finish,      is_ended,    stages,      queue_bytes,
+const QueueInterface kCudaQueue = {launch,     finish,      is_ended,    stages,      queue_bytes,
                                    open_queue, close_queue, submit_slot, collect_slot};
 
 }  // namespace ingot::cuda

@@ -12,7 +12,8 @@ Module modules[kMaxContexts][kMaxUnits];
 
 /// What is wrong with the code itself, or with the GPU.
 Code code_of(Result result) {
-  return result == kInvalidImage || result == kNoBinary || result == kNotFoundResult ? Code::kNoKernel : Code::kDeviceLost;
+  return result == kInvalidImage || result == kNoBinary || result == kNotFoundResult ? Code::kNoKernel
+                                                                                     : Code::kDeviceLost;
 }
 
 Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
@@ -48,7 +49,8 @@ bool has_any_modules() {
 
 Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
   const GpuKernel& row = ingot_cuda_kernel_set.kernels[kernel];
-  if (row.unit >= kMaxUnits) return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits, row.unit);
+  if (row.unit >= kMaxUnits)
+    return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits, row.unit);
   if (!modules[slot][row.unit]) INGOT_TRY(load_module(slot, sm, device, row.unit, detail));
   const Result result = driver().cuModuleGetFunction(out, modules[slot][row.unit], row.name);
   return result ? fail_with(device, detail, result, code_of(result)) : Status();

@@ -9,9 +9,9 @@ namespace ingot::cuda {
 /// Launches of consecutive steps as one graph. Another binding of the same steps is another graph; the newest are kept.
 struct Piece {
   GraphExec exec = nullptr;
-  uint64_t hash = 0;       // of everything in it
+  uint64_t hash = 0;  // of everything in it
   uint32_t first_step = 0;
-  uint32_t launches = 0;   // kernels
+  uint32_t launches = 0;  // kernels
   uint64_t last_used = 0;
 };
 constexpr uint32_t kPieces = 16;
@@ -22,7 +22,7 @@ struct SessionState {
   bool owns_stream = true;
   uint32_t* fault = nullptr;  // pinned: instruction + 1 whose index tensor was wrong
   uint64_t clock = 0;
-  uint32_t references = 0;    // reservations
+  uint32_t references = 0;           // reservations
   std::atomic<bool> is_lost{false};  // whoever submits and whoever collects may find it out
   Piece pieces[kPieces];
 };

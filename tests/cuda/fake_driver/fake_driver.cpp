@@ -112,6 +112,7 @@ World& world() {
   return it;
 }
 thread_local std::vector<ContextT*> current;
+thread_local bool refused_context = false;  // the last push failed: calls without a context are no fault of the caller
 
 Result misuse(const char* what) {
   world().control.misuses++;
@@ -242,7 +243,7 @@ using ingot::GpuKernel;
   const Result injected = enter(#name)
 #define ENTER_WITH_CONTEXT(name) \
   ENTER(name);                   \
-  if (current.empty()) return misuse("no context is current"), kInvalidContext
+  if (current.empty()) return refused_context ? kInvalidContext : (misuse("no context is current"), kInvalidContext)
 
 extern "C" {
 
@@ -325,7 +326,8 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
 Result cuCtxPushCurrent_v2(Context context) {
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPushCurrent_v2");
-  current.push_back(context);  // even when it is to fail: what is popped must have been there
+  refused_context = injected != kOk;
+  if (!injected) current.push_back(context);
   return injected;
 }
 Result cuCtxPopCurrent_v2(Context* context) {
