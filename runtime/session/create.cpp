@@ -53,7 +53,8 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
     INGOT_TRY(allocate_arena(host, l.host_bytes - l.pinned_bytes, 64, &memory->arena, detail));
     INGOT_TRY(p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail));
     memory->device_bytes = l.bytes;
-    if (l.pinned_bytes) INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned, detail));
+    if (l.pinned_bytes)
+      INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned, detail));
     return {};
   }
   switch (request.arena_source) {
@@ -180,7 +181,8 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   memory.model = &model;
   if (p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
-    INGOT_TRY(hold_weights(model, p.device, false, p.layout.shared_bytes, {&constants, upload_constants}, &memory.shared, detail));
+    INGOT_TRY(hold_weights(model, p.device, false, p.layout.shared_bytes, {&constants, upload_constants},
+                           &memory.shared, detail));
     p.layout.shared = memory.shared;
   } else if (memory.device_memory) {
     Constants constants = {&model, &p.layout};

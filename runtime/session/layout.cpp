@@ -137,7 +137,8 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.rounding = l.bytes - constants - l.activations_bytes - l.scratch_bytes;
   r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
   if (p.split)
-    for (const DeviceShare& share : p.split->shares) r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;
+    for (const DeviceShare& share : p.split->shares)
+      r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;
   if (p.starts_threads) r.outside_bytes += uint64_t(p.threads - 1) * os::thread_outside_bytes();
   if (p.starts_background) r.outside_bytes += os::thread_outside_bytes();
   r.activations_lower_bound = p.planned.lower_bound;

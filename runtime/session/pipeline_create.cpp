@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-constexpr uint64_t kPortAlignment = 256;
+constexpr uint64_t kPortAlignment = 256, kHostAlignment = 64;  // a GPU likes the former; bound memory needs the latter
 
 uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
 
@@ -43,7 +43,7 @@ PipelineParts carve(const OpenModel& model, const PipelineRequest& request, cons
   parts.views =
       carver->take<TensorView>(uint64_t{request.depth} * (model.program.inputs.size + model.program.outputs.size));
   if (!shape.is_queued)
-    parts.ports = carver->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes), kPortAlignment);
+    parts.ports = carver->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes), kHostAlignment);
   return parts;
 }
 
@@ -177,7 +177,7 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& request, P
   INGOT_TRY(measure(model, request, &shape, &needs, detail));
   const Allocator allocator = request.session.allocator.allocate ? request.session.allocator : allocator_of(model);
   uint8_t* block = nullptr;
-  INGOT_TRY(allocate(allocator, needs.block, kPortAlignment, "pipeline", &block, detail));
+  INGOT_TRY(allocate(allocator, needs.block, kHostAlignment, "pipeline", &block, detail));
   Carver carver(block);
   const PipelineParts parts = carve(model, request, shape, &carver);
   Pipeline* p = new (parts.pipeline) Pipeline;

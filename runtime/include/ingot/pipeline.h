@@ -21,16 +21,18 @@ typedef struct ingot_pipeline ingot_pipeline;
     failed, which pop tells behind the last item (INGOT_FILE_READ, the answer in error.have). */
 typedef int32_t (*ingot_pipeline_loader)(void* user, ingot_pipeline* pipeline, uint64_t item);
 enum {
-  INGOT_PIPELINE_TWO_THREADS = 1 /* acquire waits for a slot that another thread releases, pop for one that another thread pushes; without,
+  INGOT_PIPELINE_TWO_THREADS =
+      1 /* acquire waits for a slot that another thread releases, pop for one that another thread pushes; without,
                                     that is INGOT_WRONG_STATE, since it would never end */
 };
 typedef struct ingot_pipeline_options {
   size_t size;
-  const ingot_session_options* session; /* null: all defaults. INGOT_REBINDABLE is refused, INGOT_CALLER_BINDS_PORTS and INGOT_ASYNC are implied */
-  uint32_t depth;                       /* slots, at most 16; 0: 2. One being filled, one computed; 3 also one being read */
+  const ingot_session_options*
+      session; /* null: all defaults. INGOT_REBINDABLE is refused, INGOT_CALLER_BINDS_PORTS and INGOT_ASYNC are implied */
+  uint32_t depth; /* slots, at most 16; 0: 2. One being filled, one computed; 3 also one being read */
   uint32_t flags;
-  ingot_pipeline_loader loader;         /* may be null */
-  void* user;                           /* the loader's */
+  ingot_pipeline_loader loader; /* may be null */
+  void* user;                   /* the loader's */
 } ingot_pipeline_options;
 /** Bytes, exact. */
 typedef struct ingot_pipeline_requirements {
