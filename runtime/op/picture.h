@@ -12,6 +12,8 @@
 //   colour    l = (Y - 16) * luma (full range: Y); R = fma(red_v, V, l), G = fma(green_v, V, fma(green_u, U, l)), B = fma(blue_u, U, l)
 //             with U and V less 128, each limited to 0..255; gray of RGB: fma(gray_b, B, fma(gray_g, G, gray_r * R)); of YUV: l, limited.
 //   y         fma(x, scale, bias); outside the target area x is `pad`.
+//
+// Functions here are part of kernels, each instruction set with a copy of its own: static, so that no linker merges two.
 #pragma once
 #include "runtime/op/contract.h"
 
@@ -57,7 +59,7 @@ struct PixelLayout {
   bool is_yuv;
   PixelComponent at[3];
 };
-constexpr PixelLayout pixel_layout(PixelFormat format) {
+static constexpr PixelLayout pixel_layout(PixelFormat format) {
   switch (format) {
     case PixelFormat::kRgb: return {1, 3, false, {{0, 0, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 2, 3, 1, 1}}};
     case PixelFormat::kBgr: return {1, 3, false, {{0, 2, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 0, 3, 1, 1}}};
@@ -94,10 +96,10 @@ struct PictureAxis {
   uint32_t each;           // pixels that a sample stands for, 1 or 2
   bool centered;           // samples of two pixels lie between them; else on the first
 };
-constexpr PictureAxis picture_across(const PictureAttributes& t, const PixelComponent& c) {
+static constexpr PictureAxis picture_across(const PictureAttributes& t, const PixelComponent& c) {
   return {t.source.left, t.source.width, t.target.width, c.across, t.siting == ChromaSiting::kCenter};
 }
-constexpr PictureAxis picture_down(const PictureAttributes& t, const PixelComponent& c) {
+static constexpr PictureAxis picture_down(const PictureAttributes& t, const PixelComponent& c) {
   return {t.source.top, t.source.height, t.target.height, c.down, true};
 }
 
@@ -106,7 +108,7 @@ struct PictureTap {
   int32_t at;
   float weight;
 };
-constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
+static constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
   // In units of half a target pixel; sample k lies at k * unit + offset.
   const int32_t target = int32_t(axis.target), extent = int32_t(axis.extent), first = int32_t(axis.first);
   const int32_t each = int32_t(axis.each), unit = 2 * target * each;
@@ -119,7 +121,7 @@ constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
   return {at, float(position - at * unit) / float(unit)};
 }
 
-constexpr int32_t nearest_sample(const PictureAxis& axis, uint32_t o) {
+static constexpr int32_t nearest_sample(const PictureAxis& axis, uint32_t o) {
   return int32_t(((2 * o + 1) * axis.extent / (2 * axis.target) + axis.first) / axis.each);
 }
 
@@ -127,11 +129,11 @@ constexpr int32_t nearest_sample(const PictureAxis& axis, uint32_t o) {
 struct PictureRun {
   int32_t begin, end;
 };
-constexpr PictureRun area_run(const PictureAxis& axis, uint32_t o) {
+static constexpr PictureRun area_run(const PictureAxis& axis, uint32_t o) {
   const uint32_t unit = axis.each * axis.target, begin = axis.first * axis.target + o * axis.extent;
   return {int32_t(begin / unit), int32_t((begin + axis.extent - 1) / unit) + 1};
 }
-constexpr float area_weight(const PictureAxis& axis, uint32_t o, int32_t sample) {
+static constexpr float area_weight(const PictureAxis& axis, uint32_t o, int32_t sample) {
   const uint32_t unit = axis.each * axis.target, begin = axis.first * axis.target + o * axis.extent;
   const uint32_t from = uint32_t(sample) * unit, to = from + unit, end = begin + axis.extent;
   return float((to < end ? to : end) - (from > begin ? from : begin)) / float(axis.extent);
@@ -142,7 +144,7 @@ struct PictureColor {
   float offset, luma, red_v, green_u, green_v, blue_u;
   float gray_r, gray_g, gray_b;
 };
-constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range) {
+static constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range) {
   const double red = matrix == ColorMatrix::kBt601 ? 0.299 : 0.2126, blue = matrix == ColorMatrix::kBt601 ? 0.114 : 0.0722;
   const double green = 1 - red - blue, chroma = full_range ? 1 : 255.0 / 224;
   return {full_range ? 0.0f : 16.0f,
