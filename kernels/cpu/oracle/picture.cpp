@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
@@ -18,27 +17,28 @@ struct Share {
   double weight;
 };
 
-/// Between `begin` and `end`, in pixels from the frame's edge, lies what pixel o of y shows.
-std::vector<Share> shares_of(const PictureAxis& axis, PixelInterpolation interpolation, int64_t o) {
+/// Between `begin` and `end`, in pixels from the frame's edge, lies what pixel o of y shows. Calls use(Share) for each sample of it.
+template <class Use>
+void for_shares(const PictureAxis& axis, PixelInterpolation interpolation, int64_t o, Use use) {
   const double pixel = double(axis.extent) / axis.target, begin = axis.first + double(o) * axis.extent / axis.target;
   const int64_t low = axis.first / axis.each, high = (axis.first + axis.extent - 1) / axis.each;
   if (interpolation == PixelInterpolation::kNearest)
-    return {
-        {int64_t(std::floor(axis.first + (2.0 * double(o) + 1) * axis.extent / (2.0 * axis.target))) / axis.each, 1}};
+    return use(Share{
+        int64_t(std::floor(axis.first + (2.0 * double(o) + 1) * axis.extent / (2.0 * axis.target))) / axis.each, 1});
   if (interpolation == PixelInterpolation::kArea) {
-    std::vector<Share> shares;
     for (int64_t k = low; k <= high; k++) {
       const double covered =
           std::min(begin + pixel, double((k + 1) * axis.each)) - std::max(begin, double(k * axis.each));
-      if (covered > 1e-9) shares.push_back({k, covered / pixel});
+      if (covered > 1e-9) use(Share{k, covered / pixel});
     }
-    return shares;
+    return;
   }
   const double center = begin + pixel / 2;
   const double place = axis.each == 1 ? center - 0.5 : axis.centered ? (center - 1) / 2 : (center - 0.5) / 2;
   const double limited = std::clamp(place, double(low), double(high));
   const int64_t at = std::min(int64_t(std::floor(limited)), high);
-  return {{at, 1 - (limited - double(at))}, {std::min(at + 1, high), limited - double(at)}};
+  use(Share{at, 1 - (limited - double(at))});
+  use(Share{std::min(at + 1, high), limited - double(at)});
 }
 
 double component(const OpArguments& a, const PixelComponent& c, int64_t n, int64_t row, int64_t column) {
@@ -47,10 +47,12 @@ double component(const OpArguments& a, const PixelComponent& c, int64_t n, int64
   picture_planes(a, planes);
   const PicturePlane& p = planes[c.plane];
   double sum = 0;
-  for (const Share& down : shares_of(picture_down(t, c), t.interpolation, row))
-    for (const Share& across : shares_of(picture_across(t, c), t.interpolation, column))
+  for_shares(picture_down(t, c), t.interpolation, row, [&](const Share& down) {
+    for_shares(picture_across(t, c), t.interpolation, column, [&](const Share& across) {
       sum +=
           down.weight * across.weight * p.data[n * p.frame_bytes + down.at * p.pitch + c.origin + across.at * c.step];
+    });
+  });
   return sum;
 }
 

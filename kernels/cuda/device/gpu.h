@@ -43,7 +43,6 @@ GPU_FN T* gpu_shared() {
 #define GPU_MEMBER inline
 #define GPU_CALLED static
 #define GPU_UNROLL_BY(n)
-#define GPU_SHARED(type, name) static thread_local type name
 #define INGOT_GPU_KERNEL(name, Params, threads) void ingot_emulated_##name(const Params& p)
 #define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) INGOT_GPU_KERNEL(name, Params, threads)
 

@@ -76,6 +76,7 @@ T shuffle(const char* operation, uint32_t mask, T value, unsigned from) {
 }  // namespace ingot::cuda::emulate
 
 // The names of CUDA that kernels use.
+#define GPU_SHARED(type, name) static thread_local type name
 #define threadIdx (::ingot::cuda::emulate::here->thread)
 #define blockIdx (::ingot::cuda::emulate::here->block)
 #define blockDim (::ingot::cuda::emulate::here->block_dim)

@@ -40,12 +40,14 @@ void load() {
                                    : "device: no CUDA driver (libcuda.so.1) on this machine",
                    "install the GPU's driver, or use cpu");
   }
+// NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters
 #define X(name, parameters)                                                   \
   table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name)); \
   if (!table.name)                                                            \
     return give_up("device: the CUDA driver is too old: it lacks " #name, "CUDA 11.4 (JetPack 5) or newer is needed");
   INGOT_CUDA_DRIVER(X)
 #undef X
+// NOLINTEND(bugprone-macro-parentheses)
   if (const Result result = table.cuInit(0)) return give_up(sentence_of(result), "`ingot doctor` says more");
   if (table.cuDriverGetVersion(&table.version)) table.version = 0;
   if (table.version < kOldestDriver)

@@ -112,9 +112,11 @@ enum : Result {
   X(cuGraphDestroy, (Graph graph))
 
 struct Driver {
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define X(name, parameters) Result(*name) parameters;
   INGOT_CUDA_DRIVER(X)
 #undef X
+// NOLINTEND(bugprone-macro-parentheses)
   int version;  // 12040: CUDA 12.4
   int device_count;
   const char* problem;  // null: ready; else one static sentence
