@@ -30,9 +30,9 @@ struct Memory {
     if (split) split->assignment->code->release(split);
     if (pinned) device.interface->release_host(device, pinned);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
-    if (shared) drop_weights(*model, shared);
+    if (os::kHasPages && shared) drop_weights(*model, shared);
     release_arena(&arena);
-    if (fallback) release_assignment(fallback);
+    if (os::kHasPages && fallback) release_assignment(fallback);
   }
 };
 
@@ -179,7 +179,7 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   INGOT_TRY(prepare(model, request, &p, detail));
   INGOT_TRY(take_memory(model, request, p, &memory, detail));
   memory.model = &model;
-  if (p.layout.shared_bytes) {
+  if (os::kHasPages && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
     INGOT_TRY(hold_weights(model, p.device, false, p.layout.shared_bytes, {&constants, upload_constants},
                            &memory.shared, detail));

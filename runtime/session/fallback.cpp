@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "runtime/base/os/memory.h"
 #include "runtime/op/control.h"
 
 namespace ingot {
@@ -31,7 +32,7 @@ Status refuse(const OpenModel& model, const Device& device, uint32_t index, Erro
 Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : request_(asked) { status_ = make(model); }
 
 Status Fallback::make(const OpenModel& model) {
-  if (request_.assignment) return {};
+  if (!os::kHasPages || request_.assignment) return {};  // firmware has one device
   Device device;
   INGOT_TRY(find_device(request_.device, &device, &detail_));
   if (!device.interface->supports) return {};

@@ -362,7 +362,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch,
                          detail));
-  if (p.device.interface->scratch) {
+  if (os::kHasPages && p.device.interface->scratch) {
     p.scratch = {};
     INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands, &p.scratch.per_thread,
                                   detail));

@@ -64,7 +64,7 @@ GPU_FN void depthwise_line(const DepthwiseParams& p) {
   }
 }
 
-INGOT_GPU_KERNEL(depthwise_3x3, DepthwiseParams, 128) { depthwise_line<3, 1, 4>(p); }
+INGOT_GPU_KERNEL_BLOCKS(depthwise_3x3, DepthwiseParams, 128, 4) { depthwise_line<3, 1, 4>(p); }
 INGOT_GPU_KERNEL(depthwise_3x3_stride2, DepthwiseParams, 128) { depthwise_line<3, 2, 4>(p); }
 INGOT_GPU_KERNEL(depthwise_5x5, DepthwiseParams, 128) { depthwise_line<5, 1, 4>(p); }
 INGOT_GPU_KERNEL(depthwise_5x5_stride2, DepthwiseParams, 128) { depthwise_line<5, 2, 4>(p); }

@@ -94,6 +94,6 @@ GPU_FN void pool2d(const PoolParams& p) {
     pool_pixels<width, uint64_t>(p);
 }
 INGOT_GPU_KERNEL(pool2d_1, PoolParams, 128) { pool2d<1>(p); }
-INGOT_GPU_KERNEL(pool2d_4, PoolParams, 128) { pool2d<4>(p); }
+INGOT_GPU_KERNEL_BLOCKS(pool2d_4, PoolParams, 128, 4) { pool2d<4>(p); }
 
 }  // namespace ingot::cuda

@@ -184,7 +184,7 @@ INGOT_GPU_KERNEL(recurrent_step, RecurrentParams, 256) {
 }
 
 /// A block sees what it wrote itself after a barrier, and nobody else needs it.
-INGOT_GPU_KERNEL(recurrent_steps, RecurrentParams, 256) {
+INGOT_GPU_KERNEL_BLOCKS(recurrent_steps, RecurrentParams, 256, 1) {
   GPU_SHARED(float, state[kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p), d = int(blockIdx.z);
   const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;

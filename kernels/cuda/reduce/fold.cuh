@@ -185,7 +185,7 @@ GPU_FN void reduce_rows_wide(const ReduceParams& p) {
   }
 }
 
-INGOT_GPU_KERNEL(reduce_columns_any, ReduceParams, 128) {
+INGOT_GPU_KERNEL_BLOCKS(reduce_columns_any, ReduceParams, 128, 4) {
   switch (p.dtype) {
     case DType::kF32:
     case DType::kF16:
@@ -195,7 +195,7 @@ INGOT_GPU_KERNEL(reduce_columns_any, ReduceParams, 128) {
     default: return reduce_columns_wide<int64_t>(p);
   }
 }
-INGOT_GPU_KERNEL(reduce_rows_any, ReduceParams, 128) {
+INGOT_GPU_KERNEL_BLOCKS(reduce_rows_any, ReduceParams, 128, 4) {
   switch (p.dtype) {
     case DType::kF32:
     case DType::kF16:

@@ -123,7 +123,7 @@ GPU_FN void sort_pairs(TopKPair* pairs, int64_t count) {
   __syncthreads();
 }
 
-INGOT_GPU_KERNEL(topk_lines, TopKParams, 256) {
+INGOT_GPU_KERNEL_BLOCKS(topk_lines, TopKParams, 256, 2) {
   GPU_SHARED(TopKShared, s);
   TopKPair* pairs =
       p.in_shared ? gpu_shared<TopKPair>() : reinterpret_cast<TopKPair*>(p.room) + int64_t(blockIdx.x) * p.padded;
