@@ -44,6 +44,11 @@ def main():
             (folder / name).write_bytes(data)
             rows.append(f"{name}:87:11.8:{folder / name}")
             expected[name, "87", "11080"] = hashlib.sha256(data).hexdigest()
+        for sm, change in ((100, b"a"), (110, b"b")):  # siblings: one stream
+            data = b"".join(d for _, d in contents())[:200_000] + change
+            (folder / f"sibling{sm}").write_bytes(data)
+            rows.append(f"sibling:{sm}:13.0:{folder}/sibling{sm}")
+            expected["sibling", str(sm), "13000"] = hashlib.sha256(data).hexdigest()
         expected["unit", "0", "0"] = hashlib.sha256(b"emulated\0").hexdigest()
         for out in ("a", "b"):
             subprocess.run([sys.executable, PACK, "--out", folder / out, "--table", folder / "t", "--units", "unit", "--cubin",

@@ -20,23 +20,25 @@ int main(int argc, char** argv) {
   const bool timed = argc > 2 && strcmp(argv[2], "--time") == 0;
   cuda::ImageEntry entry;
   for (uint32_t i = 0; cuda::image_at({all.data(), all.size()}, i, &entry); i++) {
-    std::vector<uint8_t> bytes(entry.unpacked_bytes);
+    std::vector<uint8_t> bytes(entry.stream_bytes + 1);  // never null
+    const uint8_t* module = nullptr;
     double best = 1e9;
     bool good = true;
     for (int again = 0; again < (timed ? 9 : 1); again++) {
       const auto began = std::chrono::steady_clock::now();
-      good = cuda::unpack_image(entry, bytes.data());
+      module = cuda::unpack_image(entry, bytes.data());
+      good = module != nullptr;
       best =
           std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
     }
     uint8_t digest[kSha256Bytes];
-    sha256(bytes.data(), bytes.size(), digest);
+    if (good) sha256(module, size_t(entry.unpacked_bytes), digest);
     std::printf("%s %d %d ", entry.unit, entry.sm, entry.compiler);
     if (good)
       for (const uint8_t byte : digest) std::printf("%02x", byte);
     else
       std::printf("damaged");
-    if (timed) std::printf(" %zu %zu %.0f", bytes.size(), entry.packed.size, best);
+    if (timed) std::printf(" %zu %zu %.0f", size_t(entry.unpacked_bytes), entry.packed.size, best);
     std::printf("\n");
   }
 }

@@ -13,9 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cuda::ImageEntry entry;
   for (uint32_t i = 0; cuda::image_at({data, size}, i, &entry); i++) {
     if (strlen(entry.unit) > 15 || entry.unpacked_bytes > cuda::kMostUnpackedBytes) __builtin_trap();
-    if (entry.unpacked_bytes > kMost) continue;
-    const std::unique_ptr<uint8_t[]> out(new uint8_t[entry.unpacked_bytes]);
-    cuda::unpack_image(entry, out.get());
+    if (entry.stream_bytes > kMost) continue;
+    const std::unique_ptr<uint8_t[]> out(new uint8_t[entry.stream_bytes]);
+    (void)cuda::unpack_image(entry, out.get());
     cuda::find_image({data, size}, entry.unit, entry.sm, &entry);
   }
   if (size < 2) return 0;

@@ -11,8 +11,8 @@ namespace ingot::cuda {
 namespace {
 
 constexpr char kMagic[] = "INGOTGPU";
-constexpr size_t kHeaderBytes = 16, kEntryBytes = 56, kUnitBytes = 16, kDigestBytes = 16;
-constexpr uint32_t kVersion = 1;
+constexpr size_t kHeaderBytes = 16, kEntryBytes = 64, kUnitBytes = 16, kDigestBytes = 16;
+constexpr uint32_t kVersion = 2;
 enum Packing : uint16_t { kStored = 0, kLzma = 1 };
 
 }  // namespace
@@ -26,9 +26,10 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   if (!memchr(at, 0, kUnitBytes)) return false;
   const uint32_t sm = load_little<uint32_t>(at + 16), compiler = load_little<uint32_t>(at + 20);
   const uint32_t offset = load_little<uint32_t>(at + 28), packed = load_little<uint32_t>(at + 32);
-  const uint32_t unpacked = load_little<uint32_t>(at + 36);
+  const uint32_t unpacked = load_little<uint32_t>(at + 36), stream = load_little<uint32_t>(at + 40);
+  const uint32_t first = load_little<uint32_t>(at + 44);
   if (offset < kHeaderBytes + count * kEntryBytes || offset > all.size || packed > all.size - offset ||
-      unpacked > kMostUnpackedBytes || sm > 9999 || compiler > 999999)
+      stream > kMostUnpackedBytes || first > stream || unpacked > stream - first || sm > 9999 || compiler > 999999)
     return false;
   out->unit = reinterpret_cast<const char*>(at);
   out->sm = int(sm);
@@ -38,7 +39,9 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   out->packing = load_little<uint16_t>(at + 26);
   out->unpacked_bytes = unpacked;
   out->packed = {all.data + offset, packed};
-  out->digest = at + 40;
+  out->stream_bytes = stream;
+  out->first = first;
+  out->digest = at + 48;
   return true;
 }
 
@@ -66,17 +69,17 @@ bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* o
   return found;
 }
 
-bool unpack_image(const ImageEntry& entry, uint8_t* out) {
-  const size_t size = size_t(entry.unpacked_bytes);
+const uint8_t* unpack_image(const ImageEntry& entry, uint8_t* out) {
+  const size_t size = size_t(entry.stream_bytes);
   if (entry.packing == kStored) {
-    if (entry.packed.size != size) return false;
+    if (entry.packed.size != size) return nullptr;
     if (size) memcpy(out, entry.packed.data, size);
   } else if (entry.packing != kLzma || !lzma_decode(entry.packed, out, size)) {
-    return false;
+    return nullptr;
   }
   uint8_t digest[kSha256Bytes];
-  sha256(out, size, digest);
-  return memcmp(digest, entry.digest, kDigestBytes) == 0;
+  sha256(out + entry.first, size_t(entry.unpacked_bytes), digest);
+  return memcmp(digest, entry.digest, kDigestBytes) == 0 ? out + entry.first : nullptr;
 }
 
 }  // namespace ingot::cuda

@@ -1,9 +1,10 @@
 // runtime/device/cuda/image_reader.h - the device code that a build carries: which modules for which architectures, and the way to
 // one module's bytes. The container is written by kernels/cuda/image/pack.py:
 //
-//   "INGOTGPU", u32 version = 1, u32 count, then `count` entries of 56 bytes, then what they point to; all little endian
+//   "INGOTGPU", u32 version = 2, u32 count, then `count` entries of 64 bytes, then what they point to; all little endian
 //   entry: char unit[16], u32 sm, u32 compiler, u8 os_abi, u8 abi_version, u16 packing (0 none, 1 LZMA),
-//          u32 offset, u32 packed bytes, u32 unpacked bytes, the first 16 bytes of the unpacked bytes' SHA-256
+//          u32 offset, u32 packed bytes, u32 the module's bytes, u32 bytes of the whole stream, unpacked, u32 where in it the module
+//          begins (modules of sibling architectures share a stream), the first 16 bytes of the module's SHA-256
 //
 // It is this library's own constant, yet nothing in it is believed: every offset is checked, and every module by its hash.
 #pragma once
@@ -21,7 +22,9 @@ struct ImageEntry {
   uint8_t os_abi = 0,
           abi_version = 0;  // of the ELF header: 0x33/7 up to CUDA 12, 0x41/8 from 13, which older drivers refuse
   uint16_t packing = 0;
-  uint64_t unpacked_bytes = 0;
+  uint64_t unpacked_bytes = 0;  // of the module
+  uint64_t stream_bytes = 0;    // of what is unpacked to have it
+  uint64_t first = 0;           // where it begins there
   Span<const uint8_t> packed;
   const uint8_t* digest = nullptr;  // 16 bytes
 };
@@ -41,7 +44,8 @@ bool is_tegra(int sm);
 /// drivers take. False when there is none.
 bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out);
 
-/// Writes entry.unpacked_bytes bytes to `out`; false when they are not what was packed. 30 KB of stack, no allocation.
-bool unpack_image(const ImageEntry& entry, uint8_t* out);
+/// Writes entry.stream_bytes bytes to `out`; the module's lie at the place returned. Null when they are not what was packed. 30 KB of
+/// stack, no allocation.
+const uint8_t* unpack_image(const ImageEntry& entry, uint8_t* out);
 
 }  // namespace ingot::cuda

@@ -20,12 +20,13 @@ Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail*
   ImageEntry entry;
   if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry))
     return fail_on(device, detail, Code::kNoKernel, "device: no device code for this GPU's architecture in this build");
-  uint8_t* bytes = static_cast<uint8_t*>(os::heap_allocate(entry.unpacked_bytes, 64));
-  if (!bytes) return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.unpacked_bytes);
+  uint8_t* bytes = static_cast<uint8_t*>(os::heap_allocate(entry.stream_bytes, 64));
+  if (!bytes) return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.stream_bytes);
   Status status;
-  if (!unpack_image(entry, bytes))
+  const uint8_t* module = unpack_image(entry, bytes);
+  if (!module)
     status = fail_on(device, detail, Code::kInternal, "device: the device code in this library is damaged");
-  else if (const Result result = driver().cuModuleLoadData(&modules[slot][unit], bytes)) {
+  else if (const Result result = driver().cuModuleLoadData(&modules[slot][unit], module)) {
     modules[slot][unit] = nullptr;
     status = fail_with(device, detail, result, code_of(result));
   }
