@@ -9,6 +9,7 @@ cli              the command line
 shared_library   libingot.so
 cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and pictures apart; :digits
                  where its network is not mnist_8 but the stand-in
+cuda_host        the back end of GPUs on the host: text and constants of ingot_cuda and of the plans, without device code
 cuda_all         device code of all architectures, packed (from the last cuda stage); cuda_one: of the largest of them
 arena:NAME       arena bytes of a network, one thread, weights included
 """
@@ -55,6 +56,16 @@ def one_cnn(ingot, tree, work):
     return stripped(program, work), ours
 
 
+def cuda_host(tree):
+    """Of the archives' members, all but the embedded device code."""
+    total = 0
+    for archive in ("runtime/libingot_cuda.a", "kernels/cuda/libingot_cuda_kernels.a"):
+        for line in call("size", tree / archive).splitlines()[1:]:
+            text, data, _, _, _, name = line.split(None, 5)
+            total += 0 if "embedded_images.S" in name else int(text) + int(data)
+    return total
+
+
 def old_ceilings():
     return json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
 
@@ -78,6 +89,7 @@ def main():
         network = (image.parent / "name").read_text().strip() if (image.parent / "name").exists() else "mnist_8"
         figures["cortex_m4_code" + ("" if network == "mnist_8" else f":{network}")] = int(sections[".text"])
         figures["cortex_m4_ram"] = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
+    figures["cuda_host"] = cuda_host(tree)
     code = tree.parent / "cuda_code"
     if (code / "kernels/cuda/device_images.bin.tsv").exists():
         rows, figures["cuda_all"] = image_sizes.read(code)
