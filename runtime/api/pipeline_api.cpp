@@ -30,6 +30,15 @@ ingot_code view(const TensorView* port, uint32_t index, size_t ports, ingot_tens
   return INGOT_OK;
 }
 
+ingot_code pop(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item, ingot_error* error) {
+  if (!pipeline) return refuse_argument("pipeline is null", error);
+  ErrorDetail detail;
+  uint64_t item = kNoItem;
+  const Status status = pop_slot(unwrap(pipeline), deadline_ns, &item, &detail);
+  if (out_item) *out_item = item;
+  return report(status, detail, error);
+}
+
 }  // namespace
 
 extern "C" {
@@ -105,12 +114,11 @@ ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline) {
 }
 
 ingot_code ingot_pipeline_pop(ingot_pipeline* pipeline, uint64_t* out_item, ingot_error* error) {
-  if (!pipeline) return refuse_argument("pipeline is null", error);
-  ErrorDetail detail;
-  uint64_t item = kNoItem;
-  const Status status = pop_slot(unwrap(pipeline), &item, &detail);
-  if (out_item) *out_item = item;
-  return report(status, detail, error);
+  return pop(pipeline, 0, out_item, error);
+}
+ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item,
+                                    ingot_error* error) {
+  return pop(pipeline, deadline_ns ? deadline_ns : 1, out_item, error);
 }
 ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;

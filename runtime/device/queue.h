@@ -35,8 +35,8 @@ struct QueueInterface {
   void (*close)(DeviceQueue* queue);
   /// Queues copy, run and copy of a slot that is idle.
   Status (*submit)(DeviceQueue* queue, uint32_t slot, ErrorDetail* detail);
-  /// Waits for it.
-  Status (*collect)(DeviceQueue* queue, uint32_t slot, ErrorDetail* detail);
+  /// Waits for it. kDeadlineExceeded: at deadline_ns of monotonic_ns() (0: no deadline) it had not ended; it goes on.
+  Status (*collect)(DeviceQueue* queue, uint32_t slot, uint64_t deadline_ns, ErrorDetail* detail);
 };
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 // runtime/session/pipeline.cpp - items through the slots: who waits for whom.
 #include "runtime/session/pipeline.h"
 
+#include "runtime/base/os/file.h"
 #include "runtime/session/pipeline_slots.h"
 
 namespace ingot {
@@ -13,14 +14,20 @@ Status check_alive(const Pipeline& p, ErrorDetail* detail) {
                                                         : Status();
 }
 
-/// Sleeps until `is_so`, or the pipeline is cancelled.
+/// Sleeps until `is_so`, the pipeline is cancelled, or a deadline that is not 0 has come.
 template <class Condition>
-void sleep_until(Pipeline* p, const Condition& is_so) {
+void sleep_until(Pipeline* p, uint64_t deadline_ns, const Condition& is_so) {
   for (;;) {
     const uint32_t seen = p->changes.load(std::memory_order_acquire);
     if (is_so() || p->is_cancelled.load(std::memory_order_acquire)) return;
-    os::wait_on(&p->changes, seen, 0);
+    const uint64_t now = deadline_ns ? os::monotonic_ns() : 0;
+    if (deadline_ns && now >= deadline_ns) return;
+    os::wait_on(&p->changes, seen, deadline_ns ? deadline_ns - now : 0);
   }
+}
+
+Status is_late(uint64_t deadline_ns, ErrorDetail* detail) {
+  return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());
 }
 
 Status bind_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
@@ -92,7 +99,7 @@ Status acquire_slot(Pipeline* p, ErrorDetail* detail) {
         detail->hint = "pop and release one first; a producer with a thread of its own says so in the options";
       return status;
     }
-    sleep_until(p, [p] { return free_slots(*p) != 0; });
+    sleep_until(p, 0, [p] { return free_slots(*p) != 0; });
     INGOT_TRY(check_alive(*p, detail));
   }
   p->is_acquired = true;
@@ -122,25 +129,28 @@ void finish_pipeline(Pipeline* p) {
   note_change(p);
 }
 
-Status pop_slot(Pipeline* p, uint64_t* item, ErrorDetail* detail) {
+Status pop_slot(Pipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail) {
   *item = kNoItem;
   INGOT_TRY(check_alive(*p, detail));
   if (p->is_popped) return fail(detail, Code::kWrongState, "pop: the slot popped before was not released");
   const uint64_t next = p->popped.load(std::memory_order_relaxed);
   const auto is_pushed = [p, next] { return p->pushed.load(std::memory_order_acquire) != next; };
   const auto is_settled = [&] { return p->has_finished.load(std::memory_order_acquire) || is_pushed(); };
-  if (!is_settled() && p->two_threads) sleep_until(p, is_settled);
+  if (!is_settled() && p->two_threads) sleep_until(p, deadline_ns, is_settled);
   INGOT_TRY(check_alive(*p, detail));
+  if (!is_settled() && p->two_threads) return is_late(deadline_ns, detail);
   if (!is_pushed()) {
     if (p->has_finished.load(std::memory_order_acquire)) return tell_end(p, detail);
     return fail(detail, Code::kWrongState, "pop: nothing was pushed");
   }
   Slot& slot = p->slot_of(next);
-  if (!p->queue) p->runner.wait(uint32_t(next + 1));
+  if (!p->queue && !p->runner.wait(uint32_t(next + 1), deadline_ns)) return is_late(deadline_ns, detail);
   Status status = slot.status;
   if (!status.ok() && detail) *detail = slot.detail;
-  if (slot.is_queued)
-    status = p->session->device.interface->queue->collect(p->queue, uint32_t(next % p->depth), detail);
+  if (slot.is_queued) {
+    status = p->session->device.interface->queue->collect(p->queue, uint32_t(next % p->depth), deadline_ns, detail);
+    if (status.code() == Code::kDeadlineExceeded) return status;
+  }
   *item = next;
   p->popped.store(next + 1, std::memory_order_release);
   p->is_popped = true;

@@ -54,7 +54,8 @@ Status push_slot(Pipeline* pipeline, ErrorDetail* detail);
 void finish_pipeline(Pipeline* pipeline);
 /// Waits for the oldest item that was pushed; its number into *item. An error is that item's, which is then released already.
 /// kNotFound: the end. kWrongState, without two threads: nothing is pushed.
-Status pop_slot(Pipeline* pipeline, uint64_t* item, ErrorDetail* detail);
+/// kDeadlineExceeded: at deadline_ns of monotonic_ns() (0: no deadline) it was not computed yet; it stays the oldest.
+Status pop_slot(Pipeline* pipeline, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail);
 Status release_slot(Pipeline* pipeline, ErrorDetail* detail);
 /// Ends everything; calls that wait come back with kCancelled, and so do all that follow.
 void cancel_pipeline(Pipeline* pipeline);

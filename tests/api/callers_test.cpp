@@ -69,6 +69,7 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
       ingot_pipeline_acquire(nullptr, &error),
       ingot_pipeline_push(nullptr, &error),
       ingot_pipeline_pop(nullptr, nullptr, &error),
+      ingot_pipeline_pop_until(nullptr, 0, nullptr, &error),
       ingot_pipeline_release(nullptr, &error),
       ingot_pipeline_finish(nullptr),
       ingot_pipeline_input(nullptr, 0, &tensor),

@@ -35,6 +35,11 @@ inline std::string alive() {
   add("misuses", c.misuses);
   return text;
 }
+/// The fake GPU shares the CPU's memory: tests are registered a second time with it (tests/cuda/CMakeLists.txt).
+inline bool is_integrated() {
+  const char* text = std::getenv("FAKE_CUDA_INTEGRATED");
+  return text && *text == '1';
+}
 inline void heal() { fake_cuda().sticky = fake_cuda().fail_code = 0, fake_cuda().fail_at_call = 0; }
 
 inline ingot_session_options on(const char* device, uint32_t flags = 0) {

@@ -248,6 +248,45 @@ TEST_CASE("pipeline: a loader's failure is told behind the last item, once") {
   CHECK(pipeline.pop().error().code == INGOT_NOT_FOUND);
 }
 
+TEST_CASE("pipeline: an item that is not there at the deadline is given later; nothing pushed is late as well") {
+  FileBytes bytes(chain_network(50000));
+  Model model = open_bytes_or_fail(bytes);
+  const ingot_session_options session = one_thread();
+  ingot_pipeline_options options = pipeline_options();
+  options.session = &session;
+  int late = 0;
+  Pipeline pipeline = make(model, options);
+  CHECK(pipeline.pop_until(ingot_clock_ns() + 1'000'000'000).error().code == INGOT_WRONG_STATE);
+  for (uint64_t item = 0; item < 20; item++) {
+    REQUIRE(pipeline.push([&](Pipeline& p) { fill(p, float(item)); }).ok());
+    for (uint64_t patience = 0;; patience = patience ? 0 : 100'000) {  // asks, sleeps a little, asks
+      uint64_t failed = 0;
+      const auto popped = pipeline.pop_until(patience ? ingot_clock_ns() + patience : 0, &failed);
+      if (popped.ok()) {
+        CHECK(popped.value() == item);
+        break;
+      }
+      REQUIRE(popped.error().code == INGOT_DEADLINE_EXCEEDED);
+      CHECK(failed == UINT64_MAX);
+      CHECK(popped.error().have >= popped.error().need);
+      late++;
+    }
+    CHECK(is_chain_of(pipeline.output<float>(0), float(item)));
+    pipeline.release();
+  }
+  CHECK(late > 0);
+  options.flags = INGOT_PIPELINE_TWO_THREADS;
+  Pipeline empty = make(model, options);
+  const uint64_t began = ingot_clock_ns();
+  CHECK(empty.pop_until(began + 20'000'000).error().code == INGOT_DEADLINE_EXCEEDED);
+  CHECK(ingot_clock_ns() >= began + 20'000'000);
+  REQUIRE(empty.push([&](Pipeline& p) { fill(p, 3); }).ok());
+  REQUIRE(empty.pop_until(ingot_clock_ns() + 60'000'000'000u).ok());
+  CHECK(is_chain_of(empty.output<float>(0), 3));
+  empty.cancel();
+  CHECK(empty.pop_until(ingot_clock_ns() + 60'000'000'000u).error().code == INGOT_CANCELLED);
+}
+
 TEST_CASE("pipeline: destroyed and cancelled at any time, from any thread") {
   FileBytes bytes(chain_network(200));
   Model model = open_bytes_or_fail(bytes);

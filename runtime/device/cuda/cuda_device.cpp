@@ -25,7 +25,7 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
     const Current current(s.gpu.context);
     const Result result = driver().cuMemAlloc_v2(&at, size_t(bytes));
     if (result == kResultOutOfMemory) {
-      status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu));
+      status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu, bytes));
       if (detail)
         detail->hint = "bind smaller dimensions, or cast with --dtype fp16; `ingot why FILE` says what takes how much";
     } else if (result) {
@@ -86,7 +86,7 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
       return fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", control.deadline_ns, now);
   }
   if (program.first_step >= program.steps.size && !program.ports.size) return {};
-  return run_piece(device, program, detail);
+  return run_piece(device, program, control, detail);
 }
 
 /// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes are.

@@ -48,7 +48,7 @@ enum : int { kFunctionMaxDynamicShared = 8 };                // CUfunction_attri
 enum : int { kPointerContext = 1, kPointerMemoryType = 2 };  // CUpointer_attribute
 enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };      // CUmemorytype
 enum : unsigned { kHostPortable = 1, kHostMapped = 2 };      // CU_MEMHOSTALLOC_*
-enum : unsigned { kStreamNonBlocking = 1, kEventDisableTiming = 2 };
+enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2 };
 enum : Result {
   kInvalidValue = 1,
   kResultOutOfMemory = 2,
@@ -65,50 +65,53 @@ enum : Result {
   kDriverMismatch = 803,
 };
 
-#define INGOT_CUDA_DRIVER(X)                                                                                \
-  X(cuInit, (unsigned flags))                                                                               \
-  X(cuDriverGetVersion, (int* version))                                                                     \
-  X(cuGetErrorName, (Result error, const char** name))                                                      \
-  X(cuDeviceGetCount, (int* count))                                                                         \
-  X(cuDeviceGet, (DeviceId * device, int ordinal))                                                          \
-  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                             \
-  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                                     \
-  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                                 \
-  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                                         \
-  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                                        \
-  X(cuCtxPushCurrent_v2, (Context context))                                                                 \
-  X(cuCtxPopCurrent_v2, (Context * context))                                                                \
-  X(cuCtxGetDevice, (DeviceId * device))                                                                    \
-  X(cuModuleLoadData, (Module * module, const void* image))                                                 \
-  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                            \
-  X(cuModuleUnload, (Module module))                                                                        \
-  X(cuFuncSetAttribute, (Function function, int attribute, int value))                                      \
-  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                           \
-  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                                       \
-  X(cuMemFree_v2, (Address address))                                                                        \
-  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                         \
-  X(cuMemFreeHost, (void* pointer))                                                                         \
-  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))                      \
-  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                            \
-  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                                   \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                                      \
-  X(cuStreamDestroy_v2, (Stream stream))                                                                    \
-  X(cuStreamGetCtx, (Stream stream, Context * context))                                                     \
-  X(cuStreamSynchronize, (Stream stream))                                                                   \
-  X(cuStreamQuery, (Stream stream))                                                                         \
-  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                        \
-  X(cuEventCreate, (Event * event, unsigned flags))                                                         \
-  X(cuEventRecord, (Event event, Stream stream))                                                            \
-  X(cuEventSynchronize, (Event event))                                                                      \
-  X(cuEventDestroy_v2, (Event event))                                                                       \
-  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                                 \
-  X(cuGraphCreate, (Graph * graph, unsigned flags))                                                         \
-  X(cuGraphAddKernelNode,                                                                                   \
-    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, const KernelNodeParams* params)) \
-  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))                 \
-  X(cuGraphUpload, (GraphExec exec, Stream stream))                                                         \
-  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                                         \
-  X(cuGraphExecDestroy, (GraphExec exec))                                                                   \
+#define INGOT_CUDA_DRIVER(X)                                                                                        \
+  X(cuInit, (unsigned flags))                                                                                       \
+  X(cuDriverGetVersion, (int* version))                                                                             \
+  X(cuGetErrorName, (Result error, const char** name))                                                              \
+  X(cuDeviceGetCount, (int* count))                                                                                 \
+  X(cuDeviceGet, (DeviceId * device, int ordinal))                                                                  \
+  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                                     \
+  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                                             \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                                         \
+  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                                                 \
+  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                                                \
+  X(cuCtxPushCurrent_v2, (Context context))                                                                         \
+  X(cuCtxPopCurrent_v2, (Context * context))                                                                        \
+  X(cuCtxGetDevice, (DeviceId * device))                                                                            \
+  X(cuModuleLoadData, (Module * module, const void* image))                                                         \
+  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                                    \
+  X(cuModuleUnload, (Module module))                                                                                \
+  X(cuFuncSetAttribute, (Function function, int attribute, int value))                                              \
+  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                                   \
+  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                                               \
+  X(cuMemFree_v2, (Address address))                                                                                \
+  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                                 \
+  X(cuMemFreeHost, (void* pointer))                                                                                 \
+  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))                              \
+  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                                    \
+  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                                           \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                                              \
+  X(cuStreamDestroy_v2, (Stream stream))                                                                            \
+  X(cuStreamGetCtx, (Stream stream, Context * context))                                                             \
+  X(cuStreamSynchronize, (Stream stream))                                                                           \
+  X(cuStreamQuery, (Stream stream))                                                                                 \
+  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                                \
+  X(cuEventCreate, (Event * event, unsigned flags))                                                                 \
+  X(cuEventRecord, (Event event, Stream stream))                                                                    \
+  X(cuEventSynchronize, (Event event))                                                                              \
+  X(cuEventQuery, (Event event))                                                                                    \
+  X(cuEventDestroy_v2, (Event event))                                                                               \
+  X(cuEventElapsedTime, (float* milliseconds, Event begin, Event end))                                              \
+  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                                         \
+  X(cuGraphCreate, (Graph * graph, unsigned flags))                                                                 \
+  X(cuGraphAddKernelNode,                                                                                           \
+    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, const KernelNodeParams* params))         \
+  X(cuGraphAddEventRecordNode, (GraphNode * node, Graph graph, const GraphNode* before, size_t count, Event event)) \
+  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))                         \
+  X(cuGraphUpload, (GraphExec exec, Stream stream))                                                                 \
+  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                                                 \
+  X(cuGraphExecDestroy, (GraphExec exec))                                                                           \
   X(cuGraphDestroy, (Graph graph))
 
 struct Driver {
@@ -116,7 +119,7 @@ struct Driver {
 #define X(name, parameters) Result(*name) parameters;
   INGOT_CUDA_DRIVER(X)
 #undef X
-// NOLINTEND(bugprone-macro-parentheses)
+  // NOLINTEND(bugprone-macro-parentheses)
   int version;  // 12040: CUDA 12.4
   int device_count;
   const char* problem;  // null: ready; else one static sentence

@@ -157,7 +157,7 @@ Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* 
   return load_function(gpu.slot, facts[gpu.ordinal].sm, device, kernel, out, detail);
 }
 
-uint64_t free_bytes(const Gpu& gpu) {
+uint64_t free_bytes(const Gpu& gpu, uint64_t refused) {
   size_t free = 0, total = 0;
   if (driver().cuMemGetInfo_v2(&free, &total)) return 0;
   if (!gpu_facts(gpu.ordinal).is_integrated) return free;
@@ -169,7 +169,7 @@ uint64_t free_bytes(const Gpu& gpu) {
   while (fgets(line, sizeof line, file))
     if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
   fclose(file);
-  return kib * 1024 > free ? kib * 1024 : free;
+  return kib * 1024 > free && kib * 1024 < refused ? kib * 1024 : free;
 }
 
 Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code) {

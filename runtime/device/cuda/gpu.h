@@ -62,7 +62,8 @@ class Current {
 };
 
 /// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory, what the system can make free.
-uint64_t free_bytes(const Gpu& gpu);
+/// Below `refused`, which the driver would not give.
+uint64_t free_bytes(const Gpu& gpu, uint64_t refused = UINT64_MAX);
 
 /// The error of a call, with the driver's name for it; `code` unless the result says something sharper.
 Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code);

@@ -17,6 +17,7 @@ struct Walk {
   uint32_t launches = 0;
   Graph graph = nullptr;
   GraphNode last = nullptr;
+  const Event* next_event = nullptr;  // of a graph that records when instructions end
 };
 
 uint64_t mix(uint64_t hash, const void* bytes, size_t count) {
@@ -69,6 +70,17 @@ Status add_launch(void* user, const GpuLaunch& l) {
   return {};
 }
 
+/// Behind all that was added so far.
+Status add_event(Walk& walk) {
+  if (!walk.next_event) return {};
+  GraphNode added;
+  const Result result = driver().cuGraphAddEventRecordNode(&added, walk.graph, walk.last ? &walk.last : nullptr,
+                                                           walk.last ? 1 : 0, *walk.next_event++);
+  if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
+  walk.last = added;
+  return {};
+}
+
 Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& traits, const GpuSink& sink) {
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
@@ -110,12 +122,15 @@ Status walk_program(Walk& walk, const StepProgram& program, Status (*launch)(voi
   const GpuTraits traits = traits_of(gpu_facts(walk.device->ordinal));
   const GpuSink sink = {&walk, launch};
   INGOT_TRY(move_ports(program, true, traits, sink));
+  INGOT_TRY(add_event(walk));
   for (uint32_t s = program.first_step; s < program.steps.size; s++) {
     if (program.steps[s].kind != StepKind::kRun)
       return fail_on(*walk.device, walk.detail, Code::kInternal, "device: control flow in a graph");
     INGOT_TRY(plan_instruction(walk, program, program.steps[s].index, traits, sink));
+    INGOT_TRY(add_event(walk));
   }
-  return move_ports(program, false, traits, sink);
+  INGOT_TRY(move_ports(program, false, traits, sink));
+  return add_event(walk);
 }
 
 Piece* find_piece(SessionState& s, const StepProgram& program, uint64_t hash) {
@@ -131,36 +146,35 @@ Piece& make_room(SessionState& s) {
     if (!piece.exec) return piece;
     if (piece.last_used < oldest->last_used) oldest = &piece;
   }
-  driver().cuGraphExecDestroy(oldest->exec);
-  *oldest = Piece();
+  drop_piece(oldest);
   return *oldest;
 }
 
-Status instantiate(Walk& walk, const StepProgram& program, Piece* piece) {
+Status instantiate(Walk& walk, const StepProgram& program, GraphExec* exec) {
   Device& device = *walk.device;
   if (const Result result = driver().cuGraphCreate(&walk.graph, 0))
     return fail_with(device, walk.detail, result, Code::kDeviceLost);
   Status status = walk_program(walk, program, add_launch);
   if (status.ok()) {
-    const Result result = driver().cuGraphInstantiateWithFlags(&piece->exec, walk.graph, 0);
+    const Result result = driver().cuGraphInstantiateWithFlags(exec, walk.graph, 0);
     if (result) {
-      piece->exec = nullptr;
+      *exec = nullptr;
       status = fail_with(device, walk.detail, result, Code::kDeviceLost);
     }
   }
   driver().cuGraphDestroy(walk.graph);
   if (!status.ok()) return status;
-  const Result result = driver().cuGraphUpload(piece->exec, walk.state->stream);
+  const Result result = driver().cuGraphUpload(*exec, walk.state->stream);
   if (!result) return {};
-  driver().cuGraphExecDestroy(piece->exec);
-  *piece = Piece();
+  driver().cuGraphExecDestroy(*exec);
+  *exec = nullptr;
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
 }
 
 /// The newest of these steps is the one that was resolved last.
-const Piece* newest_piece(const SessionState& s, const StepProgram& program) {
-  const Piece* piece = nullptr;
-  for (const Piece& candidate : s.pieces)
+Piece* newest_piece(SessionState& s, const StepProgram& program) {
+  Piece* piece = nullptr;
+  for (Piece& candidate : s.pieces)
     if (candidate.exec && candidate.first_step == program.first_step &&
         (!piece || candidate.last_used > piece->last_used))
       piece = &candidate;
@@ -205,7 +219,7 @@ Status build_piece(Device& device, const StepProgram& program, ErrorDetail* deta
   if (!piece) {
     piece = &make_room(s);
     Piece made;
-    INGOT_TRY(instantiate(walk, program, &made));
+    INGOT_TRY(instantiate(walk, program, &made.exec));
     made.hash = walk.hash;
     made.first_step = program.first_step;
     made.launches = walk.launches;
@@ -217,7 +231,20 @@ Status build_piece(Device& device, const StepProgram& program, ErrorDetail* deta
 
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
+  return instantiate(walk, program, &out->exec);
+}
+
+Status make_timed_graph(Device& device, const StepProgram& program, const Event* events, GraphExec* out,
+                        ErrorDetail* detail) {
+  Walk walk = {&device, &state_of(device), detail};
+  walk.next_event = events;
   return instantiate(walk, program, out);
+}
+
+void drop_piece(Piece* piece) {
+  if (piece->exec) driver().cuGraphExecDestroy(piece->exec);
+  if (piece->timing) drop_timing(piece->timing);
+  *piece = Piece();
 }
 
 Status check_usable(Device& device, ErrorDetail* detail) {
@@ -240,7 +267,9 @@ Status read_fault(const uint32_t* word, ErrorDetail* detail) {
   return Status(Code::kBadIndexValue, fault - 1);
 }
 
-Status run_piece(Device& device, const StepProgram& program, ErrorDetail* detail) {
+Status run_piece(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail) {
+  if (Piece* piece = control.watch ? newest_piece(state_of(device), program) : nullptr)
+    return run_timed(device, program, piece, control, detail);
   INGOT_TRY(launch(device, program, nullptr, nullptr, detail));
   return finish(device, program, detail);
 }

@@ -4,7 +4,9 @@
 #include <initializer_list>
 #include <new>
 
+#include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/device/cuda/session_state.h"
 
 namespace ingot {
@@ -72,6 +74,19 @@ Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
   return result ? result : driver().cuEventRecord(lane.ended, last);
 }
 
+/// The driver has no wait that ends by itself. Asked often at first, for runs that are nearly over, then every 100 us at most.
+/// kNotReady: it is deadline_ns.
+Result poll_until(Event event, uint64_t deadline_ns) {
+  constexpr uint64_t kLongestNap = 100'000;
+  std::atomic<uint32_t> nobody{0};  // wakes us
+  for (uint64_t nap = 0;; nap = nap ? (nap < kLongestNap ? nap * 2 : nap) : 1000) {
+    const Result result = driver().cuEventQuery(event);
+    const uint64_t now = os::monotonic_ns();
+    if (result != kNotReady || now >= deadline_ns) return result;
+    if (nap) os::wait_on(&nobody, 0, nap < deadline_ns - now ? nap : deadline_ns - now);
+  }
+}
+
 }  // namespace
 
 uint64_t queue_bytes() { return sizeof(DeviceQueue); }
@@ -128,11 +143,13 @@ Status submit_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
   return result ? lose(device, detail, result) : Status();
 }
 
-Status collect_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
+Status collect_slot(DeviceQueue* queue, uint32_t index, uint64_t deadline_ns, ErrorDetail* detail) {
   Device& device = *queue->device;
   INGOT_TRY(check_usable(device, detail));
   const Lane& lane = queue->lanes[index];
-  const Result result = driver().cuEventSynchronize(lane.ended);
+  const Result result = deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
+  if (result == kNotReady)
+    return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());
   return result ? lose(device, detail, result) : read_fault(lane.slot.program.fault, detail);
 }
 

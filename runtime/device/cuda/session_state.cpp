@@ -11,8 +11,7 @@ namespace {
 void release(SessionState* s) {
   {
     const Current current(s->gpu.context);
-    for (const Piece& piece : s->pieces)
-      if (piece.exec) driver().cuGraphExecDestroy(piece.exec);
+    for (Piece& piece : s->pieces) drop_piece(&piece);
     if (s->fault) driver().cuMemFreeHost(s->fault);
     if (s->stream && s->owns_stream) driver().cuStreamDestroy_v2(s->stream);
   }

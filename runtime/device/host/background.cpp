@@ -1,6 +1,8 @@
 // runtime/device/host/background.cpp - two counters, each slept on by the other side.
 #include "runtime/device/host/background.h"
 
+#include "runtime/base/os/file.h"
+
 namespace ingot {
 namespace {
 
@@ -34,13 +36,16 @@ bool Background::ask() {
   return true;
 }
 
-void Background::wait(uint32_t count) {
+bool Background::wait(uint32_t count, uint64_t deadline_ns) {
   uint32_t now;
   while (int32_t((now = ended()) - count) < 0) {
+    const uint64_t clock = deadline_ns ? os::monotonic_ns() : 0;
+    if (deadline_ns && clock >= deadline_ns) return false;
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    if (ended_.load(std::memory_order_seq_cst) == now) os::wait_on(&ended_, now, 0);
+    if (ended_.load(std::memory_order_seq_cst) == now) os::wait_on(&ended_, now, deadline_ns ? deadline_ns - clock : 0);
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
+  return true;
 }
 
 void Background::work(void* argument) {

@@ -22,8 +22,8 @@ class Background {
   uint32_t ended() const { return ended_.load(std::memory_order_acquire); }
   /// Times that it was asked for.
   uint32_t asked() const { return asked_.load(std::memory_order_relaxed); }
-  /// Sleeps until the job has ended `count` times.
-  void wait(uint32_t count);
+  /// Sleeps until the job has ended `count` times, or it is deadline_ns of monotonic_ns() (0: no deadline). False: it was.
+  bool wait(uint32_t count, uint64_t deadline_ns = 0);
   bool is_forked() const { return os::fork_count() != forks_; }
 
  private:

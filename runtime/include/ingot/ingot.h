@@ -554,7 +554,9 @@ INGOT_API ingot_code ingot_session_park(ingot_session* session, ingot_error* err
 /** Monotonic nanoseconds; 0 on a system without a clock. */
 INGOT_API uint64_t ingot_clock_ns(void);
 
-/** Called on the calling thread after each instruction of a run. Null switches it off, and then it costs nothing. */
+/** Called on the calling thread after each instruction of a run. Null switches it off, and then it costs nothing. On a
+    GPU: when the run has ended, with what its events say; the first such run makes a second graph, which allocates. Of
+    ingot_session_run() alone, not of started runs and pipelines on a GPU. */
 typedef struct ingot_profile_event {
   uint32_t instruction;
   const char* op;

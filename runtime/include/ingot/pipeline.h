@@ -70,6 +70,11 @@ INGOT_API ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline);
     the slot is then released already; without a number (UINT64_MAX) it is the pipeline's: INGOT_NOT_FOUND the end, INGOT_CANCELLED,
     INGOT_WRONG_STATE nothing is pushed or the last slot is not released. After INGOT_DEVICE_LOST every item fails. */
 INGOT_API ingot_code ingot_pipeline_pop(ingot_pipeline* pipeline, uint64_t* out_item, ingot_error* error);
+/** The same, but sleeps no longer than until `deadline_ns` of ingot_clock_ns(): then INGOT_DEADLINE_EXCEEDED, without a number. The item
+    is not lost and goes on; a later pop gives it. A deadline that has passed (0) asks without sleeping. With two threads also
+    where nothing was pushed by then. */
+INGOT_API ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item,
+                                              ingot_error* error);
 /** Of the popped slot, until it is released. */
 INGOT_API ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor);
 INGOT_API ingot_code ingot_pipeline_release(ingot_pipeline* pipeline, ingot_error* error);

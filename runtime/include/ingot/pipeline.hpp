@@ -43,12 +43,15 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
   /// The number of the oldest item, whose outputs can be read until release(). INGOT_NOT_FOUND: the end. On an error of a run the item is in
   /// *failed, if that is given.
   Result<uint64_t> pop(uint64_t* failed = nullptr) {
-    Error error;
-    uint64_t item = UINT64_MAX;
-    const ingot_code code = ingot_pipeline_pop(object_, &item, &error);
-    if (failed) *failed = code ? item : UINT64_MAX;
-    if (code) return error;
-    return item;
+    return popped([this](uint64_t* item, Error* error) { return ingot_pipeline_pop(object_, item, error); }, failed);
+  }
+  /// pop() that sleeps no longer than until `deadline_ns` of ingot_clock_ns(). INGOT_DEADLINE_EXCEEDED: the item goes on, and is given later.
+  Result<uint64_t> pop_until(uint64_t deadline_ns, uint64_t* failed = nullptr) {
+    return popped(
+        [this, deadline_ns](uint64_t* item, Error* error) {
+          return ingot_pipeline_pop_until(object_, deadline_ns, item, error);
+        },
+        failed);
   }
   void release() { ingot_pipeline_release(object_, nullptr); }
   /// Data is null when there is no such port, or no slot is acquired (inputs) or popped (outputs).
@@ -64,6 +67,15 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
   }
 
  private:
+  template <class Call>
+  static Result<uint64_t> popped(Call call, uint64_t* failed) {
+    Error error;
+    uint64_t item = UINT64_MAX;
+    const ingot_code code = call(&item, &error);
+    if (failed) *failed = code ? item : UINT64_MAX;
+    if (code) return error;
+    return item;
+  }
   template <class Call>
   ingot_tensor view(Call call, uint32_t index) const {
     ingot_tensor tensor{};

@@ -47,9 +47,12 @@ struct StreamT {
 struct EventT {
   StreamT* stream = nullptr;  // where it was recorded last
   uint64_t recorded = 0, reached = 0;
+  bool is_timed = false;
+  uint64_t time = 0;  // kernels that had run
 };
 struct Node {
   int kernel = -1;
+  EventT* event = nullptr;  // else
   GpuLaunch launch;
   std::vector<uint8_t> params;
 };
@@ -222,10 +225,26 @@ bool is_dropped(const char* name) {
 }
 
 void run_node(const Node& node) {
+  if (node.event) {
+    node.event->reached = ++node.event->recorded;
+    node.event->time = world().control.kernels;
+    return;
+  }
   GpuLaunch launch = node.launch;
   launch.params = node.params.data();
   world().control.kernels++;
   (void)emulate::run_launch(launch);
+}
+
+/// The emulator runs nodes in the order in which they were added; a dependency that says less would be a race on hardware.
+bool is_next(const GraphT& graph, const GraphNode* before, size_t count) {
+  return count == (graph.nodes.empty() ? 0u : 1u) && (!count || before[0]->index + 1 == graph.nodes.size());
+}
+GraphNode add_node(Graph graph, Node node) {
+  graph->nodes.push_back(std::move(node));
+  world().nodes.push_back(std::make_unique<GraphNodeT>());
+  world().nodes.back()->index = graph->nodes.size() - 1;
+  return world().nodes.back().get();
 }
 
 }  // namespace
@@ -524,9 +543,10 @@ Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
   world().control.queued++;
   return kOk;
 }
-Result cuEventCreate(Event* event, unsigned) {
+Result cuEventCreate(Event* event, unsigned flags) {
   ENTER_WITH_CONTEXT(cuEventCreate);
   *event = create<EventT>(world().events, &world().control.events);
+  (*event)->is_timed = !(flags & kEventDisableTiming);
   return kOk;
 }
 Result cuEventRecord(Event event, Stream stream) {
@@ -535,14 +555,32 @@ Result cuEventRecord(Event event, Stream stream) {
     return misuse("a stream or event that is not alive");
   event->stream = stream;
   const uint64_t turn = ++event->recorded;
-  queue(stream, [event, turn] { event->reached = turn; });
+  queue(stream, [event, turn] { event->reached = turn, event->time = world().control.kernels; });
   return kOk;
 }
 Result cuEventSynchronize(Event event) {
   ENTER(cuEventSynchronize);
   if (!world().events.count(event)) return misuse("an event that is not alive");
   world().control.waits++;
-  if (event->stream) drain(event->stream, event, event->recorded);
+  if (event->stream && !is_dropped("cuEventSynchronize")) drain(event->stream, event, event->recorded);
+  return kOk;
+}
+Result cuEventQuery(Event event) {
+  ENTER(cuEventQuery);
+  if (!world().events.count(event)) return misuse("an event that is not alive");
+  if (event->reached == event->recorded) return kOk;
+  // Time passes: one piece of work of the stream, or of the one that it waits for.
+  StreamT* stream = event->stream;
+  while (is_blocked(*stream)) stream = stream->work.front().event->stream;
+  do_first(stream);
+  return kNotReady;
+}
+Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
+  ENTER(cuEventElapsedTime);
+  if (!world().events.count(begin) || !world().events.count(end)) return misuse("an event that is not alive");
+  if (!begin->is_timed || !end->is_timed) return misuse("an event without a time");
+  if (begin->reached != begin->recorded || end->reached != end->recorded) return kNotReady;
+  *milliseconds = float(end->time) - float(begin->time);
   return kOk;
 }
 Result cuEventDestroy_v2(Event event) {
@@ -562,13 +600,21 @@ Result cuGraphCreate(Graph* graph, unsigned) {
   *graph = create<GraphT>(world().graphs, &world().control.graphs);
   return kOk;
 }
+Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count, Event event) {
+  ENTER(cuGraphAddEventRecordNode);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  if (!world().events.count(event)) return misuse("an event that is not alive");
+  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  Node added;
+  added.event = event;
+  *node = add_node(graph, std::move(added));
+  return kOk;
+}
 Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count,
                             const KernelNodeParams* p) {
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
-  // The emulator runs nodes in the order in which they were added; a dependency that says less would be a race on hardware.
-  if (count != (graph->nodes.empty() ? 0u : 1u) || (count && before[0]->index + 1 != graph->nodes.size()))
-    return misuse("a node that does not wait for the one before");
+  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
   const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
   if (p->block_x != kernel.threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
   Node added;
@@ -579,10 +625,7 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   added.launch.params_bytes = kernel.params_bytes;
   const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
   added.params.assign(params, params + kernel.params_bytes);
-  graph->nodes.push_back(std::move(added));
-  world().nodes.push_back(std::make_unique<GraphNodeT>());
-  world().nodes.back()->index = graph->nodes.size() - 1;
-  *node = world().nodes.back().get();
+  *node = add_node(graph, std::move(added));
   return kOk;
 }
 Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {

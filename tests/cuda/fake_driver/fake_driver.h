@@ -18,7 +18,7 @@ struct FakeCuda {
   uint64_t allocations, bytes;                                         // alive
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
   uint64_t launches, waits, uploads, downloads;                        // graph launches, synchronisations, copies
-  uint64_t kernels;                                                    // run in graphs or by themselves
+  uint64_t kernels;                                                    // run in graphs; its clock: a kernel is 1 ms
   uint64_t most_bytes;                                                 // of device memory, ever
   uint64_t misuses;
   // faults
