@@ -8,8 +8,8 @@ using namespace ingot::api;
 
 namespace {
 
-Pipeline* unwrap(ingot_pipeline* pipeline) { return reinterpret_cast<Pipeline*>(pipeline); }
-const Pipeline* unwrap(const ingot_pipeline* pipeline) { return reinterpret_cast<const Pipeline*>(pipeline); }
+RunPipeline* unwrap(ingot_pipeline* pipeline) { return reinterpret_cast<RunPipeline*>(pipeline); }
+const RunPipeline* unwrap(const ingot_pipeline* pipeline) { return reinterpret_cast<const RunPipeline*>(pipeline); }
 
 ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* out, ingot_error* error) {
   ingot_pipeline_options o = {};
@@ -71,7 +71,7 @@ ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_
   PipelineRequest request;
   if (const ingot_code code = read_options(options, &request, error)) return code;
   ErrorDetail detail;
-  Pipeline* pipeline = nullptr;
+  RunPipeline* pipeline = nullptr;
   const Status status = create_pipeline(*api::unwrap(model), request, &pipeline, &detail);
   if (status.ok()) *out_pipeline = reinterpret_cast<ingot_pipeline*>(pipeline);
   return report(status, detail, error);
@@ -96,7 +96,7 @@ ingot_code ingot_pipeline_acquire(ingot_pipeline* pipeline, ingot_error* error) 
 }
 ingot_code ingot_pipeline_input(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
-  const Pipeline& p = *unwrap(pipeline);
+  const RunPipeline& p = *unwrap(pipeline);
   return view(pipeline_input(p, index), index, model_of(p).program.inputs.size, out_tensor);
 }
 ingot_code ingot_pipeline_push(ingot_pipeline* pipeline, ingot_error* error) {
@@ -122,7 +122,7 @@ ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_
 }
 ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
-  const Pipeline& p = *unwrap(pipeline);
+  const RunPipeline& p = *unwrap(pipeline);
   return view(pipeline_output(p, index), index, model_of(p).program.outputs.size, out_tensor);
 }
 ingot_code ingot_pipeline_release(ingot_pipeline* pipeline, ingot_error* error) {

@@ -7,7 +7,9 @@ using namespace ingot::api;
 
 namespace {
 
-const Assignment* unwrap(const ingot_assignment* assignment) { return reinterpret_cast<const Assignment*>(assignment); }
+const DeviceAssignment* unwrap(const ingot_assignment* assignment) {
+  return reinterpret_cast<const DeviceAssignment*>(assignment);
+}
 
 ingot_weight weight_of(const Weight& weight) {
   ingot_weight to = {};
@@ -89,20 +91,20 @@ ingot_code ingot_assignment_create(const ingot_model* model, const ingot_assignm
   request.user = &caller;
   request.place = o.place ? call_place : nullptr;
   ErrorDetail detail;
-  Assignment* assignment = nullptr;
+  DeviceAssignment* assignment = nullptr;
   const Status status = assign_devices(*ingot::api::unwrap(model), request, &assignment, &detail);
   if (status.ok()) *out_assignment = reinterpret_cast<ingot_assignment*>(assignment);
   return report(status, detail, error);
 }
 
 void ingot_assignment_destroy(ingot_assignment* assignment) {
-  if (assignment) release_assignment(reinterpret_cast<Assignment*>(assignment));
+  if (assignment) release_assignment(reinterpret_cast<DeviceAssignment*>(assignment));
 }
 
 ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index, ingot_weight* out_weight,
                                    ingot_weight_place* out_place) {
   if (!assignment) return INGOT_INVALID_ARGUMENT;
-  const Assignment& a = *unwrap(assignment);
+  const DeviceAssignment& a = *unwrap(assignment);
   if (index >= a.weights.size) return INGOT_NOT_FOUND;
   const AssignedWeight& from = a.weights[index];
   if (out_weight && !write_sized(weight_of(from), out_weight)) return INGOT_INVALID_ARGUMENT;

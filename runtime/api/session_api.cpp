@@ -6,9 +6,8 @@ using namespace ingot::api;
 
 namespace {
 
-constexpr uint32_t kKnownFlags =
-    INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT |
-    INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC;
+constexpr uint32_t kKnownFlags = INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES |
+                                 INGOT_POISON | INGOT_PREFAULT | INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -33,7 +32,7 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   if (o.arena_kind == INGOT_ARENA_ALLOCATOR && (!allocator || !allocator->allocate || !allocator->release))
     return refuse_argument("options.allocator", error);
   out->device = o.device;
-  out->assignment = reinterpret_cast<const Assignment*>(o.assignment);
+  out->assignment = reinterpret_cast<const DeviceAssignment*>(o.assignment);
   if (o.assignment && o.device) return refuse_argument("options.device: the assignment says the devices", error);
   out->bindings = {reinterpret_cast<const DimBinding*>(o.bindings), o.binding_count};
   out->rebindable = (o.flags & INGOT_REBINDABLE) != 0;
@@ -117,11 +116,11 @@ ingot_code bind(ingot_session* session, bool is_input, uint32_t index, const ing
   return report(status, detail, error);
 }
 
-ingot_code bind_device(ingot_session* session, bool is_input, uint32_t index, const ingot_tensor* tensor, ingot_error* error) {
+ingot_code bind_device(ingot_session* session, bool is_input, uint32_t index, const ingot_tensor* tensor,
+                       ingot_error* error) {
   if (!session || !tensor) return refuse_argument("session or tensor is null", error);
   TensorView view;
-  if (!view_of(*tensor, &view))
-    return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
+  if (!view_of(*tensor, &view)) return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
   ErrorDetail detail;
   return report(bind_port_on_device(unwrap(session), is_input, index, view, tensor->bytes, &detail), detail, error);
 }

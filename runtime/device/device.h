@@ -13,7 +13,7 @@ namespace ingot {
 class Crew;
 struct Device;
 struct OpenModel;
-struct Assignment;
+struct DeviceAssignment;
 struct AssignmentRequest;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
@@ -32,7 +32,7 @@ struct MeasureHook {
 
 /// A port of a program whose device moves ports itself (DeviceInterface::reserve_host).
 struct PortRoute {
-  uint8_t* home = nullptr;  // in the device's memory
+  uint8_t* home = nullptr;                            // in the device's memory
   uint64_t home_stride = 0, row_bytes = 0, rows = 0;  // bytes, bytes, rows
   bool is_input = false;
 };
@@ -48,7 +48,7 @@ struct StepProgram {
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
-  MeasureHook measure;  // null functions where the program measures nothing
+  MeasureHook measure;                    // null functions where the program measures nothing
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
@@ -99,7 +99,8 @@ struct DeviceInterface {
   /// Weights are uploaded once for all sessions of a model.
   bool shares_weights = false;
   /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
-  Status (*assign)(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail) = nullptr;
+  Status (*assign)(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
+                   ErrorDetail* detail) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
 };

@@ -65,7 +65,7 @@ class Records {
 
 /// The arrays behind an assignment, cut from one block, or measured.
 struct Arrays {
-  Assignment* assignment;
+  DeviceAssignment* assignment;
   AssignedWeight* weights;
   Changed* changed;
   uint8_t* of_instruction;
@@ -84,7 +84,7 @@ struct Counts {
 Arrays carve(const OpenModel& model, const Counts& counts, Carver* carver) {
   const size_t values = model.program.values.size, instructions = model.program.instructions.size;
   Arrays a;
-  a.assignment = carver->take<Assignment>(1);
+  a.assignment = carver->take<DeviceAssignment>(1);
   a.weights = carver->take<AssignedWeight>(counts.weights);
   a.changed = carver->take<Changed>(counts.changed);
   a.residences = carver->take<Residence>(counts.residences);
@@ -219,7 +219,7 @@ Status refuse(const char* weight, const char* device, Code code, const char* fie
 }
 
 /// Index of a device of the assignment by name; a new one is added.
-Status index_of(Assignment* a, const char* weight, const char* device, uint32_t* out, ErrorDetail* detail) {
+Status index_of(DeviceAssignment* a, const char* weight, const char* device, uint32_t* out, ErrorDetail* detail) {
   Device found;
   if (Status status = find_device(device, &found, detail); !status.ok())
     return refuse(weight, device, status.code(), detail ? detail->field : "", detail);
@@ -327,7 +327,7 @@ class Decision {
     bool lacks_kernel = false;
     for (uint32_t s = step; s < end; s++)
       lacks_kernel = lacks_kernel || (device && !can_run(model_, to_.devices[device], program_.steps[s].index,
-                                                        model_.workspace.operands));
+                                                         model_.workspace.operands));
     if (lacks_kernel && to_.lacking == kNoInstruction) to_.lacking = program_.steps[step].index;
     if (lacks_kernel) device = 0;
     for (uint32_t s = step; s < end; s++) {
@@ -366,11 +366,11 @@ class Decision {
   const OpenModel& model_;
   const ProgramDef& program_;
   const Arrays& a_;
-  Assignment& to_;
+  DeviceAssignment& to_;
 };
 
 /// "cpu, fake:0", as far as there is room.
-void name_split(Assignment* a) {
+void name_split(DeviceAssignment* a) {
   size_t length = 0;
   for (uint32_t d = 0; d < a->device_count; d++) {
     if (!a->instruction_counts[d]) continue;
@@ -389,7 +389,7 @@ uint32_t unit_end(const ProgramDef& program, uint32_t step) {
   return step + 1;
 }
 
-const Residence* find_residence(const Assignment& assignment, uint32_t device, int32_t value) {
+const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device, int32_t value) {
   size_t low = 0, high = assignment.residences.size;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -403,7 +403,8 @@ const Residence* find_residence(const Assignment& assignment, uint32_t device, i
   return nullptr;
 }
 
-Status assign_devices(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail) {
+Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
+                      ErrorDetail* detail) {
   if (!model.allocator.allocate) return fail(detail, Code::kInvalidArgument, "assignment: the model has no allocator");
   Records records(model);
   INGOT_TRY(records.read(detail));
@@ -414,7 +415,7 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
   INGOT_TRY(allocate(model.allocator, measure.used(), 64, "assignment", &block, detail));
   Carver carver(block);
   const Arrays a = carve(model, counts, &carver);
-  Assignment* assignment = new (a.assignment) Assignment;
+  DeviceAssignment* assignment = new (a.assignment) DeviceAssignment;
   assignment->model = &model;
   assignment->allocator = model.allocator;
   assignment->block = block;
@@ -443,7 +444,7 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
   return {};
 }
 
-void release_assignment(Assignment* assignment) {
+void release_assignment(DeviceAssignment* assignment) {
   const Allocator allocator = assignment->allocator;
   allocator.release(allocator.user, assignment->block, size_t(assignment->block_bytes));
 }

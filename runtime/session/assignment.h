@@ -44,7 +44,7 @@ struct AssignmentRequest {
   const char* (*place)(void* user, const Weight& weight) = nullptr;
 };
 
-struct Assignment;
+struct DeviceAssignment;
 struct RunSession;
 
 /// One device of a split session: [weights][scratch][activations, at the offsets of the plan].
@@ -54,15 +54,15 @@ struct DeviceShare {
   uint32_t instructions = 0;                          // in the program
   uint32_t launches = 0, uploads = 0, downloads = 0;  // in a run
   uint64_t upload_bytes = 0, download_bytes = 0;
-  uint32_t waits = 0;                                 // in a run
+  uint32_t waits = 0;  // in a run
 };
 
 /// Everything about the devices of one session. Without memory `bases` are null.
 struct SplitPlan {
-  const Assignment* assignment = nullptr;
+  const DeviceAssignment* assignment = nullptr;
   DeviceShare shares[kMaxDevices];
   uint8_t* bases[kMaxDevices] = {};
-  Device devices[kMaxDevices];  // with the state of those that have memory
+  Device devices[kMaxDevices];         // with the state of those that have memory
   uint8_t* weights[kMaxDevices] = {};  // shared by the sessions of the model; null: at the head of the device's arena
   uint32_t segment_count = 0, transfer_count = 0;
 };
@@ -87,7 +87,7 @@ struct SplitCode {
   void* (*home)(const RunSession& session, uint32_t instruction, int32_t value, void* away);
 };
 
-struct Assignment {
+struct DeviceAssignment {
   const OpenModel* model = nullptr;
   Allocator allocator;
   uint8_t* block = nullptr;
@@ -111,11 +111,12 @@ struct Assignment {
 };
 
 /// Asks for every weight and decides. The allocator is the model's.
-Status assign_devices(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail);
-void release_assignment(Assignment* assignment);
+Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
+                      ErrorDetail* detail);
+void release_assignment(DeviceAssignment* assignment);
 
 /// Where a residence lies; null when `value` is not on that device.
-const Residence* find_residence(const Assignment& assignment, uint32_t device, int32_t value);
+const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device, int32_t value);
 
 /// One past the last step of what runs as one: an instruction, or an If or a Loop with all that is in it.
 uint32_t unit_end(const ProgramDef& program, uint32_t step);

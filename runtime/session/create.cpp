@@ -20,7 +20,7 @@ struct Memory {
   uint64_t device_bytes = 0;
   uint8_t* pinned = nullptr;
   SplitPlan* split = nullptr;  // with memory on its devices
-  Assignment* fallback = nullptr;
+  DeviceAssignment* fallback = nullptr;
   const OpenModel* model = nullptr;
   uint8_t* shared = nullptr;  // weights
   bool kept = false;

@@ -22,8 +22,8 @@ class Fallback {
   }
   /// What was asked for, or the same with the assignment.
   const SessionRequest& request() const { return request_; }
-  Assignment* take() {
-    Assignment* taken = assignment_;
+  DeviceAssignment* take() {
+    DeviceAssignment* taken = assignment_;
     assignment_ = nullptr;
     return taken;
   }
@@ -32,7 +32,7 @@ class Fallback {
   Status make(const OpenModel& model);
 
   SessionRequest request_;
-  Assignment* assignment_ = nullptr;
+  DeviceAssignment* assignment_ = nullptr;
   ErrorDetail detail_;
   Status status_;
 };

@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-Status check_alive(const Pipeline& p, ErrorDetail* detail) {
+Status check_alive(const RunPipeline& p, ErrorDetail* detail) {
   if (p.forks != os::fork_count())
     return fail(detail, Code::kThreadFailed, "pipeline: in the child of a fork, where its threads are not");
   return p.is_cancelled.load(std::memory_order_acquire) ? fail(detail, Code::kCancelled, "pipeline: cancelled")
@@ -16,7 +16,7 @@ Status check_alive(const Pipeline& p, ErrorDetail* detail) {
 
 /// Sleeps until `is_so`, the pipeline is cancelled, or a deadline that is not 0 has come.
 template <class Condition>
-void sleep_until(Pipeline* p, uint64_t deadline_ns, const Condition& is_so) {
+void sleep_until(RunPipeline* p, uint64_t deadline_ns, const Condition& is_so) {
   for (;;) {
     const uint32_t seen = p->changes.load(std::memory_order_acquire);
     if (is_so() || p->is_cancelled.load(std::memory_order_acquire)) return;
@@ -53,7 +53,7 @@ Status run_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
 }
 
 /// Once there is nothing to pop any more.
-Status tell_end(Pipeline* p, ErrorDetail* detail) {
+Status tell_end(RunPipeline* p, ErrorDetail* detail) {
   if (p->loader_answer == 0 || p->loader_was_told) return fail(detail, Code::kNotFound, "pipeline: the end");
   p->loader_was_told = true;
   return fail(detail, Code::kFileRead, "pipeline: the loader failed, with", 0, uint64_t(int64_t{p->loader_answer}));
@@ -61,13 +61,13 @@ Status tell_end(Pipeline* p, ErrorDetail* detail) {
 
 }  // namespace
 
-void note_change(Pipeline* p) {
+void note_change(RunPipeline* p) {
   p->changes.fetch_add(1, std::memory_order_release);
   if (p->two_threads) os::wake_sleepers(&p->changes, INT32_MAX);
 }
 
 void run_next(void* pipeline) {
-  Pipeline* p = static_cast<Pipeline*>(pipeline);
+  RunPipeline* p = static_cast<RunPipeline*>(pipeline);
   Slot& slot = p->slot_of(p->ran++);
   if (p->is_cancelled.load(std::memory_order_acquire))
     slot.status = fail(&slot.detail, Code::kCancelled, "pipeline: cancelled");
@@ -76,7 +76,7 @@ void run_next(void* pipeline) {
 }
 
 void load_all(void* pipeline) {
-  Pipeline* p = static_cast<Pipeline*>(pipeline);
+  RunPipeline* p = static_cast<RunPipeline*>(pipeline);
   for (uint64_t item = 0; acquire_slot(p, nullptr).ok(); item++) {
     if (const int32_t answer = p->loader(p->loader_user, reinterpret_cast<ingot_pipeline*>(p), item)) {
       p->loader_answer = answer == 1 ? 0 : answer;
@@ -87,7 +87,7 @@ void load_all(void* pipeline) {
   finish_pipeline(p);
 }
 
-Status acquire_slot(Pipeline* p, ErrorDetail* detail) {
+Status acquire_slot(RunPipeline* p, ErrorDetail* detail) {
   INGOT_TRY(check_alive(*p, detail));
   if (p->is_acquired) return {};  // it still is
   if (p->has_finished.load(std::memory_order_relaxed))
@@ -106,7 +106,7 @@ Status acquire_slot(Pipeline* p, ErrorDetail* detail) {
   return {};
 }
 
-Status push_slot(Pipeline* p, ErrorDetail* detail) {
+Status push_slot(RunPipeline* p, ErrorDetail* detail) {
   INGOT_TRY(check_alive(*p, detail));
   if (!p->is_acquired) return fail(detail, Code::kWrongState, "push: no slot was acquired");
   const uint64_t item = p->pushed.load(std::memory_order_relaxed);
@@ -124,12 +124,12 @@ Status push_slot(Pipeline* p, ErrorDetail* detail) {
   return {};
 }
 
-void finish_pipeline(Pipeline* p) {
+void finish_pipeline(RunPipeline* p) {
   p->has_finished.store(1, std::memory_order_release);
   note_change(p);
 }
 
-Status pop_slot(Pipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail) {
+Status pop_slot(RunPipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail) {
   *item = kNoItem;
   INGOT_TRY(check_alive(*p, detail));
   if (p->is_popped) return fail(detail, Code::kWrongState, "pop: the slot popped before was not released");
@@ -158,7 +158,7 @@ Status pop_slot(Pipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetail* 
   return status;
 }
 
-Status release_slot(Pipeline* p, ErrorDetail* detail) {
+Status release_slot(RunPipeline* p, ErrorDetail* detail) {
   if (!p->is_popped) return fail(detail, Code::kWrongState, "release: no slot was popped");
   p->is_popped = false;
   p->released.store(p->popped.load(std::memory_order_relaxed), std::memory_order_release);
@@ -166,30 +166,30 @@ Status release_slot(Pipeline* p, ErrorDetail* detail) {
   return {};
 }
 
-void cancel_pipeline(Pipeline* p) {
+void cancel_pipeline(RunPipeline* p) {
   p->is_cancelled.store(1, std::memory_order_release);
   cancel_session(p->session);
   p->changes.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&p->changes, INT32_MAX);
 }
 
-const TensorView* pipeline_input(const Pipeline& p, uint32_t index) {
+const TensorView* pipeline_input(const RunPipeline& p, uint32_t index) {
   if (!p.is_acquired || index >= p.model->program.inputs.size) return nullptr;
   return &p.slot_of(p.pushed.load(std::memory_order_relaxed)).inputs[index];
 }
 
-const TensorView* pipeline_output(const Pipeline& p, uint32_t index) {
+const TensorView* pipeline_output(const RunPipeline& p, uint32_t index) {
   if (!p.is_popped || index >= p.model->program.outputs.size) return nullptr;
   return &p.slot_of(p.popped.load(std::memory_order_relaxed) - 1).outputs[index];
 }
 
-uint32_t free_slots(const Pipeline& p) {
+uint32_t free_slots(const RunPipeline& p) {
   const uint64_t used = p.pushed.load(std::memory_order_relaxed) - p.released.load(std::memory_order_acquire);
   return p.depth - uint32_t(used);
 }
 
-const RunSession& session_of(const Pipeline& p) { return *p.session; }
-bool has_loader(const Pipeline& p) { return p.loader != nullptr; }
-const OpenModel& model_of(const Pipeline& p) { return *p.model; }
+const RunSession& session_of(const RunPipeline& p) { return *p.session; }
+bool has_loader(const RunPipeline& p) { return p.loader != nullptr; }
+const OpenModel& model_of(const RunPipeline& p) { return *p.model; }
 
 }  // namespace ingot

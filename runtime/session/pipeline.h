@@ -14,11 +14,11 @@
 #include "runtime/device/queue.h"
 #include "runtime/session/session.h"
 
-struct ingot_pipeline;  // a Pipeline, as the caller sees it
+struct ingot_pipeline;  // a RunPipeline, as the caller sees it
 
 namespace ingot {
 
-struct Pipeline;
+struct RunPipeline;
 
 /// Fills the inputs of the slot that is acquired. 0: filled; 1: there is nothing more; anything else: it failed.
 using PipelineLoader = int32_t (*)(void* user, ingot_pipeline* pipeline, uint64_t item);
@@ -42,32 +42,32 @@ struct PipelineNeeds {
 };
 Status pipeline_requirements(const OpenModel& model, const PipelineRequest& request, PipelineNeeds* out,
                              ErrorDetail* detail);
-Status create_pipeline(const OpenModel& model, const PipelineRequest& request, Pipeline** out, ErrorDetail* detail);
+Status create_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail);
 /// Ends the item that runs, drops the others. @pre nobody is inside another call
-void destroy_pipeline(Pipeline* pipeline);
+void destroy_pipeline(RunPipeline* pipeline);
 
 /// The next free slot is the producer's. Without two threads kWrongState where none is free, since it would never be.
-Status acquire_slot(Pipeline* pipeline, ErrorDetail* detail);
+Status acquire_slot(RunPipeline* pipeline, ErrorDetail* detail);
 /// Hands it over, to be run.
-Status push_slot(Pipeline* pipeline, ErrorDetail* detail);
+Status push_slot(RunPipeline* pipeline, ErrorDetail* detail);
 /// No more will be pushed.
-void finish_pipeline(Pipeline* pipeline);
+void finish_pipeline(RunPipeline* pipeline);
 /// Waits for the oldest item that was pushed; its number into *item. An error is that item's, which is then released already.
 /// kNotFound: the end. kWrongState, without two threads: nothing is pushed.
 /// kDeadlineExceeded: at deadline_ns of monotonic_ns() (0: no deadline) it was not computed yet; it stays the oldest.
-Status pop_slot(Pipeline* pipeline, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail);
-Status release_slot(Pipeline* pipeline, ErrorDetail* detail);
+Status pop_slot(RunPipeline* pipeline, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail);
+Status release_slot(RunPipeline* pipeline, ErrorDetail* detail);
 /// Ends everything; calls that wait come back with kCancelled, and so do all that follow.
-void cancel_pipeline(Pipeline* pipeline);
+void cancel_pipeline(RunPipeline* pipeline);
 
 /// A port of the slot that is acquired (inputs) or popped (outputs); null: no such port, or no such slot now.
-const TensorView* pipeline_input(const Pipeline& pipeline, uint32_t index);
-const TensorView* pipeline_output(const Pipeline& pipeline, uint32_t index);
+const TensorView* pipeline_input(const RunPipeline& pipeline, uint32_t index);
+const TensorView* pipeline_output(const RunPipeline& pipeline, uint32_t index);
 /// Slots that acquire gives without waiting.
-uint32_t free_slots(const Pipeline& pipeline);
-const RunSession& session_of(const Pipeline& pipeline);
-bool has_loader(const Pipeline& pipeline);
-const OpenModel& model_of(const Pipeline& pipeline);
+uint32_t free_slots(const RunPipeline& pipeline);
+const RunSession& session_of(const RunPipeline& pipeline);
+bool has_loader(const RunPipeline& pipeline);
+const OpenModel& model_of(const RunPipeline& pipeline);
 
 constexpr uint64_t kNoItem = UINT64_MAX;
 

@@ -38,7 +38,7 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
 
 PipelineParts carve(const OpenModel& model, const PipelineRequest& request, const SlotShape& shape, Carver* carver) {
   PipelineParts parts;
-  parts.pipeline = carver->take<Pipeline>(1);
+  parts.pipeline = carver->take<RunPipeline>(1);
   parts.slots = carver->take<Slot>(request.depth);
   parts.views =
       carver->take<TensorView>(uint64_t{request.depth} * (model.program.inputs.size + model.program.outputs.size));
@@ -97,7 +97,7 @@ uint8_t* place_ports(Span<const PortDef> defs, const Port* ports, uint8_t* at, T
   return at;
 }
 
-void place_slots(Pipeline* p, const SlotShape& shape, uint8_t* memory, TensorView* views) {
+void place_slots(RunPipeline* p, const SlotShape& shape, uint8_t* memory, TensorView* views) {
   const ProgramDef& program = p->model->program;
   const Tables& tables = p->session->tables;
   for (uint32_t i = 0; i < p->depth; i++) {
@@ -112,7 +112,7 @@ void place_slots(Pipeline* p, const SlotShape& shape, uint8_t* memory, TensorVie
 }
 
 /// Descriptors of a slot: its staging, or its memory of the host.
-void aim_descriptors(const Pipeline& p, const Slot& slot, const QueueSlot& queued, PortDescriptor* to) {
+void aim_descriptors(const RunPipeline& p, const Slot& slot, const QueueSlot& queued, PortDescriptor* to) {
   const size_t inputs = p.model->program.inputs.size, outputs = p.model->program.outputs.size;
   for (size_t i = 0; i < inputs + outputs; i++) {
     const bool is_input = i < inputs;
@@ -124,7 +124,7 @@ void aim_descriptors(const Pipeline& p, const Slot& slot, const QueueSlot& queue
 }
 
 /// @pre pinned memory and staging are taken
-Status open_queue(Pipeline* p, const SlotShape& shape, ErrorDetail* detail) {
+Status open_queue(RunPipeline* p, const SlotShape& shape, ErrorDetail* detail) {
   const size_t ports = p->model->program.inputs.size + p->model->program.outputs.size;
   QueueSlot slots[kMostSlots];
   uint8_t *host = p->pinned, *device = p->staging;
@@ -147,7 +147,7 @@ Status open_queue(Pipeline* p, const SlotShape& shape, ErrorDetail* detail) {
   return p->session->device.interface->queue->open(p->session->device, {slots, p->depth}, &p->queue, detail);
 }
 
-Status fill(Pipeline* p, const PipelineParts& parts, const SlotShape& shape, const PipelineNeeds& needs,
+Status fill(RunPipeline* p, const PipelineParts& parts, const SlotShape& shape, const PipelineNeeds& needs,
             ErrorDetail* detail) {
   Device& device = p->session->device;
   if (shape.is_queued) INGOT_TRY(device.interface->reserve_host(device, needs.pinned, &p->pinned, detail));
@@ -171,7 +171,7 @@ Status pipeline_requirements(const OpenModel& model, const PipelineRequest& requ
   return measure(model, request, &shape, out, detail);
 }
 
-Status create_pipeline(const OpenModel& model, const PipelineRequest& request, Pipeline** out, ErrorDetail* detail) {
+Status create_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail) {
   SlotShape shape;
   PipelineNeeds needs;
   INGOT_TRY(measure(model, request, &shape, &needs, detail));
@@ -180,7 +180,7 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& request, P
   INGOT_TRY(allocate(allocator, needs.block, kHostAlignment, "pipeline", &block, detail));
   Carver carver(block);
   const PipelineParts parts = carve(model, request, shape, &carver);
-  Pipeline* p = new (parts.pipeline) Pipeline;
+  RunPipeline* p = new (parts.pipeline) RunPipeline;
   p->model = &model;
   p->allocator = allocator;
   p->block_bytes = needs.block;
@@ -199,7 +199,7 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& request, P
   return {};
 }
 
-void destroy_pipeline(Pipeline* p) {
+void destroy_pipeline(RunPipeline* p) {
   if (p->session) {
     cancel_pipeline(p);
     if (p->loading.started && p->forks == os::fork_count()) os::join_thread(&p->loading);

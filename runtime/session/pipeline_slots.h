@@ -16,7 +16,7 @@ struct Slot {
 
 /// Where the parts of a pipeline lie; one code path measures and cuts.
 struct PipelineParts {
-  Pipeline* pipeline = nullptr;
+  RunPipeline* pipeline = nullptr;
   Slot* slots = nullptr;
   TensorView* views = nullptr;
   uint8_t* ports = nullptr;  // of the host, unless pinned
@@ -31,7 +31,7 @@ struct SlotShape {
 };
 
 /// Counters count items for ever; a slot is an item modulo the depth. released <= popped <= ran <= pushed <= released + depth.
-struct Pipeline {
+struct RunPipeline {
   RunSession* session = nullptr;
   const OpenModel* model = nullptr;
   Allocator allocator;
@@ -62,6 +62,6 @@ void run_next(void* pipeline);
 /// The loader's thread.
 void load_all(void* pipeline);
 /// Says that a counter or flag has changed.
-void note_change(Pipeline* pipeline);
+void note_change(RunPipeline* pipeline);
 
 }  // namespace ingot

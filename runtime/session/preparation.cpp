@@ -50,7 +50,8 @@ void measure_corners(const ProgramDef& program, const Workspace& w) {
   for (size_t corner = 0; corner < corners; corner++) {
     for (size_t i = 0; i < symbols; i++) {
       const bool low = symbols <= kMaxCrossed ? (corner >> i) & 1 : corner == i + 1 || corner == symbols + 1;
-      w.symbol_values[i] = low && program.symbols[i].low < w.symbol_highs[i] ? program.symbols[i].low : w.symbol_highs[i];
+      w.symbol_values[i] =
+          low && program.symbols[i].low < w.symbol_highs[i] ? program.symbols[i].low : w.symbol_highs[i];
     }
     raise_value_bytes(program, {w.symbol_values, symbols}, {w.binding, size_t(w.binding_bytes)}, w.capacities);
   }
@@ -133,7 +134,7 @@ constexpr uint64_t kMaxJoinSpins = 8192;
 constexpr uint64_t kWorthSharing = 512 * 1024;
 
 Status choose_device(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
-  const Assignment* a = request.assignment;
+  const DeviceAssignment* a = request.assignment;
   if (!a) {
     const Status status = find_device(request.device, &p->device, detail);
     p->device.stream = request.gpu_stream;
@@ -297,14 +298,15 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
   return {};
 }
 
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device, const uint8_t* of_instruction,
-                           uint32_t index, TensorView* operands, uint64_t* bytes, ErrorDetail* detail) {
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
+                           const uint8_t* of_instruction, uint32_t index, TensorView* operands, uint64_t* bytes,
+                           ErrorDetail* detail) {
   *bytes = 0;
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpCode op = model.program.instructions[i].op;
     if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
     const uint64_t need = device.interface->scratch(device, op, operand_types(model.program, bound, i, operands),
-                                                         model.program.precision);
+                                                    model.program.precision);
     if (need > uint64_t{1} << 46)
       return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
     if (need > *bytes) *bytes = need;
@@ -345,7 +347,7 @@ bool can_run(const OpenModel& model, const Device& device, uint32_t index, Tenso
 }
 
 bool ports_may_be_outside(const SessionRequest& request) {
-  const Assignment* a = request.assignment;
+  const DeviceAssignment* a = request.assignment;
   if (a) return a->used_count == 1 && a->devices[a->only].interface->host_memory;
   Device device;
   return !find_device(request.device, &device, nullptr).ok() || device.interface->host_memory;
@@ -360,12 +362,11 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
-  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch,
-                         detail));
+  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch, detail));
   if (os::kHasPages && p.device.interface->scratch) {
     p.scratch = {};
-    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands, &p.scratch.per_thread,
-                                  detail));
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands,
+                                  &p.scratch.per_thread, detail));
   }
   p.starts_background = request.asynchronous && (p.split || !p.device.interface->queue);
   if (p.starts_background && !os::kHasThreads)

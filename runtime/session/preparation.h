@@ -10,7 +10,7 @@
 
 namespace ingot {
 
-struct Assignment;
+struct DeviceAssignment;
 struct SplitPlan;
 
 struct DimBinding {
@@ -23,14 +23,15 @@ enum class ArenaSource : uint8_t { kOwn, kCaller, kAllocator };
 /// What a session is asked to be.
 struct SessionRequest {
   const char* device = nullptr;
-  const Assignment* assignment = nullptr;  // or these devices
+  const DeviceAssignment* assignment = nullptr;  // or these devices
   Span<const DimBinding> bindings;
   bool rebindable = false;
   Span<const DimBinding> upper_bounds;  // rebindable: instead of those in the file
   int threads = 0;
   LifetimeRules rules;
   void* gpu_stream = nullptr;
-  bool asynchronous = false;  // what is started runs on a thread of the session's, where the device does not run by itself
+  bool asynchronous =
+      false;            // what is started runs on a thread of the session's, where the device does not run by itself
   bool strict = false;  // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
@@ -75,10 +76,11 @@ struct Layout {
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
-  uint64_t host_bytes = 0;                // a device without host memory: tables and copies of ports lie outside
-  uint64_t pinned_bytes = 0;              // of these, what lies in the device's own memory of the host
-  uint64_t shared_bytes = 0;     // weights that lie apart from the arena, shared by the sessions of the model on this device
-  uint8_t* shared = nullptr;     // and there, once they are there
+  uint64_t host_bytes = 0;    // a device without host memory: tables and copies of ports lie outside
+  uint64_t pinned_bytes = 0;  // of these, what lies in the device's own memory of the host
+  uint64_t shared_bytes =
+      0;  // weights that lie apart from the arena, shared by the sessions of the model on this device
+  uint8_t* shared = nullptr;              // and there, once they are there
   const uint8_t* inline_first = nullptr;  // there `tables` are the constants of the program, from this one on
 };
 
@@ -87,9 +89,9 @@ struct Preparation {
   SplitPlan* split = nullptr;  // the assignment's workspace, where several devices are used
   int threads = 1;
   const char* threads_reason = "";
-  bool starts_threads = false;  // of its own
+  bool starts_threads = false;     // of its own
   bool starts_background = false;  // for what is started
-  uint32_t join_spins = 0;      // pauses that the first step of a run waits for helpers
+  uint32_t join_spins = 0;         // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
   ScratchTotals scratch;
   Layout layout;
@@ -106,8 +108,9 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
                     ScratchTotals* out, ErrorDetail* detail);
 /// The same of a device with kernels of its own; `of_instruction`: only those that are on `index` of an assignment, null: all.
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device, const uint8_t* of_instruction,
-                           uint32_t index, TensorView* operands, uint64_t* bytes, ErrorDetail* detail);
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
+                           const uint8_t* of_instruction, uint32_t index, TensorView* operands, uint64_t* bytes,
+                           ErrorDetail* detail);
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Whether `device` can run an instruction of the program at all; null `supports`: whatever the CPU's table can.

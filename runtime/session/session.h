@@ -34,7 +34,8 @@ struct RunSession {
   Arena arena;
   uint8_t* device_memory = nullptr;  // a device without host memory; `arena` is then the host block
   uint8_t* pinned = nullptr;         // of a device that moves ports: descriptors and copies of ports
-  Assignment* fallback = nullptr;    // its own: the device has no kernel for some instructions, which run on the CPU
+  DeviceAssignment* fallback =
+      nullptr;  // its own: the device has no kernel for some instructions, which run on the CPU
   Layout layout;
   Requirements requirements;
   Tables tables;

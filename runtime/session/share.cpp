@@ -7,7 +7,7 @@ namespace {
 
 /// Of several devices.
 Status split_share(const SplitPlan& plan, uint64_t home_bytes, uint32_t index, NamedShare* out) {
-  const Assignment& a = *plan.assignment;
+  const DeviceAssignment& a = *plan.assignment;
   if (index >= a.device_count) return Code::kNotFound;
   static_cast<DeviceShare&>(*out) = plan.shares[index];
   if (index == 0) out->bytes = home_bytes;

@@ -101,7 +101,7 @@ void reset_counts(SplitPlan* plan) {
 
 Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, ErrorDetail* detail) {
   SplitPlan& plan = *p->split;
-  const Assignment& a = *plan.assignment;
+  const DeviceAssignment& a = *plan.assignment;
   if (model.workspace.planner_bytes < model.program.values.size)
     return fail(detail, Code::kInternal, "split: workspace", model.program.values.size, model.workspace.planner_bytes);
   for (uint32_t d = 0; d < kMaxDevices; d++) plan.devices[d] = a.devices[d];
@@ -118,8 +118,8 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
     (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
     if (plan.devices[d].interface->scratch)
-      INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d], a.of_instruction.data, d, model.workspace.operands,
-                                    &share.scratch_bytes, detail));
+      INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d], a.of_instruction.data, d,
+                                    model.workspace.operands, &share.scratch_bytes, detail));
     (void)cursor.take<uint8_t>(share.scratch_bytes, 256);
     share.scratch = cursor.used() - share.scratch_bytes;
     (void)cursor.take<uint8_t>(p->planned.bytes, model.program.alignment > 64 ? model.program.alignment : 64);
@@ -191,8 +191,8 @@ Status take_one(const OpenModel& model, const Preparation& p, const SessionReque
   INGOT_TRY(device.interface->reserve(device, share.bytes, alignment, &plan.bases[d], detail));
   Residing residing = {&model, &p, home, d};
   if (!share.shared_bytes) return upload_residing(&residing, device, plan.bases[d], detail);
-  return hold_weights(model, plan.assignment->devices[d], true, share.shared_bytes, {&residing, upload_residing}, &plan.weights[d],
-                      detail);
+  return hold_weights(model, plan.assignment->devices[d], true, share.shared_bytes, {&residing, upload_residing},
+                      &plan.weights[d], detail);
 }
 
 Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,

@@ -6,7 +6,8 @@
 
 namespace ingot {
 // runtime/session/assignment.h: a layer above, known here by address only.
-Status assign_devices(const OpenModel& model, const AssignmentRequest& request, Assignment** out, ErrorDetail* detail);
+Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
+                      ErrorDetail* detail);
 }  // namespace ingot
 
 namespace ingot::cuda {
