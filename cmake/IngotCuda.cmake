@@ -126,6 +126,9 @@ function(ingot_cuda_images)
     if(version VERSION_LESS 12)
       list(APPEND options -allow-unsupported-compiler)  # CUDA 11 knows g++ up to 11
     endif()
+    # For ingot_cuda_test_module().
+    set_property(GLOBAL APPEND PROPERTY INGOT_CUDA_ARCHITECTURES_MADE ${architecture})
+    set_property(GLOBAL PROPERTY INGOT_CUDA_COMMAND_${architecture} ${launcher} ${nvcc} -ccbin ${host} ${options} -arch=sm_${architecture})
     foreach(unit ${ARGN})
       set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${unit}.sm${architecture}.cuda${version}.cubin)
       add_custom_command(OUTPUT ${cubin} BYPRODUCTS ${cubin}.ptxas
@@ -153,4 +156,20 @@ function(ingot_cuda_images)
     COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/pack.py --out ${images} --table ${images}.tsv --units ${ARGN} ${rows}
     DEPENDS ${cubins} image/pack.py COMMENT "Packing device code" VERBATIM)
   set(INGOT_CUDA_IMAGES ${images} PARENT_SCOPE)
+endfunction()
+
+# ingot_cuda_test_module(NAME SOURCE): device code that is no part of the product, as FOLDER/NAME.sm87.cubin for every architecture that the
+# product is built for; a target NAME_module makes them. FOLDER: cubin beside the programs of the calling directory.
+function(ingot_cuda_test_module name source)
+  get_property(architectures GLOBAL PROPERTY INGOT_CUDA_ARCHITECTURES_MADE)
+  set(cubins)
+  foreach(architecture ${architectures})
+    get_property(command GLOBAL PROPERTY INGOT_CUDA_COMMAND_${architecture})
+    set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${name}.sm${architecture}.cubin)
+    add_custom_command(OUTPUT ${cubin} COMMAND ${command} -I${PROJECT_SOURCE_DIR} -cubin -c -MD -MF ${cubin}.d ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${cubin}
+      DEPENDS ${source} DEPFILE ${cubin}.d COMMENT "Device code ${name} (tests), sm_${architecture}" VERBATIM)
+    list(APPEND cubins ${cubin})
+  endforeach()
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cubin)
+  add_custom_target(${name}_module DEPENDS ${cubins})
 endfunction()

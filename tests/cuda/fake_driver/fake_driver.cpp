@@ -18,6 +18,7 @@
 #include "kernels/cuda/emulate/emulator.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/op/gpu_kernel.h"
+#include "tests/cuda/fake_driver/test_kernels.h"
 
 extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 
@@ -32,7 +33,8 @@ struct ModuleT {
   std::string image;
 };
 struct FunctionT {
-  int kernel = -1;
+  int kernel = -1;                   // of the product
+  const TestKernel* test = nullptr;  // else
 };
 /// Work on a stream: done when `event`, if there is one, has reached `turn`.
 struct Work {
@@ -52,7 +54,8 @@ struct EventT {
 };
 struct Node {
   int kernel = -1;
-  EventT* event = nullptr;  // else
+  const TestKernel* test = nullptr;
+  EventT* event = nullptr;
   GpuLaunch launch;
   std::vector<uint8_t> params;
 };
@@ -87,7 +90,7 @@ struct World {
   ContextT contexts[16];
   std::map<uint64_t, Memory> device, pinned;
   std::set<void*> modules, streams, events, graphs, execs;
-  std::map<int, std::unique_ptr<FunctionT>> functions;
+  std::map<std::string, std::unique_ptr<FunctionT>> functions;
   std::vector<std::unique_ptr<GraphNodeT>> nodes;
 
   World() {
@@ -233,6 +236,9 @@ void run_node(const Node& node) {
   GpuLaunch launch = node.launch;
   launch.params = node.params.data();
   world().control.kernels++;
+  if (node.test)
+    return emulate::launch({launch.grid_x, launch.grid_y, launch.grid_z}, node.test->threads, launch.shared_bytes,
+                           node.test->run, launch.params);
   (void)emulate::run_launch(launch);
 }
 
@@ -397,14 +403,15 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   ENTER_WITH_CONTEXT(cuModuleGetFunction);
   if (!world().modules.count(module)) return misuse("a module that is not loaded");
   const int kernel = emulate::find_kernel(name);
-  if (kernel < 0) return kNotFoundResult;
+  const TestKernel* test = kernel < 0 ? find_test_kernel(name) : nullptr;
+  if (kernel < 0 && !test) return kNotFoundResult;
   // In a real image the name must be there too, whole.
   if (!module->image.empty() &&
       module->image.find(std::string(1, '\0') + name + std::string(1, '\0')) == std::string::npos)
     return kNotFoundResult;
-  std::unique_ptr<FunctionT>& own = world().functions[kernel];
+  std::unique_ptr<FunctionT>& own = world().functions[name];
   if (!own) own = std::make_unique<FunctionT>();
-  own->kernel = kernel;
+  own->kernel = kernel, own->test = test;
   *function = own.get();
   return kOk;
 }
@@ -615,16 +622,20 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
-  const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
-  if (p->block_x != kernel.threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
+  const TestKernel* test = p->function->test;
+  const GpuKernel* kernel = test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
+  const uint32_t threads = test ? test->threads : kernel->threads;
+  const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
+  if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
   Node added;
   added.kernel = p->function->kernel;
-  added.launch.kernel = uint16_t(p->function->kernel);
+  added.test = test;
+  added.launch.kernel = test ? uint16_t{0} : uint16_t(p->function->kernel);
   added.launch.grid_x = p->grid_x, added.launch.grid_y = p->grid_y, added.launch.grid_z = p->grid_z;
   added.launch.shared_bytes = p->shared_bytes;
-  added.launch.params_bytes = kernel.params_bytes;
+  added.launch.params_bytes = decltype(added.launch.params_bytes)(params_bytes);
   const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
-  added.params.assign(params, params + kernel.params_bytes);
+  added.params.assign(params, params + params_bytes);
   *node = add_node(graph, std::move(added));
   return kOk;
 }
