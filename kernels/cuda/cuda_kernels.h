@@ -8,7 +8,8 @@ extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 namespace ingot::cuda {
 
 // Rows of each family, in <family>/<family>_plan.cpp.
-extern const Span<const GpuRow> kTensorcoreRows;  // before the exact rows of the same operators
+extern const Span<const GpuRow> kTensorcoreRows;  // these two before the exact rows of the same operators
+extern const Span<const GpuRow> kTensorAttentionRows;
 extern const Span<const GpuRow> kAttentionRows;
 extern const Span<const GpuRow> kConv2dRows;
 extern const Span<const GpuRow> kChainRows;
@@ -29,6 +30,11 @@ extern const Span<const GpuRow> kRecurrentRows;
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {
   const int64_t wanted = (items + threads - 1) / threads, most = int64_t(traits.multiprocessors) * 16;
   return uint32_t(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+/// Whether products on tensor cores multiply in f16: where it was asked for, and for `fast` where there is no tf32.
+inline bool is_in_f16(GpuPrecision precision, const GpuTraits& traits) {
+  return precision == GpuPrecision::kFp16 || (traits.sm != 0 && traits.sm < 80);
 }
 
 template <class Params>

@@ -5,10 +5,15 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {
-    &kTensorcoreRows,  &kAttentionRows, &kConv2dRows,    &kChainRows,   &kMatMulRows, &kConvTransposeRows,
-    &kElementwiseRows, &kMovementRows,  &kGatherRows,    &kScatterRows, &kReduceRows, &kNormalizeRows,
-    &kSortRows,        &kPictureRows,   &kRecurrentRows, &kFrameRows};
+const Span<const GpuRow>* const kFamilies[] = {&kTensorcoreRows,    &kTensorAttentionRows,
+                                               &kAttentionRows,     &kConv2dRows,
+                                               &kChainRows,         &kMatMulRows,
+                                               &kConvTransposeRows, &kElementwiseRows,
+                                               &kMovementRows,      &kGatherRows,
+                                               &kScatterRows,       &kReduceRows,
+                                               &kNormalizeRows,     &kSortRows,
+                                               &kPictureRows,       &kRecurrentRows,
+                                               &kFrameRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};

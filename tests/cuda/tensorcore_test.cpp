@@ -2,112 +2,16 @@
 // threads; no bank conflict in a main loop; which kernel and how many splits for which extents.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <string>
-
-#include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/emulate/emulated_kernels.h"
-#include "kernels/cuda/emulate/emulator.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
 #include "tests/conformance/weights.h"
-#include "tools/check/tolerance.h"
+#include "tests/cuda/one_instruction.h"
 
 using namespace ingot;
 using namespace ingot::conformance;
 
 namespace {
-
-struct Work {
-  OpCode op;
-  const void* attributes;
-  std::vector<Tensor> inputs;
-  Tensor output;
-};
-
-OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y) {
-  OpArguments a;
-  a.attributes = w.attributes, a.inputs = views.data(), a.input_count = uint16_t(views.size()), a.outputs = &y,
-  a.output_count = 1;
-  return a;
-}
-std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
-  std::vector<TensorView> views;
-  for (const Tensor& t : tensors) views.push_back(t.view());
-  return views;
-}
-
-Tensor on_cpu(const Work& w) {
-  Tensor y = w.output;
-  y.poison();
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, y.view());
-  const KernelEntry* kernel = find_kernel(*cpu_kernels("scalar"), w.op, a);
-  REQUIRE(kernel != nullptr);
-  Violation violation;
-  REQUIRE_MESSAGE(kernel->contract->check(a, &violation), violation.rule);
-  const ScratchNeed need = kernel->contract->scratch ? kernel->contract->scratch(a, 1) : ScratchNeed{};
-  std::vector<uint8_t> own(need.per_thread_bytes + 64), shared(need.shared_bytes + 64);
-  const auto aligned = [](std::vector<uint8_t>& m) {
-    return m.data() + (64 - reinterpret_cast<uintptr_t>(m.data()) % 64) % 64;
-  };
-  Team team;
-  team.scratch = aligned(own), team.shared = aligned(shared);
-  CHECK(kernel->run(a, team).ok());
-  return y;
-}
-
-struct Run {
-  Tensor y;
-  std::vector<std::string> kernels;
-  uint32_t splits = 1;
-};
-
-Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, GpuTraits traits) {
-  Run run{w.output, {}, 1};
-  run.y.poison();
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, run.y.view());
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, precision);
-  REQUIRE(row != nullptr);
-  REQUIRE(std::string(row->name).find("tensorcore") != std::string::npos);
-  constexpr size_t kGuard = 256;
-  const uint64_t bytes = row->scratch ? row->scratch(a, traits, precision) : 0;
-  std::vector<uint8_t> scratch(bytes + 256 + kGuard, 0xa5);
-  uint32_t fault = 0;
-  GpuWork work;
-  work.arguments = &a, work.traits = traits, work.precision = precision, work.fault = &fault, work.fault_value = 1;
-  work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
-  work.scratch_bytes = bytes;
-  work.sink = {&run, [](void* user, const GpuLaunch& l) {
-                 static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
-                 static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
-                 return cuda::emulate::run_launch(l);
-               }};
-  cuda::emulate::set_order(order);
-  cuda::emulate::counts = {};
-  CHECK(row->plan(work).ok());
-  cuda::emulate::set_order(0);
-  CHECK(cuda::emulate::counts.bank_conflicts == 0);
-  for (size_t i = 0; i < kGuard && bytes + i < scratch.size() - size_t(work.scratch - scratch.data()); i++)
-    REQUIRE(work.scratch[bytes + i] == 0xa5);
-  CHECK(run.y.guard_fault() == "");
-  for (const Tensor& t : w.inputs) CHECK(t.guard_fault() == "");
-  return run;
-}
-
-void check_close(const Tensor& got, const Tensor& want, check::Tolerance tolerance) {
-  double largest = 0, worst = 0;
-  for (int64_t i = 0; i < want.view().elements(); i++) largest = std::max(largest, std::fabs(want.at(i)));
-  for (int64_t i = 0; i < want.view().elements(); i++) {
-    const double error = std::fabs(got.at(i) - want.at(i));
-    worst = error <= worst ? worst : error;
-    if (std::isnan(got.at(i))) worst = 1e30;
-  }
-  CHECK_MESSAGE(worst <= tolerance.relative * largest + tolerance.absolute, "off by " << worst << " of " << largest);
-}
 
 /// Both precisions; several orders of threads, few and many multiprocessors. Returns what ran last in tf32 on `multiprocessors`.
 Run check_product(const Work& w, int multiprocessors = 2) {
@@ -118,6 +22,7 @@ Run check_product(const Work& w, int multiprocessors = 2) {
     GpuTraits traits;
     traits.multiprocessors = multiprocessors;
     last = on_gpu(w, precision, 0, traits);
+    CHECK(last.status.ok());
     check_close(last.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
     for (uint32_t order : {1u, 33u}) {
       CAPTURE(order);
@@ -127,12 +32,6 @@ Run check_product(const Work& w, int multiprocessors = 2) {
     }
   }
   return last;
-}
-
-bool ran(const Run& run, const std::string& name) {
-  for (const std::string& k : run.kernels)
-    if (k.find(name) != std::string::npos) return true;
-  return false;
 }
 
 struct ConvCase {
@@ -168,7 +67,7 @@ Run run_conv(const ConvCase& c) {
   w.inputs.push_back(c.bias ? Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3) : Tensor());
   if (c.residual) w.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.o}, 2 * c.padding).random(4));
   const Run run = check_product(w, c.multiprocessors);
-  CHECK_MESSAGE(ran(run, c.kernel), run.kernels[0]);
+  CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
   return run;
 }
 
@@ -247,7 +146,7 @@ TEST_CASE("tensor cores: linear") {
         Tensor(DType::kF32, x, c.padding).random(1), random_weights(Packing::kPanels16, {c.o, c.k}, 2, c.k).packed,
         Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3), Tensor(DType::kF32, y, c.padding).random(4)};
     const Run run = check_product(w, c.multiprocessors);
-    CHECK_MESSAGE(ran(run, c.kernel), run.kernels[0]);
+    CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
     if (c.multiprocessors > 2) CHECK(run.splits > 1);
   }
 }
@@ -289,7 +188,7 @@ TEST_CASE("tensor cores: products of two activations, batches broadcast") {
     w.inputs = {Tensor(DType::kF32, with(c.a, c.m, c.k, c.trans_a), c.padding).random(1),
                 Tensor(DType::kF32, with(c.b, c.k, c.n, c.trans_b), c.padding).random(2)};
     const Run run = check_product(w, c.m > 128 ? 1 : 2);
-    CHECK_MESSAGE(ran(run, c.kernel), run.kernels[0]);
+    CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
   }
 }
 
@@ -299,18 +198,11 @@ TEST_CASE("tensor cores: which GPU takes which type; what the exact rows keep") 
   w.inputs = {Tensor(DType::kF32, {40, 16}).random(1), random_weights(Packing::kPanels16, {32, 16}, 2, 16).packed};
   GpuTraits traits;
   traits.sm = 75;
-  CHECK(ran(on_gpu(w, GpuPrecision::kFast, 0, traits), "f16"));
+  CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran("f16"));
   traits.sm = 80;
-  CHECK(ran(on_gpu(w, GpuPrecision::kFast, 0, traits), "tf32"));
-  CHECK(ran(on_gpu(w, GpuPrecision::kFp16, 0, traits), "f16"));
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, w.output.view());
-  const auto is_ours = [&](int sm, GpuPrecision precision) {
-    traits.sm = sm;
-    const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, OpCode::kLinear, a, traits, precision);
-    return row && std::string(row->name) == "linear_tensorcore";
-  };
-  CHECK(!is_ours(72, GpuPrecision::kFast));
-  CHECK(!is_ours(87, GpuPrecision::kExact));
-  CHECK(is_ours(87, GpuPrecision::kFast));
+  CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran("tf32"));
+  CHECK(on_gpu(w, GpuPrecision::kFp16, 0, traits).ran("f16"));
+  CHECK(!is_tensorcore_row(w, 72, GpuPrecision::kFast));
+  CHECK(!is_tensorcore_row(w, 87, GpuPrecision::kExact));
+  CHECK(is_tensorcore_row(w, 87, GpuPrecision::kFast));
 }

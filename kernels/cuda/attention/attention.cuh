@@ -5,6 +5,7 @@
 //   values   a thread has a column of y for all queries, or where heads are narrow for some of them
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
+#include "kernels/cuda/attention/tile.cuh"
 #include "kernels/cuda/device/lane.h"
 
 namespace ingot::cuda {
@@ -24,60 +25,17 @@ struct AttentionShared {
   int64_t mask[kAttentionQueries], visible[kAttentionQueries];
 };
 
-/// What a block works on.
-struct AttentionTile {
-  int64_t b, kv_head, row;  // row: of the unit
-  int64_t count, limit;     // keys that exist; keys that the group of 42 reads
-  int rows;
-};
-GPU_FN const float* row_of(const AttentionOperand& o, int64_t b, int64_t h, int64_t t) {
-  return o.data + b * o.batch + h * o.head + t * o.token;
-}
-
-GPU_FN int64_t seen_by(const AttentionParams& p, int64_t count, int64_t query) {
-  int64_t n = count;
-  if (p.causal == CausalMask::kTopLeft) n = query + 1;
-  if (p.causal == CausalMask::kBottomRight) n = query + 1 + count - p.queries;
-  return n < 0 ? 0 : n < count ? n : count;
-}
-
-/// False where the file's number of keys is none.
-GPU_FN bool make_tile(const AttentionParams& p, int64_t at, AttentionTile* t) {
-  const int64_t unit = at / p.tiles_of_unit, all = p.group * p.queries;
-  t->row = (at - unit * p.tiles_of_unit) * kAttentionQueries;
-  t->b = unit / p.kv_heads, t->kv_head = unit - t->b * p.kv_heads;
-  t->rows = int(all - t->row < kAttentionQueries ? all - t->row : kAttentionQueries);
-  t->count = p.keys;
-  if (p.counts) {
-    const int64_t i = p.one_count ? 0 : t->b;
-    t->count = p.counts_are_i64 ? static_cast<const int64_t*>(p.counts)[i] : static_cast<const int32_t*>(p.counts)[i];
-    if (t->count < 0 || t->count > p.keys) return false;
-  }
-  t->limit = t->count;
-  if (p.causal != CausalMask::kNone) {
-    const int64_t first = t->row / attention::kQueryGroup * attention::kQueryGroup,
-                  next = first + attention::kQueryGroup;
-    const int64_t end = next < all ? next : all;
-    const bool wraps = first % p.queries + (end - first) > p.queries;
-    t->limit = seen_by(p, t->count, wraps ? p.queries - 1 : (end - 1) % p.queries);
-  }
-  return true;
-}
-
 GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, AttentionShared& s) {
   const int r = int(threadIdx.x);
   if (r >= t.rows) return;
-  const int64_t within = (t.row + r) / p.queries, head = t.kv_head * p.group + within,
-                query = t.row + r - within * p.queries;
-  s.q[r] = row_of(p.q, t.b, head, query), s.y[r] = const_cast<float*>(row_of(p.y, t.b, head, query));
-  s.mask[r] = t.b * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2];
-  s.visible[r] = seen_by(p, t.count, query);
+  const AttentionRow row = make_row<int64_t>(p, t, r);
+  s.q[r] = p.q.data + row.q, s.y[r] = p.y.data + row.y, s.mask[r] = row.mask, s.visible[r] = row.visible;
 }
 
 GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys,
                              AttentionShared& s) {
   const int me = int(threadIdx.x);
-  const float* from = row_of(p.k, t.b, t.kv_head, first);
+  const float* from = p.k.data + place_of(p.k, t.b, t.kv_head, first);
   float sums[kAttentionQueries][2] = {};
   for (int d = 0; d < p.dim; d += kDepth) {
     const int depth = p.dim - d < kDepth ? p.dim - d : kDepth;
@@ -153,7 +111,7 @@ template <int kRows>
 GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys, bool is_last,
                              int column, int apart, int begin, AttentionShared& s) {
   for (int d = column; d < p.value_dim; d += apart) {
-    const float* from = row_of(p.v, t.b, t.kv_head, first) + d;
+    const float* from = p.v.data + place_of(p.v, t.b, t.kv_head, first) + d;
     float sums[kRows] = {};
     GPU_UNROLL_BY(4)
     for (int j = 0; j < keys; j++) {
@@ -177,7 +135,7 @@ INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
   const int me = int(threadIdx.x);
   for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
     AttentionTile t;
-    if (!make_tile(p, at, &t)) {
+    if (!make_tile<int64_t, kAttentionQueries, int(attention::kQueryGroup)>(p, at, &t)) {
       if (me == 0) *p.fault = p.fault_value;
       continue;
     }

@@ -1,11 +1,13 @@
 // kernels/cuda/attention/attention_params.h - what the kernel of attention takes.
 #pragma once
 #include "runtime/op/attention_blocks.h"
+#include "runtime/op/gpu_kernel.h"
 
 namespace ingot::cuda {
 
 constexpr int kAttentionQueries = 14;  // queries of a block: a group that shares its last key is three blocks
 static_assert(attention::kQueryGroup % kAttentionQueries == 0, "");
+constexpr int kTensorQueries = 64, kTensorHead = 128;  // on tensor cores: queries of a block; the widest head
 
 /// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
 struct AttentionOperand {
@@ -26,5 +28,8 @@ struct AttentionParams {
   uint32_t fault_value;
   uint32_t* fault;
 };
+
+/// From the instruction, for blocks of `rows` queries. y is not empty.
+AttentionParams attention_params(const GpuWork& work, int rows);
 
 }  // namespace ingot::cuda

@@ -10,10 +10,21 @@ AttentionOperand operand_of(const TensorView& t, const attention::Heads& h) {
 }
 
 Status plan(const GpuWork& work) {
+  if (work.arguments->outputs[0].elements() == 0) return {};
+  const AttentionParams p = attention_params(work, kAttentionQueries);
+  return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
+}
+
+constexpr GpuRow kRows[] = {{OpCode::kAttention, "attention", nullptr, nullptr, plan}};
+
+}  // namespace
+
+const Span<const GpuRow> kAttentionRows = Span<const GpuRow>(kRows);
+
+AttentionParams attention_params(const GpuWork& work, int rows) {
   const OpArguments& g = *work.arguments;
   const AttentionAttributes& t = g.as<AttentionAttributes>();
   const TensorView &q = g.inputs[0], &k = g.inputs[1], &v = g.inputs[2], &y = g.outputs[0];
-  if (y.elements() == 0) return {};
   const attention::Heads hq = attention::heads_of(q, t.heads), hk = attention::heads_of(k, t.kv_heads),
                          hv = attention::heads_of(v, t.kv_heads), hy = attention::heads_of(y, t.heads);
   AttentionParams p = {};
@@ -21,7 +32,7 @@ Status plan(const GpuWork& work) {
   p.queries = hq.length, p.keys = hk.length, p.group = t.heads / t.kv_heads;
   p.dim = int(hq.dim), p.value_dim = int(hv.dim), p.kv_heads = int(t.kv_heads);
   p.scale = t.scale, p.softcap = t.softcap, p.causal = t.causal;
-  p.tiles_of_unit = ceil_div(p.group * p.queries, kAttentionQueries), p.tiles = hq.batch * p.kv_heads * p.tiles_of_unit;
+  p.tiles_of_unit = ceil_div(p.group * p.queries, rows), p.tiles = hq.batch * p.kv_heads * p.tiles_of_unit;
   if (const TensorView* mask = g.optional(3)) {
     p.mask = mask->data, p.mask_is_bool = mask->dtype == DType::kBool;
     int64_t step = mask->row_stride;
@@ -34,13 +45,7 @@ Status plan(const GpuWork& work) {
   if (const TensorView* counts = g.optional(4))
     p.counts = counts->data, p.counts_are_i64 = counts->dtype == DType::kI64, p.one_count = counts->elements() <= 1;
   p.fault = work.fault, p.fault_value = work.fault_value;
-  return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
+  return p;
 }
-
-constexpr GpuRow kRows[] = {{OpCode::kAttention, "attention", nullptr, nullptr, plan}};
-
-}  // namespace
-
-const Span<const GpuRow> kAttentionRows = Span<const GpuRow>(kRows);
 
 }  // namespace ingot::cuda

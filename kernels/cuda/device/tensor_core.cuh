@@ -1,7 +1,7 @@
 // kernels/cuda/device/tensor_core.cuh - tensor cores: each function is one instruction (two where an older chip has only the half),
 // or the emulator. The only place that names them.
 //   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them element by element
-//   chips      f16 and s8: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps: plans do not choose it.
+//   chips      f16 and s8: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and plans do not choose it.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 #if !defined(__CUDACC__)
@@ -10,18 +10,34 @@
 
 namespace ingot::cuda {
 
-// How the words of a fragment are read.
+#if defined(__CUDA_ARCH__)
+constexpr int kChip = __CUDA_ARCH__ / 10;
+#else
+constexpr int kChip = 1000;
+#endif
+#if defined(__CUDACC__)
+/// The whole body of a kernel of products that a chip lacks: what plans never choose costs no room.
+GPU_FN void refuse_product() { asm volatile("trap;"); }
+#else
+GPU_FN void refuse_product() { emulate::fail("a product that the chip does not have"); }
+#endif
+
+// How the words of a fragment are read; the first chip with such products.
 struct F16 {
   using Sum = float;
+  static constexpr int kSince = 75;
 };
 struct Bf16 {
   using Sum = float;
+  static constexpr int kSince = 80;
 };
 struct Tf32 {
   using Sum = float;
+  static constexpr int kSince = 80;
 };
 struct S8 {
   using Sum = int;
+  static constexpr int kSince = 75;
 };
 
 #if defined(__CUDACC__)

@@ -1,15 +1,23 @@
 // kernels/cuda/tensorcore/tensorcore.cuh - the kernels: which loads and tiles there are. Contracts: runtime/op/{conv2d,linear,matmul}.h,
 // but for the order of sums and the precision of products.
 #pragma once
+#include "kernels/cuda/tensorcore/attention.cuh"
 #include "kernels/cuda/tensorcore/few_rows.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
 
 namespace ingot::cuda {
 
+// Products of Type, or no body on a chip without them.
+#define INGOT_BODY_OF(Type, ...)       \
+  if constexpr (kChip >= Type::kSince) \
+    __VA_ARGS__;                       \
+  else                                 \
+    refuse_product()
+
 #define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)                                 \
   INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, m == 128 ? 3 : 4) { \
-    product<Type, Pixels, Weights, m, o, warp_m>(p);                                                   \
+    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                              \
   }
 #define INGOT_PRODUCTS(type, Type)                                            \
   INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)       \
@@ -27,11 +35,19 @@ namespace ingot::cuda {
 INGOT_PRODUCTS(f16, F16)
 INGOT_PRODUCTS(tf32, Tf32)
 
-INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) { few_rows<WholeWords, 1>(p); }
-INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) { few_rows<WholeWords, kFewRows>(p); }
+INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p)); }
+INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p)); }
+
+#define INGOT_ATTENTION(type, Type, dim, blocks)                                    \
+  INGOT_GPU_KERNEL_BLOCKS(attention_##type##_##dim, AttentionParams, 128, blocks) { \
+    INGOT_BODY_OF(Type, attention_on_tensor_cores<Type, dim>(p));                   \
+  }
+INGOT_ATTENTION(f16, F16, 64, 3)
+INGOT_ATTENTION(f16, F16, 128, 2)
+INGOT_ATTENTION(tf32, Tf32, 128, 2)
 
 /// Sums of the parts of k, in their order.
-INGOT_GPU_KERNEL(add_splits, ProductParams, 256) {
+GPU_FN void add_parts(const ProductParams& p) {
   ProductParams whole = p;
   whole.partial = nullptr;
   const int64_t row = p.columns / 4, count = int64_t(p.batch_first) * p.m * row;  // batch_first: how many matrices
@@ -46,5 +62,6 @@ INGOT_GPU_KERNEL(add_splits, ProductParams, 256) {
     finish_four(whole, batch, m, o, v);
   }
 }
+INGOT_GPU_KERNEL(add_splits, ProductParams, 256) { INGOT_BODY_OF(F16, add_parts(p)); }
 
 }  // namespace ingot::cuda

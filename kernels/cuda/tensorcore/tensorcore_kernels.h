@@ -1,7 +1,9 @@
 // kernels/cuda/tensorcore/tensorcore_kernels.h - X(kernel, parameters, threads of a block)
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
 //   rows, windows, singles: how x is read, see pixels.cuh; transposed: w is [n][k]; singles reads any x and any w, windows any panels
+//   attention_<type>_<widest head>
 #pragma once
+#include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 #define INGOT_CUDA_PRODUCTS_OF(X, type)                     \
@@ -17,9 +19,12 @@
   X(product_##type##_transposed_64x64, ProductParams, 128)  \
   X(product_##type##_any_64x64, ProductParams, 128)
 
-#define INGOT_CUDA_TENSORCORE(X)          \
-  INGOT_CUDA_PRODUCTS_OF(X, f16)          \
-  INGOT_CUDA_PRODUCTS_OF(X, tf32)         \
-  X(product_one_row, ProductParams, 128)  \
-  X(product_few_rows, ProductParams, 128) \
-  X(add_splits, ProductParams, 256)
+#define INGOT_CUDA_TENSORCORE(X)             \
+  INGOT_CUDA_PRODUCTS_OF(X, f16)             \
+  INGOT_CUDA_PRODUCTS_OF(X, tf32)            \
+  X(product_one_row, ProductParams, 128)     \
+  X(product_few_rows, ProductParams, 128)    \
+  X(add_splits, ProductParams, 256)          \
+  X(attention_f16_64, AttentionParams, 128)  \
+  X(attention_f16_128, AttentionParams, 128) \
+  X(attention_tf32_128, AttentionParams, 128)

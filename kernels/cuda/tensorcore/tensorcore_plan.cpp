@@ -204,7 +204,7 @@ Kernels kernels_of(Load load, TileKind* kind) {
 
 Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   ProductParams& p = q.p;
-  const bool in_f16 = work.precision == GpuPrecision::kFp16 || (work.traits.sm != 0 && work.traits.sm < 80);
+  const bool in_f16 = is_in_f16(work.precision, work.traits);
   const bool few = kind == TileKind::kFewRows && q.load == Load::kRows;
   if (kind == TileKind::kFewRows) kind = TileKind::kSquare;
   const Kernels kernels = kernels_of(q.load, &kind);

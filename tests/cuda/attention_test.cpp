@@ -1,0 +1,197 @@
+// Attention in tf32 and f16 on the emulated GPU against the naive one in double, by the tolerance table: lengths, widths, layouts, masks,
+// causal order, groups of heads, key counts; the same bits in every order of threads; no bank conflict; what goes to the exact kernel.
+#include "runtime/op/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/cuda/one_instruction.h"
+
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+using C = CausalMask;
+
+enum class Mask { kNone, kFloat, kBool };
+
+struct AttentionCase {
+  const char* name;
+  const char* kernel;
+  int64_t batch, heads, kv_heads, queries, keys, dim, value_dim;
+  C causal = C::kNone;
+  std::vector<int64_t> mask = {};
+  Mask kind = Mask::kNone;
+  std::vector<double> counts = {};
+  float softcap = 0;
+  int64_t padding = 0;
+};
+
+Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim, int64_t padding) {
+  if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
+  return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
+}
+
+Tensor mask_tensor(const AttentionCase& c) {
+  if (c.kind == Mask::kNone) return Tensor();
+  Tensor mask(c.kind == Mask::kBool ? DType::kBool : DType::kF32, c.mask, c.kind == Mask::kBool ? 0 : c.padding);
+  mask.random(7, -4, 4);
+  for (int64_t i = 0; i < mask.view().elements(); i++) {
+    if (c.kind == Mask::kBool) mask.set(i, i * 7 % 11 > 3);
+    if (c.kind == Mask::kFloat && i * 5 % 7 > 4) mask.set(i, i % 2 ? -INFINITY : -3.4028234e38);
+  }
+  return mask;
+}
+
+/// Both precisions, orders of threads, more and fewer blocks than tiles.
+void check_attention(const Work& w, const std::string& kernel) {
+  const Tensor want = on_cpu(w, "oracle");
+  for (GpuPrecision precision : {GpuPrecision::kFp16, GpuPrecision::kFast}) {
+    CAPTURE(int(precision));
+    GpuTraits traits;
+    const Run run = on_gpu(w, precision, 0, traits);
+    CHECK(run.status.ok());
+    const std::string type = precision == GpuPrecision::kFp16 ? "f16_" + kernel : "tf32_128";
+    CHECK_MESSAGE(run.ran(kernel.empty() ? "ingot_attention" : "attention_" + type), run.kernels[0]);
+    check_close(run.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+    traits.multiprocessors = 7;
+    for (uint32_t order : {1u, 33u}) {
+      CAPTURE(order);
+      int64_t at = -1;
+      const bool same = on_gpu(w, precision, order, traits).y.same_bits(run.y, &at);
+      CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
+    }
+  }
+}
+
+void run_case_of(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
+  INFO(c.name);
+  AttentionAttributes t;
+  t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
+  t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
+  Work w{OpCode::kAttention, &t, {}, heads_tensor(y_rank, c.batch, c.heads, c.queries, c.value_dim, 3 * c.padding)};
+  w.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
+              heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding).random(2),
+              heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
+  if (c.kind != Mask::kNone || !c.counts.empty()) w.inputs.push_back(mask_tensor(c));
+  if (!c.counts.empty()) w.inputs.push_back(Tensor(DType::kI64, {int64_t(c.counts.size())}).values(c.counts));
+  check_attention(w, c.kernel);
+}
+
+}  // namespace
+
+TEST_CASE("attention on tensor cores: lengths, widths, layouts") {
+  const AttentionCase cases[] = {
+      {"one query, one key", "64", 1, 1, 1, 1, 1, 8, 8},
+      {"one query", "64", 1, 2, 2, 1, 37, 32, 32},
+      {"keys beyond a tile", "64", 2, 2, 2, 3, 130, 64, 64},
+      {"a tile of keys", "64", 1, 1, 1, 9, 64, 64, 32},
+      {"a tile of keys and one", "64", 1, 1, 1, 9, 65, 40, 64},
+      {"widths of no power of two", "64", 1, 2, 2, 17, 23, 12, 28},
+      {"wide heads", "128", 1, 1, 1, 15, 40, 128, 128},
+      {"wide heads, more keys", "128", 1, 2, 2, 33, 97, 80, 80},
+      {"wide values", "128", 1, 1, 1, 3, 33, 16, 100},
+      {"a tile of queries and one", "64", 1, 2, 2, 65, 16, 16, 16},
+      {"three tiles of queries", "64", 2, 1, 1, 131, 70, 48, 48},
+      {"strided rows", "64", 2, 3, 3, 20, 21, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 4},
+  };
+  for (const AttentionCase& c : cases)
+    for (int layout : {0, 7, 3}) run_case_of(c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
+}
+
+TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, counts") {
+  const AttentionCase cases[] = {
+      {"padding mask", "64", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kFloat},
+      {"padding mask of bools", "64", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kBool},
+      {"mask a query", "64", 1, 2, 2, 20, 150, 32, 32, C::kNone, {20, 150}, Mask::kFloat, {}, 0, 4},
+      {"mask a query, bools, wide", "128", 1, 2, 2, 20, 150, 96, 96, C::kNone, {20, 150}, Mask::kBool},
+      {"bias a head", "64", 2, 3, 3, 9, 18, 8, 8, C::kNone, {3, 9, 18}, Mask::kFloat},
+      {"causal", "64", 1, 2, 2, 71, 71, 32, 32, C::kTopLeft},
+      {"causal, wide", "128", 1, 1, 1, 71, 71, 72, 72, C::kTopLeft},
+      {"causal with fewer keys", "64", 1, 1, 1, 50, 20, 8, 8, C::kTopLeft},
+      {"causal from the end", "64", 1, 2, 2, 7, 140, 16, 16, C::kBottomRight},
+      {"causal from the end, too many queries", "64", 1, 2, 2, 80, 11, 16, 16, C::kBottomRight},
+      {"causal and mask", "64", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, Mask::kFloat},
+      {"grouped heads", "64", 2, 6, 2, 5, 33, 16, 16},
+      {"grouped heads, causal", "64", 1, 6, 2, 45, 45, 8, 8, C::kTopLeft},
+      {"one head of keys", "64", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, Mask::kBool},
+      {"counts", "64", 3, 2, 2, 4, 140, 32, 32, C::kNone, {}, Mask::kNone, {140, 0, 66}},
+      {"one count", "128", 3, 2, 2, 4, 100, 128, 128, C::kNone, {}, Mask::kNone, {70}},
+      {"counts and causal", "64", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, Mask::kNone, {40, 3, 17}},
+      {"counts and mask", "64", 2, 2, 2, 5, 40, 8, 8, C::kTopLeft, {40}, Mask::kBool, {39, 5}},
+      {"softcap", "64", 1, 2, 2, 15, 71, 8, 8, C::kNone, {15, 71}, Mask::kFloat, {}, 0.5f},
+      {"softcap alone", "128", 1, 1, 1, 5, 40, 72, 72, C::kTopLeft, {}, Mask::kNone, {}, 0.5f},
+  };
+  for (const AttentionCase& c : cases)
+    for (const int rank : {3, 4}) run_case_of(c, rank, rank, rank);
+}
+
+TEST_CASE("attention on tensor cores: what goes to the exact kernel") {
+  const AttentionCase cases[] = {
+      {"odd widths", "", 1, 2, 2, 17, 23, 13, 29},
+      {"unaligned rows", "", 1, 2, 2, 17, 23, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 3},
+      {"wider than registers", "", 1, 1, 1, 3, 20, 16, 132},
+      {"a mask that all keys share", "", 1, 2, 2, 9, 18, 8, 8, C::kNone, {2, 9, 1}, Mask::kFloat},
+  };
+  for (const AttentionCase& c : cases) {
+    INFO(c.name);
+    AttentionAttributes t;
+    t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads), t.scale = 0.2f;
+    Work w{OpCode::kAttention, &t, {}, heads_tensor(3, c.batch, c.heads, c.queries, c.value_dim, c.padding)};
+    w.inputs = {heads_tensor(3, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
+                heads_tensor(3, c.batch, c.heads, c.keys, c.dim, c.padding).random(2),
+                heads_tensor(3, c.batch, c.heads, c.keys, c.value_dim, c.padding).random(3), mask_tensor(c)};
+    const Run run = on_gpu(w, GpuPrecision::kFast, 0, {});
+    CHECK(run.kernels == std::vector<std::string>{"ingot_attention"});
+    int64_t at = -1;
+    CHECK(run.y.same_bits(on_cpu(w), &at));
+  }
+}
+
+TEST_CASE(
+    "attention on tensor cores: rows that see nothing are zero; keys that nobody sees may hold anything; large "
+    "scores") {
+  AttentionAttributes t;
+  t.heads = t.kv_heads = 1;
+  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}), mask(DType::kBool, {3, 5});
+  q.random(1), k.random(2), v.random(3);
+  mask.values({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0});
+  for (int64_t d = 0; d < 8; d++) k.set(4 * 8 + d, d % 2 ? INFINITY : NAN);
+  const Tensor y(DType::kF32, {1, 3, 8});
+  check_attention({OpCode::kAttention, &t, {q, k, v, mask}, y}, "64");
+  const Run run = on_gpu({OpCode::kAttention, &t, {q, k, v, mask}, y}, GpuPrecision::kFp16, 0, {});
+  for (int64_t d = 0; d < 8; d++) CHECK(run.y.at(d) == 0);
+  // Beyond a count nothing is read, not even to be multiplied by zero.
+  Tensor held = v;
+  for (int64_t i = 3 * 8; i < 5 * 8; i++) held.set(i, NAN);
+  const Work counted{OpCode::kAttention, &t, {q, k, held, Tensor(), Tensor(DType::kI32, {}).values({3})}, y};
+  check_attention(counted, "64");
+  // One key has all the weight. In f16 operands of 300 are exact, and so is the result.
+  t.scale = 1e3f;
+  k.random(2);
+  for (int64_t d = 0; d < 8; d++) k.set(2 * 8 + d, q.at(8 + d) * 3);
+  const Run large = on_gpu({OpCode::kAttention, &t, {q, k, v}, y}, GpuPrecision::kFast, 0, {});
+  for (int64_t d = 0; d < 8; d++) CHECK(large.y.at(8 + d) == doctest::Approx(v.at(16 + d)).epsilon(1e-3));
+}
+
+TEST_CASE("attention on tensor cores: a count outside the keys is named; which GPU takes which type") {
+  AttentionAttributes t;
+  Work w{OpCode::kAttention, &t, {}, Tensor(DType::kF32, {1, 3, 8})};
+  const Tensor x = Tensor(DType::kF32, {1, 3, 8}).random(1);
+  for (const double count : {-1.0, 4.0}) {
+    w.inputs = {x, x, x, Tensor(), Tensor(DType::kI64, {}).values({count})};
+    CHECK(on_gpu(w, GpuPrecision::kFast, 0, {}).status.code() == Code::kBadIndexValue);
+  }
+  w.inputs = {x, x, x};
+  GpuTraits traits;
+  traits.sm = 75;
+  CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran("f16"));
+  traits.sm = 87;
+  CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran("tf32"));
+  CHECK(on_gpu(w, GpuPrecision::kFp16, 0, traits).ran("f16"));
+  CHECK(is_tensorcore_row(w, 87, GpuPrecision::kFp16));
+  CHECK(!is_tensorcore_row(w, 72, GpuPrecision::kFp16));
+  CHECK(!is_tensorcore_row(w, 87, GpuPrecision::kExact));
+}

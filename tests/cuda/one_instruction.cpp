@@ -1,0 +1,107 @@
+#include "tests/cuda/one_instruction.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/emulate/emulated_kernels.h"
+#include "kernels/cuda/emulate/emulator.h"
+
+namespace ingot::conformance {
+
+OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y) {
+  OpArguments a;
+  a.attributes = w.attributes, a.inputs = views.data(), a.input_count = uint16_t(views.size()), a.outputs = &y,
+  a.output_count = 1;
+  return a;
+}
+std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorView> views;
+  for (const Tensor& t : tensors) views.push_back(t.view());
+  return views;
+}
+
+Tensor on_cpu(const Work& w, const char* table) {
+  Tensor y = w.output;
+  y.poison();
+  const std::vector<TensorView> views = views_of(w.inputs);
+  const OpArguments a = arguments_of(w, views, y.view());
+  const KernelEntry* kernel =
+      find_kernel(std::string(table) == "oracle" ? *oracle_kernels() : *cpu_kernels(table), w.op, a);
+  REQUIRE(kernel != nullptr);
+  Violation violation;
+  REQUIRE_MESSAGE(kernel->contract->check(a, &violation), violation.rule);
+  const ScratchNeed need = kernel->contract->scratch ? kernel->contract->scratch(a, 1) : ScratchNeed{};
+  std::vector<uint8_t> own(need.per_thread_bytes + 64), shared(need.shared_bytes + 64);
+  const auto aligned = [](std::vector<uint8_t>& m) {
+    return m.data() + (64 - reinterpret_cast<uintptr_t>(m.data()) % 64) % 64;
+  };
+  Team team;
+  team.scratch = aligned(own), team.shared = aligned(shared);
+  CHECK(kernel->run(a, team).ok());
+  return y;
+}
+
+Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits) {
+  Run run{w.output, {}, 1, {}};
+  run.y.poison();
+  const std::vector<TensorView> views = views_of(w.inputs);
+  const OpArguments a = arguments_of(w, views, run.y.view());
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, precision);
+  REQUIRE(row != nullptr);
+  REQUIRE(std::string(row->name).find("tensorcore") != std::string::npos);
+  constexpr size_t kGuard = 256;
+  const uint64_t bytes = row->scratch ? row->scratch(a, traits, precision) : 0;
+  std::vector<uint8_t> scratch(bytes + 256 + kGuard, 0xa5);
+  uint32_t fault = 0;
+  GpuWork work;
+  work.arguments = &a, work.traits = traits, work.precision = precision, work.fault = &fault, work.fault_value = 1;
+  work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
+  work.scratch_bytes = bytes;
+  work.sink = {&run, [](void* user, const GpuLaunch& l) {
+                 static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
+                 static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
+                 return cuda::emulate::run_launch(l);
+               }};
+  cuda::emulate::set_order(order);
+  cuda::emulate::counts = {};
+  run.status = row->plan(work);
+  if (run.status.ok() && fault) run.status = Status(Code::kBadIndexValue);
+  cuda::emulate::set_order(0);
+  CHECK(cuda::emulate::counts.bank_conflicts == 0);
+  for (size_t i = 0; i < kGuard && bytes + i < scratch.size() - size_t(work.scratch - scratch.data()); i++)
+    REQUIRE(work.scratch[bytes + i] == 0xa5);
+  CHECK(run.y.guard_fault() == "");
+  for (const Tensor& t : w.inputs) CHECK(t.guard_fault() == "");
+  return run;
+}
+
+bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision) {
+  const std::vector<TensorView> views = views_of(w.inputs);
+  GpuTraits traits;
+  traits.sm = sm;
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, w.op, arguments_of(w, views, w.output.view()), traits, precision);
+  return row && std::string(row->name).find("tensorcore") != std::string::npos;
+}
+
+void check_close(const Tensor& got, const Tensor& want, check::Tolerance tolerance) {
+  double largest = 0, worst = 0;
+  for (int64_t i = 0; i < want.view().elements(); i++) largest = std::max(largest, std::fabs(want.at(i)));
+  for (int64_t i = 0; i < want.view().elements(); i++) {
+    const double error = std::fabs(got.at(i) - want.at(i));
+    worst = error <= worst ? worst : error;
+    if (std::isnan(got.at(i))) worst = 1e30;
+  }
+  CHECK_MESSAGE(worst <= tolerance.relative * largest + tolerance.absolute, "off by " << worst << " of " << largest);
+}
+
+bool Run::ran(const std::string& name) const {
+  for (const std::string& k : kernels)
+    if (k.find(name) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace ingot::conformance

@@ -1,0 +1,42 @@
+// tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on the emulated GPU in a precision below exact.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "runtime/op/gpu_kernel.h"
+#include "tests/conformance/runner.h"
+#include "tools/check/tolerance.h"
+
+namespace ingot::conformance {
+
+struct Work {
+  OpCode op;
+  const void* attributes;
+  std::vector<Tensor> inputs;
+  Tensor output;
+};
+
+/// What is asked of a GPU's row: `views` and `y` must outlive it.
+OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y);
+std::vector<TensorView> views_of(const std::vector<Tensor>& tensors);
+
+/// By a table of kernels of the CPU: "scalar", or "oracle", which computes in double.
+Tensor on_cpu(const Work& w, const char* table = "scalar");
+
+struct Run {
+  Tensor y;
+  std::vector<std::string> kernels;  // in the order of their launches
+  uint32_t splits = 1;
+  Status status;                            // of the plan, or kBadIndexValue where a kernel said so
+  bool ran(const std::string& name) const;  // a kernel whose name has this
+};
+
+/// Checks the guards around every operand and scratch, that the row is one of tensor cores, and that no access to shared memory conflicted.
+Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits);
+
+/// Whether a row of tensor cores takes it.
+bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision);
+
+void check_close(const Tensor& got, const Tensor& want, check::Tolerance tolerance);
+
+}  // namespace ingot::conformance
