@@ -1,4 +1,6 @@
 // kernels/cpu/oracle/conv2d.cpp - convolutions by their definition, and Winograd by its definition from the packed U.
+#include <new>
+
 #include "kernels/cpu/oracle/activation.h"
 #include "kernels/cpu/oracle/oracle.h"
 #include "kernels/cpu/oracle/weights.h"
@@ -74,37 +76,48 @@ double stage_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, c
   return sum + bias_of(s.bias, o);
 }
 
-/// Stage `last` of a chain at one output, computing what it needs of the stages before again and again.
-double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox,
-                   int64_t o);
-
 double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64_t y, int64_t column, int64_t c) {
   const bool nchw = layout == PictureLayout::kNchw;
   const int64_t row = nchw ? (n * x.dims[1] + c) * x.dims[2] + y : (n * x.dims[1] + y) * x.dims[2] + column;
   return double(x.as<float>()[row * x.row_stride + (nchw ? column : c)]);
 }
 
-double chain_value(const OpArguments& a, const conv::Extents* extents, int last, int64_t n, int64_t oy, int64_t ox,
-                   int64_t o) {
-  const Conv2dAttributes& t = a.as<ChainAttributes>().stages[last];
-  const Stage s{t, extents[last], a.inputs[1 + 2 * last], a.optional(2 + 2 * last)};
-  return stage_sum(s, n, oy, ox, o, [&](int64_t m, int64_t y, int64_t x, int64_t c) {
-    if (last == 0) return picture_value(a.inputs[0], t.input_layout, m, y, x, c);
-    return activate(a.as<ChainAttributes>().stages[last - 1].activation, chain_value(a, extents, last - 1, m, y, x, c));
-  });
+/// Picture n of y.
+template <class Sum>
+void store_outputs(const TensorView& y, int64_t n, const TensorView* residual, const Conv2dAttributes& last,
+                   const Sum& sum) {
+  for (int64_t oy = 0; oy < y.dims[1]; oy++)
+    for (int64_t ox = 0; ox < y.dims[2]; ox++)
+      for (int64_t o = 0; o < y.dims[3]; o++) {
+        const int64_t pixel = (n * y.dims[1] + oy) * y.dims[2] + ox;
+        const double r = residual ? double(residual->as<float>()[pixel * residual->row_stride + o]) : 0.0;
+        y.as<float>()[pixel * y.row_stride + o] =
+            float(epilogue(last.activation, last.residual_first, sum(n, oy, ox, o), r));
+      }
 }
 
-template <class Sum>
-void store_outputs(const TensorView& y, const TensorView* residual, const Conv2dAttributes& last, const Sum& sum) {
-  for (int64_t n = 0; n < y.dims[0]; n++)
-    for (int64_t oy = 0; oy < y.dims[1]; oy++)
-      for (int64_t ox = 0; ox < y.dims[2]; ox++)
-        for (int64_t o = 0; o < y.dims[3]; o++) {
-          const int64_t pixel = (n * y.dims[1] + oy) * y.dims[2] + ox;
-          const double r = residual ? double(residual->as<float>()[pixel * residual->row_stride + o]) : 0.0;
-          y.as<float>()[pixel * y.row_stride + o] =
-              float(epilogue(last.activation, last.residual_first, sum(n, oy, ox, o), r));
-        }
+/// What lies between the stages of a chain: of one picture, whole, in double. The oracle never runs in a device.
+struct Between {
+  double* stages[kMaxChainStages] = {};
+
+  Between() = default;
+  Between(const Between&) = delete;
+  Between& operator=(const Between&) = delete;
+  ~Between() {
+    for (const double* stage : stages) delete[] stage;
+  }
+  static int64_t at(const conv::Extents& e, int64_t y, int64_t x, int64_t c) { return (y * e.ow + x) * e.o + c; }
+};
+
+/// Stage i at one output: the first reads the chain's input, the others what the stage before left.
+double chain_value(const OpArguments& a, const conv::Extents* extents, const Between& between, int i, int64_t n,
+                   int64_t oy, int64_t ox, int64_t o) {
+  const Conv2dAttributes& t = a.as<ChainAttributes>().stages[i];
+  const Stage s{t, extents[i], a.inputs[1 + 2 * i], a.optional(2 + 2 * i)};
+  return stage_sum(s, n, oy, ox, o, [&](int64_t m, int64_t y, int64_t x, int64_t c) {
+    if (i == 0) return picture_value(a.inputs[0], t.input_layout, m, y, x, c);
+    return between.stages[i - 1][Between::at(extents[i - 1], y, x, c)];
+  });
 }
 
 }  // namespace
@@ -116,8 +129,9 @@ Status conv2d(const OpArguments& a, const Team& team) {
   const auto in = [&](int64_t n, int64_t y, int64_t x, int64_t c) {
     return picture_value(a.inputs[0], t.input_layout, n, y, x, c);
   };
-  store_outputs(a.outputs[0], a.optional(3), t,
-                [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return stage_sum(s, n, oy, ox, o, in); });
+  for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++)
+    store_outputs(a.outputs[0], picture, a.optional(3), t,
+                  [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return stage_sum(s, n, oy, ox, o, in); });
   return {};
 }
 
@@ -127,9 +141,23 @@ Status chain(const OpArguments& a, const Team& team) {
   conv::Extents extents[kMaxChainStages];
   conv::chain_extents(a, extents);
   const int last = int(t.stage_count) - 1;
-  store_outputs(
-      a.outputs[0], a.optional(conv::chain_residual(t)), t.stages[last],
-      [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return chain_value(a, extents, last, n, oy, ox, o); });
+  Between between;
+  for (int i = 0; i < last; i++) {
+    between.stages[i] = new (std::nothrow) double[size_t(extents[i].oh * extents[i].ow * extents[i].o)];
+    if (!between.stages[i]) return Code::kOutOfMemory;
+  }
+  for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++) {
+    for (int i = 0; i < last; i++)
+      for (int64_t y = 0; y < extents[i].oh; y++)
+        for (int64_t x = 0; x < extents[i].ow; x++)
+          for (int64_t o = 0; o < extents[i].o; o++)
+            between.stages[i][Between::at(extents[i], y, x, o)] =
+                activate(t.stages[i].activation, chain_value(a, extents, between, i, picture, y, x, o));
+    store_outputs(a.outputs[0], picture, a.optional(conv::chain_residual(t)), t.stages[last],
+                  [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
+                    return chain_value(a, extents, between, last, n, oy, ox, o);
+                  });
+  }
   return {};
 }
 
