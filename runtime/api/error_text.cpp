@@ -58,7 +58,16 @@ bool have_is_errno(ingot_code code) {
 }
 bool numbers_are_dtypes(ingot_code code) { return code == INGOT_DTYPE_MISMATCH; }
 
+/// The number of the error that a device's driver gave.
+bool have_is_result(const ingot_error& e) {
+  return e.need == 0 && e.code >= INGOT_NO_SUCH_DEVICE && e.code <= INGOT_DEVICE_FAULT;
+}
+
 void write_numbers(const ingot_error& e, Text* text) {
+  if (have_is_result(e)) {
+    if (e.have) text->add(" (").add(e.have).add(")");
+    return;
+  }
   if (have_is_errno(e.code)) {
     if (e.have) text->add(" (system error ").add(e.have).add(")");
     return;

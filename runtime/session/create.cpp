@@ -42,6 +42,15 @@ Status too_small(ErrorDetail* detail, const char* field, uint64_t need, uint64_t
   return status;
 }
 
+/// A device's memory did not suffice for one of a session's two blocks; the caller wants to know about both.
+Status sum_up_shortage(Status status, uint64_t other_bytes, bool is_held, ErrorDetail* detail) {
+  const bool is_devices = detail && detail->need && detail->name[0];  // else the host's, or an error without numbers
+  if (status.code() != Code::kOutOfMemory || !is_devices) return status;
+  detail->need += other_bytes;
+  if (is_held) detail->have += other_bytes;
+  return status;
+}
+
 Status take_memory(const OpenModel& model, const SessionRequest& request, const Preparation& p, Memory* memory,
                    ErrorDetail* detail) {
   const Layout& l = p.layout;
@@ -51,7 +60,9 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
   if (!p.device.interface->host_memory) {
     const Allocator& host = request.allocator.allocate ? request.allocator : model.allocator;
     INGOT_TRY(allocate_arena(host, l.host_bytes - l.pinned_bytes, 64, &memory->arena, detail));
-    INGOT_TRY(p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail));
+    INGOT_TRY(sum_up_shortage(
+        p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail),
+        model.shared_weights ? 0 : l.shared_bytes, false, detail));
     memory->device_bytes = l.bytes;
     if (l.pinned_bytes)
       INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned, detail));
@@ -181,8 +192,9 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   memory.model = &model;
   if (os::kHasPages && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
-    INGOT_TRY(hold_weights(model, p.device, false, p.layout.shared_bytes, {&constants, upload_constants},
-                           &memory.shared, detail));
+    INGOT_TRY(sum_up_shortage(hold_weights(model, p.device, false, p.layout.shared_bytes,
+                                           {&constants, upload_constants}, &memory.shared, detail),
+                              p.layout.bytes, true, detail));
     p.layout.shared = memory.shared;
   } else if (memory.device_memory) {
     Constants constants = {&model, &p.layout};

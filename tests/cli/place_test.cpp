@@ -83,7 +83,7 @@ TEST_CASE("place: devices, patterns and words that are not there are refused wit
   } rows[] = {
       {{"--place", "*=trained"},
        7,
-       "'state_dict.module.w=cuda:1': device: the library that INGOT_CUDA_DRIVER names cannot be loaded; install the GPU's driver, or use cpu"},
+       "'state_dict.module.w=cuda:1': device: the library that INGOT_CUDA_DRIVER names cannot be loaded: /nowhere/libcuda.so: cannot open shared object file: No such file or directory; install the GPU's driver, or use cpu"},
       {{"--place", "*.w=cuda:0"}, 7, "state_dict.module.w=cuda:0"},
       {{"--place", "*=fake:7"}, 7, "there are two fakes, 0 and 1; use auto, cpu, cuda, null, fake:0 or fake:1"},
       {{"--place", "*=null"}, 7, "null computes nothing"},

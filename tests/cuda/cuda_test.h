@@ -22,6 +22,16 @@ inline FakeCuda& fake_cuda() {
   return *control;
 }
 
+/// An entry point of the fake driver by its name, as another library of the process would call it.
+template <class F>
+F* entry(const char* name) {
+  fake_cuda();
+  static void* const library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  void* const found = dlsym(library, name);
+  if (!found) throw std::runtime_error(name);
+  return reinterpret_cast<F*>(found);
+}
+
 /// What is alive, as one line; "" when nothing is.
 inline std::string alive() {
   const FakeCuda& c = fake_cuda();

@@ -184,6 +184,11 @@ TEST_CASE("cuda: an arena larger than the free memory names both numbers, and ta
   const auto session = model.session(on("cuda"));
   REQUIRE(!session.ok());
   CHECK(session.error().code == INGOT_OUT_OF_MEMORY);
+  ingot_requirements need = {};
+  need.size = sizeof need;
+  const ingot_session_options options = on("cuda");
+  REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
+  CHECK(session.error().need == need.arena_bytes + need.weights_shared);
   CHECK(session.error().need > 12'000'000'000);
   CHECK(session.error().have <= session.error().need);
   if (!is_integrated()) CHECK(session.error().have == uint64_t{4096} << 20);
@@ -237,25 +242,19 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
     Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda")), other = make(model, on("cuda"));
     const std::vector<float> expected = answer(cpu);
     // Another session's port is pinned memory of the host; its arena is not to be had. The driver's own entry points give device memory.
-    void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
-    const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxPopCurrent_v2"));
-    const auto allocate = reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(library, "cuMemAlloc_v2"));
-    const auto release = reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
-    const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
-    const auto drop = reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
-    void* context = nullptr;
-    unsigned long long in = 0, out = 0, foreign = 0;
+    const auto push = entry<int(void*)>("cuCtxPushCurrent_v2");
+    const auto pop = entry<int(void**)>("cuCtxPopCurrent_v2");
+    const auto allocate = entry<int(unsigned long long*, size_t)>("cuMemAlloc_v2");
+    const auto release = entry<int(unsigned long long)>("cuMemFree_v2");
+    const auto retain = entry<int(void**, int)>("cuDevicePrimaryCtxRetain");
+    const auto drop = entry<int(int)>("cuDevicePrimaryCtxRelease_v2");
+    void *context = nullptr, *popped = nullptr;
+    unsigned long long in = 0, out = 0;
     REQUIRE(retain(&context, 0) == 0);
     push(context);
     REQUIRE(allocate(&in, 128) == 0);
     REQUIRE(allocate(&out, 128) == 0);
     pop(&context);
-    int another = 0;  // no context of this driver: only its address counts
-    push(&another);
-    REQUIRE(allocate(&foreign, 128) == 0);
-    void* popped;
-    pop(&popped);
     const std::vector<float> values = ramp(32);
     std::memcpy(reinterpret_cast<void*>(uintptr_t(in)), values.data(), 128);
     ingot_tensor tensor = gpu.input(0);
@@ -280,7 +279,11 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
     refused(host, INGOT_INVALID_ARGUMENT);
     refused(other.input(0).data, INGOT_INVALID_ARGUMENT);
     refused(reinterpret_cast<void*>(uintptr_t(in) + 4), INGOT_MISALIGNED);
-    refused(reinterpret_cast<void*>(uintptr_t(foreign)), INGOT_INVALID_ARGUMENT);
+    refused(nullptr, INGOT_INVALID_ARGUMENT);
+    refused(reinterpret_cast<void*>(uintptr_t(in) + 64),
+            INGOT_INVALID_ARGUMENT);  // the allocation ends before the tensor
+    tensor.bytes = UINT64_MAX;
+    refused(reinterpret_cast<void*>(uintptr_t(in)), INGOT_INVALID_ARGUMENT);
     tensor.bytes = 64;
     refused(reinterpret_cast<void*>(uintptr_t(in)), INGOT_SHAPE_MISMATCH);
     tensor.bytes = 128;
@@ -291,7 +294,7 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
     REQUIRE(ingot_session_bind_input(gpu.get(), 0, nullptr, nullptr) == INGOT_OK);
     REQUIRE(ingot_session_bind_output(gpu.get(), 0, nullptr, nullptr) == INGOT_OK);
     CHECK(answer(gpu) == expected);
-    for (unsigned long long at : {in, out, foreign}) {
+    for (unsigned long long at : {in, out}) {
       push(context);
       release(at);
       pop(&popped);
@@ -303,13 +306,12 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
 
 TEST_CASE("cuda: a stream of the caller's is used, and stays his") {
   fake_cuda();
-  void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-  const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
-  const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxPopCurrent_v2"));
-  const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
-  const auto drop = reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
-  const auto create = reinterpret_cast<int (*)(void**, unsigned)>(dlsym(library, "cuStreamCreate"));
-  const auto destroy = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuStreamDestroy_v2"));
+  const auto push = entry<int(void*)>("cuCtxPushCurrent_v2");
+  const auto pop = entry<int(void**)>("cuCtxPopCurrent_v2");
+  const auto retain = entry<int(void**, int)>("cuDevicePrimaryCtxRetain");
+  const auto drop = entry<int(int)>("cuDevicePrimaryCtxRelease_v2");
+  const auto create = entry<int(void**, unsigned)>("cuStreamCreate");
+  const auto destroy = entry<int(void*)>("cuStreamDestroy_v2");
   void *context, *stream, *popped;
   REQUIRE(retain(&context, 0) == 0);
   push(context);

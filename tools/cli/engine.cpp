@@ -268,7 +268,9 @@ bool Engine::find_share(const SessionSettings& settings, uint32_t index, ingot_s
 }
 
 std::string Engine::default_device(const SessionSettings& settings) const {
-  return settings.device == "auto" ? assignment_.device(0) : settings.device;
+  if (settings.device != "auto") return settings.device;
+  const Assignment unruled = cli::assign(model_, path_, "auto", {});  // the CPU, and what was chosen where that is another
+  return unruled.device(unruled.device(1) ? 1 : 0);
 }
 
 void Engine::create_session(const SessionSettings& settings) {
@@ -288,7 +290,8 @@ void Engine::create_session(const SessionSettings& settings) {
     options.device = nullptr;
   }
   auto session = model_.session(options);
-  if (!session && session.error().code == INGOT_OUT_OF_MEMORY && session.error().have)
+  if (!session && session.error().code == INGOT_OUT_OF_MEMORY && session.error().need > session.error().have &&
+      session.error().have)
     fail(Exit::kUnavailable, path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
@@ -303,13 +306,18 @@ std::string Engine::what_would_fit(const SessionSettings& settings, uint64_t byt
       if (value > 1) value = (value + 1) / 2, smaller = true;
     const std::vector<ingot_binding> list = binding_list();
     auto need = smaller ? model_.requirements(options_of(settings, list)) : Result<ingot_requirements>(Error(INGOT_NOT_FOUND));
-    if (!need || need->arena_bytes + need->weights_shared > bytes) continue;
+    if (!need) continue;
+    // Of a program in parts, what is on devices other than the CPU.
+    const uint64_t own = need->device_bytes ? need->device_bytes : need->arena_bytes;
+    if (own + need->weights_shared > bytes) continue;
     for (const auto& [name, value] : bindings_) words += " --dim " + name + "=" + std::to_string(value);
     words = "it would fit with" + words;
     break;
   }
   bindings_ = asked;
-  if (words.empty()) words = "no smaller dimension would fit: take a smaller network, or another device";
+  if (words.empty())
+    words = bindings_.empty() ? "the file leaves no dimension open: take a smaller network, or another device"
+                              : "no smaller dimension would fit: take a smaller network, or another device";
   return words;
 }
 

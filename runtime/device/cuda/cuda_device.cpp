@@ -28,7 +28,9 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
     if (result == kResultOutOfMemory) {
       status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu, bytes));
       if (detail)
-        detail->hint = "bind smaller dimensions, or cast with --dtype fp16; `ingot why FILE` says what takes how much";
+        detail->hint = detail->need > detail->have
+                           ? "bind smaller dimensions; `ingot why FILE` says what takes how much"
+                           : "as much is free, but not in one piece, or another process was faster";
     } else if (result) {
       status = fail_with(device, detail, result, Code::kDeviceLost);
     } else if (at & (alignment - 1)) {  // 256 bytes is what the driver promises
@@ -136,6 +138,7 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
   };
   const char* const kHost = "bind: this is memory of the host, not of the device";
   const char* const kHint = "bind it with ingot_session_bind_input() or ingot_session_bind_output()";
+  if (bytes > UINT64_MAX - address_of(at)) return refuse("bind: tensor.bytes goes beyond the end of addresses", "");
   const Address edges[] = {address_of(at), address_of(at) + (bytes ? bytes - 1 : 0)};
   for (const Address edge : edges) {
     unsigned type = 0;
@@ -144,7 +147,11 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
       return refuse(kHost, kHint);
     if (driver().cuPointerGetAttribute(&context, kPointerContext, edge) == 0 && context && context != s.gpu.context)
       return refuse("bind: this memory is of another CUDA context than the session's",
-                    "allocate it in the device's primary context");
+                    "allocate it in the device's primary context, or in that of options.gpu_stream");
+    // Memory of a pool or of a mapping has no context, and yet a GPU.
+    int ordinal = device.ordinal;
+    if (driver().cuPointerGetAttribute(&ordinal, kPointerDevice, edge) == 0 && ordinal != device.ordinal)
+      return refuse("bind: this memory is of another GPU than the session's", "copy it, or make the session there");
   }
   return {};
 }

@@ -1,45 +1,106 @@
-// runtime/device/cuda/driver.cpp - finds the driver's entry points.
+// runtime/device/cuda/driver.cpp - finds the driver's entry points, or says why there are none.
 #include "runtime/device/cuda/driver.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/os/file.h"
 
 namespace ingot::cuda {
 namespace {
 
 Driver table;
 pthread_once_t once = PTHREAD_ONCE_INIT;
+char sentence[320];  // where a problem has words of others in it
+
+constexpr const char* kNoDriver = "device: no CUDA driver (libcuda.so.1) on this machine";
+constexpr const char* kInstall = "install the GPU's driver, or use cpu";
+constexpr const char* kSaysMore = "`ingot doctor` says more";
 
 void give_up(const char* problem, const char* hint) {
   table.problem = problem;
   table.hint = hint;
 }
-
-void* open_library() {
-  if (const char* named = secure_getenv("INGOT_CUDA_DRIVER"); named && *named)
-    return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  return library ? library : dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL);
+void give_up(const char* problem, const char* words, const char* hint) {
+  snprintf(sentence, sizeof sentence, "%s: %s", problem, words ? words : "the loader does not say why");
+  give_up(sentence, hint);
 }
 
-const char* sentence_of(Result result) {
+const char* named_library() {
+  const char* named = secure_getenv("INGOT_CUDA_DRIVER");
+  return named && *named ? named : nullptr;
+}
+
+/// True of an ELF file that ends before one of its segments: mapped, it would end the process with a bus error at the first touch.
+bool is_cut_short(const char* path) {
+  os::File file;
+  uint64_t bytes = 0;
+  if (!os::open_file(path, &file, &bytes, nullptr).ok()) return false;
+  Elf64_Ehdr head;
+  bool is_short = false;
+  if (os::read_file(file, 0, &head, sizeof head, nullptr).ok() && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+      head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(Elf64_Phdr))
+    for (int i = 0; i < head.e_phnum && !is_short; i++) {
+      Elf64_Phdr segment;
+      is_short =
+          !os::read_file(file, head.e_phoff + uint64_t(i) * sizeof segment, &segment, sizeof segment, nullptr).ok() ||
+          (segment.p_type == PT_LOAD && (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset));
+    }
+  os::close_file(&file);
+  return is_short;
+}
+
+void* open_named(const char* path) {
+  constexpr const char* kProblem = "device: the library that INGOT_CUDA_DRIVER names cannot be loaded";
+  if (is_cut_short(path)) return give_up(kProblem, "the file is cut short", kInstall), nullptr;
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) give_up(kProblem, dlerror(), kInstall);
+  return library;
+}
+
+void* open_installed() {
+  if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) return library;
+  const char* const why = dlerror();
+  // It is there, and what it needs is not: a container without the GPU's files, a driver that was removed by halves.
+  const bool is_there = why && !(strstr(why, "libcuda.so.1") && strstr(why, "No such file"));
+  if (is_there)
+    give_up("device: the CUDA driver is there and cannot be loaded", why,
+            "in a container, start it with its GPU (--gpus all, --runtime nvidia); else install the driver again");
+  if (void* library = dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL)) return library;
+  if (!is_there)
+    give_up(kNoDriver, "install the GPU's driver, or use cpu; in a container: --gpus all, or --runtime nvidia");
+  return nullptr;
+}
+
+void say_why_not_started(Result result) {
   switch (result) {
-    case kNoDevice: return "device: the CUDA driver finds no device";
-    case kSystemNotReady: return "device: the CUDA driver says that the system is not ready";
-    case kDriverMismatch: return "device: the CUDA library and the kernel's driver are of different versions";
-    default: return "device: the CUDA driver does not start";
+    case kNoDevice:
+      return give_up(
+          "device: the CUDA driver finds no device",
+          getenv("CUDA_VISIBLE_DEVICES") ? "CUDA_VISIBLE_DEVICES is set and may hide it: unset it" : kSaysMore);
+    case kStubLibrary:
+      return give_up("device: the libcuda.so that was found is a toolkit's stub, not a driver",
+                     "take the toolkit's stubs out of LD_LIBRARY_PATH, and install the GPU's driver");
+    case kSystemNotReady: return give_up("device: the CUDA driver says that the system is not ready", kSaysMore);
+    case kDriverMismatch:
+      return give_up("device: the CUDA library and the kernel's driver are of different versions",
+                     "restart the machine after an update of the driver; in a container, start it again");
+    default: break;
   }
+  const char* name = nullptr;
+  if (table.cuGetErrorName(result, &name)) name = nullptr;
+  give_up("device: the CUDA driver does not start", name ? name : "an error without a name", kSaysMore);
 }
 
 void load() {
-  void* library = open_library();
-  if (!library) {
-    const char* named = secure_getenv("INGOT_CUDA_DRIVER");
-    return give_up(named && *named ? "device: the library that INGOT_CUDA_DRIVER names cannot be loaded"
-                                   : "device: no CUDA driver (libcuda.so.1) on this machine",
-                   "install the GPU's driver, or use cpu");
-  }
+  const char* const named = named_library();
+  void* library = named ? open_named(named) : open_installed();
+  if (!library) return;
+  table.problem = table.hint = nullptr;
 // NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters
 #define X(name, parameters)                                                   \
   table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name)); \
@@ -47,13 +108,13 @@ void load() {
     return give_up("device: the CUDA driver is too old: it lacks " #name, "CUDA 11.4 (JetPack 5) or newer is needed");
   INGOT_CUDA_DRIVER(X)
 #undef X
-// NOLINTEND(bugprone-macro-parentheses)
-  if (const Result result = table.cuInit(0)) return give_up(sentence_of(result), "`ingot doctor` says more");
-  if (table.cuDriverGetVersion(&table.version)) table.version = 0;
+  // NOLINTEND(bugprone-macro-parentheses)
+  if (const Result result = table.cuInit(0)) return say_why_not_started(result);
+  if (const Result result = table.cuDriverGetVersion(&table.version)) return say_why_not_started(result);
   if (table.version < kOldestDriver)
     return give_up("device: the CUDA driver is older than 11.4", "CUDA 11.4 (JetPack 5) or newer is needed");
-  if (table.cuDeviceGetCount(&table.device_count) || table.device_count < 1)
-    return give_up("device: the CUDA driver finds no device", "`ingot doctor` says more");
+  const Result counted = table.cuDeviceGetCount(&table.device_count);
+  if (counted || table.device_count < 1) say_why_not_started(counted ? counted : kNoDevice);
 }
 
 }  // namespace

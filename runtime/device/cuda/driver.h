@@ -44,15 +44,16 @@ enum : int {  // CUdevice_attribute
   kAttributeMinor = 76,
   kAttributeSharedPerBlockOptin = 97,
 };
-enum : int { kFunctionMaxDynamicShared = 8 };                // CUfunction_attribute
-enum : int { kPointerContext = 1, kPointerMemoryType = 2 };  // CUpointer_attribute
-enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };      // CUmemorytype
-enum : unsigned { kHostPortable = 1, kHostMapped = 2 };      // CU_MEMHOSTALLOC_*
+enum : int { kFunctionMaxDynamicShared = 8 };                                    // CUfunction_attribute
+enum : int { kPointerContext = 1, kPointerMemoryType = 2, kPointerDevice = 9 };  // CUpointer_attribute
+enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };                          // CUmemorytype
+enum : unsigned { kHostPortable = 1, kHostMapped = 2 };                          // CU_MEMHOSTALLOC_*
 enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2 };
 enum : Result {
   kInvalidValue = 1,
   kResultOutOfMemory = 2,
   kDeinitialized = 4,
+  kStubLibrary = 34,
   kDeviceUnavailable = 46,
   kNoDevice = 100,
   kInvalidDevice = 101,

@@ -39,27 +39,36 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 };
 
-int attribute(int which, DeviceId device) {
-  int value = 0;
-  return driver().cuDeviceGetAttribute(&value, which, device) ? 0 : value;
-}
+/// Attributes of one GPU. The first that the driver refuses is remembered; it and all after it are 0.
+struct Attributes {
+  DeviceId device = 0;
+  Result refused = 0;
+  int get(int which) {
+    int value = 0;
+    if (!refused) refused = driver().cuDeviceGetAttribute(&value, which, device);
+    return refused ? 0 : value;
+  }
+};
 
 bool read_facts(int ordinal, GpuFacts* to) {
-  DeviceId device;
+  Attributes of;
   size_t total = 0;
-  if (driver().cuDeviceGet(&device, ordinal) || driver().cuDeviceGetName(to->name, int(sizeof to->name), device) ||
-      driver().cuDeviceTotalMem_v2(&total, device)) {
+  of.refused = driver().cuDeviceGet(&of.device, ordinal);
+  if (!of.refused) of.refused = driver().cuDeviceGetName(to->name, int(sizeof to->name), of.device);
+  if (!of.refused) of.refused = driver().cuDeviceTotalMem_v2(&total, of.device);
+  to->sm = of.get(kAttributeMajor) * 10 + of.get(kAttributeMinor);
+  to->multiprocessors = of.get(kAttributeMultiprocessors);
+  to->is_integrated = of.get(kAttributeIntegrated) != 0;
+  to->shared_bytes = uint32_t(of.get(kAttributeSharedPerBlockOptin));
+  const bool is_unified = of.get(kAttributeUnifiedAddressing) != 0;
+  if (of.refused) {
     to->problem = "device: the CUDA driver does not describe it";
     to->hint = "`ingot doctor` says more";
     return false;
   }
   to->total_bytes = total;
-  to->sm = attribute(kAttributeMajor, device) * 10 + attribute(kAttributeMinor, device);
-  to->multiprocessors = attribute(kAttributeMultiprocessors, device);
-  to->is_integrated = attribute(kAttributeIntegrated, device) != 0;
-  to->shared_bytes = uint32_t(attribute(kAttributeSharedPerBlockOptin, device));
   if (to->shared_bytes < (48u << 10)) to->shared_bytes = 48u << 10;
-  if (!attribute(kAttributeUnifiedAddressing, device)) {
+  if (!is_unified) {
     to->problem = "device: the GPU has no unified addressing";
     to->hint = "use cpu";
   } else if (!has_modules(to->sm)) {
@@ -178,7 +187,7 @@ Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code 
   if (driver().cuGetErrorName(result, &name) || !name) name = "CUDA: an error without a name";
   const Status status = fail_on(device, detail, code, name);
   if (!detail) return status;
-  detail->have = uint64_t(result);
+  if (code >= Code::kNoSuchDevice && code <= Code::kDeviceFault) detail->have = uint64_t(result);
   if (code == Code::kDeviceLost) detail->hint = "make the session again; if it happens again: `ingot doctor`";
   return status;
 }

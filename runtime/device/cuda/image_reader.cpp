@@ -45,6 +45,8 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   return true;
 }
 
+/// "Binary compatibility is supported only for the desktop. It is not supported for Tegra. Also, the binary compatibility between
+/// desktop and Tegra is not supported." (CUDA C++ Programming Guide, section Binary Compatibility)
 bool is_tegra(int sm) {
   constexpr int kIntegrated[] = {53, 62, 72, 87, 101, 110};  // Nano, TX2, Xavier, Orin, Thor (under two names)
   for (const int one : kIntegrated)

@@ -26,7 +26,7 @@ namespace ingot::cuda {
 
 struct ContextT {
   int device = 0;
-  int references = 0;
+  int references = 0;  // 0: nobody holds it
 };
 struct ModuleT {
   ContextT* context = nullptr;
@@ -35,6 +35,8 @@ struct ModuleT {
 struct FunctionT {
   int kernel = -1;                   // of the product
   const TestKernel* test = nullptr;  // else
+  ModuleT* module = nullptr;
+  ContextT* context = nullptr;
 };
 /// Work on a stream: done when `event`, if there is one, has reached `turn`.
 struct Work {
@@ -53,6 +55,7 @@ struct EventT {
   uint64_t time = 0;  // kernels that had run
 };
 struct Node {
+  const FunctionT* function = nullptr;  // null: an event
   int kernel = -1;
   const TestKernel* test = nullptr;
   EventT* event = nullptr;
@@ -77,20 +80,42 @@ long number(const char* name, long otherwise) {
   const char* text = std::getenv(name);
   return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
 }
+/// As the driver's: GPUs by number in the order of CUDA_VISIBLE_DEVICES, up to the first word that is none; all where it is not set.
+std::vector<int> visible() {
+  std::vector<int> devices;
+  const long count = std::clamp(number("FAKE_CUDA_DEVICES", 1), 0L, 16L);
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  for (int i = 0; !text && i < count; i++) devices.push_back(i);
+  for (char* end; text && *text; text = *end == ',' ? end + 1 : end) {
+    const long device = std::strtol(text, &end, 10);
+    if (end == text || device < 0 || device >= count) break;
+    devices.push_back(int(device));
+  }
+  return devices;
+}
+/// "90,61": of the first GPU and of the second; the last number is that of all further ones.
+long number_of(const char* name, int device, long otherwise) {
+  const char* text = std::getenv(name);
+  device = visible().at(size_t(device));
+  for (const char* comma; text && device > 0 && (comma = std::strchr(text, ',')); device--) text = comma + 1;
+  return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
+}
 
 struct Memory {
   uint64_t bytes = 0;
   ContextT* context = nullptr;
+  void* block = nullptr;  // of the heap
 };
 
 struct World {
   FakeCuda control = {};
   std::recursive_mutex lock;
   bool ready = false;
-  ContextT contexts[16];
+  ContextT contexts[16];             // the primary ones
+  std::set<ContextT*> own_contexts;  // of cuCtxCreate_v2
   std::map<uint64_t, Memory> device, pinned;
   std::set<void*> modules, streams, events, graphs, execs;
-  std::map<std::string, std::unique_ptr<FunctionT>> functions;
+  std::map<std::pair<ModuleT*, std::string>, std::unique_ptr<FunctionT>> functions;
   std::vector<std::unique_ptr<GraphNodeT>> nodes;
 
   World() {
@@ -144,6 +169,19 @@ Result enter(const char* name) {
   return c.fail_code;
 }
 
+bool is_alive(ContextT* context) {
+  const ContextT* primary = world().contexts;
+  if (context >= primary && context < primary + 16) return context->references > 0;
+  return world().own_contexts.count(context) > 0;
+}
+size_t bytes_of(int device) { return size_t(number_of("FAKE_CUDA_MIB", device, 4096)) << 20; }
+size_t free_bytes_of(int device) {
+  size_t used = 0;
+  for (const auto& [address, memory] : world().device)
+    if (memory.context->device == device) used += memory.bytes;
+  return bytes_of(device) - used;
+}
+
 bool holds(const std::map<uint64_t, Memory>& memory, uint64_t at, uint64_t bytes) {
   auto it = memory.upper_bound(at);
   if (it == memory.begin()) return false;
@@ -152,11 +190,12 @@ bool holds(const std::map<uint64_t, Memory>& memory, uint64_t at, uint64_t bytes
 }
 
 Result allocate(std::map<uint64_t, Memory>& memory, size_t bytes, uint64_t* out) {
-  void* at = bytes ? std::aligned_alloc(256, (bytes + 255) & ~size_t{255}) : nullptr;
-  if (!at) return bytes ? Result(kResultOutOfMemory) : Result(kInvalidValue);
-  std::memset(at, 0xfb, bytes);
-  *out = uint64_t(reinterpret_cast<uintptr_t>(at));
-  memory[*out] = {bytes, current.empty() ? nullptr : current.back()};
+  // Not aligned_alloc: the process may have another allocator, and mimalloc 2.0.9 aligns to less than 256 bytes when asked for them.
+  void* block = bytes && bytes < SIZE_MAX - 256 ? std::malloc(bytes + 255) : nullptr;
+  if (!block) return bytes ? Result(kResultOutOfMemory) : Result(kInvalidValue);
+  *out = (uint64_t(reinterpret_cast<uintptr_t>(block)) + 255) & ~uint64_t{255};
+  std::memset(reinterpret_cast<void*>(uintptr_t(*out)), 0xfb, bytes);
+  memory[*out] = {bytes, current.empty() ? nullptr : current.back(), block};
   return kOk;
 }
 
@@ -269,6 +308,10 @@ using ingot::GpuKernel;
 #define ENTER_WITH_CONTEXT(name) \
   ENTER(name);                   \
   if (current.empty()) return refused_context ? kInvalidContext : (misuse("no context is current"), kInvalidContext)
+// A stream that is alive, in the context that is current.
+#define CHECK_STREAM(stream)                                                       \
+  if (!world().streams.count(stream)) return misuse("a stream that is not alive"); \
+  if ((stream)->context != current.back()) return misuse("a stream of another context than the current one")
 
 extern "C" {
 
@@ -277,7 +320,7 @@ FakeCuda* fake_cuda_control() { return &world().control; }
 Result cuInit(unsigned) {
   ENTER(cuInit);
   world().ready = true;
-  return number("FAKE_CUDA_DEVICES", 1) > 0 ? kOk : Result(kNoDevice);
+  return visible().empty() ? Result(kNoDevice) : kOk;
 }
 Result cuDriverGetVersion(int* version) {
   ENTER(cuDriverGetVersion);
@@ -288,6 +331,7 @@ Result cuGetErrorName(Result error, const char** name) {
   switch (error) {
     case kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; break;
     case kResultOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case kStubLibrary: *name = "CUDA_ERROR_STUB_LIBRARY"; break;
     case kNoDevice: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case kInvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
@@ -300,12 +344,12 @@ Result cuGetErrorName(Result error, const char** name) {
 Result cuDeviceGetCount(int* count) {
   ENTER(cuDeviceGetCount);
   if (!world().ready) return 3;
-  *count = int(number("FAKE_CUDA_DEVICES", 1));
+  *count = int(visible().size());
   return kOk;
 }
 Result cuDeviceGet(DeviceId* device, int ordinal) {
   ENTER(cuDeviceGet);
-  if (ordinal < 0 || ordinal >= number("FAKE_CUDA_DEVICES", 1)) return kInvalidDevice;
+  if (ordinal < 0 || size_t(ordinal) >= visible().size()) return kInvalidDevice;
   *device = ordinal;
   return kOk;
 }
@@ -314,12 +358,12 @@ Result cuDeviceGetName(char* name, int length, DeviceId device) {
   std::snprintf(name, size_t(length), "emulated GPU %d", device);
   return kOk;
 }
-Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
+Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
   ENTER(cuDeviceGetAttribute);
-  const int sm = int(number("FAKE_CUDA_SM", 0));
+  const int sm = int(number_of("FAKE_CUDA_SM", device, 0));
   switch (attribute) {
     case kAttributeMultiprocessors: *value = 4; break;
-    case kAttributeIntegrated: *value = int(number("FAKE_CUDA_INTEGRATED", 0)); break;
+    case kAttributeIntegrated: *value = int(number_of("FAKE_CUDA_INTEGRATED", device, 0)); break;
     case kAttributeUnifiedAddressing: *value = 1; break;
     case kAttributeMajor: *value = sm / 10; break;
     case kAttributeMinor: *value = sm % 10; break;
@@ -328,9 +372,9 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
   }
   return kOk;
 }
-Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId) {
+Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId device) {
   ENTER(cuDeviceTotalMem_v2);
-  *bytes = size_t(number("FAKE_CUDA_MIB", 4096)) << 20;
+  *bytes = bytes_of(device);
   return kOk;
 }
 Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
@@ -348,9 +392,42 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
   if (--own.references == 0) world().control.contexts--;
   return injected;
 }
+// The back end makes no context; its callers may.
+Result cuCtxCreate_v2(Context* context, unsigned, DeviceId device) {
+  ENTER(cuCtxCreate_v2);
+  *context = new ContextT{device, 1};
+  world().own_contexts.insert(*context);
+  world().control.contexts++;
+  current.push_back(*context);
+  return kOk;
+}
+Result cuCtxDestroy_v2(Context context) {
+  ENTER_TO_RELEASE(cuCtxDestroy_v2);
+  if (!world().own_contexts.erase(context)) return misuse("a context that is not alive");
+  if (!current.empty() && current.back() == context) current.pop_back();
+  for (auto it = world().device.begin(); it != world().device.end();) {  // its memory goes with it
+    if (it->second.context != context) {
+      ++it;
+      continue;
+    }
+    world().control.allocations--;
+    world().control.bytes -= it->second.bytes;
+    std::free(it->second.block);
+    it = world().device.erase(it);
+  }
+  delete context;
+  world().control.contexts--;
+  return injected;
+}
+Result cuCtxGetCurrent(Context* context) {
+  ENTER(cuCtxGetCurrent);
+  *context = current.empty() ? nullptr : current.back();
+  return kOk;
+}
 Result cuCtxPushCurrent_v2(Context context) {
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPushCurrent_v2");
+  if (!injected && !is_alive(context)) return misuse("a context that is not alive");
   refused_context = injected != kOk;
   if (!injected) current.push_back(context);
   return injected;
@@ -370,7 +447,7 @@ Result cuCtxGetDevice(DeviceId* device) {
 }
 Result cuModuleLoadData(Module* module, const void* image) {
   ENTER_WITH_CONTEXT(cuModuleLoadData);
-  const int sm = int(number("FAKE_CUDA_SM", 0));
+  const int sm = int(number_of("FAKE_CUDA_SM", current.back()->device, 0));
   const unsigned char* bytes = static_cast<const unsigned char*>(image);
   if (sm == 0) {
     if (std::strcmp(static_cast<const char*>(image), "emulated") != 0) return kInvalidImage;
@@ -409,9 +486,9 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   if (!module->image.empty() &&
       module->image.find(std::string(1, '\0') + name + std::string(1, '\0')) == std::string::npos)
     return kNotFoundResult;
-  std::unique_ptr<FunctionT>& own = world().functions[name];
+  std::unique_ptr<FunctionT>& own = world().functions[{module, name}];
   if (!own) own = std::make_unique<FunctionT>();
-  own->kernel = kernel, own->test = test;
+  *own = {kernel, test, module, module->context};
   *function = own.get();
   return kOk;
 }
@@ -426,14 +503,14 @@ Result cuFuncSetAttribute(Function, int attribute, int value) {
 }
 Result cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   ENTER_WITH_CONTEXT(cuMemGetInfo_v2);
-  *total_bytes = size_t(number("FAKE_CUDA_MIB", 4096)) << 20;
-  *free_bytes = *total_bytes - world().control.bytes;
+  *total_bytes = bytes_of(current.back()->device);
+  *free_bytes = free_bytes_of(current.back()->device);
   return kOk;
 }
 Result cuMemAlloc_v2(Address* address, size_t bytes) {
   ENTER_WITH_CONTEXT(cuMemAlloc_v2);
   FakeCuda& c = world().control;
-  if (bytes > (size_t(number("FAKE_CUDA_MIB", 4096)) << 20) - c.bytes) return kResultOutOfMemory;
+  if (bytes > free_bytes_of(current.back()->device)) return kResultOutOfMemory;
   uint64_t at;
   if (const Result result = allocate(world().device, bytes, &at)) return result;
   *address = at;
@@ -449,8 +526,8 @@ Result cuMemFree_v2(Address address) {
   if (it == world().device.end()) return misuse("memory that was not allocated");
   world().control.allocations--;
   world().control.bytes -= it->second.bytes;
+  std::free(it->second.block);
   world().device.erase(it);
-  std::free(reinterpret_cast<void*>(uintptr_t(address)));
   return injected;
 }
 Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
@@ -468,14 +545,14 @@ Result cuMemFreeHost(void* pointer) {
   const auto it = world().pinned.find(uint64_t(reinterpret_cast<uintptr_t>(pointer)));
   if (it == world().pinned.end()) return misuse("pinned memory that was not allocated");
   world().control.pinned_bytes -= it->second.bytes;
+  std::free(it->second.block);
   world().pinned.erase(it);
   world().control.pinned--;
-  std::free(pointer);
   return injected;
 }
 Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   ENTER_WITH_CONTEXT(cuMemcpyHtoDAsync_v2);
-  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  CHECK_STREAM(stream);
   if (!holds(world().device, to, bytes)) return world().control.misuses++, kInvalidValue;
   world().control.uploads++;
   void* target = reinterpret_cast<void*>(uintptr_t(to));
@@ -491,7 +568,7 @@ Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream s
 }
 Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   ENTER_WITH_CONTEXT(cuMemcpyDtoHAsync_v2);
-  if (!world().streams.count(stream)) return misuse("a stream that is not alive");
+  CHECK_STREAM(stream);
   if (!holds(world().device, from, bytes)) return world().control.misuses++, kInvalidValue;
   world().control.downloads++;
   queue(stream, [=] { std::memcpy(to, reinterpret_cast<const void*>(uintptr_t(from)), bytes); });
@@ -506,7 +583,13 @@ Result cuPointerGetAttribute(void* value, int attribute, Address pointer) {
     return kOk;
   }
   const auto& memory = on_device ? world().device : world().pinned;
-  *static_cast<Context*>(value) = std::prev(memory.upper_bound(pointer))->second.context;
+  const Context context = std::prev(memory.upper_bound(pointer))->second.context;
+  if (attribute == kPointerContext)
+    *static_cast<Context*>(value) = context;
+  else if (attribute == kPointerDevice)
+    *static_cast<int*>(value) = context->device;
+  else
+    return kInvalidValue;
   return kOk;
 }
 Result cuStreamCreate(Stream* stream, unsigned) {
@@ -622,12 +705,15 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (current.empty() || p->function->context != current.back())
+    return misuse("a function of another context than the current one");
   const TestKernel* test = p->function->test;
   const GpuKernel* kernel = test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
   const uint32_t threads = test ? test->threads : kernel->threads;
   const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
   if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
   Node added;
+  added.function = p->function;
   added.kernel = p->function->kernel;
   added.test = test;
   added.launch.kernel = test ? uint16_t{0} : uint16_t(p->function->kernel);
@@ -655,6 +741,10 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   ENTER(cuGraphLaunch);
   if (!world().execs.count(exec) || !world().streams.count(stream))
     return misuse("a graph or stream that is not alive");
+  for (const Node& node : exec->graph.nodes)
+    if (node.function &&
+        (node.function->context != stream->context || !world().modules.count(node.function->module)))
+      return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
   world().control.launches++;
   queue(stream, [exec] {
     for (const Node& node : exec->graph.nodes) run_node(node);

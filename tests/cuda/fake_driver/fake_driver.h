@@ -6,9 +6,9 @@
 // events allow (`order`). Misuse that a real driver
 // would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
 //
-// FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory of each, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks
-// kernels up in them too), FAKE_CUDA_VERSION (13000), FAKE_CUDA_INTEGRATED, FAKE_CUDA_ORDER (of threads), FAKE_CUDA_FAIL ("n:code": the n-th
-// call of the process), FAKE_CUDA_REPORT (a file that receives the counts when the process ends).
+// FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks
+// kernels up in them too), FAKE_CUDA_INTEGRATED; of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000), FAKE_CUDA_ORDER (of
+// threads), CUDA_VISIBLE_DEVICES as the driver's own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process), FAKE_CUDA_REPORT (a file that receives the counts when the process ends).
 #pragma once
 #include <cstdint>
 

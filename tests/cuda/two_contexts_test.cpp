@@ -1,0 +1,189 @@
+// Sessions on two GPUs, and in two contexts of one: each works by itself, and what belongs to the other is refused by name.
+#include <doctest/doctest.h>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/cuda/cuda_test.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
+
+FakeCuda& two_gpus() {
+  setenv("FAKE_CUDA_DEVICES", "2", 1);
+  setenv("FAKE_CUDA_MIB", "64,16", 1);
+  return fake_cuda();
+}
+
+bool has(const char* text, const char* part) { return std::string(text).find(part) != std::string::npos; }
+
+/// A context of the application's own, beside the primary one: a stream and memory in it.
+struct Other {
+  void *context = nullptr, *stream = nullptr;
+  unsigned long long memory = 0;
+
+  explicit Other(int gpu) {
+    REQUIRE(entry<int(void**, unsigned, int)>("cuCtxCreate_v2")(&context, 0, gpu) == 0);  // current from here on
+    REQUIRE(entry<int(void**, unsigned)>("cuStreamCreate")(&stream, 0) == 0);
+    REQUIRE(entry<int(unsigned long long*, size_t)>("cuMemAlloc_v2")(&memory, 4096) == 0);
+    void* popped;
+    REQUIRE(entry<int(void**)>("cuCtxPopCurrent_v2")(&popped) == 0);
+  }
+  Other(const Other&) = delete;
+  Other& operator=(const Other&) = delete;
+  ~Other() {
+    entry<int(void*)>("cuStreamDestroy_v2")(stream);
+    entry<int(void*)>("cuCtxDestroy_v2")(context);
+  }
+  void* at() const { return reinterpret_cast<void*>(uintptr_t(memory)); }
+};
+
+Session make(const Model& model, const ingot_session_options& options) {
+  auto session = model.session(options);
+  if (!session) throw std::runtime_error(session.error().text());
+  return std::move(*session);
+}
+
+std::vector<float> answer(Session& session) {
+  write(session.input(0), ramp(session.input(0).bytes / 4));
+  if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
+  return read<float>(session.output(0));
+}
+
+}  // namespace
+
+TEST_CASE("cuda: two GPUs: each session has its own context, modules and weights; the free memory is that of its GPU") {
+  two_gpus();
+  FileBytes bytes(chain_network(1000));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    Session cpu = make(model, on("cpu")), first = make(model, on("cuda:0"));
+    const uint64_t modules = fake_cuda().modules;
+    Session second = make(model, on("cuda:1"));
+    CHECK(fake_cuda().contexts == 2);
+    CHECK(fake_cuda().modules == 2 * modules);
+    CHECK(answer(first) == answer(cpu));
+    CHECK(answer(second) == answer(cpu));
+    CHECK(std::string(second.share(0).device) == "cuda:1");
+    FileBytes large(chain_network(500'000));  // 32 MB and more
+    Model wide = open_bytes_or_fail(large, scalar());
+    const auto too_small = wide.session(on("cuda:1"));
+    REQUIRE(!too_small.ok());
+    CHECK(too_small.error().code == INGOT_OUT_OF_MEMORY);
+    CHECK(std::string(too_small.error().name) == "cuda:1");
+    CHECK(too_small.error().have < 16 << 20);
+    CHECK(wide.session(on("cuda:0")).ok());
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: a stream of another GPU, or of nobody, is refused by name; nothing is taken") {
+  two_gpus();
+  FileBytes bytes(chain_network(4));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    const Other other(1);
+    const std::string before = alive();
+    ingot_session_options options = on("cuda:0");
+    options.gpu_stream = other.stream;
+    for (const char* name : {"cuda:0", "cuda"}) {
+      options.device = name;
+      const auto session = model.session(options);
+      REQUIRE(!session.ok());
+      CHECK(session.error().code == INGOT_INVALID_ARGUMENT);
+      CHECK(has(session.error().field, "of a context on another GPU"));
+      CHECK(session.error().need == 0);
+      CHECK(session.error().have == 1);
+      CHECK(alive() == before);
+    }
+    options.device = "auto";  // which GPU that is, the caller of a stream knows
+    CHECK(has(model.session(options).error().field, "for a session whose device is cuda"));
+    options.device = "cuda";
+    int nothing = 0;
+    options.gpu_stream = &nothing;
+    const auto session = model.session(options);
+    REQUIRE(!session.ok());
+    CHECK(session.error().code == INGOT_INVALID_ARGUMENT);
+    CHECK(has(session.error().field, "CUDA_ERROR_INVALID_HANDLE"));
+    CHECK(alive() == before);
+    options.device = "cuda:1";
+    options.gpu_stream = other.stream;
+    Session right = make(model, options);
+    CHECK(answer(right) == answer(right));
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: two contexts of one GPU: sessions beside each other, memory of the other one is refused by name") {
+  two_gpus();
+  FileBytes bytes(chain_network(4));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    const Other own(0), far(1);
+    ingot_session_options options = on("cuda");
+    options.gpu_stream = own.stream;
+    Session cpu = make(model, on("cpu"));
+    const std::vector<float> expected = answer(cpu);
+    {
+      Session primary = make(model, on("cuda")), inside = make(model, options), again = make(model, options);
+      CHECK(fake_cuda().contexts == 3);  // with the one on the other GPU
+      CHECK(answer(primary) == expected);
+      CHECK(answer(inside) == expected);
+      CHECK(answer(again) == expected);
+      const auto bind = [](Session& session, const Other& memory) {
+        ingot_tensor tensor = session.input(0);
+        tensor.data = memory.at();
+        return session.bind_device_input(0, tensor);
+      };
+      const auto foreign = bind(primary, own), far_off = bind(primary, far);
+      REQUIRE(!foreign.ok());
+      CHECK(foreign.error().code == INGOT_INVALID_ARGUMENT);
+      CHECK(has(foreign.error().field, "of another CUDA context than the session's"));
+      CHECK(has(foreign.error().hint, "options.gpu_stream"));
+      REQUIRE(!far_off.ok());
+      CHECK(has(far_off.error().field, "of another CUDA context than the session's"));
+      CHECK(answer(primary) == expected);  // as it was
+      CHECK(bind(inside, own).ok());
+      const std::vector<float> values = ramp(inside.input(0).bytes / 4);
+      std::memcpy(own.at(), values.data(), values.size() * 4);
+      REQUIRE(inside.run().ok());
+      CHECK(read<float>(inside.output(0)) == expected);
+    }
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: a context that the caller has current is current after every call") {
+  two_gpus();
+  FileBytes bytes(chain_network(4));
+  {
+    const Other other(1);
+    const auto push = entry<int(void*)>("cuCtxPushCurrent_v2");
+    const auto pop = entry<int(void**)>("cuCtxPopCurrent_v2");
+    const auto current = [] {
+      void* context = nullptr;
+      entry<int(void**)>("cuCtxGetCurrent")(&context);
+      return context;
+    };
+    REQUIRE(push(other.context) == 0);
+    {
+      Model model = open_bytes_or_fail(bytes, scalar());
+      Session gpu = make(model, on("cuda:0"));
+      CHECK(current() == other.context);
+      CHECK(answer(gpu) == answer(gpu));
+      CHECK(current() == other.context);
+      ingot_tensor tensor = gpu.input(0);
+      tensor.data = other.at();
+      CHECK(!gpu.bind_device_input(0, tensor).ok());
+      CHECK(current() == other.context);
+    }
+    CHECK(current() == other.context);
+    void* popped;
+    pop(&popped);
+    CHECK(popped == other.context);
+    CHECK(current() == nullptr);
+  }
+  CHECK(alive() == "");
+}
