@@ -35,7 +35,7 @@ struct Crew::Member {
 
 bool Crew::try_open(int limit) {
   if (busy_.exchange(1, std::memory_order_acquire)) return false;
-  waited_ = false;
+  waited_.store(false, std::memory_order_relaxed);
   if (limit > kMaxTeam) limit = kMaxTeam;
   word_.store(kOpen | CrewWord(limit) << kLimitShift, std::memory_order_release);
   return true;
@@ -66,19 +66,19 @@ int Crew::step(Job job, void* argument) {
   job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
   lead_wait(&arrived_, helpers, true);
   // Whoever stayed away once may do so again, and the one wait of this run is spent: go on alone.
-  if (waited_) word_.store(0, std::memory_order_release);
+  if (waits()) word_.store(0, std::memory_order_release);
   return int(self.size);
 }
 
 /// Waits until *word == target (or until it differs): spins, then sleeps once in a run, then spins.
 void Crew::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
   const auto done = [&] { return (word->load(std::memory_order_seq_cst) == target) == until_equal; };
-  for (uint32_t spins = 0; waited_ || spins < kLeaderSpins; spins++) {
+  for (uint32_t spins = 0; waits() || spins < kLeaderSpins; spins++) {
     if (done()) return;
     os::pause_processor();
   }
   leader_asleep_.store(1, std::memory_order_seq_cst);
-  waited_ = true;
+  waited_.store(true, std::memory_order_relaxed);
   while (!done() && leader_asleep_.load(std::memory_order_seq_cst)) os::wait_on(&leader_asleep_, 1, 0);
   leader_asleep_.store(0, std::memory_order_seq_cst);
   while (!done()) os::pause_processor();

@@ -44,8 +44,8 @@ class Crew {
   int step(Job job, void* argument);
   /// Ends the run. Helpers touch nothing of it any more.
   void close();
-  /// Waits of the leader in the run that was closed last, 0 or 1.
-  uint32_t waits() const { return waited_ ? 1 : 0; }
+  /// Waits of the leader in this run, or in the one that was closed last: 0 or 1. Any thread.
+  uint32_t waits() const { return waited_.load(std::memory_order_relaxed) ? 1 : 0; }
 
   /// Takes part as helper `id` (1..kMaxHelpers) until the run ends; returns at once when none is open or the team is
   /// full. Ids of a team are dense and change from step to step.
@@ -69,7 +69,7 @@ class Crew {
   alignas(64) std::atomic<uint32_t> joined_{0};  // of the barrier inside a step
   std::atomic<uint32_t> phase_{0};
   alignas(64) std::atomic<uint32_t> busy_{0};
-  bool waited_ = false;  // the leader's
+  std::atomic<bool> waited_{false};  // written by the leader
 };
 
 }  // namespace ingot
