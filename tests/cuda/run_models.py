@@ -5,8 +5,8 @@ memory that the session states, nothing left behind; and what was left to the CP
   run_models.py --ingot BIN --work DIR [--tools DIR] [--fake LIB] [--full] [--report FILE] [--replays N] [--seconds S]
                 [--emulated "PREFIX RUNNER"] [name ...]
 
---fake: the driver's stand-in with the emulator inside; its own counts are compared then, and only the models that it runs in seconds take part
-(with --full: all). Without it the machine's GPU runs all of them; where there is none that is one counted skip. --replays, --seconds: of
+--fake: the driver's stand-in with the emulator inside; its own counts are compared then, and what takes it long is run once (with --full as
+often as the rest). Without it the machine's GPU runs them; where there is none that is one counted skip. --replays, --seconds: of
 gpu_runner. --emulated: gpu_runner of another machine under its emulator, small models only, whose hashes have to be this machine's.
 --work: where stage models left its casts; what is not there is made. The closing line counts models.
 """
@@ -18,50 +18,23 @@ import shlex
 import sys
 import time
 
-import numpy as np
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, write_inputs  # noqa: E402
+from cast_once import Cast  # noqa: E402
+from sources import Tally, call, read_rows  # noqa: E402
 
-# More than ten seconds on the emulator; the long suite runs them.
+# Seconds on the emulator: one run there, in the long suite as many as elsewhere.
 LARGE = set("super_resolution_10 magika basic_pitch asr_whisper80 dnsmos_bak_ovr dnsmos_sig dnsmos_sig_bak_ovr nakdimon mobilenetv2_224 "
             "mobilenetv3l_224 resnet18_224 resnet50_224 squeezenet11_224 yolov8n_320 efficientnet_b0_224 shufflenetv2_224 lraspp_224 "
             "unet_192 vit_tiny_224 vit_tiny_224_half".split())
 ROW = "{name:32} {gpu:>5} {cpu:>5} {launches:>8} {seconds:>8}  {verdict}"
 
 
-class Cast:
-    """A file and its inputs, where stage models left them or made now; `problem` where they cannot be had."""
-
-    def __init__(self, row, args, tally):
-        work = pathlib.Path(args.work)
-        self.name, self.path, self.inputs, self.problem = row["name"], work / f"{row['name']}.ingot", work / "inputs" / row["name"], None
-        stored = work / "hashes.json"
-        known = (json.loads(stored.read_text()) if stored.exists() else {}).get(self.name)
-        self.answer = known and known["answer"]
-        if known and self.path.exists() and self.inputs.exists():
-            self.shapes = known["shapes"]
-            return
-        found = locate(row, work, tally)
-        if not found:
-            self.problem = "its source is not to be had"
-            return
-        done = call([args.ingot, "convert", found[0], "-o", self.path, *shlex.split(row["options"] or "")])
-        if done.returncode:
-            self.problem = f"convert: {done.stderr.strip()[-300:]}"
-            return
-        described = json.loads(call([args.ingot, "inspect", self.path, "--json"]).stdout)
-        typical = {} if found[1] else json.loads(call([args.ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)["dims"]
-        arrays = input_arrays(found[1], described["inputs"], typical, np.random.default_rng(3))
-        write_inputs(arrays, self.inputs)
-        self.shapes = shapes_of(arrays)
-
-
 def run(args, cast):
     """(what gpu_runner said, its verdict or "")"""
     words = [*args.runner, cast.path, cast.inputs, *cast.shapes]
-    if args.replays:
-        words += ["--runs", args.replays]
+    replays = args.replays or (1 if args.fake and cast.name in LARGE and not args.full else 0)
+    if replays:
+        words += ["--runs", replays]
     if args.seconds:
         words += ["--seconds", args.seconds]
     done = call(words, env=args.env)
@@ -99,11 +72,7 @@ def main():
     for row in read_rows(args.names):
         if args.emulated and row["small"] != "1":
             continue
-        if args.fake and row["name"] in LARGE and not args.full and not args.names:
-            tally.skipped += 1
-            print(ROW.format(name=row["name"], gpu="", cpu="", launches="", seconds="", verdict="only in the long suite"))
-            continue
-        cast = Cast(row, args, tally)
+        cast = Cast(row, args.ingot, args.work, tally)
         if cast.problem:
             if "not to be had" not in cast.problem:
                 tally.check(False, cast.name, cast.problem)

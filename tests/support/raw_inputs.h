@@ -29,11 +29,9 @@ inline bool read_all(const std::string& path, void* to, uint64_t bytes) {
   return got == bytes && !more;
 }
 
-inline uint64_t hash_of(const ingot_tensor& t) {
-  uint64_t hash = 14695981039346656037u;
-  const auto add = [&](const uint8_t* p, size_t n) {
-    for (size_t i = 0; i < n; i++) hash = (hash ^ p[i]) * 1099511628211u;
-  };
+/// Calls add(bytes, count) for each element in order; every NaN of f32 as one pattern, since NaN equals NaN.
+template <class Add>
+void each_element(const ingot_tensor& t, Add add) {
   const size_t width = ingot_dtype_bytes(t.dtype);
   const int64_t row = t.rank ? t.dims[t.rank - 1] : 1;
   int64_t rows = 1;
@@ -45,11 +43,16 @@ inline uint64_t hash_of(const ingot_tensor& t) {
       if (t.dtype == INGOT_F32 && (std::memcpy(&bits, p, 4), (bits & 0x7fffffffu) > 0x7f800000u)) {
         bits = 0x7fc00000u;
         p = reinterpret_cast<const uint8_t*>(&bits);
-        add(p, 4);
-      } else {
-        add(p, width);
       }
+      add(p, width);
     }
+}
+
+inline uint64_t hash_of(const ingot_tensor& t) {
+  uint64_t hash = 14695981039346656037u;
+  each_element(t, [&](const uint8_t* p, size_t n) {
+    for (size_t i = 0; i < n; i++) hash = (hash ^ p[i]) * 1099511628211u;
+  });
   return hash;
 }
 
@@ -67,7 +70,8 @@ inline bool bind_from_shapes(Opened* o, int count, char** shapes) {
   for (int i = 0; i < count; i++) {
     const char* equals = std::strrchr(shapes[i], '=');
     if (!equals) return std::fprintf(stderr, "%s: expected NAME=1x2x3\n", shapes[i]), false;
-    const int32_t index = ingot_model_find_input(o->model, std::string(shapes[i], static_cast<size_t>(equals - shapes[i])).c_str());
+    const int32_t index =
+        ingot_model_find_input(o->model, std::string(shapes[i], static_cast<size_t>(equals - shapes[i])).c_str());
     if (index < 0) return std::fprintf(stderr, "%s: no such input\n", shapes[i]), false;
     const ingot_value_type& type = o->inputs[static_cast<size_t>(index)];
     const char* at = equals + 1;
@@ -90,7 +94,8 @@ inline bool fill_inputs(const Opened& o, ingot_session* session, const std::stri
     ingot_tensor t{};
     ingot_session_input(session, i, &t);
     std::string name = o.inputs[i].name;
-    std::replace_if(name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
     const std::string path = dir + "/" + name + ".bin";
     if (!read_all(path, t.data, t.bytes)) {
       std::fprintf(stderr, "%s: expected exactly %" PRIu64 " bytes\n", path.c_str(), t.bytes);

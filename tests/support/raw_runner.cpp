@@ -1,25 +1,27 @@
 // raw_runner.cpp - runs a file on raw inputs and prints a hash of every output: needs neither npz nor the command line, so that it also
 // runs cross-compiled under an emulator.
 //
-//   raw_runner MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...      inputs: DIR/NAME.bin ('/' and ':' in NAME written as '_')
+//   raw_runner [--write FILE] MODEL.ingot ISA|best|cuda THREADS DIR NAME=24x576 ...      inputs: DIR/NAME.bin ('/' and ':' in NAME
+//   written as '_')
 //   prints   output NAME BYTES FNV1A64     (every NaN counts as one pattern: NaN equals NaN)
+//   --write  these bytes, of all outputs one behind the other
 //   raw_runner --exact MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...
 //   proves promise 2: one byte less than requirements() is refused with both numbers, and in a poisoned arena of exactly that
 //   size the highest byte touched, plus alignment, equals it. Prints   exact NEED TOUCHED
-#include <ingot/cpu.h>
-
 #include <memory>
 
 #include "tests/support/raw_inputs.h"
+#include "tests/support/target.h"
 
 using namespace ingot::raw;
 
 namespace {
 
-int run_and_hash(const Opened& o, const std::string& dir) {
+int run_and_hash(const Opened& o, const std::string& dir, const char* write) {
   ingot_error error{};
   ingot_session* session = nullptr;
   if (ingot_session_create(o.model, &o.options, &session, &error)) return fail("session", error);
+  std::vector<uint8_t> written;
   int status = fill_inputs(o, session, dir) ? 0 : 1;
   if (status == 0 && ingot_session_run(session, &error)) status = fail("run", error);
   for (uint32_t i = 0; status == 0 && i < o.summary.output_count; i++) {
@@ -28,9 +30,14 @@ int run_and_hash(const Opened& o, const std::string& dir) {
     ingot_tensor t{};
     ingot_session_output(session, i, &t);
     std::printf("output %s %" PRIu64 " %016" PRIx64 "\n", type.name, t.bytes, hash_of(t));
+    if (write) each_element(t, [&](const uint8_t* p, size_t n) { written.insert(written.end(), p, p + n); });
   }
   ingot_session_destroy(session);
-  return status;
+  if (status || !write) return status;
+  std::FILE* file = std::fopen(write, "wb");
+  const bool whole = file && std::fwrite(written.data(), 1, written.size(), file) == written.size();
+  const bool closed = file && std::fclose(file) == 0;
+  return whole && closed ? 0 : (std::fprintf(stderr, "raw_runner: cannot write %s\n", write), 1);
 }
 
 int prove_exact(Opened* o, const std::string& dir) {
@@ -41,12 +48,13 @@ int prove_exact(Opened* o, const std::string& dir) {
   o->options.arena_kind = INGOT_ARENA_CALLER;
   if (ingot_model_requirements(o->model, &o->options, &need, &error)) return fail("requirements", error);
   const size_t alignment = static_cast<size_t>(need.arena_alignment);
-  std::unique_ptr<void, void (*)(void*)> arena(std::aligned_alloc(alignment, (need.arena_bytes + alignment - 1) / alignment * alignment), std::free);
+  std::unique_ptr<void, void (*)(void*)> arena(
+      std::aligned_alloc(alignment, (need.arena_bytes + alignment - 1) / alignment * alignment), std::free);
   ingot_session* session = nullptr;
   o->options.arena = arena.get();
   o->options.arena_bytes = need.arena_bytes - 1;
-  if (ingot_session_create(o->model, &o->options, &session, &error) != INGOT_ARENA_TOO_SMALL || error.need != need.arena_bytes ||
-      error.have != need.arena_bytes - 1)
+  if (ingot_session_create(o->model, &o->options, &session, &error) != INGOT_ARENA_TOO_SMALL ||
+      error.need != need.arena_bytes || error.have != need.arena_bytes - 1)
     return std::fprintf(stderr, "raw_runner: one byte less was not refused with both numbers\n"), 1;
   o->options.arena_bytes = need.arena_bytes;
   if (ingot_session_create(o->model, &o->options, &session, &error)) return fail("session", error);
@@ -65,12 +73,20 @@ int prove_exact(Opened* o, const std::string& dir) {
 
 int main(int argc, char** argv) {
   const bool exact = argc > 1 && std::strcmp(argv[1], "--exact") == 0;
-  if (exact) argc--, argv++;
-  if (argc < 5) return std::fprintf(stderr, "usage: raw_runner [--exact] MODEL.ingot ISA|best THREADS DIR [NAME=1x2x3 ...]\n"), 1;
-  const ingot_kernel_table* kernels = ingot_cpu_kernels(std::strcmp(argv[2], "best") == 0 ? nullptr : argv[2]);
-  if (!kernels) return std::printf("[skip] no %s kernels on this machine\n", argv[2]), 77;
+  const char* write = argc > 2 && std::strcmp(argv[1], "--write") == 0 ? argv[2] : nullptr;
+  argc -= exact + 2 * (write != nullptr), argv += exact + 2 * (write != nullptr);
+  if (argc < 5)
+    return std::fprintf(
+               stderr,
+               "usage: raw_runner [--exact | --write FILE] MODEL.ingot ISA|best|cuda THREADS DIR [NAME=1x2x3 ...]\n"),
+           1;
+  const Target target = find_target(argv[2]);
+  if (!target.kernels) return 77;
+  if (exact && target.device) return std::fprintf(stderr, "raw_runner: --exact is for arenas of the CPU\n"), 1;
   Opened o;
-  if (const int status = open_raw(argv[1], kernels, exact ? INGOT_MAP_COPY : INGOT_MAP_SHARE, argc - 5, argv + 5, &o)) return status;
+  const ingot_map map = exact ? INGOT_MAP_COPY : INGOT_MAP_SHARE;
+  if (const int status = open_raw(argv[1], target.kernels, map, argc - 5, argv + 5, &o)) return status;
   o.options.threads = std::atoi(argv[3]);
-  return exact ? prove_exact(&o, argv[4]) : run_and_hash(o, argv[4]);
+  o.options.device = target.device;
+  return exact ? prove_exact(&o, argv[4]) : run_and_hash(o, argv[4], write);
 }

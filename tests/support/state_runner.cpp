@@ -1,14 +1,11 @@
 // state_runner.cpp - steps of a stateful model on made-up inputs, a hash of the outputs after each: needs neither npz nor
 // the command line, so that it also runs cross-compiled under an emulator.
 //
-//   state_runner MODEL.ingot ISA|best THREADS STEPS [--save K FILE] [--load K FILE] [--feed OUT=IN] [NAME=1x512 ...]
+//   state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K FILE] [--load K FILE] [--feed OUT=IN] [NAME=1x512 ...]
 //   --save    keeps the state after step K (1 is the first)
 //   --load    begins behind step K with what was kept there
 //   --feed    a model that was cast without --state: the output goes to the input of the next step (zeros at first)
 //   prints    step K HASH, over all outputs that are not fed back
-#include <ingot/cpu.h>
-#include <ingot/ingot.h>
-
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +13,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/support/target.h"
 
 namespace {
 
@@ -193,21 +192,21 @@ int main(int argc, char** argv) {
   Arguments a;
   if (!parse(argc, argv, &a))
     return std::fprintf(stderr,
-                        "usage: state_runner MODEL.ingot ISA|best THREADS STEPS [--save K FILE] [--load K FILE] "
+                        "usage: state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K FILE] [--load K FILE] "
                         "[--feed OUT=IN] [NAME=1x2x3 ...]\n"),
            1;
-  const ingot_kernel_table* kernels = ingot_cpu_kernels(std::strcmp(a.isa, "best") == 0 ? nullptr : a.isa);
-  if (!kernels) return std::printf("[skip] no %s kernels on this machine\n", a.isa), 77;
+  const ingot::raw::Target target = ingot::raw::find_target(a.isa);
+  if (!target.kernels) return 77;
   ingot_error error{};
   ingot_open_options open{};
-  open.size = sizeof open, open.kernels = kernels;
+  open.size = sizeof open, open.kernels = target.kernels;
   ingot_model* model = nullptr;
   if (ingot_model_open(a.model, &open, &model, &error)) return fail(a.model, error);
   std::vector<ingot_binding> bindings;
   ingot_session* session = nullptr;
   ingot_session_options options{};
   int status = bind_symbols(a, model, &bindings) ? 0 : 1;
-  options.size = sizeof options, options.threads = a.threads;
+  options.size = sizeof options, options.threads = a.threads, options.device = target.device;
   options.bindings = bindings.data(), options.binding_count = bindings.size();
   if (!status && ingot_session_create(model, &options, &session, &error)) status = fail("session", error);
   if (!status) status = Steps(a, model, session).run();

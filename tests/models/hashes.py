@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv, cast once with exact products, on every
+instruction set of this machine, on the emulated GPU, and under qemu on NEON and on the emulated GPU of aarch64.
+
+  hashes.py --ingot BIN --work DIR [--arm TREE] [--all] [name ...]
+
+--arm: the tree of a cross build with raw_runner and fake_cuda. Small networks; --all: the large ones too, minutes each under qemu. (The emulated
+GPU under qemu is for small ones.) Prints a line for each network; every NaN counts as one pattern. The closing line counts networks, and what
+could not be run here is a counted skip.
+"""
+import argparse
+import collections
+import hashlib
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+from cast_once import Cast
+from sources import Tally, call, read_rows
+
+NO_KERNEL = "no kernel for any instruction"
+
+
+class Targets:
+    """How to run a file on each of them: (words before the runner's own arguments, its word for the target)."""
+
+    def __init__(self, args):
+        native = pathlib.Path(args.ingot).resolve().parents[1] / "tests"
+        runner, fake = "support/raw_runner", "cuda/libfake_cuda.so"
+        isas = ["avx512", "avx2", "scalar"] if os.uname().machine == "x86_64" else ["neon", "scalar"]
+        self.environment = {**os.environ, "INGOT_CUDA_DRIVER": str(native / fake)}
+        self.each = [(isa, [native / runner], isa) for isa in isas] + [("gpu", [native / runner], "cuda")]
+        self.emulated = []
+        if args.arm:
+            arm = pathlib.Path(args.arm).resolve() / "tests"
+            qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"INGOT_CUDA_DRIVER={arm / fake}", arm / runner]
+            self.emulated = [("neon (qemu)", qemu, "neon"), ("gpu (qemu)", qemu, "cuda")]
+
+    def of(self, row):
+        return self.each + (self.emulated if row["small"] == "1" else self.emulated[:1])
+
+
+def run(command, word, cast, folder, environment):
+    """(SHA-256 or None, what went wrong or why it did not run)"""
+    out = pathlib.Path(folder) / "outputs"
+    out.unlink(missing_ok=True)
+    done = call([*command[:-1], command[-1], "--write", out, cast.path, word, "1", cast.inputs, *cast.shapes], env=environment)
+    if done.returncode or not out.exists():
+        return None, (done.stdout + done.stderr).strip()[-300:] or f"exit {done.returncode}"
+    return hashlib.sha256(out.read_bytes()).hexdigest(), ""
+
+
+def judge(row, cast, targets, folder, tally, absent):
+    hashes, refused, broken = collections.defaultdict(list), [], []
+    began = time.monotonic()
+    for name, command, word in targets.of(row):
+        digest, why = run(command, word, cast, folder, targets.environment)
+        if digest:
+            hashes[digest].append(name)
+        elif why.startswith("[skip]"):
+            absent.add(f"{name}: not on this machine")
+        elif NO_KERNEL in why:
+            refused.append(name)
+        else:
+            broken.append(f"{name}: {why}")
+    equal = len(hashes) == 1 and not broken and sum(map(len, hashes.values())) > 1
+    tally.passed += equal
+    tally.failed += not equal
+    said = "; ".join(f"{digest}  {' = '.join(names)}" for digest, names in hashes.items())
+    said += f"; nothing in it for: {', '.join(refused)}" if refused else ""
+    print(f"{'[ok]  ' if equal else '[FAIL]'} {row['name']:30} {said} ({time.monotonic() - began:.1f} s)", *broken, sep="\n         ", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--arm")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_intermixed_args()
+    os.makedirs(args.work, exist_ok=True)
+    tally, absent, targets = Tally(), set(), Targets(args)
+    if not args.arm:
+        absent.add("neon: no tree of a cross build was given")
+    with tempfile.TemporaryDirectory() as folder:
+        for row in read_rows(args.names):
+            if row["small"] != "1" and not args.all and not args.names:
+                continue
+            made = Tally()  # whose checks are of the sources
+            cast = Cast(row, args.ingot, args.work, made)
+            tally.failed += made.failed
+            tally.skipped += made.skipped
+            if not cast.problem:
+                judge(row, cast, targets, folder, tally, absent)
+            elif "not to be had" not in cast.problem:
+                tally.check(False, cast.name, cast.problem)
+    for why in sorted(absent):
+        tally.skip(why)
+    print(f"hashes: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    sys.exit(1 if tally.failed or not tally.passed else 0)
+
+
+if __name__ == "__main__":
+    main()
