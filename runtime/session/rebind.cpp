@@ -2,6 +2,7 @@
 // are filled again. Values stay where the largest binding put them.
 #include <cstring>
 
+#include "runtime/base/os/memory.h"
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
 
@@ -22,6 +23,23 @@ Status check_bounds(const ProgramDef& program, const Rebinding& r, ErrorDetail* 
   return {};
 }
 
+/// Of devices with kernels of their own.
+Status check_device_scratch(const RunSession& s, const BoundProgram& bound, ErrorDetail* detail) {
+  const auto check = [&](const Device& device, const uint8_t* of_instruction, uint32_t index, uint64_t have) -> Status {
+    if (!device.interface->scratch) return {};
+    uint64_t need = 0;
+    INGOT_TRY(find_device_scratch(*s.model, bound, device, of_instruction, index, s.tables.rebinding.operands, &need,
+                                  detail));
+    return need <= have ? Status() : fail(detail, Code::kArenaTooSmall, "rebind: scratch of the device", need, have);
+  };
+  if (!s.split) return check(s.device, nullptr, 0, s.program.scratch_stride);
+  const DeviceAssignment& a = *s.split->assignment;
+  for (uint32_t d = 1; d < a.device_count; d++)
+    if (s.split->shares[d].instructions)
+      INGOT_TRY(check(s.split->devices[d], a.of_instruction.data, d, s.split->shares[d].scratch_bytes));
+  return {};
+}
+
 /// What the arena was laid out for suffices.
 Status check_capacities(const RunSession& s, const BoundProgram& bound, ErrorDetail* detail) {
   const OpenModel& model = *s.model;
@@ -36,6 +54,8 @@ Status check_capacities(const RunSession& s, const BoundProgram& bound, ErrorDet
   ScratchTotals scratch;
   const bool measures = s.tables.measuring.measured != nullptr;
   INGOT_TRY(find_kernels(model, bound, s.threads, measures, r.operands, &scratch, detail));
+  if (os::kHasPages) INGOT_TRY(check_device_scratch(s, bound, detail));
+  if (s.device.interface->scratch) return {};  // no kernel of the CPU takes part
   const uint64_t shared = s.layout.scratch_bytes - s.program.scratch_stride * uint64_t(s.threads);
   if (scratch.per_thread > s.program.scratch_stride)
     return fail(detail, Code::kArenaTooSmall, "rebind: scratch of a thread", scratch.per_thread,
@@ -65,7 +85,8 @@ Status check_ports(const RunSession& s, const BoundProgram& bound, ErrorDetail* 
   if (!s.rules.ports_outside) return {};
   const auto check = [&](const PortDef& def, const Port& port) -> Status {
     if (port.home || is_direct_port(s.model->program, bound, s.rules, def.value)) return {};
-    const Status status = fail(detail, Code::kDimensionOutOfBounds, "rebind: a port has no storage of its own any more");
+    const Status status =
+        fail(detail, Code::kDimensionOutOfBounds, "rebind: a port has no storage of its own any more");
     name_error(detail, def.name);
     return status;
   };

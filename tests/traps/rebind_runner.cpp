@@ -4,6 +4,7 @@
 //   rebind_runner rebind MODEL.ingot < CASES    one session for all lines, in the arena of the largest; allocations and locks
 //                                               in ingot_session_rebind() and ingot_session_run() are trapped
 //   rebind_runner bind MODEL.ingot < CASES      a session for each line
+//   rebind_runner ... MODEL.ingot cuda < CASES  on a GPU, whose driver may allocate what it likes
 //
 // A line is NAME=VALUE pairs; an empty one binds nothing. Inputs are a fixed sequence of numbers: f32 between -1 and 1, integers 0 or 1.
 // Prints one line for each: FNV-1a over the bytes of all outputs, the number of those bytes, and the extents. The last line says
@@ -99,10 +100,13 @@ void print_outputs(const Session& session, uint32_t outputs, const Case& one) {
   std::printf("%016" PRIx64 " %" PRIu64 " %s\n", hash, bytes, one.text.c_str());
 }
 
+const char* device = nullptr;
+
 Session make_session(const Model& model, uint32_t flags, const std::vector<ingot_binding>& bindings,
                      const std::vector<ingot_binding>& bounds) {
   ingot_session_options options = session_options();
   options.threads = 1;
+  options.device = device;
   options.flags = flags;
   options.bindings = bindings.data();
   options.binding_count = bindings.size();
@@ -150,6 +154,7 @@ void run_rebound(const Model& model, const std::vector<Case>& cases) {
     disarm_traps(more);
     if (ran) stop("run " + one.text, error);
     rebind_ns += end - begin;
+    if (device) counts[kLocks] = 0;  // a new graph asks for kernels, which all sessions share
     for (int i = 0; i < kTrapCount; i++) {
       if (counts[i] + more[i] == 0) continue;
       std::fprintf(stderr, "rebind_runner: %s: %lu %s, expected none\n", one.text.c_str(), counts[i] + more[i],
@@ -168,10 +173,11 @@ void run_rebound(const Model& model, const std::vector<Case>& cases) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 || (std::strcmp(argv[1], "rebind") != 0 && std::strcmp(argv[1], "bind") != 0)) {
-    std::fprintf(stderr, "usage: rebind_runner rebind|bind MODEL.ingot < CASES\n");
+  if (argc < 3 || argc > 4 || (std::strcmp(argv[1], "rebind") != 0 && std::strcmp(argv[1], "bind") != 0)) {
+    std::fprintf(stderr, "usage: rebind_runner rebind|bind MODEL.ingot [cuda] < CASES\n");
     return 1;
   }
+  device = argc == 4 ? argv[3] : nullptr;
   if (!traps_work()) {
     std::fprintf(stderr, "rebind_runner: a trap does not see what it should\n");
     return 1;

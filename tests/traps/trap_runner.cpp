@@ -1,31 +1,28 @@
 // trap_runner - proves promise 4: run() allocates nothing, takes no lock, throws nothing, and makes on the calling
-// thread at most one wake and one wait, no other system call.
+// thread at most one wake and one wait, no other system call. On a GPU (the fake driver): the same, and of the driver
+// exactly the launches, waits and transfers that the session states.
 //
-//   trap_runner                                  small models of its own, threads 1, 2 and 3
-//   trap_runner MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a value get their low bound; an i64 input
-//   of that NAME gets its VALUE, all others are zeros
+//   trap_runner [--device cuda]                  small models of its own, threads 1, 2 and 3
+//   trap_runner [--device cuda] MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a value get their low bound;
+//   an i64 input of that NAME gets its VALUE, all others are zeros
 //
 // Each case runs in a child that this process traces (ptrace): system calls between two marks are counted by number.
 // Exit 0 when all hold, 1 when one does not, 77 when tracing is not allowed here.
 #include <ingot/cpu.h>
-#include <linux/futex.h>
 #include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "runtime/op/measured.h"
 #include "tests/session/session_models.h"
+#include "tests/traps/driver_traps.h"
+#include "tests/traps/tracer.h"
 #include "tests/traps/traps.h"
 
 using namespace ingot;
@@ -34,7 +31,6 @@ using namespace ingot::test;
 namespace {
 
 constexpr int kRuns = 50;
-constexpr int kMark = SYS_getppid;  // called by nobody else
 
 struct Job {
   std::string name;
@@ -42,10 +38,11 @@ struct Job {
   const char* path = nullptr;
   const cast::FileSpec* spec = nullptr;
   int threads = 1;
-  bool sabotage = false;  // a callback that allocates and calls the system: must be seen
+  Sabotage sabotage = Sabotage::kNone;
   std::vector<std::pair<std::string, int64_t>> dims;
-  bool rebind = false;    // to other extents before each run, in the arena of the largest
-  bool split = false;     // over the CPU and the two fake GPUs
+  bool rebind = false;  // to other extents before each run, in the arena of the largest
+  bool split = false;   // over the CPU and the two fake GPUs
+  const char* device = nullptr;
 };
 
 int complain(const Error& error, const char* what) {
@@ -79,6 +76,9 @@ int run_armed(const Job& job) {
   options.bindings = bindings.data();
   options.binding_count = bindings.size();
   if (job.rebind) options.flags |= INGOT_REBINDABLE;
+  options.device = job.device;
+  FakeCuda* const fake = job.device ? DriverTraps::find_fake() : nullptr;
+  if (job.device && !fake) return 1;
   constexpr const char* kDevices[] = {"fake:1", "cpu", "fake:0"};
   uint32_t weights = 0;
   auto assignment = model->assign("fake:0", [&](const ingot_weight&) { return kDevices[weights++ % 3]; });
@@ -101,10 +101,16 @@ int run_armed(const Job& job) {
   };
   fill();
   if (const auto warm = session->run(); !warm) return complain(warm.error(), "run");
-  if (job.sabotage)
+  std::unique_ptr<DriverTraps> driver;
+  if (fake) driver = std::make_unique<DriverTraps>(fake);
+  static Sabotage sabotage;
+  sabotage = job.sabotage;
+  if (sabotage != Sabotage::kNone && fake)
+    DriverTraps::sabotage(sabotage);
+  else if (sabotage != Sabotage::kNone)
     ingot_session_set_profile(
-        session->get(),
-        [](void*, const ingot_profile_event*) { std::free(std::malloc(size_t(syscall(SYS_getuid)) + 1)); }, nullptr);
+        session->get(), [](void*, const ingot_profile_event*) { commit(sabotage); }, nullptr);
+  if (driver) driver->arm();
   arm_traps();
   for (int i = 0; i < kRuns; i++) {
     fill();
@@ -118,74 +124,16 @@ int run_armed(const Job& job) {
   }
   disarm_traps(counts);
   if (!ok) return complain(error, "run");
+  if (driver && !job.rebind) ok = driver->are_as_stated(*session, kRuns);  // binding anew may make a graph
   for (int i = 0; i < kTrapCount; i++) {
     if (counts[i] == 0) continue;
+    if (i == kLocks && job.rebind && job.device) continue;  // a new graph asks for kernels, which all sessions share
     std::fprintf(stderr, "trap_runner: %s: %lu %s in %d runs, expected none\n", job.name.c_str(), counts[i],
                  kTrapNames[i], kRuns);
     ok = false;
   }
   return ok ? 0 : 1;
 }
-
-struct Counted {
-  long most_wakes = 0, most_waits = 0, wakes = 0, waits = 0, runs = 0;
-  std::map<long, long> others;
-  int exit_code = -1;
-};
-
-/// Counts the system calls of the child's first thread between marks.
-class Tracer {
- public:
-  explicit Tracer(pid_t child) : child_(child) {}
-
-  Counted trace() {
-    for (int status = 0; waitpid(child_, &status, 0) == child_;) {
-      if (WIFEXITED(status)) return counted_.exit_code = WEXITSTATUS(status), counted_;
-      if (WIFSIGNALED(status)) return counted_.exit_code = 128 + WTERMSIG(status), counted_;
-      int signal = 0;
-      if (WSTOPSIG(status) == (SIGTRAP | 0x80))
-        see_stop();
-      else if (WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != SIGSTOP)
-        signal = WSTOPSIG(status);
-      ptrace(PTRACE_SYSCALL, child_, nullptr, signal);
-    }
-    return counted_;
-  }
-
- private:
-  void see_stop() {
-    __ptrace_syscall_info info = {};
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, child_, sizeof info, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY)
-      return;
-    const long number = long(info.entry.nr);
-    if (number == kMark) return mark();
-    if (!inside_) return;
-    const long operation = number == SYS_futex ? long(info.entry.args[1]) & FUTEX_CMD_MASK : -1;
-    if (operation == FUTEX_WAKE)
-      wakes_++;
-    else if (operation == FUTEX_WAIT)
-      waits_++;
-    else
-      counted_.others[number]++;
-  }
-  void mark() {
-    inside_ = !inside_;
-    if (inside_) {
-      wakes_ = waits_ = 0;
-      return;
-    }
-    counted_.runs++;
-    counted_.wakes += wakes_;
-    counted_.waits += waits_;
-    counted_.most_wakes = std::max(counted_.most_wakes, wakes_);
-    counted_.most_waits = std::max(counted_.most_waits, waits_);
-  }
-
-  pid_t child_;
-  bool inside_ = false;
-  long wakes_ = 0, waits_ = 0;
-  Counted counted_;
-};
 
 bool holds(const Job& job) {
   std::fflush(nullptr);
@@ -207,9 +155,11 @@ bool holds(const Job& job) {
   const Counted counted = Tracer(child).trace();
   const bool fine = counted.exit_code == 0 && counted.runs == kRuns && counted.others.empty() &&
                     counted.most_waits <= 1 && counted.most_wakes <= (job.threads > 1 ? 1 : 0);
-  std::printf("%-28s threads %d: %ld runs, %ld wakes (at most %ld a run), %ld waits (at most %ld a run)%s\n",
+  std::printf("%-28s threads %d: %ld runs, %ld wakes (at most %ld a run), %ld waits (at most %ld a run)",
               job.name.c_str(), job.threads, counted.runs, counted.wakes, counted.most_wakes, counted.waits,
-              counted.most_waits, fine ? "" : "  FAILED");
+              counted.most_waits);
+  if (job.device) std::printf(", %ld calls of the driver", counted.driver_calls);
+  std::printf("%s\n", fine ? "" : "  FAILED");
   for (const auto& [number, times] : counted.others) std::printf("  system call %ld: %ld times\n", number, times);
   if (counted.exit_code) std::printf("  exit code %d\n", counted.exit_code);
   return fine;
@@ -235,49 +185,44 @@ cast::FileSpec measuring_network() {
   return file;
 }
 
-int own_models() {
-  const std::vector<std::pair<std::string, cast::FileSpec>> specs = {{"chain", chain_network(500)},
-                                                                     {"branching", branching_network()},
-                                                                     {"counting", counting_network(true)},
-                                                                     {"lookup", lookup_network()},
-                                                                     {"measuring", measuring_network()}};
+using Networks = std::vector<std::pair<std::string, cast::FileSpec>>;
+
+Job job_of(const Networks& networks, size_t i, const char* more, int threads, const char* device) {
+  Job job;
+  job.name = networks[i].first + more;
+  job.kernels = oracle_table();
+  job.spec = &networks[i].second;
+  job.threads = threads;
+  job.dims = {{"N", 33}};
+  job.device = device;
+  return job;
+}
+
+int own_models(const char* device) {
+  Networks networks = {{"chain", chain_network(500)},
+                       {"branching", branching_network()},
+                       {"counting", counting_network(true)},
+                       {"lookup", lookup_network()}};
+  if (!device) networks.push_back({"measuring", measuring_network()});  // a GPU has no kernel for any of it
+  constexpr size_t kChain = 0, kBranching = 1;
   bool all = true;
-  for (const auto& [name, spec] : specs)
-    for (int threads = 1; threads <= 3; threads++) {
-      Job job;
-      job.name = name;
-      job.kernels = oracle_table();
-      job.spec = &spec;
-      job.threads = threads;
-      job.dims = {{"N", 33}};
-      all = holds(job) && all;
-    }
-  Job rebound;
-  rebound.name = "branching, rebound";
-  rebound.kernels = oracle_table();
-  rebound.spec = &specs[1].second;
-  rebound.threads = 2;
+  for (size_t i = 0; i < networks.size(); i++)
+    for (int threads = 1; threads <= 3; threads++) all = holds(job_of(networks, i, "", threads, device)) && all;
+  Job rebound = job_of(networks, kBranching, ", rebound", 2, device);
   rebound.rebind = true;
-  rebound.dims = {{"N", 33}};
   all = holds(rebound) && all;
-  for (const auto& [name, spec] : specs) {
-    Job split;
-    split.name = name + ", split";
-    split.kernels = oracle_table();
-    split.spec = &spec;
-    split.threads = 2;
+  for (size_t i = 0; i < networks.size() && !device; i++) {
+    Job split = job_of(networks, i, ", split", 2, nullptr);
     split.split = true;
-    split.dims = {{"N", 33}};
-    split.rebind = name == "branching";
+    split.rebind = i == kBranching;
     all = holds(split) && all;
   }
-  Job sabotaged;
-  sabotaged.name = "sabotaged, must fail";
-  sabotaged.kernels = oracle_table();
-  sabotaged.spec = &specs[0].second;
-  sabotaged.sabotage = true;
-  if (holds(sabotaged)) {
-    std::printf("trap_runner: a run that allocates and calls the system went unseen\n");
+  for (const Sabotage sabotage : {Sabotage::kAllocates, Sabotage::kCallsSystem}) {
+    const bool allocates = sabotage == Sabotage::kAllocates;
+    Job job = job_of(networks, kChain, allocates ? ", allocates: must fail" : ", calls: must fail", 1, device);
+    job.sabotage = sabotage;
+    if (!holds(job)) continue;
+    std::printf("trap_runner: a run that %s went unseen\n", allocates ? "allocates" : "calls the system");
     all = false;
   }
   return all ? 0 : 1;
@@ -290,15 +235,18 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trap_runner: a trap does not see what it should\n");
     return 1;
   }
-  if (argc < 2) return own_models();
+  const char* device = argc > 2 && std::strcmp(argv[1], "--device") == 0 ? argv[2] : nullptr;
+  if (device) argc -= 2, argv += 2;
+  if (argc < 2) return own_models(device);
   if (argc < 3) {
-    std::fprintf(stderr, "usage: trap_runner [MODEL.ingot THREADS [NAME=VALUE]...]\n");
+    std::fprintf(stderr, "usage: trap_runner [--device cuda] [MODEL.ingot THREADS [NAME=VALUE]...]\n");
     return 1;
   }
   Job job;
   job.name = std::string(argv[1]).substr(std::string(argv[1]).find_last_of('/') + 1);
   job.kernels = ingot_cpu_kernels(nullptr);
   job.path = argv[1];
+  job.device = device;
   job.threads = std::atoi(argv[2]);
   for (int i = 3; i < argc; i++) {
     const std::string dim = argv[i];

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+
 #include "runtime/base/os/file.h"
 
 namespace ingot::cuda {
@@ -15,6 +17,7 @@ namespace {
 
 Driver table;
 pthread_once_t once = PTHREAD_ONCE_INIT;
+std::atomic<bool> is_loaded{false};
 char sentence[320];  // where a problem has words of others in it
 
 constexpr const char* kNoDriver = "device: no CUDA driver (libcuda.so.1) on this machine";
@@ -120,7 +123,9 @@ void load() {
 }  // namespace
 
 const Driver& driver() {
+  if (is_loaded.load(std::memory_order_acquire)) return table;  // a run calls nothing that may lock
   pthread_once(&once, load);
+  is_loaded.store(true, std::memory_order_release);
   return table;
 }
 

@@ -1,6 +1,8 @@
 // tests/cuda/fake_driver/fake_driver.cpp - the entry points of runtime/device/cuda/driver.h over the emulator.
 #include "tests/cuda/fake_driver/fake_driver.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -151,6 +153,17 @@ Result misuse(const char* what) {
   return kInvalidHandle;
 }
 
+/// Lives as long as an entry point runs.
+struct Marked {
+  const long call = world().control.mark_call;
+  Marked() {
+    if (call) syscall(call, 1);
+  }
+  ~Marked() {
+    if (call) syscall(call, 0);
+  }
+};
+
 void do_some();
 void drop_all();
 
@@ -299,10 +312,12 @@ using namespace ingot::cuda;
 using ingot::GpuKernel;
 
 #define ENTER(name)                                               \
+  const Marked marked;                                            \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   if (const Result injected = enter(#name)) return injected
 // What gives something back does so even when it must fail, as after an error of an earlier launch.
 #define ENTER_TO_RELEASE(name)                                    \
+  const Marked marked;                                            \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   const Result injected = enter(#name)
 #define ENTER_WITH_CONTEXT(name) \
@@ -425,6 +440,7 @@ Result cuCtxGetCurrent(Context* context) {
   return kOk;
 }
 Result cuCtxPushCurrent_v2(Context context) {
+  const Marked marked;
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPushCurrent_v2");
   if (!injected && !is_alive(context)) return misuse("a context that is not alive");
@@ -433,6 +449,7 @@ Result cuCtxPushCurrent_v2(Context context) {
   return injected;
 }
 Result cuCtxPopCurrent_v2(Context* context) {
+  const Marked marked;
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPopCurrent_v2");
   if (current.empty()) return misuse("no context is current");

@@ -31,6 +31,8 @@ struct FakeCuda {
   uint64_t pinned_bytes;  // alive
   uint64_t queued;        // not done yet
   const char* drop_call;  // a call that does nothing and says that it succeeded: a bug that a test plants
+  long
+      mark_call;  // a system call made with 1 at the entry of each call and with 0 at its end, for who traces them; 0: none
 };
 /// When work on streams is done.
 enum Order : uint32_t {
