@@ -6,6 +6,8 @@ dev_show() {
     bits) every_model=1; dev_test gcc models aarch64 ;;
     hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_aarch64 raw_runner fake_cuda >/dev/null
       "$python" tests/models/hashes.py --ingot build/gcc/bin/ingot --work build/models --arm build/aarch64 "${@:2}" ;;
+    precision) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null; build_aarch64 raw_runner fake_cuda >/dev/null
+      "$python" tests/models/precision.py --ingot build/gcc/bin/ingot --work build/models --arm build/aarch64 "${@:2}" ;;
     share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
     load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
@@ -40,6 +42,7 @@ models    every model: convert, verify, golden, one answer on every instruction 
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on
           aarch64 (--all: the large ones too, minutes each)
+precision [--all]  networks cast exact, fast and fp16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, proved and ready; first result against steady runs
 dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts; writes

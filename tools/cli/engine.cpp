@@ -200,13 +200,6 @@ ingot_state Engine::state(uint32_t i) const {
   return state;
 }
 
-ingot_tensor Engine::state_tensor(uint32_t i) {
-  const ingot_tensor tensor = session_.state(i);
-  if (!tensor.data && tensor.dtype == INGOT_INVALID_DTYPE)
-    fail(Exit::kUnavailable, path_ + ": state '" + state(i).type.name + "' lies on a device and cannot be read here");
-  return tensor;
-}
-
 void Engine::bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where) {
   bind_from_type(input(i), shape, where);
 }

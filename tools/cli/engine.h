@@ -89,8 +89,10 @@ class Engine {
   void set_port(const ingot_tensor& port, const host::Array& array, const std::string& where) const;
   void run();
   host::Array take_output(uint32_t i);
-  /// A state variable of the session. @throws Failure kUnavailable on a device that keeps it to itself.
+  /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until the next call. @throws Failure
   ingot_tensor state_tensor(uint32_t i);
+  /// As set_input().
+  void set_state(uint32_t i, const host::Array& array, const std::string& where);
   ingot_requirements requirements() const { return session_.requirements(); }
   ingot_placement placement() const;
 
@@ -104,6 +106,7 @@ class Engine {
   static ingot_session_options options_of(const SessionSettings& settings, const std::vector<ingot_binding>& bindings);
   Assignment assignment_;
   Session session_;
+  std::vector<uint8_t> saved_states_;  // of state_tensor()
 };
 
 /// Dense copies between arrays and views whose rows may lie apart.

@@ -130,7 +130,7 @@ class Finder {
     for (uint32_t i = 0; i < engine->summary().state_count; i++) {
       const std::string name = engine->state(i).type.name;
       if (const Array* first = find_array(golden_.inputs, name))
-        engine->set_port(engine->state_tensor(i), *first, q_.golden + ": state '" + name + "'");
+        engine->set_state(i, *first, q_.golden + ": state '" + name + "'");
     }
   }
 

@@ -142,8 +142,7 @@ Gathered Stream::run(std::vector<std::string>* notes, bool set_states) {
   std::vector<Array> last(gathered.outputs.size());
   for (uint32_t i = 0; i < states_.size(); i++)
     if (states_[i].first && set_states)
-      engine_->set_port(engine_->state_tensor(i), *states_[i].first,
-                        golden_.path + ": state '" + states_[i].name + "'");
+      engine_->set_state(i, *states_[i].first, golden_.path + ": state '" + states_[i].name + "'");
   const int64_t steps = std::max<int64_t>(golden_.steps, 1);
   for (int64_t step = 0; step < steps; step++) {
     set_inputs(step, last);
