@@ -155,11 +155,14 @@ cuda_declarations() {
   [ $failed -eq 0 ]
 }
 
-# Whole models over the fake driver; what stage models cast is taken from there.
+# Whole models over the fake driver, then each different instruction of the large ones; what stage models cast is taken from there.
 cuda_models() {
   if [ ! -x build/gcc/tests/cuda/gpu_runner ]; then echo "[skip] whole models on the emulated GPU: stage gcc did not build them"; return 0; fi
   need_python "models on the emulated GPU" numpy onnx==1.23.2 || { echo "[skip] no model ran on the emulated GPU: numpy and onnx are not to be had"; return 0; }
-  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full}
+  local status=0
+  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full} || status=1
+  "$python" tests/cuda/run_layers.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--small} || status=1
+  return $status
 }
 
 stage_cuda() {
