@@ -25,6 +25,7 @@ extern const Span<const GpuRow> kNormalizeRows;
 extern const Span<const GpuRow> kSortRows;
 extern const Span<const GpuRow> kPictureRows;
 extern const Span<const GpuRow> kRecurrentRows;
+extern const Span<const GpuRow> kMeasuredRows;
 
 /// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with grid_threads()).
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {

@@ -3,6 +3,7 @@
 #include "kernels/cuda/attention/attention_kernels.h"
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
 #include "kernels/cuda/elementwise/elementwise_kernels.h"
+#include "kernels/cuda/measured/measured_kernels.h"
 #include "kernels/cuda/movement/movement_kernels.h"
 #include "kernels/cuda/picture/frame_kernels.h"
 #include "kernels/cuda/picture/picture_kernels.h"
@@ -15,7 +16,7 @@
 // A unit is one module of device code: unit/<name>.cu, loaded when a program needs it.
 #define INGOT_CUDA_UNIT_TENSORS(X) \
   INGOT_CUDA_PORTS(X) INGOT_CUDA_ELEMENTWISE(X) INGOT_CUDA_MOVEMENT(X) INGOT_CUDA_REDUCE(X) INGOT_CUDA_PICTURE(X) \
-  INGOT_CUDA_FRAME(X)
+  INGOT_CUDA_FRAME(X) INGOT_CUDA_MEASURED(X)
 #define INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_CONV2D(X) INGOT_CUDA_PRODUCTS(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)
 #define INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_ATTENTION(X) INGOT_CUDA_RECURRENT(X)

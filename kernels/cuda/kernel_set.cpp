@@ -5,15 +5,11 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {&kTensorcoreRows,    &kTensorAttentionRows,
-                                               &kAttentionRows,     &kConv2dRows,
-                                               &kChainRows,         &kMatMulRows,
-                                               &kConvTransposeRows, &kElementwiseRows,
-                                               &kMovementRows,      &kGatherRows,
-                                               &kScatterRows,       &kReduceRows,
-                                               &kNormalizeRows,     &kSortRows,
-                                               &kPictureRows,       &kRecurrentRows,
-                                               &kFrameRows};
+const Span<const GpuRow>* const kFamilies[] = {
+    &kTensorcoreRows, &kTensorAttentionRows, &kAttentionRows,   &kConv2dRows,   &kChainRows,
+    &kMatMulRows,     &kConvTransposeRows,   &kElementwiseRows, &kMovementRows, &kGatherRows,
+    &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,     &kPictureRows,
+    &kRecurrentRows,  &kFrameRows,           &kMeasuredRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};

@@ -108,6 +108,60 @@ TEST_CASE("nms: batches, classes, limits, both kinds of boxes, ties") {
   run_case(plain);  // without a limit: none
 }
 
+TEST_CASE("measured: more than a block of a GPU has") {
+  const NonZeroAttributes z;
+  for (const Dims& dims : {Dims{70001}, Dims{3, 1, 5, 4099}})
+    for (const double high : {0.5001, 0.75, 2.0})
+      run_case({"nonzero",
+                OpCode::kNonZero,
+                &z,
+                {Tensor(DType::kI8, dims).random(uint32_t(dims.size()), 0, high)},
+                {Tensor(DType::kI64, {int64_t(dims.size()), product(dims)}), count()},
+                {0, 0},
+                {}});
+  for (const bool sorted : {false, true})
+    for (const int64_t items : {1023, 1024, 1025, 2048, 2049, 5000}) {
+      const UniqueAttributes flat{0, true, sorted}, by_row{1, false, sorted};
+      run_case(unique_case(flat, Tensor(DType::kI16, {items}).random(uint32_t(items), -20, 20), 15));
+      if (items < 2048)
+        run_case(unique_case(by_row, Tensor(DType::kF32, {2, items, 2}).random(7, 0, 1).values({0, 1, 1, 0, 0}), 15));
+    }
+  const UniqueAttributes distinct{};
+  run_case(unique_case(distinct, Tensor(DType::kF64, {260}).random(1, -1, 1), 15));
+}
+
+TEST_CASE("nms: many candidates, few and many picked, boxes that are no boxes") {
+  for (const bool center : {false, true}) {
+    const NonMaxSuppressionAttributes t{center};
+    run_case(nms_case(t, 1, 1, 2500, 40, 0.1, 0.0, 2500));  // more than shared memory sorts
+    run_case(nms_case(t, 2, 2, 2049, 7, 0.0, 0.02, 4 * 2049));
+    run_case(nms_case(t, 1, 2, 2048, 1, 0.3, -1.0, 4096));
+    Case apart = nms_case(t, 1, 1, 330, 1000, 0.5, -5.0, 330);  // more picked than a tile has
+    std::vector<double> corners;
+    for (int i = 0; i < 330; i++) corners.insert(corners.end(), {3.0 * i, 0.0, center ? 1.0 : 3.0 * i + 2, 2.0});
+    apart.inputs[0].values(corners);
+    apart.inputs[1].values({0.5, -0.0, 0.0, 0.5, -2, 0.25});
+    run_case(apart);
+    Case odd = nms_case(t, 1, 2, 300, 300, 0.0, -1.0, 600);
+    if (center)
+      odd.inputs[0].values({0, 0, 1,        1, kNan, 0,         1, 1,        0, kNan, 2, 2, 0.5,   0,    kNan, 2,
+                            1, 1, INFINITY, 1, 1,    -INFINITY, 1, INFINITY, 1, 1,    0, 0, -0.25, 0.25, 1e9,  1e9});
+    else
+      odd.inputs[0].values({0,        0, 1, 1, kNan, 0, 1, 1, 0, kNan, 2,   2, INFINITY, 0, 1,  INFINITY, -INFINITY, -1,
+                            INFINITY, 2, 0, 0, 0,    0, 1, 1, 1, kNan, 1e9, 0, -1e9,     1, 0.5});
+    odd.inputs[1].values({0.5, kNan, INFINITY, -INFINITY, -0.0, 0.0, 0.25});
+    run_case(odd);
+    odd.inputs[3].values({kNan});
+    run_case(odd);
+    odd.inputs[3].values({0.9});
+    odd.inputs[4].values({kNan});
+    run_case(odd);
+    odd.inputs[4].values({-INFINITY});
+    odd.inputs[2].values({-3});
+    run_case(odd);
+  }
+}
+
 TEST_CASE("measured: the contracts refuse") {
   const Tensor x(DType::kF32, {3, 4}), n = count();
   const auto i64 = [](Dims d) { return Tensor(DType::kI64, d); };

@@ -10,7 +10,7 @@ ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api"]
 # One element at a time, the same bits everywhere: device code as well.
 ARITHMETIC = ("kernels/cpu/simd/", "kernels/cpu/elementwise/steps_", "kernels/cpu/elementwise/convert.inl",
               "kernels/cpu/gather/combine.inl", "kernels/cpu/reduce/folds.inl", "kernels/cpu/reduce/wide_fold.inl",
-              "kernels/cpu/picture/color.inl", "kernels/cpu/resize/taps.inl", "kernels/cpu/recurrent/cell.inl",
+              "kernels/cpu/measured/box.inl", "kernels/cpu/picture/color.inl", "kernels/cpu/resize/taps.inl", "kernels/cpu/recurrent/cell.inl",
               "kernels/cpu/conv2d/winograd_transform.inl")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 

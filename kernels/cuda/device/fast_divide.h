@@ -1,5 +1,5 @@
-// kernels/cuda/device/fast_divide.h - division by a number that is known when a launch is planned: one multiplication and a shift where
-// the dividend is below 2^31, the slow 64-bit division elsewhere. Host code makes a divisor, device code divides.
+// kernels/cuda/device/fast_divide.h - division by a number that is known when a launch is planned: one multiplication and a shift,
+// 32 bits wide where the dividend is below 2^31 and speed counts, else 64. Host code makes a divisor, device code divides.
 #pragma once
 #include <cstdint>
 
@@ -7,19 +7,23 @@
 
 namespace ingot::cuda {
 
-/// For 1 < divisor < 2^31: quotient = (n * magic) >> (32 + shift), exact for every n < 2^31 (Granlund and Montgomery, 1994).
+/// For 1 < divisor: quotient = (n * magic) >> (32 + shift) for every n < 2^31 (the divisor below that too), and with wide_magic and
+/// 64 for every n < 2^63 (Granlund and Montgomery, 1994).
 struct FastDivisor {
   int64_t divisor;
+  uint64_t wide_magic;
   uint32_t magic, shift;
 };
 
 /// @pre d >= 1.
 inline FastDivisor fast_divisor(int64_t d) {
-  FastDivisor f = {d, 0, 0};
-  if (d == 1 || d > INT32_MAX) return f;
+  FastDivisor f = {d, 0, 0, 0};
+  if (d <= 1) return f;
   uint32_t log = 0;
-  while ((int64_t{1} << log) < d) log++;
-  f.magic = uint32_t(((uint64_t{1} << (31 + log)) + uint64_t(d) - 1) / uint64_t(d));
+  while ((uint64_t{1} << log) < uint64_t(d)) log++;
+  __extension__ using Wide = unsigned __int128;
+  f.wide_magic = uint64_t(((Wide{1} << (63 + log)) + Wide(d) - 1) / Wide(d));
+  if (d <= INT32_MAX) f.magic = uint32_t(((uint64_t{1} << (31 + log)) + uint64_t(d) - 1) / uint64_t(d));
   f.shift = log - 1;
   return f;
 }
@@ -29,8 +33,16 @@ INGOT_INLINE uint32_t divide(uint32_t n, const FastDivisor& f) {
   if (f.magic == 0) return f.divisor == 1 ? n : 0;  // a divisor of 2^31 or more
   return uint32_t(uint64_t(n) * f.magic >> 32) >> f.shift;
 }
-/// n / f for any n >= 0.
-INGOT_INLINE uint64_t divide(uint64_t n, const FastDivisor& f) { return n / uint64_t(f.divisor); }
+/// n / f for n < 2^63.
+INGOT_INLINE uint64_t divide(uint64_t n, const FastDivisor& f) {
+#if defined(__CUDA_ARCH__)
+  const uint64_t high = __umul64hi(n, f.wide_magic);
+#else
+  __extension__ using Wide = unsigned __int128;
+  const uint64_t high = uint64_t(Wide(n) * f.wide_magic >> 64);
+#endif
+  return f.divisor == 1 ? n : high >> f.shift;
+}
 
 /// Whether indices up to `count` may be 32 bits wide in a loop whose step is below 2^31.
 INGOT_INLINE bool fits_index32(int64_t count) { return count <= INT32_MAX; }

@@ -1,5 +1,6 @@
-// kernels/cuda/unit/tensors.cu - ports, element-wise chains, movement, reductions, pictures.
+// kernels/cuda/unit/tensors.cu - ports, element-wise chains, movement, reductions, pictures, results of any size.
 #include "kernels/cuda/elementwise/elementwise.cuh"
+#include "kernels/cuda/measured/measured.cuh"
 #include "kernels/cuda/movement/movement.cuh"
 #include "kernels/cuda/picture/frame.cuh"
 #include "kernels/cuda/picture/picture.cuh"
