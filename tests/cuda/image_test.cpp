@@ -103,8 +103,14 @@ TEST_CASE("image: LZMA is decoded, cut and damaged streams are refused") {
   for (size_t cut = 0; cut < sizeof kPacked; cut++) CHECK_FALSE(lzma_decode({kPacked, cut}, out.data(), out.size()));
   for (const size_t size : {size_t(0), size_t(1), plain.size() - 1})
     CHECK_FALSE(lzma_decode(kPacked, out.data(), size));
+  for (size_t size = 0; size <= plain.size(); size++) {
+    std::vector<uint8_t> start(size);  // of exactly this size
+    CHECK(lzma_decode(kPacked, start.data(), size, true));
+    CHECK(std::string(start.begin(), start.end()) == plain.substr(0, size));
+  }
   std::vector<uint8_t> longer(plain.size() + 1);
   CHECK_FALSE(lzma_decode(kPacked, longer.data(), longer.size()));
+  CHECK_FALSE(lzma_decode(kPacked, longer.data(), longer.size(), true));
   std::vector<uint8_t> more(kPacked, kPacked + sizeof kPacked);
   more.push_back(0);
   CHECK_FALSE(lzma_decode({more.data(), more.size()}, out.data(), out.size()));

@@ -44,8 +44,8 @@ def main():
             (folder / name).write_bytes(data)
             rows.append(f"{name}:87:11.8:{folder / name}")
             expected[name, "87", "11080"] = hashlib.sha256(data).hexdigest()
-        for sm, change in ((100, b"a"), (110, b"b")):  # siblings: one stream
-            data = b"".join(d for _, d in contents())[:200_000] + change
+        for sm, change in ((86, b"a"), (89, b"b"), (80, b"c"), (100, b"a"), (110, b"b")):  # siblings: two streams
+            data = change + b"".join(d for _, d in contents())[:200_000] + bytes(300)  # a match goes on across the end
             (folder / f"sibling{sm}").write_bytes(data)
             rows.append(f"sibling:{sm}:13.0:{folder}/sibling{sm}")
             expected["sibling", str(sm), "13000"] = hashlib.sha256(data).hexdigest()

@@ -18,9 +18,9 @@ STORED, LZMA = 0, 1
 FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 4, "pb": 4, "dict_size": 64 << 20}
 
 
-# Architectures whose code is nearly the same: where one compiler made both, the second is packed behind the first, in one stream, for
-# a few per cent of its own bytes. Unpacking either unpacks both.
-SIBLINGS = {89: 86, 110: 100}
+# Architectures whose code is nearly the same: where one compiler made them, those behind the first are packed in its stream, for a few per cent
+# of their own bytes (80 behind 86: two fifths). Unpacking one unpacks those before it, so the commonest comes first.
+SIBLINGS = [(86, 89, 80), (100, 110)]
 
 
 def compress(data):
@@ -32,20 +32,22 @@ def entry(unit, sm, compiler, data):
     packing, packed = compress(data)
     major, minor = compiler.split(".") if compiler else ("0", "0")
     return {"unit": unit, "sm": sm, "compiler": int(major) * 1000 + int(minor) * 10, "data": data, "alone": len(packed), "first": 0,
-            "stream": {"packing": packing, "packed": packed, "bytes": len(data), "offset": None},
+            "stream": {"packing": packing, "packed": packed, "offset": None},
             "abi": data[7:9] if data[:4] == b"\x7fELF" else bytes(2)}
 
 
 def join_siblings(entries):
-    by = {(e["unit"], e["sm"], e["compiler"]): e for e in entries}
-    for e in entries:
-        first = by.get((e["unit"], SIBLINGS.get(e["sm"]), e["compiler"]))
-        if not first:
-            continue
-        packing, packed = compress(first["data"] + e["data"])
-        if packing == LZMA and len(packed) < first["alone"] + e["alone"]:
-            e["first"] = len(first["data"])
-            e["stream"] = first["stream"] = {"packing": packing, "packed": packed, "bytes": e["first"] + len(e["data"]), "offset": None}
+    by = {(e["unit"], e["compiler"], e["sm"]): e for e in entries}
+    for unit, compiler in sorted({key[:2] for key in by}):
+        for family in SIBLINGS:
+            members = [by[unit, compiler, sm] for sm in family if (unit, compiler, sm) in by]
+            packing, packed = compress(b"".join(e["data"] for e in members))
+            if len(members) < 2 or packing != LZMA or len(packed) >= sum(e["alone"] for e in members):
+                continue
+            stream, at = {"packing": packing, "packed": packed, "offset": None}, 0
+            for e in members:
+                e["stream"], e["first"] = stream, at
+                at += len(e["data"])
 
 
 def main():
@@ -72,7 +74,7 @@ def main():
             stream["offset"] = offset + len(body)
             body += stream["packed"]
         directory += struct.pack("<16sII2sHIIIII16s", name, e["sm"], e["compiler"], e["abi"], stream["packing"], stream["offset"],
-                                 len(stream["packed"]), len(e["data"]), stream["bytes"], e["first"],
+                                 len(stream["packed"]), len(e["data"]), e["first"] + len(e["data"]), e["first"],
                                  hashlib.sha256(e["data"]).digest()[:16])
         table += f"{e['unit']}\t{e['sm']}\t{e['compiler']}\t{e['abi'].hex()}\t{len(e['data'])}\t{e['alone']}\n"
     args.out.write_bytes(b"INGOTGPU" + struct.pack("<II", 2, len(entries)) + directory + body)

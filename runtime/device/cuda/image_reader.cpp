@@ -76,7 +76,7 @@ const uint8_t* unpack_image(const ImageEntry& entry, uint8_t* out) {
   if (entry.packing == kStored) {
     if (entry.packed.size != size) return nullptr;
     if (size) memcpy(out, entry.packed.data, size);
-  } else if (entry.packing != kLzma || !lzma_decode(entry.packed, out, size)) {
+  } else if (entry.packing != kLzma || !lzma_decode(entry.packed, out, size, true)) {
     return nullptr;
   }
   uint8_t digest[kSha256Bytes];

@@ -3,8 +3,8 @@
 //
 //   "INGOTGPU", u32 version = 2, u32 count, then `count` entries of 64 bytes, then what they point to; all little endian
 //   entry: char unit[16], u32 sm, u32 compiler, u8 os_abi, u8 abi_version, u16 packing (0 none, 1 LZMA),
-//          u32 offset, u32 packed bytes, u32 the module's bytes, u32 bytes of the whole stream, unpacked, u32 where in it the module
-//          begins (modules of sibling architectures share a stream), the first 16 bytes of the module's SHA-256
+//          u32 offset, u32 packed bytes, u32 the module's bytes, u32 bytes of the stream, unpacked, up to the module's end, u32
+//          where in it the module begins (modules of sibling architectures share a stream), the first 16 bytes of the module's SHA-256
 //
 // It is this library's own constant, yet nothing in it is believed: every offset is checked, and every module by its hash.
 #pragma once

@@ -115,7 +115,8 @@ class LengthDecoder {
 
 class Decoder {
  public:
-  Decoder(Span<const uint8_t> packed, uint8_t* out, size_t size) : range_(packed), out_(out), size_(size) {
+  Decoder(Span<const uint8_t> packed, uint8_t* out, size_t size, bool is_prefix)
+      : range_(packed), out_(out), size_(size), is_prefix_(is_prefix) {
     reset(literal_);
     reset(is_match_);
     reset(is_rep_);
@@ -129,6 +130,7 @@ class Decoder {
   }
   bool run() {
     while (range_.good() && !failed_) {
+      if (is_prefix_ && done_ == size_) return true;
       const unsigned position = done_ & (kPositions - 1);
       if (!range_.bit(is_match_[state_][position])) {
         if (done_ == size_) return false;
@@ -207,6 +209,7 @@ class Decoder {
     return true;
   }
   bool copy(size_t length) {
+    if (is_prefix_ && length > size_ - done_) length = size_ - done_;
     if (rep_[0] >= done_ || length > size_ - done_) return false;
     const uint8_t* from = out_ + done_ - rep_[0] - 1;
     for (size_t i = 0; i < length; i++) out_[done_ + i] = from[i];  // may overlap: a run
@@ -217,6 +220,7 @@ class Decoder {
   RangeDecoder range_;
   uint8_t* out_;
   size_t size_, done_ = 0;
+  bool is_prefix_;
   unsigned state_ = 0;
   bool failed_ = false;
   uint32_t rep_[4] = {0, 0, 0, 0};
@@ -230,6 +234,8 @@ class Decoder {
 
 }  // namespace
 
-bool lzma_decode(Span<const uint8_t> packed, uint8_t* out, size_t size) { return Decoder(packed, out, size).run(); }
+bool lzma_decode(Span<const uint8_t> packed, uint8_t* out, size_t size, bool is_prefix) {
+  return Decoder(packed, out, size, is_prefix).run();
+}
 
 }  // namespace ingot::cuda
