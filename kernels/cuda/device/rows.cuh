@@ -28,12 +28,11 @@ GPU_FN float sum_lanes(float lane) {
   return join_lanes(lane, [](float a, float b) { return a + b; });
 }
 
-/// acc = step(acc, get(i)) for this lane's elements of [0, n), eight loads ahead.
-template <class T, class Get, class Step>
+/// acc = step(acc, get(i)) for this lane's elements of [0, n), `kAhead` loads ahead.
+template <int kAhead = 8, class T, class Get, class Step>
 GPU_FN T fold_lane(int64_t n, T acc, Get get, Step step) {
-  constexpr int kAhead = 8;
   int64_t i = row_lane();
-  for (; i + (kAhead - 1) * kRowLanes < n; i += kAhead * kRowLanes) {
+  for (; kAhead > 1 && i + (kAhead - 1) * kRowLanes < n; i += kAhead * kRowLanes) {
     decltype(get(i)) x[kAhead];
     INGOT_UNROLL for (int k = 0; k < kAhead; k++) x[k] = get(i + k * kRowLanes);
     INGOT_UNROLL for (int k = 0; k < kAhead; k++) acc = step(acc, x[k]);
@@ -97,6 +96,20 @@ GPU_FN void store_real(DType dtype, char* data, int64_t at, float x) {
     reinterpret_cast<uint16_t*>(data)[at] = dtype == DType::kF16 ? cpu::f32_to_f16(x) : cpu::f32_to_bf16(x);
 }
 
+/// An element of a whole type, by its low bits.
+GPU_FN int64_t load_whole(DType dtype, const char* data, int64_t at) {
+  switch (dtype) {
+    case DType::kI8: return reinterpret_cast<const int8_t*>(data)[at];
+    case DType::kI16: return reinterpret_cast<const int16_t*>(data)[at];
+    case DType::kU16: return reinterpret_cast<const uint16_t*>(data)[at];
+    case DType::kI32: return reinterpret_cast<const int32_t*>(data)[at];
+    case DType::kU32: return reinterpret_cast<const uint32_t*>(data)[at];
+    case DType::kI64:
+    case DType::kU64: return reinterpret_cast<const int64_t*>(data)[at];
+    default: return reinterpret_cast<const uint8_t*>(data)[at];
+  }
+}
+
 /// An element in the type that it is computed in: float for f32, f16 and bf16, double, uint64_t for u64, int64_t for the rest.
 template <class T>
 GPU_FN T load_number(DType dtype, const char* data, int64_t at) {
@@ -105,7 +118,7 @@ GPU_FN T load_number(DType dtype, const char* data, int64_t at) {
   else if constexpr (T(0.5) != T(0) || T(-1) > T(0))
     return reinterpret_cast<const T*>(data)[at];
   else
-    return load_as<T>(dtype, data, at);
+    return load_whole(dtype, data, at);
 }
 template <class T>
 GPU_FN void store_number(DType dtype, char* data, int64_t at, T x) {

@@ -10,15 +10,12 @@
 namespace ingot::cuda {
 
 /// Where element `i` of the output lies in an operand, in elements.
-template <class Index>
-GPU_FN int64_t strided_offset(const ElementwiseParams& p, const GridOperand& o, Index i) {
-  int64_t at = 0;
-  GPU_ROLLED for (int d = p.rank - 1; d > 0; d--) at += int64_t(take_remainder(&i, p.by_dims[d])) * o.strides[d];
-  return at + int64_t(i) * o.strides[0];
-}
 GPU_FN int64_t operand_offset(const ElementwiseParams& p, const GridOperand& o, int64_t i) {
   if (o.is_linear) return i;
-  return fits_index32(p.count) ? strided_offset(p, o, uint32_t(i)) : strided_offset(p, o, uint64_t(i));
+  uint64_t rest = uint64_t(i);
+  int64_t at = 0;
+  GPU_ROLLED for (int d = p.rank - 1; d > 0; d--) at += int64_t(take_remainder(&rest, p.by_dims[d])) * o.strides[d];
+  return at + int64_t(rest) * o.strides[0];
 }
 
 /// Registers are the operands, then the results of the steps.

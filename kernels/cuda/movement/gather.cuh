@@ -26,67 +26,35 @@ GPU_FN int64_t slice_at(const Indices& indices, const int64_t* extents, int dept
   return slice;
 }
 
-template <class T, class Index>
-GPU_FN void gather_rows(const GatherParams& p) {
-  const T* from = reinterpret_cast<const T*>(p.from);
-  T* to = reinterpret_cast<T*>(p.to);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    Index row = i;
-    const Index unit = take_remainder(&row, p.row);
-    Index outer = row;
-    const Index tuple = take_remainder(&outer, p.tuples);
+INGOT_GPU_KERNEL(gather_units, GatherParams, 256) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
+    const int64_t unit = int64_t(take_remainder(&row, p.row));
+    uint64_t outer = row;
+    const uint64_t tuple = take_remainder(&outer, p.tuples);
     const int64_t at = slice_at(p.indices, p.extents, p.depth, int64_t(p.tuples_repeat ? tuple : row));
     if (at < 0)
       report(p.indices);
     else
-      to[i] = from[(int64_t(outer) * p.slices + at) * p.row.divisor + int64_t(unit)];
+      copy_unit(p.from, (int64_t(outer) * p.slices + at) * p.row.divisor + unit, p.to, i, p.unit);
   }
 }
-template <int bytes>
-GPU_FN void gather_units(const GatherParams& p) {
-  if (fits_index32(p.count))
-    gather_rows<Unit<bytes>, uint32_t>(p);
-  else
-    gather_rows<Unit<bytes>, uint64_t>(p);
-}
-
-INGOT_GPU_KERNEL(gather_1, GatherParams, 256) { gather_units<1>(p); }
-INGOT_GPU_KERNEL(gather_2, GatherParams, 256) { gather_units<2>(p); }
-INGOT_GPU_KERNEL(gather_4, GatherParams, 256) { gather_units<4>(p); }
-INGOT_GPU_KERNEL(gather_8, GatherParams, 256) { gather_units<8>(p); }
-INGOT_GPU_KERNEL(gather_16, GatherParams, 256) { gather_units<16>(p); }
 
 /// Offset of position i of the dims, the axis at zero.
-template <class Index>
-GPU_FN int64_t base_at(const FastDivisor* dims, const int64_t* strides, int rank, Index i) {
+GPU_FN int64_t base_at(const FastDivisor* dims, const int64_t* strides, int rank, uint64_t i) {
   int64_t at = 0;
   GPU_ROLLED for (int d = rank - 1; d > 0; d--) at += int64_t(take_remainder(&i, dims[d])) * strides[d];
   return at + int64_t(i) * strides[0];
 }
 
-template <class T, class Index>
-GPU_FN void gather_each(const GatherElementsParams& p) {
-  const T* from = reinterpret_cast<const T*>(p.from);
-  T* to = reinterpret_cast<T*>(p.to);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    const int64_t at = index_at(p.indices, int64_t(i), p.extent);
+INGOT_GPU_KERNEL(gather_elements, GatherElementsParams, 256) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    const int64_t at = index_at(p.indices, i, p.extent);
     if (at < 0)
       report(p.indices);
     else
-      to[i] = from[base_at(p.dims, p.from_strides, p.rank, i) + at * p.axis_stride];
+      copy_unit(p.from, base_at(p.dims, p.from_strides, p.rank, uint64_t(i)) + at * p.axis_stride, p.to, i, p.unit);
   }
 }
-template <int bytes>
-GPU_FN void gather_elements(const GatherElementsParams& p) {
-  if (fits_index32(p.count))
-    gather_each<Unit<bytes>, uint32_t>(p);
-  else
-    gather_each<Unit<bytes>, uint64_t>(p);
-}
-
-INGOT_GPU_KERNEL(gather_elements_1, GatherElementsParams, 256) { gather_elements<1>(p); }
-INGOT_GPU_KERNEL(gather_elements_2, GatherElementsParams, 256) { gather_elements<2>(p); }
-INGOT_GPU_KERNEL(gather_elements_4, GatherElementsParams, 256) { gather_elements<4>(p); }
-INGOT_GPU_KERNEL(gather_elements_8, GatherElementsParams, 256) { gather_elements<8>(p); }
 
 }  // namespace ingot::cuda

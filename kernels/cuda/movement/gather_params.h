@@ -27,6 +27,7 @@ struct GatherParams {
   int64_t extents[kMaxRank];
   int depth;           // entries of a tuple
   bool tuples_repeat;  // gather: the same tuples for every outer position
+  int unit;            // bytes
 };
 
 /// Element i of `to` is the one of `from` whose position along the axis is index i. Dims of the indices, merged.
@@ -38,6 +39,7 @@ struct GatherElementsParams {
   FastDivisor dims[kMoveRank];
   int64_t from_strides[kMoveRank];  // 0 along the axis
   int rank;
+  int unit;  // bytes of an element
 };
 
 }  // namespace ingot::cuda

@@ -12,15 +12,6 @@ Indices indices_of(const GpuWork& work, const TensorView& t) {
 
 namespace {
 
-KernelId gather_kernel(int unit) {
-  switch (unit) {
-    case 1: return KernelId::gather_1;
-    case 2: return KernelId::gather_2;
-    case 4: return KernelId::gather_4;
-    case 8: return KernelId::gather_8;
-    default: return KernelId::gather_16;
-  }
-}
 /// The rest of the parameters, for rows of `elements` elements.
 Status plan_rows(const GpuWork& work, GatherParams* p, int64_t rows, int64_t elements) {
   const TensorView &data = work.arguments->inputs[0], &y = work.arguments->outputs[0];
@@ -33,7 +24,8 @@ Status plan_rows(const GpuWork& work, GatherParams* p, int64_t rows, int64_t ele
       widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p->from) | reinterpret_cast<uintptr_t>(p->to));
   p->row = fast_divisor(bytes / unit);
   p->count = rows * (bytes / unit);
-  return launch(work, gather_kernel(unit), blocks_for(p->count, 256, work.traits), *p);
+  p->unit = unit;
+  return launch(work, KernelId::gather_units, blocks_for(p->count, 256, work.traits), *p);
 }
 
 Status plan_gather(const GpuWork& work) {
@@ -82,12 +74,8 @@ Status plan_gather_elements(const GpuWork& work) {
     p.dims[i] = fast_divisor(m.dims[i]);
     p.from_strides[i] = m.from[i];
   }
-  const int bytes = dtype_bytes(data.dtype);
-  const KernelId kernel = bytes == 1   ? KernelId::gather_elements_1
-                          : bytes == 2 ? KernelId::gather_elements_2
-                          : bytes == 4 ? KernelId::gather_elements_4
-                                       : KernelId::gather_elements_8;
-  return launch(work, kernel, blocks_for(p.count, 256, work.traits), p);
+  p.unit = dtype_bytes(data.dtype);
+  return launch(work, KernelId::gather_elements, blocks_for(p.count, 256, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kGather, "gather", nullptr, nullptr, plan_gather},

@@ -38,8 +38,7 @@ INGOT_GPU_KERNEL(move_16, MoveParams, 256) { move_units<16>(p); }
 struct TurnPlace {
   int64_t row, column, from, to;
 };
-template <class Index>
-GPU_FN TurnPlace turn_place(const TurnParams& p, Index rest) {
+GPU_FN TurnPlace turn_place(const TurnParams& p, uint64_t rest) {
   TurnPlace at = {};
   at.column = int64_t(take_remainder(&rest, p.column_tiles)) * kTurnSide;
   at.row = int64_t(take_remainder(&rest, p.row_tiles)) * kTurnSide;
@@ -59,7 +58,7 @@ GPU_FN void turn_tiles(const TurnParams& p) {
   GPU_SHARED(T, tile[kTurnSide][kTurnSide + 1]);
   const int x = int(threadIdx.x % kTurnSide), y = int(threadIdx.x / kTurnSide);
   for (int64_t t = blockIdx.x; t < p.tiles; t += gridDim.x) {
-    const TurnPlace at = fits_index32(p.tiles) ? turn_place(p, uint32_t(t)) : turn_place(p, uint64_t(t));
+    const TurnPlace at = turn_place(p, uint64_t(t));
     const T* from = reinterpret_cast<const T*>(p.from) + at.from + at.column * p.column_from + at.row;
     T* to = reinterpret_cast<T*>(p.to) + at.to + at.row * p.row_to + at.column;
     const int64_t rows = p.rows - at.row, columns = p.columns - at.column;
@@ -78,31 +77,16 @@ INGOT_GPU_KERNEL(turn_4, TurnParams, 256) { turn_tiles<4>(p); }
 INGOT_GPU_KERNEL(turn_8, TurnParams, 256) { turn_tiles<8>(p); }
 
 /// One piece a row of blocks.
-template <class T, class Index>
-GPU_FN void concat_piece(const ConcatParams& p, const ConcatParams::Piece& piece) {
-  const T* from = reinterpret_cast<const T*>(piece.from);
-  T* to = reinterpret_cast<T*>(p.to) + piece.to_column;
-  const Index count = Index(p.rows * piece.columns);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < count; i += Index(grid_threads())) {
-    Index row = i;
-    const Index column = take_remainder(&row, piece.by_columns);
-    to[int64_t(row) * p.to_stride + int64_t(column)] = from[int64_t(row) * piece.from_stride + int64_t(column)];
+INGOT_GPU_KERNEL(concat_units, ConcatParams, 256) {
+  const ConcatParams::Piece& piece = p.pieces[blockIdx.y];
+  const int64_t count = p.rows * piece.columns;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
+    const int64_t column = int64_t(take_remainder(&row, piece.by_columns));
+    copy_unit(piece.from, int64_t(row) * piece.from_stride + column, p.to,
+              piece.to_column + int64_t(row) * p.to_stride + column, p.unit);
   }
 }
-template <int bytes>
-GPU_FN void concat_units(const ConcatParams& p) {
-  const ConcatParams::Piece& piece = p.pieces[blockIdx.y];
-  if (fits_index32(p.rows * piece.columns))
-    concat_piece<Unit<bytes>, uint32_t>(p, piece);
-  else
-    concat_piece<Unit<bytes>, uint64_t>(p, piece);
-}
-
-INGOT_GPU_KERNEL(concat_1, ConcatParams, 256) { concat_units<1>(p); }
-INGOT_GPU_KERNEL(concat_2, ConcatParams, 256) { concat_units<2>(p); }
-INGOT_GPU_KERNEL(concat_4, ConcatParams, 256) { concat_units<4>(p); }
-INGOT_GPU_KERNEL(concat_8, ConcatParams, 256) { concat_units<8>(p); }
-INGOT_GPU_KERNEL(concat_16, ConcatParams, 256) { concat_units<16>(p); }
 
 /// Source position for output position `at`; -1 where a constant goes.
 GPU_FN int64_t pad_source(PadMode mode, int64_t at, int64_t extent) {
@@ -117,23 +101,33 @@ GPU_FN int64_t pad_source(PadMode mode, int64_t at, int64_t extent) {
 }
 
 /// `element` of `bytes` bytes again and again.
-template <class T>
-GPU_FN T repeat_element(uint64_t element, int bytes) {
-  if (bytes < 2) element = (element & 0xff) * 0x0101010101010101u;
-  if (bytes == 2) element = (element & 0xffff) * 0x0001000100010001u;
-  if (bytes == 4) element = (element & 0xffffffffu) * 0x0000000100000001u;
-  if constexpr (sizeof(T) == 16)
-    return T{{uint32_t(element), uint32_t(element >> 32), uint32_t(element), uint32_t(element >> 32)}};
-  else
-    return T(element);
+GPU_FN uint64_t repeat_element(uint64_t element, int bytes) {
+  if (bytes < 2) return (element & 0xff) * 0x0101010101010101u;
+  if (bytes == 2) return (element & 0xffff) * 0x0001000100010001u;
+  return bytes == 4 ? (element & 0xffffffffu) * 0x0000000100000001u : element;
+}
+GPU_FN void fill_unit(uint64_t element, char* to, int64_t to_at, int bytes) {
+  switch (bytes) {
+    case 1: reinterpret_cast<uint8_t*>(to)[to_at] = uint8_t(element); break;
+    case 2: reinterpret_cast<uint16_t*>(to)[to_at] = uint16_t(element); break;
+    case 4: reinterpret_cast<uint32_t*>(to)[to_at] = uint32_t(element); break;
+    case 8: reinterpret_cast<uint64_t*>(to)[to_at] = element; break;
+    default:
+      reinterpret_cast<Bytes16*>(to)[to_at] = {
+          {uint32_t(element), uint32_t(element >> 32), uint32_t(element), uint32_t(element >> 32)}};
+      break;
+  }
 }
 
-template <class T, class Index>
-GPU_FN void pad_units_by(const PadParams& p, T fill) {
-  const T* from = reinterpret_cast<const T*>(p.from);
-  T* to = reinterpret_cast<T*>(p.to);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    Index rest = i;
+INGOT_GPU_KERNEL(pad_units, PadParams, 256) {
+  uint64_t element = p.fill;
+  if (p.value) {
+    element = 0;
+    GPU_ROLLED for (int i = 0; i < p.value_bytes; i++) element |= uint64_t(uint8_t(p.value[i])) << 8 * i;
+  }
+  element = repeat_element(element, p.value_bytes);
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t rest = uint64_t(i);
     int64_t from_at = 0, to_at = 0;
     bool inside = true;
     GPU_ROLLED for (int d = p.rank - 1; d >= 0; d--) {
@@ -143,27 +137,11 @@ GPU_FN void pad_units_by(const PadParams& p, T fill) {
       from_at += source * p.from_strides[d];
       to_at += k * p.to_strides[d];
     }
-    to[to_at] = inside ? from[from_at] : fill;
+    if (inside)
+      copy_unit(p.from, from_at, p.to, to_at, p.unit);
+    else
+      fill_unit(element, p.to, to_at, p.unit);
   }
 }
-template <int bytes>
-GPU_FN void pad_units(const PadParams& p) {
-  uint64_t element = p.fill;
-  if (p.value) {
-    element = 0;
-    for (int i = 0; i < p.value_bytes; i++) element |= uint64_t(uint8_t(p.value[i])) << 8 * i;
-  }
-  const Unit<bytes> fill = repeat_element<Unit<bytes>>(element, p.value_bytes);
-  if (fits_index32(p.count))
-    pad_units_by<Unit<bytes>, uint32_t>(p, fill);
-  else
-    pad_units_by<Unit<bytes>, uint64_t>(p, fill);
-}
-
-INGOT_GPU_KERNEL(pad_1, PadParams, 256) { pad_units<1>(p); }
-INGOT_GPU_KERNEL(pad_2, PadParams, 256) { pad_units<2>(p); }
-INGOT_GPU_KERNEL(pad_4, PadParams, 256) { pad_units<4>(p); }
-INGOT_GPU_KERNEL(pad_8, PadParams, 256) { pad_units<8>(p); }
-INGOT_GPU_KERNEL(pad_16, PadParams, 256) { pad_units<16>(p); }
 
 }  // namespace ingot::cuda

@@ -40,6 +40,7 @@ struct ConcatParams {
   };
   char* to;
   int64_t rows, to_stride;
+  int unit;  // bytes
   Piece pieces[kConcatPieces];
 };
 
@@ -54,6 +55,7 @@ struct PadParams {
   PadMode mode;
   int rank;
   int value_bytes;  // of the element that a unit is filled with
+  int unit;         // bytes
 };
 
 }  // namespace ingot::cuda

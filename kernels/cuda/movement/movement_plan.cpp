@@ -82,15 +82,6 @@ Status plan_copy(const GpuWork& work) {
                    y.is_dense() ? length : y.row_stride);
 }
 
-KernelId concat_kernel(int unit) {
-  switch (unit) {
-    case 1: return KernelId::concat_1;
-    case 2: return KernelId::concat_2;
-    case 4: return KernelId::concat_4;
-    case 8: return KernelId::concat_8;
-    default: return KernelId::concat_16;
-  }
-}
 /// What an input becomes: rows from strides to strides, the columns contiguous. False: it has more dimensions.
 bool is_rows(const TensorView& x, const TensorView& y, int axis, Move* m) {
   *m = move_of(x);
@@ -124,13 +115,14 @@ Status plan_pieces(const GpuWork& work, const TensorView& y, const Move* moves, 
   p.to = y.as<char>();
   p.rows = moves[0].dims[0];
   p.to_stride = moves[0].to[0] / ratio;
+  p.unit = unit;
   for (int k = 0; k < count; k++) {
     const int64_t wide = moves[k].dims[1] / ratio;
     p.pieces[k] = {static_cast<const char*>(from[k]), wide, moves[k].from[0] / ratio, columns[k] / ratio,
                    fast_divisor(wide)};
     most = wide > most ? wide : most;
   }
-  return launch(work, concat_kernel(unit), blocks_for(p.rows * most, 256, work.traits), p, 0, uint32_t(count));
+  return launch(work, KernelId::concat_units, blocks_for(p.rows * most, 256, work.traits), p, 0, uint32_t(count));
 }
 Status plan_concat(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
@@ -170,15 +162,6 @@ uint64_t fill_bits(DType dtype, float value) {
   return element;
 }
 
-KernelId pad_kernel(int unit) {
-  switch (unit) {
-    case 1: return KernelId::pad_1;
-    case 2: return KernelId::pad_2;
-    case 4: return KernelId::pad_4;
-    case 8: return KernelId::pad_8;
-    default: return KernelId::pad_16;
-  }
-}
 /// Dimensions that nothing is put before or behind join the one outside them.
 void push_dim(PadParams* p, int64_t* dims, int64_t dim, int64_t extent, int64_t before, int64_t from, int64_t to) {
   const int last = p->rank - 1;
@@ -229,7 +212,8 @@ Status plan_pad(const GpuWork& work) {
     p.dims[i] = fast_divisor(dims[i]);
     p.count *= dims[i];
   }
-  return launch(work, pad_kernel(unit), blocks_for(p.count, 256, work.traits), p);
+  p.unit = unit;
+  return launch(work, KernelId::pad_units, blocks_for(p.count, 256, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose},

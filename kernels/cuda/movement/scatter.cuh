@@ -14,8 +14,7 @@ GPU_FN int64_t slot_of(const ScatterParams& p, int64_t i) {
   if (!p.by_element) return slice_at(p.indices, p.extents, p.depth, i);
   const int64_t at = index_at(p.indices, i, p.extents[0]);
   if (at < 0) return -1;
-  const int64_t base = fits_index32(p.count) ? base_at(p.dims, p.strides, p.rank, uint32_t(i))
-                                             : base_at(p.dims, p.strides, p.rank, uint64_t(i));
+  const int64_t base = base_at(p.dims, p.strides, p.rank, uint64_t(i));
   return base + at * p.axis_stride;
 }
 
@@ -29,26 +28,14 @@ INGOT_GPU_KERNEL(scatter_claim, ScatterParams, 256) {
   }
 }
 
-template <int bytes>
-GPU_FN void scatter_write(const ScatterParams& p) {
-  using T = Unit<bytes>;
-  const T* from = reinterpret_cast<const T*>(p.updates);
-  T* to = reinterpret_cast<T*>(p.to);
+INGOT_GPU_KERNEL(scatter_write, ScatterParams, 256) {
   const int64_t units = p.count * p.row.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < units; i += grid_threads()) {
-    const int64_t update =
-        fits_index32(units) ? int64_t(divide(uint32_t(i), p.row)) : int64_t(divide(uint64_t(i), p.row));
-    const int64_t slot = slot_of(p, update);
+    const int64_t update = int64_t(divide(uint64_t(i), p.row)), slot = slot_of(p, update);
     if (slot >= 0 && p.owners[slot] == uint64_t(update + 1))
-      to[slot * p.row.divisor + (i - update * p.row.divisor)] = from[i];
+      copy_unit(p.updates, i, p.to, slot * p.row.divisor + (i - update * p.row.divisor), p.unit);
   }
 }
-
-INGOT_GPU_KERNEL(scatter_write_1, ScatterParams, 256) { scatter_write<1>(p); }
-INGOT_GPU_KERNEL(scatter_write_2, ScatterParams, 256) { scatter_write<2>(p); }
-INGOT_GPU_KERNEL(scatter_write_4, ScatterParams, 256) { scatter_write<4>(p); }
-INGOT_GPU_KERNEL(scatter_write_8, ScatterParams, 256) { scatter_write<8>(p); }
-INGOT_GPU_KERNEL(scatter_write_16, ScatterParams, 256) { scatter_write<16>(p); }
 
 INGOT_GPU_KERNEL(scatter_keys, ScatterParams, 256) {
   GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
@@ -74,8 +61,7 @@ GPU_FN void combine_updates(const ScatterParams& p, int64_t first, uint64_t slot
 INGOT_GPU_KERNEL(scatter_combine, ScatterParams, 256) {
   const int64_t elements = p.count * p.row.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < elements; i += grid_threads()) {
-    const int64_t first =
-        fits_index32(elements) ? int64_t(divide(uint32_t(i), p.row)) : int64_t(divide(uint64_t(i), p.row));
+    const int64_t first = int64_t(divide(uint64_t(i), p.row));
     const uint64_t slot = p.keys[first];
     if (slot == uint64_t(p.slots) || (first > 0 && p.keys[first - 1] == slot)) continue;
     const int64_t column = i - first * p.row.divisor;

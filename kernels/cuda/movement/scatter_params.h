@@ -20,6 +20,7 @@ struct ScatterParams {
   int64_t strides[kMoveRank];   // of data, 0 along the axis
   int64_t axis_stride;
   int depth, rank;
+  int unit;         // bytes of a unit, where they are not combined
   bool by_element;  // scatter_elements
   ScatterReduction reduction;
   DType dtype;

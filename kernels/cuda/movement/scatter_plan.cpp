@@ -67,16 +67,6 @@ uint64_t scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return sort_scratch(updates_of(a, by_element));
 }
 
-KernelId write_kernel(int unit) {
-  switch (unit) {
-    case 1: return KernelId::scatter_write_1;
-    case 2: return KernelId::scatter_write_2;
-    case 4: return KernelId::scatter_write_4;
-    case 8: return KernelId::scatter_write_8;
-    default: return KernelId::scatter_write_16;
-  }
-}
-
 Status plan_last(const GpuWork& work, ScatterParams p, int64_t bytes) {
   p.owners = reinterpret_cast<uint64_t*>(work.scratch);
   Status status =
@@ -85,9 +75,10 @@ Status plan_last(const GpuWork& work, ScatterParams p, int64_t bytes) {
   const int unit =
       widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p.to) | reinterpret_cast<uintptr_t>(p.updates));
   p.row = fast_divisor(bytes / unit);
+  p.unit = unit;
   status = launch(work, KernelId::scatter_claim, blocks_for(p.count, 256, work.traits), p);
   if (!status.ok()) return status;
-  return launch(work, write_kernel(unit), blocks_for(p.count * p.row.divisor, 256, work.traits), p);
+  return launch(work, KernelId::scatter_write, blocks_for(p.count * p.row.divisor, 256, work.traits), p);
 }
 
 Status plan_combined(const GpuWork& work, ScatterParams p) {

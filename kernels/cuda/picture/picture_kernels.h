@@ -6,8 +6,6 @@
 #define INGOT_CUDA_PICTURE(X)                                                                          \
   X(pool2d_1, PoolParams, 128) X(pool2d_4, PoolParams, 128)                                            \
   X(resize_positions, ResizeTableParams, 128) X(resize_taps, ResizeTableParams, 128)                   \
-  X(resize_nearest_1, ResizeParams, 256) X(resize_nearest_2, ResizeParams, 256)                        \
-  X(resize_nearest_4, ResizeParams, 256) X(resize_nearest_8, ResizeParams, 256)                        \
-  X(resize_nearest_16, ResizeParams, 256)                                                              \
+  X(resize_nearest, ResizeParams, 256)                                                                 \
   X(resize_linear, ResizeParams, 128) X(resize_cubic, ResizeParams, 128)
 // clang-format on

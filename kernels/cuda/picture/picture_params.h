@@ -11,6 +11,7 @@ struct PoolParams {
   float* y;
   int64_t count;                        // of y: groups of neighbouring channels
   FastDivisor channels, width, height;  // of y; channels in groups
+  FastDivisor dilation_h, dilation_w;
   int64_t in_h, in_w;
   int64_t x_pixel, y_pixel;  // elements from one pixel to the next
   Pool2dAttributes t;
@@ -36,6 +37,7 @@ struct ResizeParams {
   int64_t x_strides[kMaxRank], y_strides[kMaxRank];
   int64_t first[kMaxRank];  // entry in the tables; -1: the dimension is copied
   int rank;
+  int unit;     // nearest: bytes
   int changed;  // linear, cubic: dimensions in the tables
 };
 

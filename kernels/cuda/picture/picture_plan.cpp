@@ -24,6 +24,8 @@ Status plan_pool(const GpuWork& work) {
   p.channels = fast_divisor(y.dims[3] / width);
   p.width = fast_divisor(y.dims[2]);
   p.height = fast_divisor(y.dims[1]);
+  p.dilation_h = fast_divisor(p.t.dilation_h);
+  p.dilation_w = fast_divisor(p.t.dilation_w);
   p.count = y.elements() / width;
   return launch(work, width == 4 ? KernelId::pool2d_4 : KernelId::pool2d_1, blocks_for(p.count, 128, work.traits), p);
 }
@@ -37,16 +39,6 @@ int64_t entries_of(const OpArguments& a) {
 }
 uint64_t resize_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return uint64_t(entries_of(a)) * (is_nearest(a) ? sizeof(int32_t) : sizeof(cpu::tensors::ResizeTap));
-}
-
-KernelId nearest_kernel(int unit) {
-  switch (unit) {
-    case 1: return KernelId::resize_nearest_1;
-    case 2: return KernelId::resize_nearest_2;
-    case 4: return KernelId::resize_nearest_4;
-    case 8: return KernelId::resize_nearest_8;
-    default: return KernelId::resize_nearest_16;
-  }
 }
 
 Status plan_resize(const GpuWork& work) {
@@ -101,7 +93,8 @@ Status plan_resize(const GpuWork& work) {
     p.dims[i] = fast_divisor(dims[i]);
     p.count *= dims[i];
   }
-  if (is_nearest(a)) return launch(work, nearest_kernel(unit), blocks_for(p.count, 256, work.traits), p);
+  p.unit = unit;
+  if (is_nearest(a)) return launch(work, KernelId::resize_nearest, blocks_for(p.count, 256, work.traits), p);
   const bool cubic = tables.t.mode == ResizeMode::kCubic;
   return launch(work, cubic ? KernelId::resize_cubic : KernelId::resize_linear, blocks_for(p.count, 128, work.traits),
                 p);

@@ -16,10 +16,10 @@ struct alignas(width * 4) Channels {
 struct Taps {
   int64_t begin, end;
 };
-GPU_FN int64_t taps_below(int64_t first, int64_t dilation, int64_t limit) {
-  return first >= limit ? 0 : (limit - first + dilation - 1) / dilation;
+GPU_FN int64_t taps_below(int64_t first, const FastDivisor& dilation, int64_t limit) {
+  return first >= limit ? 0 : int64_t(divide(uint64_t(limit - first + dilation.divisor - 1), dilation));
 }
-GPU_FN Taps taps_inside(int64_t first, int64_t dilation, int64_t kernel, int64_t low, int64_t high) {
+GPU_FN Taps taps_inside(int64_t first, const FastDivisor& dilation, int64_t kernel, int64_t low, int64_t high) {
   const int64_t begin = taps_below(first, dilation, low), end = taps_below(first, dilation, high);
   const int64_t from = begin < kernel ? begin : kernel, to = end < kernel ? end : kernel;
   return {from, to > from ? to : from};
@@ -34,12 +34,12 @@ struct PoolWindow {
 GPU_FN PoolWindow window_at(const PoolParams& p, int64_t oy, int64_t ox) {
   const Pool2dAttributes& t = p.t;
   PoolWindow w = {oy * t.stride_h - t.pad_top, ox * t.stride_w - t.pad_left, {}, {}, 1};
-  w.y = taps_inside(w.top, t.dilation_h, t.kernel_h, 0, p.in_h);
-  w.x = taps_inside(w.left, t.dilation_w, t.kernel_w, 0, p.in_w);
+  w.y = taps_inside(w.top, p.dilation_h, t.kernel_h, 0, p.in_h);
+  w.x = taps_inside(w.left, p.dilation_w, t.kernel_w, 0, p.in_w);
   int64_t taps = count_of(w.y) * count_of(w.x);
   if (t.kind == PoolKind::kAverageIncludePad)
-    taps = count_of(taps_inside(w.top, t.dilation_h, t.kernel_h, w.top, p.in_h + t.pad_bottom)) *
-           count_of(taps_inside(w.left, t.dilation_w, t.kernel_w, w.left, p.in_w + t.pad_right));
+    taps = count_of(taps_inside(w.top, p.dilation_h, t.kernel_h, w.top, p.in_h + t.pad_bottom)) *
+           count_of(taps_inside(w.left, p.dilation_w, t.kernel_w, w.left, p.in_w + t.pad_right));
   w.divisor = float(taps > 0 ? taps : 1);
   return w;
 }
@@ -60,10 +60,10 @@ GPU_FN Channels<width> fold_window(const PoolParams& p, const PoolWindow& w, con
   return acc;
 }
 
-template <int width, class Index>
-GPU_FN void pool_pixels(const PoolParams& p) {
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    Index rest = i;
+template <int width>
+GPU_FN void pool2d(const PoolParams& p) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t rest = uint64_t(i);
     const int64_t channel = int64_t(take_remainder(&rest, p.channels)) * width, pixel = int64_t(rest);
     const int64_t ox = int64_t(take_remainder(&rest, p.width)), oy = int64_t(take_remainder(&rest, p.height));
     const PoolWindow w = window_at(p, oy, ox);
@@ -86,14 +86,7 @@ GPU_FN void pool_pixels(const PoolParams& p) {
     *reinterpret_cast<Channels<width>*>(p.y + pixel * p.y_pixel + channel) = y;
   }
 }
-template <int width>
-GPU_FN void pool2d(const PoolParams& p) {
-  if (fits_index32(p.count))
-    pool_pixels<width, uint32_t>(p);
-  else
-    pool_pixels<width, uint64_t>(p);
-}
-INGOT_GPU_KERNEL(pool2d_1, PoolParams, 128) { pool2d<1>(p); }
+INGOT_GPU_KERNEL_BLOCKS(pool2d_1, PoolParams, 128, 4) { pool2d<1>(p); }
 INGOT_GPU_KERNEL_BLOCKS(pool2d_4, PoolParams, 128, 4) { pool2d<4>(p); }
 
 }  // namespace ingot::cuda

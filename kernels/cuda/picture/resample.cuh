@@ -29,32 +29,19 @@ INGOT_GPU_KERNEL(resize_taps, ResizeTableParams, 128) {
       p, [&](const cpu::tensors::ResizeAxis& axis, int64_t out) { return cpu::tensors::resize_tap(p.t, axis, out); });
 }
 
-template <class T, class Index>
-GPU_FN void resize_nearest_by(const ResizeParams& p) {
+INGOT_GPU_KERNEL(resize_nearest, ResizeParams, 256) {
   const int32_t* tables = static_cast<const int32_t*>(p.tables);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    Index rest = i;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t rest = uint64_t(i);
     int64_t from = 0, to = 0;
     GPU_ROLLED for (int d = p.rank - 1; d >= 0; d--) {
       const int64_t k = int64_t(take_remainder(&rest, p.dims[d]));
       from += (p.first[d] < 0 ? k : int64_t(tables[p.first[d] + k])) * p.x_strides[d];
       to += k * p.y_strides[d];
     }
-    reinterpret_cast<T*>(p.y)[to] = reinterpret_cast<const T*>(p.x)[from];
+    copy_unit(p.x, from, p.y, to, p.unit);
   }
 }
-template <int bytes>
-GPU_FN void resize_nearest(const ResizeParams& p) {
-  if (fits_index32(p.count))
-    resize_nearest_by<Unit<bytes>, uint32_t>(p);
-  else
-    resize_nearest_by<Unit<bytes>, uint64_t>(p);
-}
-INGOT_GPU_KERNEL(resize_nearest_1, ResizeParams, 256) { resize_nearest<1>(p); }
-INGOT_GPU_KERNEL(resize_nearest_2, ResizeParams, 256) { resize_nearest<2>(p); }
-INGOT_GPU_KERNEL(resize_nearest_4, ResizeParams, 256) { resize_nearest<4>(p); }
-INGOT_GPU_KERNEL(resize_nearest_8, ResizeParams, 256) { resize_nearest<8>(p); }
-INGOT_GPU_KERNEL(resize_nearest_16, ResizeParams, 256) { resize_nearest<16>(p); }
 
 namespace {  // as the taps
 /// The changed dimensions of one element, outermost first.
@@ -84,12 +71,12 @@ GPU_FN float mix(const Mix& m, const float* x, int64_t at) {
   }
 }
 
-template <bool cubic, class Index>
-GPU_FN void resize_mixed_by(const ResizeParams& p) {
+template <bool cubic>
+GPU_FN void resize_mixed(const ResizeParams& p) {
   const ResizeTap* tables = static_cast<const ResizeTap*>(p.tables);
   const float* x = reinterpret_cast<const float*>(p.x);
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < Index(p.count); i += Index(grid_threads())) {
-    Index rest = i;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t rest = uint64_t(i);
     int64_t from = 0, to = 0;
     Mix m;
     INGOT_UNROLL for (int k = 0; k < kMaxResizeDims; k++) m.taps[k] = tables, m.strides[k] = 0;
@@ -113,13 +100,6 @@ GPU_FN void resize_mixed_by(const ResizeParams& p) {
     }
     reinterpret_cast<float*>(p.y)[to] = y;
   }
-}
-template <bool cubic>
-GPU_FN void resize_mixed(const ResizeParams& p) {
-  if (fits_index32(p.count))
-    resize_mixed_by<cubic, uint32_t>(p);
-  else
-    resize_mixed_by<cubic, uint64_t>(p);
 }
 INGOT_GPU_KERNEL(resize_linear, ResizeParams, 128) { resize_mixed<false>(p); }
 INGOT_GPU_KERNEL(resize_cubic, ResizeParams, 128) { resize_mixed<true>(p); }

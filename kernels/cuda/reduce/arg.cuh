@@ -23,58 +23,36 @@ GPU_FN void store_index(const ArgReduceParams& p, int64_t o, int64_t index) {
     reinterpret_cast<int32_t*>(p.y)[o] = int32_t(index);
 }
 
-/// A thread an output: neighbours read neighbouring elements.
+/// A warp an output where elements are neighbours, else a thread, so that neighbours read neighbouring elements.
 template <class T>
-GPU_FN void arg_columns(const ArgReduceParams& p) {
-  GPU_ROLLED for (int64_t o = grid_thread(); o < p.outputs; o += grid_threads()) {
-    const int64_t base = walk_offset(p.kept, o);
-    Best<T> best = {load_number<T>(p.dtype, p.x, base), 0};
-    GPU_ROLLED for (int64_t i = 1; i < p.n; i++) {
-      const Best<T> other = {load_number<T>(p.dtype, p.x, base + i * p.stride), i};
-      if (beats(p, other, best)) best = other;
-    }
-    store_index(p, o, best.index);
-  }
-}
-/// A warp an output.
-template <class T>
-GPU_FN void arg_rows(const ArgReduceParams& p) {
-  const int lane = int(threadIdx.x % 32);
-  GPU_ROLLED for (int64_t o = grid_thread() / 32; o < p.outputs; o += grid_threads() / 32) {
-    const int64_t base = walk_offset(p.kept, o);
+GPU_FN void arg_reduce_of(const ArgReduceParams& p) {
+  const int log = p.by_warp ? 5 : 0, lanes = 1 << log, lane = int(threadIdx.x) & (lanes - 1);
+  const int64_t step = grid_threads() >> log;
+  GPU_ROLLED for (int64_t o = grid_thread() >> log; o < p.outputs; o += step) {
+    const int64_t base = walk_offset(p.kept, uint64_t(o));
     Best<T> best = {load_number<T>(p.dtype, p.x, base), 0};
     const bool is_nan = best.value != best.value;
-    GPU_ROLLED for (int64_t i = lane; i < p.n; i += 32) {
+    GPU_ROLLED for (int64_t i = lane; i < p.n; i += lanes) {
       const Best<T> other = {load_number<T>(p.dtype, p.x, base + i * p.stride), i};
       if (beats(p, other, best)) best = other;
     }
-    GPU_ROLLED for (int step = 16; step > 0; step /= 2) {
-      const Best<T> other = {__shfl_xor_sync(~0u, best.value, step), __shfl_xor_sync(~0u, best.index, step)};
-      if (beats(p, other, best)) best = other;
-    }
+    if (p.by_warp) GPU_ROLLED for (int half = 16; half > 0; half /= 2) {
+        const Best<T> other = {__shfl_xor_sync(~0u, best.value, half), __shfl_xor_sync(~0u, best.index, half)};
+        if (beats(p, other, best)) best = other;
+      }
     if (lane == 0) store_index(p, o, is_nan ? 0 : best.index);
   }
 }
 
-template <bool rows, class T>
-GPU_FN void arg_reduce(const ArgReduceParams& p) {
-  if constexpr (rows)
-    arg_rows<T>(p);
-  else
-    arg_columns<T>(p);
-}
-template <bool rows>
-GPU_FN void arg_reduce_any(const ArgReduceParams& p) {
+INGOT_GPU_KERNEL(arg_reduce, ArgReduceParams, 128) {
   switch (p.dtype) {
     case DType::kF32:
     case DType::kF16:
-    case DType::kBF16: return arg_reduce<rows, float>(p);
-    case DType::kF64: return arg_reduce<rows, double>(p);
-    case DType::kU64: return arg_reduce<rows, uint64_t>(p);
-    default: return arg_reduce<rows, int64_t>(p);
+    case DType::kBF16: return arg_reduce_of<float>(p);
+    case DType::kF64: return arg_reduce_of<double>(p);
+    case DType::kU64: return arg_reduce_of<uint64_t>(p);
+    default: return arg_reduce_of<int64_t>(p);
   }
 }
-INGOT_GPU_KERNEL(arg_reduce_columns, ArgReduceParams, 128) { arg_reduce_any<false>(p); }
-INGOT_GPU_KERNEL(arg_reduce_rows, ArgReduceParams, 128) { arg_reduce_any<true>(p); }
 
 }  // namespace ingot::cuda

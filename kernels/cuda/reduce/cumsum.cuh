@@ -33,41 +33,41 @@ GPU_FN void cumsum_columns_of(const CumSumParams& p) {
 
 constexpr int kCumSumThreads = 64;
 
-template <class T>
 GPU_FN void cumsum_rows_of(const CumSumParams& p) {
-  GPU_SHARED(T, squares[kCumSumThreads / 32][32][33]);
+  GPU_SHARED(float, squares[kCumSumThreads / 32][32][33]);
   auto* square = squares[threadIdx.x / 32];
   const int lane = int(threadIdx.x % 32);
   GPU_ROLLED for (int64_t first = grid_thread() / 32 * 32; first < p.lines; first += grid_threads()) {
     const int rows = p.lines - first < 32 ? int(p.lines - first) : 32;
-    T sum = T(0);
+    float sum = 0;
     GPU_ROLLED for (int64_t begin = 0; begin < p.n; begin += 32) {
       const int64_t i = begin + lane, column = p.reverse ? p.n - 1 - i : i;
       if (i < p.n)
-        GPU_ROLLED for (int r = 0; r < rows; r++) square[r][lane] =
-            load_number<T>(p.dtype, p.x, (first + r) * p.n + column);
+        GPU_ROLLED for (int r = 0; r < rows; r++) square[r][lane] = load_real(p.dtype, p.x, (first + r) * p.n + column);
       __syncwarp();
       const int count = p.n - begin < 32 ? int(p.n - begin) : 32;
       if (lane < rows)
         GPU_ROLLED for (int k = 0; k < count; k++) square[lane][k] = sum_next(&sum, square[lane][k], p.exclusive);
       __syncwarp();
       if (i < p.n)
-        GPU_ROLLED for (int r = 0; r < rows; r++)
-            store_number(p.dtype, p.y, (first + r) * p.n + column, square[r][lane]);
+        GPU_ROLLED for (int r = 0; r < rows; r++) store_real(p.dtype, p.y, (first + r) * p.n + column, square[r][lane]);
       __syncwarp();
     }
   }
 }
 
-template <class T>
-GPU_FN void cumsum_of(const CumSumParams& p) {
+INGOT_GPU_KERNEL(cumsum_f32, CumSumParams, 64) {
   if (p.inner.divisor == 1)
-    cumsum_rows_of<T>(p);
+    cumsum_rows_of(p);
   else
-    cumsum_columns_of<T>(p);
+    cumsum_columns_of<float>(p);
 }
-INGOT_GPU_KERNEL(cumsum_f32, CumSumParams, 64) { cumsum_of<float>(p); }
-INGOT_GPU_KERNEL(cumsum_f64, CumSumParams, 64) { cumsum_of<double>(p); }
-INGOT_GPU_KERNEL(cumsum_i64, CumSumParams, 64) { cumsum_of<int64_t>(p); }
+/// Rows of other types are mostly few and short: positions, lengths.
+INGOT_GPU_KERNEL(cumsum_any, CumSumParams, 64) {
+  if (p.dtype == DType::kF64)
+    cumsum_columns_of<double>(p);
+  else
+    cumsum_columns_of<int64_t>(p);
+}
 
 }  // namespace ingot::cuda

@@ -56,10 +56,11 @@ constexpr int kChannelTile = 32;
 
 /// The chain over the channels of c's group, over their count.
 GPU_FN float group_share(const NormChannelsParams& p, const float* sums, int64_t picture, int64_t c) {
-  const float* own = sums + picture * p.channels.divisor + c / p.group * p.group;
+  const int64_t first = int64_t(divide(uint64_t(c), p.group)) * p.group.divisor;
+  const float* own = sums + picture * p.channels.divisor + first;
   float total = own[0];
-  GPU_ROLLED for (int64_t k = 1; k < p.group; k++) total += own[k];
-  return total / float(p.positions * p.group);
+  GPU_ROLLED for (int64_t k = 1; k < p.group.divisor; k++) total += own[k];
+  return total / float(p.positions * p.group.divisor);
 }
 
 /// For each channel of each picture: position i in lane i % 16, then the tree. squares: of the differences from the mean.
@@ -77,8 +78,7 @@ GPU_FN void channel_sums(const NormChannelsParams& p) {
     const float* x = p.x + picture * p.positions * p.x_stride + c;
     float sum = 0;
     const float mean = squares ? means[column] : 0.0f;
-    if (is_live)
-      GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
+    if (is_live) GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
         const float v = x[i * p.x_stride], d = v - mean;
         sum = squares ? V::fma(d, d, sum) : sum + v;
       }
@@ -104,10 +104,10 @@ INGOT_GPU_KERNEL(norm_channel_finish, NormChannelsParams, 128) {
   }
 }
 
-template <class Index>
-GPU_FN void norm_channel_elements(const NormChannelsParams& p, Index count) {
-  GPU_ROLLED for (Index i = Index(grid_thread()); i < count; i += Index(grid_threads())) {
-    Index row = i;
+INGOT_GPU_KERNEL(norm_channel_apply, NormChannelsParams, 256) {
+  const int64_t count = p.pictures * p.positions * p.channels.divisor;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
     const int64_t c = int64_t(take_remainder(&row, p.channels)), picture = int64_t(divide(row, p.by_positions));
     const int64_t of_picture = picture * p.channels.divisor + c;
     const float x = p.x[int64_t(row) * p.x_stride + c], scale = p.scale ? p.scale[c] : 0.0f,
@@ -115,13 +115,6 @@ GPU_FN void norm_channel_elements(const NormChannelsParams& p, Index count) {
     p.y[int64_t(row) * p.y_stride + c] =
         normalized(x, p.means[of_picture], p.inverses[of_picture], p.scale, scale, p.bias, bias);
   }
-}
-INGOT_GPU_KERNEL(norm_channel_apply, NormChannelsParams, 256) {
-  const int64_t count = p.pictures * p.positions * p.channels.divisor;
-  if (fits_index32(count))
-    norm_channel_elements(p, uint32_t(count));
-  else
-    norm_channel_elements(p, uint64_t(count));
 }
 
 }  // namespace ingot::cuda

@@ -68,7 +68,7 @@ Status plan_channels(const GpuWork& work) {
   p.y_stride = y.row_stride;
   p.channels = fast_divisor(channels);
   p.by_positions = fast_divisor(p.positions);
-  p.group = t.kind == NormKind::kGroup ? channels / t.groups : 1;
+  p.group = fast_divisor(t.kind == NormKind::kGroup ? channels / t.groups : 1);
   p.epsilon = t.epsilon;
   const int64_t each = p.pictures * channels;
   p.sums = reinterpret_cast<float*>(work.scratch);

@@ -27,6 +27,7 @@ struct ReduceParams {
   Walk kept, outer;  // outer: the reduced positions, one in `inner` of them
   ReduceKind kind;
   DType dtype;
+  bool in_rows;  // the last dimension is reduced
 };
 
 struct ArgReduceParams {
@@ -36,6 +37,7 @@ struct ArgReduceParams {
   Walk kept;
   DType dtype;
   bool is_wide, largest, select_last;  // is_wide: y is i64
+  bool by_warp;                        // else a thread an output
 };
 
 /// Lines of n elements, `x_axis` and `y_axis` apart. Line l starts at the walk's offsets; for rows, at l times the axis' row.
@@ -66,7 +68,7 @@ struct NormChannelsParams {
   float* y;
   int64_t pictures, positions, x_stride, y_stride;
   FastDivisor channels, by_positions;
-  int64_t group;            // channels of a group
+  FastDivisor group;        // channels of a group
   float *sums, *squares;    // [pictures][channels]
   float *means, *inverses;  // [pictures][channels]
   float epsilon;

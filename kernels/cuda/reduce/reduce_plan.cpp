@@ -21,8 +21,11 @@ void push(Move* m, const TensorType& x, int i) { m->push(x.dims[i], stride_of(x,
 
 KernelId reduce_kernel(const ReduceParams& p, bool last_reduced) {
   constexpr int64_t kShort = 8, kLong = 2048;
-  if (!last_reduced) return p.dtype == DType::kF32 ? KernelId::reduce_columns_f32 : KernelId::reduce_columns_any;
-  if (p.dtype != DType::kF32) return KernelId::reduce_rows_any;
+  if (p.dtype != DType::kF32) return KernelId::reduce_any;
+  if (!last_reduced) return KernelId::reduce_columns_f32;
+  const bool is_usual = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean || p.kind == ReduceKind::kMax ||
+                        p.kind == ReduceKind::kMin;
+  if (!is_usual) return KernelId::reduce_rows_f32;
   if (p.positions == 1 && p.length <= kShort) return KernelId::reduce_short_f32;
   return p.positions == 1 && p.length >= kLong ? KernelId::reduce_long_f32 : KernelId::reduce_rows_f32;
 }
@@ -53,6 +56,7 @@ Status plan_reduce(const GpuWork& work) {
   p.columns = fast_divisor(last_reduced ? 1 : x.row_length());
   p.kind = t.kind;
   p.dtype = x.dtype;
+  p.in_rows = last_reduced;
   merge(&kept);
   p.kept = walk_of(kept, kept.rank);
   p.inner = 1;
@@ -91,9 +95,8 @@ Status plan_arg_reduce(const GpuWork& work) {
   p.is_wide = y.dtype == DType::kI64;
   p.largest = t.largest;
   p.select_last = t.select_last;
-  const bool by_warp = p.stride == 1;
-  return launch(work, by_warp ? KernelId::arg_reduce_rows : KernelId::arg_reduce_columns,
-                blocks_for(p.outputs, by_warp ? 4 : 128, work.traits), p);
+  p.by_warp = p.stride == 1;
+  return launch(work, KernelId::arg_reduce, blocks_for(p.outputs, p.by_warp ? 4 : 128, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},

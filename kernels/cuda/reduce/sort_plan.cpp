@@ -69,10 +69,7 @@ Status plan_cumsum(const GpuWork& work) {
   p.exclusive = t.exclusive;
   p.reverse = t.reverse;
   const bool is_float = x.dtype == DType::kF32 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
-  const KernelId kernel = is_float                 ? KernelId::cumsum_f32
-                          : x.dtype == DType::kF64 ? KernelId::cumsum_f64
-                                                   : KernelId::cumsum_i64;
-  return launch(work, kernel, blocks_for(p.lines, 64, work.traits), p);
+  return launch(work, is_float ? KernelId::cumsum_f32 : KernelId::cumsum_any, blocks_for(p.lines, 64, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},

@@ -112,7 +112,7 @@ GPU_FN void sort_pairs(TopKPair* pairs, int64_t count) {
       GPU_ROLLED for (int64_t distance = size / 2; distance > 0; distance /= 2) {
     __syncthreads();
     GPU_ROLLED for (int64_t i = threadIdx.x; i < count / 2; i += 256) {
-      const int64_t low = i / distance * distance * 2 + i % distance, high = low + distance;
+      const int64_t low = 2 * i - (i & (distance - 1)), high = low + distance;
       const TopKPair a = pairs[low], b = pairs[high];
       if (comes_before(b, a) == ((low & size) == 0)) {
         pairs[low] = b;
