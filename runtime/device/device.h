@@ -35,6 +35,7 @@ struct PortRoute {
   uint8_t* home = nullptr;                            // in the device's memory
   uint64_t home_stride = 0, row_bytes = 0, rows = 0;  // bytes, bytes, rows
   bool is_input = false;
+  uint32_t after = kNoInstruction;  // leaves as soon as this one has run: the number that it measured
 };
 struct PortDescriptor;
 struct QueueInterface;

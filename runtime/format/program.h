@@ -68,6 +68,7 @@ struct InstructionDef {
   int32_t symbolic_slot;   // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
   bool measures;           // a symbol is measured by one of its outputs
   bool is_measured;        // the type of an operand, or an attribute, depends on a measured symbol
+  bool reads_measured;     // that of an input, or an attribute: one that it does not measure itself
 };
 
 struct SubprogramDef {

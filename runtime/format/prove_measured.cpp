@@ -91,14 +91,17 @@ Status prove_measured(const ProgramDef& p, InstructionDef* instructions, const u
   for (size_t i = p.free_symbols; i < p.symbols.size; i++) measuring[p.symbols[i].measured_by] = 1;
   for (size_t index = 0; index < p.instructions.size; index++) {
     InstructionDef& i = instructions[index];
-    i.is_measured = attributes_depend(i, measured);
+    i.reads_measured = attributes_depend(i, measured);
     const uint32_t count = uint32_t{i.input_count} + i.output_count;
     for (uint32_t k = 0; k < count; k++) {
       const int32_t v = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
       if (v < 0) continue;
-      i.is_measured = i.is_measured || measured.depends(p.values[size_t(v)]);
+      const bool depends = measured.depends(p.values[size_t(v)]);
+      i.is_measured = i.is_measured || depends;
+      i.reads_measured = i.reads_measured || (depends && k < i.input_count);
       i.measures = i.measures || (k >= i.input_count && measuring[v]);
     }
+    i.is_measured = i.is_measured || i.reads_measured;
   }
   return {};
 }

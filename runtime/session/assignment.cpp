@@ -323,7 +323,9 @@ class Decision {
         }
       }
     }
-    if (measures) device = 0;  // the run waits for what it finds
+    // The run waits for what it finds: alone on a device with kernels of its own, a stretch ends with it (split.cpp).
+    measures = measures && (end != step + 1 || !to_.devices[device].interface->supports);
+    if (measures) device = 0;
     bool lacks_kernel = false;
     for (uint32_t s = step; s < end; s++)
       lacks_kernel = lacks_kernel || (device && !can_run(model_, to_.devices[device], program_.steps[s].index,

@@ -103,7 +103,9 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
   s->program.measure = measure_hook(s);
   s->program.precision = program.precision;
-  if (s->tables.routes) s->program.ports = {s->tables.routes, program.inputs.size + program.outputs.size};
+  if (s->tables.routes)
+    s->program.ports = {s->tables.routes,
+                        program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols};
   s->program.descriptors = s->tables.descriptors;
   s->control.cancel = &s->cancel;
 }

@@ -1,6 +1,8 @@
 // runtime/session/measure.cpp - see measure.h.
 #include "runtime/session/measure.h"
 
+#include "runtime/session/split.h"
+
 namespace ingot {
 namespace {
 
@@ -106,6 +108,14 @@ Status before(void* user, uint32_t index, ErrorDetail* detail) {
   return choose_kernel(s, index, detail);
 }
 
+/// Where the CPU finds the number that output k of an instruction is.
+int64_t found_by(const RunSession& s, uint32_t index, uint32_t k, size_t measured) {
+  if (s.tables.found) return *static_cast<const volatile int64_t*>(&s.tables.found[measured]);
+  void* at = s.tables.calls[index].arguments.outputs[k].data;
+  if (s.split) at = s.split->assignment->code->home(s, index, s.model->program.instructions[index].outputs[k], at);
+  return *static_cast<const int64_t*>(at);
+}
+
 Status after(void* user, uint32_t index, ErrorDetail* detail) {
   RunSession* s = static_cast<RunSession*>(user);
   const ProgramDef& program = s->model->program;
@@ -115,7 +125,7 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
     const SymbolDef& symbol = program.symbols[i];
     for (uint32_t k = 0; k < instruction.output_count; k++) {
       if (symbol.measured_by != instruction.outputs[k]) continue;
-      const int64_t found = *s->tables.calls[index].arguments.outputs[k].as<const int64_t>();
+      const int64_t found = found_by(*s, index, k, i - program.free_symbols);
       const int64_t most = symbol.bound >= 0 ? symbol.bound : m.dim_values[-1 - symbol.bound];
       if (found < 0 || found > most) {
         const Status status = stop(detail, Code::kDimensionOutOfBounds, "run: a measured size is beyond its bound",
@@ -144,6 +154,14 @@ void begin_measuring(RunSession* s) {
   (void)evaluate(*s, nullptr);  // as when it was bound
 }
 
+Status read_measured(RunSession* s, ErrorDetail* detail) {
+  if (!s->tables.found) return {};
+  const Span<const InstructionDef> instructions = s->model->program.instructions;
+  for (uint32_t i = 0; i < instructions.size; i++)
+    if (instructions[i].measures) INGOT_TRY(after(s, i, detail));
+  return {};
+}
+
 void show_measured(RunSession* s) {
   if (!s->tables.measuring.measured) return;
   const BoundProgram bound = now(*s);
@@ -154,7 +172,8 @@ void show_measured(RunSession* s) {
         bytes > s->tables.measuring.capacities[port.value])
       continue;
     const TensorType type = value_type(s->model->program, bound, port.value);
-    const bool keeps_stride = port.is_bound && !port.is_direct;
+    // A device's memory has the rows as the program left them: see bind_port_on_device().
+    const bool keeps_stride = port.is_bound && !port.is_direct && !port.on_device;
     const int64_t stride = keeps_stride ? port.view.row_stride : type.row_stride;
     static_cast<TensorType&>(port.view) = type;
     port.view.row_stride = stride;

@@ -12,6 +12,8 @@ namespace ingot {
 MeasureHook measure_hook(RunSession* session);
 /// Before a run: nothing is measured yet.
 void begin_measuring(RunSession* session);
+/// After a run wholly on a device: the numbers that it left in memory of the host. Else nothing.
+Status read_measured(RunSession* session, ErrorDetail* detail);
 /// After a run: outputs have the extents that were measured.
 void show_measured(RunSession* session);
 

@@ -28,7 +28,9 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
     fits &= add_port(value_type(program, p.planned.bound, port.value), &out->output_bytes);
   if (!fits || out->input_bytes + out->output_bytes > uint64_t{1} << 58)
     return fail(detail, Code::kLimitExceeded, "pipeline: bytes of a slot", uint64_t{1} << 58);
-  const QueueInterface* queue = p.split ? nullptr : p.device.interface->queue;
+  // Where sizes are measured each item is a run of the session, which reads them before the next.
+  const bool measures = program.symbols.size > program.free_symbols;
+  const QueueInterface* queue = p.split || measures ? nullptr : p.device.interface->queue;
   out->is_queued = queue != nullptr;
   out->is_staged = queue && queue->stages(p.device);
   if (queue) out->head_bytes = rounded((program.inputs.size + program.outputs.size) * sizeof(PortDescriptor), 64) + 64;

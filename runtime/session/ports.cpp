@@ -68,7 +68,8 @@ void follow_owners(RunSession* s) {
 void aim_descriptor(RunSession* s, bool is_input, uint32_t index, const void* at, int64_t row_stride) {
   const size_t i = is_input ? index : s->model->program.inputs.size + index;
   const Port& port = (is_input ? s->tables.inputs : s->tables.outputs)[index];
-  s->tables.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)), uint64_t(row_stride) * uint64_t(dtype_bytes(port.view.dtype))};
+  s->tables.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)),
+                              uint64_t(row_stride) * uint64_t(dtype_bytes(port.view.dtype))};
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
     port->is_bound = false;
   }
   port->on_device = false;
-  if (s->pinned) aim_descriptor(s, is_input, index, port->host_copy, port->home_stride);
+  if (s->pinned) aim_descriptor(s, is_input, index, port->host_copy, port->most.row_stride);
   if (!had_memory) s->unbound_ports--;
   follow_owners(s);
   return {};
@@ -111,17 +112,23 @@ Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const T
     return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size, index);
   if (s->is_running) return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
   if (!s->pinned || !s->device.interface->check_memory) {
-    const Status status = refuse(defs[index], detail, Code::kWrongState, "bind: ports of this session lie with the CPU", 0, 0);
+    const Status status =
+        refuse(defs[index], detail, Code::kWrongState, "bind: ports of this session lie with the CPU", 0, 0);
     if (detail) detail->hint = "sessions wholly on one GPU read and write device memory; see the placement";
     return status;
   }
   Port* port = &(is_input ? s->tables.inputs : s->tables.outputs)[index];
   INGOT_TRY(check_bound(defs[index], *port, view, bytes, detail));
+  // Rows are as long as the data makes them, so those of another stride would not be where the kernels put them.
+  if (!is_input && s->tables.measuring.measured && view.row_stride != port->most.row_stride && view.rows() > 1)
+    return refuse(defs[index], detail, Code::kShapeMismatch, "tensor.row_stride, where extents are measured",
+                  uint64_t(port->most.row_stride), uint64_t(view.row_stride));
   const Status status = s->device.interface->check_memory(s->device, view.data, bytes, detail);
   if (!status.ok()) {
     name_error(detail, defs[index].name);
     return status;
   }
+  static_cast<TensorType&>(port->view) = port->most;
   port->view.data = view.data;
   port->view.row_stride = view.row_stride;
   port->is_bound = port->on_device = true;

@@ -341,8 +341,11 @@ OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView*
 bool can_run(const OpenModel& model, const Device& device, uint32_t index, TensorView* operands) {
   if (!device.interface->supports) return true;
   const InstructionDef& instruction = model.program.instructions[index];
-  // Control flow and sizes that the data decides are read by the CPU while the program runs.
-  if (is_control(instruction.op) || instruction.measures || instruction.is_measured) return false;
+  // Control flow is read by the CPU while the program runs, and so are sizes that the data decides: what they are sizes of is
+  // planned anew for each run. What decides them may be the device's where it runs once.
+  if (is_control(instruction.op) || (instruction.is_measured && !instruction.measures)) return false;
+  const bool is_inside = index >= model.program.subprograms[0].instruction_count;
+  if (instruction.measures && (instruction.reads_measured || is_inside)) return false;
   return device.interface->supports(device, instruction.op, operand_kinds(model.program, index, operands));
 }
 

@@ -26,7 +26,8 @@ class Walk {
     for (uint32_t step = 0; step < program_.steps.size;) {
       const uint32_t end = unit_end(program_, step);
       const uint32_t device = plan_.assignment->of_instruction[program_.steps[step].index];
-      if (!plan_.segment_count || device != last_.device) open({device, step, end, plan_.transfer_count});
+      if (!plan_.segment_count || device != last_.device || measuring_ != kNoInstruction)
+        open({device, step, end, plan_.transfer_count});
       last_.end_step = end;
       if (segments_) segments_[plan_.segment_count - 1] = last_;
       for (uint32_t s = step; s < end; s++) bring_operands(s, device);
@@ -34,6 +35,7 @@ class Walk {
         const InstructionDef& instruction = program_.instructions[program_.steps[s].index];
         for (uint32_t k = 0; k < instruction.output_count; k++)
           if (instruction.outputs[k] >= 0) hold(instruction.outputs[k], device);
+        if (device && instruction.measures) measuring_ = program_.steps[s].index;
       }
       step = end;
     }
@@ -53,6 +55,16 @@ class Walk {
     if (segments_) segments_[plan_.segment_count] = segment;
     plan_.segment_count++;
     if (segment.first_step != segment.end_step) plan_.shares[segment.device].launches++;
+    bring_measured();
+  }
+  /// The numbers that the segment before ended with, before their storage is another value's.
+  void bring_measured() {
+    if (measuring_ == kNoInstruction) return;
+    const InstructionDef& instruction = program_.instructions[measuring_];
+    measuring_ = kNoInstruction;
+    for (size_t i = program_.free_symbols; i < program_.symbols.size; i++)
+      for (uint32_t k = 0; k < instruction.output_count; k++)
+        if (program_.symbols[i].measured_by == instruction.outputs[k]) bring(instruction.outputs[k], 0);
   }
   void bring_operands(uint32_t step, uint32_t device) {
     const InstructionDef& instruction = program_.instructions[program_.steps[step].index];
@@ -89,6 +101,7 @@ class Walk {
   Segment* segments_ = nullptr;
   Transfer* transfers_ = nullptr;
   Segment last_ = {};
+  uint32_t measuring_ = kNoInstruction;  // that the last segment ends with, on a device
 };
 
 void reset_counts(SplitPlan* plan) {
@@ -273,6 +286,13 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return {};
 }
 
+/// The instruction that measures at the end of a segment of a device.
+uint32_t measuring_of(const StepProgram& program, const Segment& segment) {
+  if (segment.device == 0 || segment.first_step == segment.end_step) return kNoInstruction;
+  const StepDef& last = program.steps[segment.end_step - 1];
+  return last.kind == StepKind::kRun && program.instructions[last.index].measures ? last.index : kNoInstruction;
+}
+
 Status move(Split& split, const Transfer& t, ErrorDetail* detail) {
   Device& on = split.devices[t.device];
   uint8_t* there = split.bases[t.device] + split.shares[t.device].activations + t.offset;
@@ -284,11 +304,15 @@ Status move(Split& split, const Transfer& t, ErrorDetail* detail) {
 Status run(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
   Split& split = *static_cast<Split*>(device.state);
   size_t done = 0;
+  uint32_t measuring = kNoInstruction;
   for (size_t i = 0; i < split.segments.size; i++) {
     const Segment& segment = split.segments[i];
     const size_t until = i + 1 < split.segments.size ? split.segments[i + 1].first_transfer : split.transfers.size;
     for (; done < until; done++) INGOT_TRY(move(split, split.transfers[done], detail));
+    if (measuring != kNoInstruction) INGOT_TRY(program.measure.after(program.measure.user, measuring, detail));
     if (segment.first_step == segment.end_step) continue;
+    measuring = measuring_of(program, segment);
+    if (measuring != kNoInstruction) INGOT_TRY(program.measure.before(program.measure.user, measuring, detail));
     Device& on = split.devices[segment.device];
     INGOT_TRY(
         on.interface->run(on, program_of(split, program, segment), control, segment.device ? nullptr : crew, detail));

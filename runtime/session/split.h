@@ -4,6 +4,7 @@
 // or writes a part of, and does not have the newest bytes of. An If or a Loop is on one device with all that is in it.
 //   - a value that is read later is live until then, so its place is free of others on every device: transfers may come early
 //   - between two devices bytes go through the CPU's memory, at the same place
+//   - an instruction that measures a size on a device ends its segment, and the number is the first thing that is copied after it
 //   - inputs and state are on the CPU before a run; outputs and state (every value that is to be kept) go back there after it
 // Owns     devices' memory, through the session.   Threads  as the session's.   Calls  run: only what the devices do.
 #pragma once

@@ -121,6 +121,12 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   *host_copies += rounded(most_bytes(p, port->value), 64);
 }
 
+size_t measured_count(const ProgramDef& program) { return program.symbols.size - program.free_symbols; }
+/// Inputs, outputs, numbers that are measured.
+size_t route_count(const ProgramDef& program) {
+  return program.inputs.size + program.outputs.size + measured_count(program);
+}
+
 /// The port among `others` whose storage `port` lies in.
 const Port* find_owner(const ProgramDef& program, const LifetimeRules& rules, Span<Port> others, const Port& port) {
   for (const Port& other : others)
@@ -148,8 +154,8 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
   }
 }
 
-/// The way of each port between the arena and its copy on the host.
-void fill_routes(const OpenModel& model, const Tables& t) {
+/// The way of each port between the arena and its copy on the host, and of each number that is measured.
+void fill_routes(const OpenModel& model, const Addresses& addresses, const Tables& t) {
   const size_t inputs = model.program.inputs.size, ports = inputs + model.program.outputs.size;
   for (size_t i = 0; i < ports; i++) {
     const Port& port = i < inputs ? t.inputs[i] : t.outputs[i - inputs];
@@ -161,6 +167,18 @@ void fill_routes(const OpenModel& model, const Tables& t) {
     route->rows = uint64_t(port.view.rows());
     route->is_input = i < inputs;
     t.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(port.host_copy)), route->home_stride};
+  }
+  const ProgramDef& program = model.program;
+  for (size_t m = 0; m < measured_count(program); m++) {
+    const int32_t value = program.symbols[program.free_symbols + m].measured_by;
+    PortRoute* route = new (&t.routes[ports + m]) PortRoute;
+    route->home = addresses.of(value);
+    route->home_stride = route->row_bytes = sizeof(int64_t);
+    route->rows = 1;
+    for (uint32_t i = 0; i < program.instructions.size; i++)
+      for (uint32_t k = 0; k < program.instructions[i].output_count; k++)
+        if (program.instructions[i].outputs[k] == value) route->after = i;
+    t.descriptors[ports + m] = {uint64_t(reinterpret_cast<uintptr_t>(&t.found[m])), sizeof(int64_t)};
   }
 }
 
@@ -229,7 +247,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   t.states = carver->take<StateSlot>(program.states.size);
   t.attributes = carver->take<uint8_t>(attributes, kAttributeAlignment);
   t.rebinding = carve_rebinding(model, p, carver);
-  if (const size_t measured = program.symbols.size - program.free_symbols) {
+  if (const size_t measured = measured_count(program)) {
     t.measuring.measured = carver->take<int64_t>(measured);
     t.measuring.dim_values = carver->take<int64_t>(program.dim_exprs.size);
     t.measuring.capacities = carver->take<uint64_t>(program.values.size);
@@ -242,7 +260,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   if (p.starts_background) t.background = carver->take<Background>(1);
   if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
-    t.routes = carver->take<PortRoute>(program.inputs.size + program.outputs.size);
+    t.routes = carver->take<PortRoute>(route_count(program));
   else if (!p.device.interface->host_memory)
     t.host_copies = carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
   return t;
@@ -251,15 +269,18 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
 uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
   if (!p.device.interface->reserve_host) return 0;
   const ProgramDef& program = model.program;
-  const uint64_t descriptors = (program.inputs.size + program.outputs.size) * sizeof(PortDescriptor);
-  const uint64_t bytes = rounded(descriptors, 64) + port_bytes(p, program.inputs) + port_bytes(p, program.outputs);
+  const uint64_t bytes = rounded(route_count(program) * sizeof(PortDescriptor), 64) +
+                         rounded(measured_count(program) * sizeof(int64_t), 64) + port_bytes(p, program.inputs) +
+                         port_bytes(p, program.outputs);
   return bytes ? bytes : 64;
 }
 
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* t) {
-  const size_t ports = model.program.inputs.size + model.program.outputs.size;
   t->descriptors = reinterpret_cast<PortDescriptor*>(pinned);
-  t->host_copies = pinned + rounded(ports * sizeof(PortDescriptor), 64);
+  t->host_copies = pinned + rounded(route_count(model.program) * sizeof(PortDescriptor), 64);
+  const size_t measured = measured_count(model.program);
+  if (measured) t->found = reinterpret_cast<int64_t*>(t->host_copies);
+  t->host_copies += rounded(measured * sizeof(int64_t), 64);
 }
 
 void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to) {
@@ -281,7 +302,7 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
   fill_calls(model, p, addresses, t);
   if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);
   fill_ports(model, p, rules, addresses, t);
-  if (t.routes) fill_routes(model, t);
+  if (t.routes) fill_routes(model, addresses, t);
   for (size_t i = 0; i < model.program.states.size; i++) {
     const StateDef& def = model.program.states[i];
     StateSlot* slot = new (&t.states[i]) StateSlot;

@@ -71,13 +71,14 @@ struct Tables {
   uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
   PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
+  int64_t* found = nullptr;        // by measured symbol, where a device moves ports: what it measured in the last run
   uint8_t* split = nullptr;        // the block of SplitCode::fill
 };
 
 /// One code path measures (the carver has no base) and cuts; it writes nothing.
 Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
 
-/// Of a device with memory of the host: [descriptors][copies of ports]; else 0.
+/// Of a device with memory of the host: [descriptors][numbers that are measured][copies of ports]; else 0.
 uint64_t pinned_bytes(const OpenModel& model, const Preparation& p);
 /// Hands that memory to the tables.
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* tables);

@@ -98,6 +98,28 @@ def main():
           {"eight": np.int64(8), "one": np.int64(1), "forty": np.int64(40), "zero": np.int64(0)},
           branches_narrow={"x": RNG.standard_normal((1, 12)).astype("f4"), "c": np.array(True)},
           branches_wide={"x": RNG.standard_normal((1, 33)).astype("f4"), "c": np.array(False)})
+    detectors()
+
+
+def detectors():
+    """The head of a detector: boxes and scores by 1x1 convolutions, what is left of them; with and without the boxes themselves."""
+    cells, classes, side = 16 * 16, 3, 16
+    rows, columns = np.divmod(np.arange(cells), side)
+    centers = np.stack([columns + 0.5, rows + 0.5, np.zeros(cells), np.zeros(cells)], -1)[None].astype("f4")
+    constants = {"centers": centers, "w_box": RNG.standard_normal((4, 6, 1, 1)).astype("f4"), "w_score": RNG.standard_normal((classes, 6, 1, 1)).astype("f4"),
+                 "b_box": np.array([0, 0, 3, 3], "f4"), "as_rows": np.array([1, cells, 4]), "as_classes": np.array([1, classes, cells]),
+                 "most": np.array([4]), "overlap": np.array([0.35], "f4"), "score": np.array([0.8], "f4")}
+    nodes = [node("Conv", ["x", "w_box", "b_box"], ["box_map"]), node("Transpose", ["box_map"], ["box_last"], perm=[0, 2, 3, 1]),
+             node("Reshape", ["box_last", "as_rows"], ["offsets"]), node("Add", ["offsets", "centers"], ["boxes"]),
+             node("Conv", ["x", "w_score"], ["score_map"]), node("Sigmoid", ["score_map"], ["likely"]), node("Reshape", ["likely", "as_classes"], ["scores"]),
+             node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "score"], ["picked"], center_point_box=1)]
+    feeds = {"x": RNG.standard_normal((1, 6, side, side)).astype("f4")}
+    inputs, picked = [info("x", FLOAT, [1, 6, side, side])], info("picked", INT64, ["n", 3])
+    write("detector", nodes, inputs, [picked, info("boxes", FLOAT, [1, cells, 4])], constants, detector=feeds)
+    gather = [node("Gather", ["picked", "two"], ["which"], axis=1), node("Squeeze", ["boxes", "first"], ["all_boxes"]),
+              node("Gather", ["all_boxes", "which"], ["found"])]
+    write("detector_boxes", nodes + gather, inputs, [picked, info("found", FLOAT, ["n", 4])],
+          dict(constants, two=np.int64(2), first=np.array([0])), detector_boxes=feeds)
 
 
 if __name__ == "__main__":

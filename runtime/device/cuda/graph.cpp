@@ -81,10 +81,12 @@ Status add_event(Walk& walk) {
   return {};
 }
 
-Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& traits, const GpuSink& sink) {
+/// The inputs, or the outputs; or what an instruction measured, whose storage may be another value's afterwards.
+Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& traits, const GpuSink& sink,
+                  uint32_t after = kNoInstruction) {
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
-    if (port.is_input != inputs || !port.rows || !port.row_bytes) continue;
+    if (port.is_input != inputs || port.after != after || !port.rows || !port.row_bytes) continue;
     const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home), port.home_stride,
                                port.row_bytes, port.rows};
     const uint64_t pieces = port.rows * port.row_bytes / (16 * 256) + 1, most = uint64_t(traits.multiprocessors) * 8;
@@ -126,7 +128,9 @@ Status walk_program(Walk& walk, const StepProgram& program, Status (*launch)(voi
   for (uint32_t s = program.first_step; s < program.steps.size; s++) {
     if (program.steps[s].kind != StepKind::kRun)
       return fail_on(*walk.device, walk.detail, Code::kInternal, "device: control flow in a graph");
-    INGOT_TRY(plan_instruction(walk, program, program.steps[s].index, traits, sink));
+    const uint32_t index = program.steps[s].index;
+    INGOT_TRY(plan_instruction(walk, program, index, traits, sink));
+    if (program.instructions[index].measures) INGOT_TRY(move_ports(program, false, traits, sink, index));
     INGOT_TRY(add_event(walk));
   }
   INGOT_TRY(move_ports(program, false, traits, sink));
