@@ -199,11 +199,11 @@ Job job_of(const Networks& networks, size_t i, const char* more, int threads, co
 }
 
 int own_models(const char* device) {
-  Networks networks = {{"chain", chain_network(500)},
-                       {"branching", branching_network()},
-                       {"counting", counting_network(true)},
-                       {"lookup", lookup_network()}};
-  if (!device) networks.push_back({"measuring", measuring_network()});  // a GPU has no kernel for any of it
+  const Networks networks = {{"chain", chain_network(500)},
+                             {"branching", branching_network()},
+                             {"counting", counting_network(true)},
+                             {"lookup", lookup_network()},
+                             {"measuring", measuring_network()}};
   constexpr size_t kChain = 0, kBranching = 1;
   bool all = true;
   for (size_t i = 0; i < networks.size(); i++)
