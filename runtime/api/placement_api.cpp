@@ -36,6 +36,17 @@ const char* reason_of(const AssignedWeight& weight) {
   return "no instruction reads it";
 }
 
+const char* sentence_of(uint8_t reason) {
+  switch (WhyRuns(reason)) {
+    case WhyRuns::kDefault: return "the session's device";
+    case WhyRuns::kAsked: return "a weight that it reads was asked for there";
+    case WhyRuns::kFollows: return "it reads no weight, and what it reads was made there";
+    case WhyRuns::kTogether: return "in an If or a Loop, which is on one device with all that is in it";
+    case WhyRuns::kLacks: break;
+  }
+  return lack_text(Lack(reason - uint8_t(WhyRuns::kLacks)), false);
+}
+
 /// The caller's function, between the structs of both sides.
 struct Caller {
   ingot_place_function place;
@@ -124,6 +135,11 @@ const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t
 int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction) {
   if (!assignment || instruction >= unwrap(assignment)->of_instruction.size) return -1;
   return unwrap(assignment)->of_instruction[instruction];
+}
+
+const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t instruction) {
+  if (!assignment || instruction >= unwrap(assignment)->reasons.size) return "";
+  return sentence_of(unwrap(assignment)->reasons[instruction]);
 }
 
 ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share) {

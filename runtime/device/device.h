@@ -102,6 +102,8 @@ struct DeviceInterface {
   /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
   Status (*assign)(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
                    ErrorDetail* detail) = nullptr;
+  /// Whether it has a kernel for the operator with any types; null: not asked, supports() says enough.
+  bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
 };

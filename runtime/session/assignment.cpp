@@ -69,6 +69,7 @@ struct Arrays {
   AssignedWeight* weights;
   Changed* changed;
   uint8_t* of_instruction;
+  uint8_t* reasons;  // by instruction
   Residence* residences;
   int32_t* winner;   // by value: the weight whose answer counts; -1: none was asked for
   uint8_t* writer;   // by value that is a root: the device that wrote it last
@@ -90,6 +91,7 @@ Arrays carve(const OpenModel& model, const Counts& counts, Carver* carver) {
   a.residences = carver->take<Residence>(counts.residences);
   a.winner = carver->take<int32_t>(values);
   a.of_instruction = carver->take<uint8_t>(instructions);
+  a.reasons = carver->take<uint8_t>(instructions);
   a.writer = carver->take<uint8_t>(values);
   a.lies_on = carver->take<uint8_t>(values);
   a.why = carver->take<WhyThere>(values);
@@ -268,6 +270,7 @@ class Decision {
     std::memset(a_.writer, int(to_.default_device), program_.values.size);  // inputs and state count as being there
     std::memset(a_.lies_on, 0, program_.values.size);
     std::memset(a_.of_instruction, 0, program_.instructions.size);
+    std::memset(a_.reasons, int(WhyRuns::kDefault), program_.instructions.size);
     for (size_t v = 0; v < program_.values.size; v++) a_.why[v] = WhyThere::kUnread;
     for (uint32_t step = 0; step < program_.steps.size;) {
       const uint32_t end = unit_end(program_, step);
@@ -325,13 +328,16 @@ class Decision {
     }
     // The run waits for what it finds: alone on a device with kernels of its own, a stretch ends with it (split.cpp).
     measures = measures && (end != step + 1 || !to_.devices[device].interface->supports);
-    if (measures) device = 0;
-    bool lacks_kernel = false;
-    for (uint32_t s = step; s < end; s++)
-      lacks_kernel = lacks_kernel || (device && !can_run(model_, to_.devices[device], program_.steps[s].index,
-                                                         model_.workspace.operands));
-    if (lacks_kernel && to_.lacking == kNoInstruction) to_.lacking = program_.steps[step].index;
-    if (lacks_kernel) device = 0;
+    const bool stays = follows && !largest && !has_weights && device != to_.default_device;
+    note_reasons(step, end, measures  ? WhyRuns::kTogether
+                            : largest ? WhyRuns::kAsked
+                            : stays   ? WhyRuns::kFollows
+                                      : WhyRuns::kDefault);
+    if (measures) note_measuring(step, end);
+    const bool lacks_kernel = device && find_lacks(step, end, device);
+    if (lacks_kernel && to_.lacking == kNoInstruction) note_lacking(step, end);
+    if (lacks_kernel || measures) device = 0;
+    if (!device && stays) (void)find_lacks(step, end, to_.default_device);
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;
       const InstructionDef& instruction = program_.instructions[index];
@@ -345,6 +351,39 @@ class Decision {
         a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u << device);
         a_.why[r] = measures ? WhyThere::kOnCpu : lacks_kernel ? WhyThere::kNoKernel : WhyThere::kWithAsked;
       }
+    }
+  }
+
+  void note_reasons(uint32_t step, uint32_t end, WhyRuns why) {
+    for (uint32_t s = step; s < end; s++) a_.reasons[program_.steps[s].index] = uint8_t(why);
+  }
+  void note_measuring(uint32_t step, uint32_t end) {
+    for (uint32_t s = step; s < end; s++)
+      if (const uint32_t index = program_.steps[s].index; program_.instructions[index].measures)
+        a_.reasons[index] = reason_of(Lack::kMeasures);
+  }
+  static uint8_t reason_of(Lack lack) { return uint8_t(uint8_t(WhyRuns::kLacks) + uint8_t(lack)); }
+  /// Whether a device cannot run all of these steps; then their reasons say why.
+  bool find_lacks(uint32_t step, uint32_t end, uint32_t device) {
+    bool lacks = false;
+    for (uint32_t s = step; s < end; s++) {
+      const uint32_t index = program_.steps[s].index;
+      const Lack lack = find_lack(model_, to_.devices[device], index, model_.workspace.operands);
+      if (lack == Lack::kNothing) continue;
+      if (!lacks) note_reasons(step, end, WhyRuns::kTogether);
+      lacks = true;
+      a_.reasons[index] = reason_of(lack);
+    }
+    return lacks;
+  }
+
+  /// For strict sessions: the first that a device was to run and cannot.
+  void note_lacking(uint32_t step, uint32_t end) {
+    for (uint32_t s = step; s < end && to_.lacking == kNoInstruction; s++) {
+      const uint32_t index = program_.steps[s].index;
+      if (a_.reasons[index] <= uint8_t(WhyRuns::kLacks)) continue;
+      to_.lacking = index;
+      to_.lack = Lack(a_.reasons[index] - uint8_t(WhyRuns::kLacks));
     }
   }
 
@@ -428,6 +467,7 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
   for (size_t v = 0; v < model.program.values.size; v++) a.winner[v] = -1;
   assignment->weights = {a.weights, Listing(model, records, a).run()};
   assignment->of_instruction = {a.of_instruction, model.program.instructions.size};
+  assignment->reasons = {a.reasons, model.program.instructions.size};
   const char* fallback = request.device ? request.device : "auto";
   Status status = index_of(assignment, "", fallback, &assignment->default_device, detail);
   if (Device chosen; status.ok() && find_device(fallback, &chosen, nullptr).ok())

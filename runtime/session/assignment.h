@@ -23,6 +23,15 @@ struct Weight {
 
 enum class WhyThere : uint8_t { kAsked, kDefault, kWithAsked, kOnCpu, kNoKernel, kUnread };
 
+/// Why an instruction runs where it does.
+enum class WhyRuns : uint8_t {
+  kDefault,
+  kAsked,     // with a weight that it reads
+  kFollows,   // without weights, where what it reads was made
+  kTogether,  // in an If or a Loop that runs there
+  kLacks,     // this and Lack: on the CPU, since its device cannot
+};
+
 struct AssignedWeight : Weight {
   uint8_t asked = 0;      // index of the device, by the callback or by default
   bool is_asked = false;  // by the callback
@@ -101,10 +110,12 @@ struct DeviceAssignment {
   uint32_t instruction_counts[kMaxDevices] = {};
   uint64_t weights_bytes[kMaxDevices] = {};  // of the Residences of a device, rounded; of the CPU: what it reads
   uint32_t lacking = kNoInstruction;         // the first instruction that its device has no kernel for; the CPU runs it
+  Lack lack = Lack::kNothing;                // why
   bool is_fallback = false;                  // of a device that lacks kernels: always the same for a model and a device
   Device split;                              // what the session takes for its device when several are used
   char split_name[64] = {};                  // "cpu, fake:0"
   Span<uint8_t> of_instruction;              // device, by instruction
+  Span<uint8_t> reasons;                     // WhyRuns, by instruction
   Span<AssignedWeight> weights;
   Span<Residence> residences;
   mutable SplitPlan plan;

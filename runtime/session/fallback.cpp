@@ -8,12 +8,14 @@
 namespace ingot {
 namespace {
 
-/// The first instruction that only the CPU can run; the count of instructions when there is none.
-uint32_t first_refused(const OpenModel& model, const Device& device) {
+/// The first instruction that only the CPU can run, and why; the count of instructions when there is none.
+uint32_t first_refused(const OpenModel& model, const Device& device, Lack* lack) {
   const WorkspaceLock lock(model);
-  uint32_t i = 0;
-  while (i < model.program.instructions.size && can_run(model, device, i, model.workspace.operands)) i++;
-  return i;
+  for (uint32_t i = 0; i < model.program.instructions.size; i++) {
+    *lack = find_lack(model, device, i, model.workspace.operands);
+    if (*lack != Lack::kNothing) return i;
+  }
+  return uint32_t(model.program.instructions.size);
 }
 
 Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail, const char* field) {
@@ -36,11 +38,10 @@ Status Fallback::make(const OpenModel& model) {
   Device device;
   INGOT_TRY(find_device(request_.device, &device, &detail_));
   if (!device.interface->supports) return {};
-  const uint32_t refused = first_refused(model, device);
+  Lack lack = Lack::kNothing;
+  const uint32_t refused = first_refused(model, device, &lack);
   if (refused == model.program.instructions.size) return {};
-  if (request_.strict)
-    return refuse(model, device, refused, &detail_,
-                  "strict: the device has no kernel for this operator with these types");
+  if (request_.strict) return refuse(model, device, refused, &detail_, lack_text(lack, true));
   AssignmentRequest request;
   request.device = request_.device;
   INGOT_TRY(device.interface->assign(model, request, &assignment_, &detail_));

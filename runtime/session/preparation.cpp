@@ -143,7 +143,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
   if (request.strict && a->lacking != kNoInstruction) {
     (void)no_kernel(model, a->lacking, detail);
-    if (detail) detail->field = "strict: the device has no kernel for this operator with these types";
+    if (detail) detail->field = lack_text(a->lack, true);
     return Status(Code::kNoKernel, a->lacking);
   }
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
@@ -338,15 +338,31 @@ OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView*
   return arguments;
 }
 
-bool can_run(const OpenModel& model, const Device& device, uint32_t index, TensorView* operands) {
-  if (!device.interface->supports) return true;
+Lack find_lack(const OpenModel& model, const Device& device, uint32_t index, TensorView* operands) {
+  const DeviceInterface& interface = *device.interface;
+  if (!interface.supports) return Lack::kNothing;
   const InstructionDef& instruction = model.program.instructions[index];
   // Control flow is read by the CPU while the program runs, and so are sizes that the data decides: what they are sizes of is
   // planned anew for each run. What decides them may be the device's where it runs once.
-  if (is_control(instruction.op) || (instruction.is_measured && !instruction.measures)) return false;
+  if (is_control(instruction.op)) return Lack::kControl;
+  if (instruction.is_measured && !instruction.measures) return Lack::kMeasured;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
-  if (instruction.measures && (instruction.reads_measured || is_inside)) return false;
-  return device.interface->supports(device, instruction.op, operand_kinds(model.program, index, operands));
+  if (instruction.measures && (instruction.reads_measured || is_inside)) return Lack::kMeasures;
+  if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands))) return Lack::kNothing;
+  return interface.knows && !interface.knows(instruction.op) ? Lack::kOperator : Lack::kTypes;
+}
+
+const char* lack_text(Lack lack, bool is_strict) {
+  const char* text = "strict: ";
+  switch (lack) {
+    case Lack::kNothing: break;
+    case Lack::kControl: text = "strict: control flow: the CPU decides which way the program goes"; break;
+    case Lack::kMeasures: text = "strict: the run waits for a size that it finds in the data"; break;
+    case Lack::kMeasured: text = "strict: the data decides its size while the program runs"; break;
+    case Lack::kOperator: text = "strict: the device has no kernel for this operator"; break;
+    case Lack::kTypes: text = "strict: the device has no kernel for this operator with these types"; break;
+  }
+  return is_strict ? text : text + sizeof "strict: " - 1;
 }
 
 bool ports_may_be_outside(const SessionRequest& request) {

@@ -113,8 +113,15 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
                            ErrorDetail* detail);
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
+/// Why a device cannot run an instruction, so that the CPU does.
+enum class Lack : uint8_t { kNothing, kControl, kMeasures, kMeasured, kOperator, kTypes };
 /// Whether `device` can run an instruction of the program at all; null `supports`: whatever the CPU's table can.
-bool can_run(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands);
+Lack find_lack(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands);
+/// One static sentence, the same in reports and (with "strict: " before it) in errors.
+const char* lack_text(Lack lack, bool is_strict);
+inline bool can_run(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands) {
+  return find_lack(model, device, instruction, operands) == Lack::kNothing;
+}
 
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,

@@ -60,6 +60,37 @@ TEST_CASE("place: the report says where each weight was trained, where it lies a
   CHECK(has(text.out, "asked for"));
 }
 
+TEST_CASE("place: what a GPU leaves to the CPU is listed one by one, in the words with which --strict refuses the first") {
+  const Folder folder;
+  RunOptions gpu;
+  gpu.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
+  for (const char* name : {"slice_measured", "measured_inside"}) {
+    CAPTURE(name);
+    const std::string model = folder / (std::string(name) + ".ingot");
+    REQUIRE(run({"convert", std::string(INGOT_MODELS) + "/control/" + name + ".onnx", "-o", model}).exit == 0);
+    const Json report = Json::parse(run({"place", model, "--device", "cuda", "--json"}, gpu).out);
+    const Json& left = report["left_to_cpu"];
+    REQUIRE(!left.empty());
+    CHECK(report["devices"][0]["name"] == "cpu");
+    CHECK(report["devices"][0]["instructions"] == left.size());
+    for (const Json& instruction : left) {
+      CHECK(instruction["operator"] != "");
+      CHECK(instruction["why"] != "");
+      CHECK(instruction["why"] != "the session's device");
+    }
+    const Ran shown = run({"place", model, "--device", "cuda"}, gpu);
+    CHECK(has(shown.out, "left to the CPU:\n"));
+    CHECK(has(shown.out, left[0]["why"]));
+    const Ran strict = run({"place", model, "--device", "cuda", "--strict"}, gpu);
+    CAPTURE(strict.err);
+    CHECK(strict.exit == 4);
+    CHECK(is_one_error_line(strict.err));
+    CHECK(has(strict.err, "instruction " + left[0]["instruction"].dump() + ": "));
+    CHECK(has(strict.err, "strict: " + left[0]["why"].get<std::string>()));
+    CHECK(Json::parse(run({"place", model, "--device", "cpu", "--json"}, gpu).out)["left_to_cpu"].empty());
+  }
+}
+
 TEST_CASE("place: a run gives the same bytes wherever weights lie, where they were trained among it") {
   const Folder folder;
   const std::string model = cast_trained(folder, "trained_fakes");

@@ -120,6 +120,20 @@ TEST_CASE(
     CHECK(strict.error().code == INGOT_NO_KERNEL);
     CHECK(strict.error().instruction == 2);
     CHECK(std::string(strict.error().name) == "e");
+    CHECK(std::string(strict.error().field) == "strict: the device has no kernel for this operator with these types");
+    auto assignment = model.assign("cuda", [](const ingot_weight&) -> const char* { return nullptr; });
+    REQUIRE(assignment.ok());
+    const std::pair<int, const char*> expected_reasons[] = {
+        {1, "the session's device"},
+        {1, "the session's device"},
+        {0, "the device has no kernel for this operator with these types"},
+        {0, "it reads no weight, and what it reads was made there"}};
+    for (uint32_t i = 0; i < 4; i++) {
+      CHECK(assignment->device_of(i) == expected_reasons[i].first);
+      CHECK(std::string(assignment->reason_of(i)) == expected_reasons[i].second);
+    }
+    CHECK(assignment->device_of(4) == -1);
+    CHECK(std::string(assignment->reason_of(4)).empty());
   }
   CHECK(alive() == "");
 }

@@ -1,4 +1,5 @@
 // ingot place - what would lie and run where, and why, without running anything.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -74,10 +75,37 @@ Json weights_of(const Assignment& assignment) {
   return rows;
 }
 
+/// Instructions that do not run on the session's device but on the CPU.
+Json left_to_cpu(const Engine& engine, const Assignment& assignment, const std::string& device) {
+  Json rows = Json::array();
+  if (device == "cpu") return rows;
+  for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
+    ingot_instruction instruction{};
+    if (assignment.device_of(i) != 0 || ingot_model_instruction(engine.model().get(), i, &instruction) != INGOT_OK)
+      continue;
+    rows.push_back({{"instruction", i},
+                    {"operator", instruction.op},
+                    {"name", instruction.name},
+                    {"why", assignment.reason_of(i)}});
+  }
+  return rows;
+}
+
 std::string text_of(const Json& list) {
   std::string text;
   for (const Json& item : list) text += (text.empty() ? "" : ", ") + item.get<std::string>();
   return text.empty() ? "-" : text;
+}
+
+void print_left(const Json& left, bool all) {
+  if (left.empty()) return;
+  printf("left to the CPU:\n");
+  Table table({">instruction", "operator", "name", "why"});
+  const size_t shown = all ? left.size() : std::min(left.size(), kMostRows);
+  for (size_t i = 0; i < shown; i++)
+    table.row({left[i]["instruction"].dump(), left[i]["operator"], left[i]["name"], left[i]["why"]});
+  printf("%s", table.text().c_str());
+  if (shown < left.size()) printf("  and %zu more: --all, or --json\n", left.size() - shown);
 }
 
 void print(const Json& report, bool all) {
@@ -97,6 +125,7 @@ void print(const Json& report, bool all) {
                  short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
   }
   printf("%s", devices.text().c_str());
+  print_left(report["left_to_cpu"], all);
   Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
   size_t shown = 0;
   for (const Json& w : report["weights"]) {
@@ -119,6 +148,7 @@ int run(const Arguments& a) {
   report["known"] = offers();
   report["dims"] = engine.bindings();
   report["devices"] = shares_of(engine, settings);
+  report["left_to_cpu"] = left_to_cpu(engine, assignment, report["default"]);
   report["weights"] = weights_of(assignment);
   if (a.json) {
     printf("%s\n", report.dump(1).c_str());
@@ -141,7 +171,7 @@ void add_place(CLI::App& app, Action* chosen) {
                   [a] { return run(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   a->session.declare(command, true);
-  command->add_flag("--all", a->all, "every weight, not the first 40");
+  command->add_flag("--all", a->all, "every weight and every instruction left to the CPU, not the first 40");
   command->add_flag("--json", a->json, "the whole report as JSON");
 }
 

@@ -100,6 +100,13 @@ bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
                       GpuPrecision::kExact) != nullptr;
 }
 
+bool knows(OpCode op) {
+  for (const Span<const GpuRow>* family : ingot_cuda_kernel_set.families)
+    for (const GpuRow& row : *family)
+      if (row.op == op) return true;
+  return false;
+}
+
 uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
@@ -160,6 +167,6 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 
 const DeviceInterface kCudaDevice = {
     "cuda",   false,   reserve,      release,      upload,       download, resolve,        run,        outside_bytes,
-    supports, scratch, reserve_host, release_host, check_memory, true,     assign_devices, &kCudaQueue};
+    supports, scratch, reserve_host, release_host, check_memory, true,     assign_devices, knows, &kCudaQueue};
 
 }  // namespace ingot::cuda

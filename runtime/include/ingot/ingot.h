@@ -373,6 +373,8 @@ INGOT_API ingot_code ingot_assignment_weight(const ingot_assignment* assignment,
 INGOT_API const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t index);
 /** Index of the device that runs an instruction, or -1. */
 INGOT_API int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction);
+/** Why it runs there, a static sentence: "the device has no kernel for this operator". "" for an index beyond the last. */
+INGOT_API const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t instruction);
 
 /* ------------------------------------------------------------------------------------------- requirements, sessions */
 

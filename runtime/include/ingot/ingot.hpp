@@ -266,6 +266,9 @@ class Assignment : public Owner<ingot_assignment, ingot_assignment_destroy> {
   using Owner::Owner;
   /// Null beyond the last; 0 is the CPU.
   const char* device(uint32_t index) const { return ingot_assignment_device(object_, index); }
+  /// Index of the device that runs an instruction, -1 beyond the last; and why it does.
+  int32_t device_of(uint32_t instruction) const { return ingot_assignment_instruction(object_, instruction); }
+  const char* reason_of(uint32_t instruction) const { return ingot_assignment_reason(object_, instruction); }
   /// Null names beyond the last.
   ingot_weight weight(uint32_t index) const {
     ingot_weight weight{};
