@@ -1,6 +1,7 @@
 /* examples/jetson/dmabuf_frame.c - runs a model on a frame that lies in a DMA-BUF, in place: the GPU reads what the camera wrote.
-   dmabuf_frame MODEL.ingot FD WIDTH HEIGHT PITCH: the model's first input is u8 [1, HEIGHT, WIDTH, 1] or [HEIGHT, WIDTH]; FD is a descriptor that this process
-   was handed (a camera's, over a socket or from V4L2's VIDIOC_EXPBUF). Compiled everywhere; no board was at hand to run it on. */
+   dmabuf_frame MODEL.ingot FD WIDTH HEIGHT PITCH: the model takes gray frames (ingot convert --picture NAME=gray:WIDTHxHEIGHT: u8 [1, HEIGHT, WIDTH]); FD is a
+   descriptor that this process was handed (a camera's, over a socket or from V4L2's VIDIOC_EXPBUF). Compiled everywhere and tried over stand-ins of the driver and
+   of EGL (tests/cuda/dmabuf_test.py); no board was at hand to run it on. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   if (ingot_session_create(model, &options, &session, &error) != INGOT_OK) return fail_with("session", &error);
 
   const char* why;
+  if (gpu_context_enter(0, &why) != 0) return fail("CUDA", why);
   const egl_image image = egl_image_of_dmabuf(atoi(argv[2]), 0x20203852 /* R8 */, width, height, pitch, &why);
   if (!image) return fail("EGL", why);
   egl_frame frame;
@@ -47,16 +49,24 @@ int main(int argc, char** argv) {
 
   ingot_tensor input;
   if (ingot_session_input(session, 0, &input) != INGOT_OK) return fail("model", "it has no input");
+  /* Rows of a tensor are its last dimension, and they may lie apart. */
+  if (input.dtype != INGOT_U8 || input.rank < 2 || input.dims[input.rank - 1] != (int64_t)width ||
+      input.dims[input.rank - 2] != (int64_t)height)
+    return fail("model", "its input is not u8 [1, HEIGHT, WIDTH]");
   input.data = frame.gpu.plane[0];
   input.row_stride = (int64_t)frame.gpu.pitch; /* elements: bytes */
   input.bytes = (uint64_t)frame.gpu.pitch * (height - 1) + width;
   if (ingot_session_bind_device_input(session, 0, &input, &error) != INGOT_OK) return fail_with("frame", &error);
   if (ingot_session_run(session, &error) != INGOT_OK) return fail_with("run", &error);
+  ingot_tensor output;
+  if (ingot_session_output(session, 0, &output) != INGOT_OK) return fail("model", "it has no output");
   printf("one frame of %ux%u, read where it lies\n", width, height);
+  if (output.dtype == INGOT_F32 && output.data) printf("first number: %.9g\n", *(const float*)output.data);
 
   ingot_session_bind_input(session, 0, NULL, &error); /* before the frame goes */
   egl_frame_close(&frame);
   egl_image_close(image);
+  gpu_context_leave(0);
   ingot_session_destroy(session);
   ingot_model_destroy(model);
   return 0;

@@ -68,6 +68,36 @@ void egl_image_close(egl_image image) {
   if (destroy && image) destroy(egl_display(), image);
 }
 
+int gpu_context_enter(int ordinal, const char** why) {
+  int (*get)(int*, int);
+  int (*retain)(void**, int);
+  int (*push)(void*);
+  FIND(get, "libcuda.so.1", "cuDeviceGet");
+  FIND(retain, "libcuda.so.1", "cuDevicePrimaryCtxRetain");
+  FIND(push, "libcuda.so.1", "cuCtxPushCurrent_v2");
+  int device;
+  void* context;
+  *why = "no CUDA driver, or no such GPU";
+  if (!get || !retain || !push || get(&device, ordinal) != 0 || retain(&context, device) != 0) return -1;
+  if (push(context) == 0) return 0;
+  *why = "CUDA refuses its context";
+  return -1;
+}
+
+void gpu_context_leave(int ordinal) {
+  int (*get)(int*, int);
+  int (*release)(int);
+  int (*pop)(void**);
+  FIND(get, "libcuda.so.1", "cuDeviceGet");
+  FIND(release, "libcuda.so.1", "cuDevicePrimaryCtxRelease_v2");
+  FIND(pop, "libcuda.so.1", "cuCtxPopCurrent_v2");
+  int device;
+  void* context;
+  if (!get || !release || !pop || get(&device, ordinal) != 0) return;
+  pop(&context);
+  release(device);
+}
+
 int egl_frame_open(egl_image image, egl_frame* out, const char** why) {
   int (*add)(void**, egl_image, unsigned);
   int (*map)(gpu_egl_frame*, void*, unsigned, unsigned);

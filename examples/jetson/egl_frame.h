@@ -26,7 +26,11 @@ egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned 
                               const char** why);
 void egl_image_close(egl_image image);
 
-/* 0: good. A CUDA context must be current (a session on "cuda" uses the primary one). Block-linear frames have no address: -1 with `why`; ask the
+/* Makes the primary context of a GPU, in which a session on "cuda" lies, current on this thread; a session leaves none current. 0: good. */
+int gpu_context_enter(int ordinal, const char** why);
+void gpu_context_leave(int ordinal);
+
+/* 0: good. @pre the session's context is current, see above. Block-linear frames have no address: -1 with `why`; ask the
    producer for pitch-linear ones (NVBUF_LAYOUT_PITCH). */
 int egl_frame_open(egl_image image, egl_frame* out, const char** why);
 void egl_frame_close(egl_frame* frame);

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,90 +17,17 @@
 
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
-#include "runtime/device/cuda/driver.h"
 #include "runtime/op/gpu_kernel.h"
-#include "tests/cuda/fake_driver/test_kernels.h"
+#include "tests/cuda/fake_driver/fake_machine.h"
+#include "tests/cuda/fake_driver/handles.h"
 
 extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 
 namespace ingot::cuda {
 
-struct ContextT {
-  int device = 0;
-  int references = 0;  // 0: nobody holds it
-};
-struct ModuleT {
-  ContextT* context = nullptr;
-  std::string image;
-};
-struct FunctionT {
-  int kernel = -1;                   // of the product
-  const TestKernel* test = nullptr;  // else
-  ModuleT* module = nullptr;
-  ContextT* context = nullptr;
-};
-/// Work on a stream: done when `event`, if there is one, has reached `turn`.
-struct Work {
-  EventT* event = nullptr;
-  uint64_t turn = 0;
-  std::function<void()> act;
-};
-struct StreamT {
-  ContextT* context = nullptr;
-  std::deque<Work> work;
-};
-struct EventT {
-  StreamT* stream = nullptr;  // where it was recorded last
-  uint64_t recorded = 0, reached = 0;
-  bool is_timed = false;
-  uint64_t time = 0;  // kernels that had run
-};
-struct Node {
-  const FunctionT* function = nullptr;  // null: an event
-  int kernel = -1;
-  const TestKernel* test = nullptr;
-  EventT* event = nullptr;
-  GpuLaunch launch;
-  std::vector<uint8_t> params;
-};
-struct GraphT {
-  std::vector<Node> nodes;
-};
-struct GraphNodeT {
-  size_t index = 0;
-};
-struct GraphExecT {
-  GraphT graph;
-};
-
 namespace {
 
-constexpr Result kOk = 0, kIllegalAddress = 700, kInvalidHandle = 400;
-
-long number(const char* name, long otherwise) {
-  const char* text = std::getenv(name);
-  return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
-}
-/// As the driver's: GPUs by number in the order of CUDA_VISIBLE_DEVICES, up to the first word that is none; all where it is not set.
-std::vector<int> visible() {
-  std::vector<int> devices;
-  const long count = std::clamp(number("FAKE_CUDA_DEVICES", 1), 0L, 16L);
-  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
-  for (int i = 0; !text && i < count; i++) devices.push_back(i);
-  for (char* end; text && *text; text = *end == ',' ? end + 1 : end) {
-    const long device = std::strtol(text, &end, 10);
-    if (end == text || device < 0 || device >= count) break;
-    devices.push_back(int(device));
-  }
-  return devices;
-}
-/// "90,61": of the first GPU and of the second; the last number is that of all further ones.
-long number_of(const char* name, int device, long otherwise) {
-  const char* text = std::getenv(name);
-  device = visible().at(size_t(device));
-  for (const char* comma; text && device > 0 && (comma = std::strchr(text, ',')); device--) text = comma + 1;
-  return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
-}
+constexpr Result kOk = 0;
 
 struct Memory {
   uint64_t bytes = 0;
@@ -332,6 +258,16 @@ extern "C" {
 
 FakeCuda* fake_cuda_control() { return &world().control; }
 
+Result fake_cuda_lend(Address at, uint64_t bytes) {
+  ENTER_WITH_CONTEXT(cuGraphicsEGLRegisterImage);
+  world().device[at] = {bytes, current.back(), nullptr};
+  return kOk;
+}
+Result fake_cuda_take_back(Address at) {
+  ENTER_TO_RELEASE(cuGraphicsUnregisterResource);
+  return world().device.erase(at) ? injected : misuse("a resource that is not registered");
+}
+
 Result cuInit(unsigned) {
   ENTER(cuInit);
   world().ready = true;
@@ -340,20 +276,6 @@ Result cuInit(unsigned) {
 Result cuDriverGetVersion(int* version) {
   ENTER(cuDriverGetVersion);
   *version = int(number("FAKE_CUDA_VERSION", 13000));
-  return kOk;
-}
-Result cuGetErrorName(Result error, const char** name) {
-  switch (error) {
-    case kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; break;
-    case kResultOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
-    case kStubLibrary: *name = "CUDA_ERROR_STUB_LIBRARY"; break;
-    case kNoDevice: *name = "CUDA_ERROR_NO_DEVICE"; break;
-    case kInvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
-    case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
-    case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
-    case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
-    default: *name = "CUDA_ERROR_UNKNOWN"; break;
-  }
   return kOk;
 }
 Result cuDeviceGetCount(int* count) {
