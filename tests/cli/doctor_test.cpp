@@ -1,8 +1,10 @@
 // ingot doctor over made-up machines: Jetsons of three JetPacks, a desktop without fused multiply-add, nothing at all; and over this one.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/command_line.h"
 
@@ -180,8 +182,37 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   const Ran pascal = ask({{"FAKE_CUDA_SM", "61"}}, {"--require", "cuda"});
   CHECK(pascal.exit == 7);
   CHECK(is_one_error_line(pascal.err));
-  CHECK(finds(Json::parse(pascal.out), "no device code for cuda:0, compute capability 6.1",
-              "-DINGOT_CUDA_ARCHITECTURES=61"));
+  CHECK(
+      finds(Json::parse(pascal.out), "no device code for cuda:0, compute capability 6.1", "use cpu: device code can"));
+  const auto advised = [&](const std::string& sm, const char* fix) {
+    CAPTURE(sm);
+    const Json report = Json::parse(ask({{"FAKE_CUDA_SM", sm}}).out);
+    const bool has_code = report["cuda"]["devices"][0]["device_code"] != 0;
+    CHECK((has_code || finds(report, "no device code for cuda:0", fix)));
+  };
+  advised("70", "use cpu: device code can");  // V100: before Turing, and code of a Xavier does not run there
+  advised("130", "a newer one may");
+  advised(
+      "103",
+      "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=100, which runs there too");
+  advised("121", "-DINGOT_CUDA_ARCHITECTURES=120, which runs there too");
+  // Whatever the build can be asked for is advised by its own number.
+  const std::string build = slurp(INGOT_DOCS "/../cmake/IngotCuda.cmake");
+  int architectures = 0;
+  for (const char* list : {"set(INGOT_CUDA_OLDEST ", "set(INGOT_CUDA_NEWEST "}) {
+    const size_t from = build.find(list);
+    REQUIRE(from != std::string::npos);
+    std::istringstream words(build.substr(from + strlen(list), build.find(')', from) - from - strlen(list)));
+    for (std::string sm; words >> sm; architectures++) {
+      const bool is_jetson = sm == "72" || sm == "87";
+      advised(sm,
+              ((is_jetson ? "./dev cuda-toolkit 11.8, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES="
+                          : "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=") +
+               sm)
+                  .c_str());
+    }
+  }
+  CHECK(architectures == 10);
 
   const Json orin =
       Json::parse(ask({{"FAKE_CUDA_SM", "87"}, {"FAKE_CUDA_INTEGRATED", "1"}, {"FAKE_CUDA_VERSION", "12060"}}).out);
@@ -196,6 +227,12 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   const Ran old = ask({{"FAKE_CUDA_VERSION", "11000"}}, {"--require", "cuda"});
   CHECK(old.exit == 7);
   CHECK(has(Json::parse(old.out)["cuda"]["problem"], "older than 11.4"));
+
+  RunOptions without_code;
+  without_code.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_SM", "61"}};
+  const Ran shown = run({"doctor"}, without_code);
+  CHECK(has(shown.out, ", 4096 MiB, device code none, not usable: "));  // and not "0 of 4096 MiB free"
+  CHECK(has(shown.out, "device code    "));
 
   RunOptions nothing;
   nothing.environment = {{"INGOT_CUDA_DRIVER", "/nonexistent.so"}};

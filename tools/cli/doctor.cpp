@@ -146,17 +146,20 @@ void print(const Diagnosis& found) {
   for (const Clock& clock : m.clocks)
     line("clock", clock.name + ": " + std::to_string(clock.now_hz / 1000000) + " MHz of " +
                       std::to_string(clock.most_hz / 1000000) + ", " + clock.governor);
-  line("device code", words(found.gpus.device_code, ", "));
+  line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
+                                                     : words(found.gpus.device_code, ", "));
   line("cuda", found.gpus.driver_version ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100) : "");
   line("cuda", found.gpus.problem);
   for (const GpuReport& gpu : found.gpus.gpus)
-    line(gpu.name.c_str(), gpu.product + ", compute capability " + two_part(gpu.sm, 10) +
-                               (gpu.is_integrated ? ", integrated, " : ", ") + std::to_string(gpu.free_bytes >> 20) +
-                               " of " + std::to_string(gpu.total_bytes >> 20) + " MiB free, device code " +
-                               (gpu.sm == 0   ? "emulated"
-                                : gpu.code_sm ? std::to_string(gpu.code_sm)
-                                              : "none") +
-                               (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
+    line(gpu.name.c_str(),
+         gpu.product + ", compute capability " + two_part(gpu.sm, 10) + (gpu.is_integrated ? ", integrated, " : ", ") +
+             // Of one that cannot be used nobody asked how much is free.
+             (gpu.problem.empty() ? std::to_string(gpu.free_bytes >> 20) + " of " : "") +
+             std::to_string(gpu.total_bytes >> 20) + " MiB" + (gpu.problem.empty() ? " free" : "") + ", device code " +
+             (gpu.sm == 0   ? "emulated"
+              : gpu.code_sm ? std::to_string(gpu.code_sm)
+                            : "none") +
+             (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
   for (const Finding& finding : found.findings)
     printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ", one_line(finding.what).c_str(),
            one_line(finding.fix).c_str());

@@ -15,6 +15,23 @@ std::string text_of(const char* text) {
 
 std::string version_of(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
 
+/// What the compilers can be asked for (cmake/IngotCuda.cmake; a test compares).
+constexpr int kArchitectures[] = {72, 75, 80, 86, 87, 89, 90, 100, 110, 120};
+
+/// How to get device code for a GPU that has none.
+std::string advice_for(int sm) {
+  int best = 0;
+  for (const int built : kArchitectures)
+    if (cuda::image_runs_on(built, sm)) best = built;
+  if (!best && sm < 72)
+    return "use cpu: device code can be made for compute capability 7.2 (Xavier), 7.5 (Turing) and later";
+  if (!best) return "use cpu: this version cannot make device code for it; a newer one may";
+  const char* const toolkit = best == 72 || best == 87 ? "11.8" : "13.0";
+  return std::string("./dev cuda-toolkit ") + toolkit +
+         ", then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=" + std::to_string(best) +
+         (best == sm ? "" : ", which runs there too");
+}
+
 int64_t ask_free_bytes(int ordinal) {
   Device device{nullptr, cuda::kGpuNames[ordinal], "", ordinal};
   cuda::Gpu gpu;
@@ -80,7 +97,7 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
       out.push_back({true,
                      "this build has no device code for " + gpu.name + ", compute capability " +
                          std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10),
-                     "build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=" + std::to_string(gpu.sm)});
+                     advice_for(gpu.sm)});
     // The ABI of modules changed with CUDA 13.
     if (gpu.code_compiler >= 13000 && report.driver_version < 13000)
       out.push_back(
