@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0";
-  std::vector<std::string> shapes, dims, targets, layouts, states, inits;
+  std::vector<std::string> shapes, pictures, dims, targets, layouts, states, inits;
   bool json = false;
 };
 
@@ -26,6 +26,7 @@ cast::CastOptions options_of(const Arguments& a) {
   if (!targets.empty()) cast::set_targets(options, targets);
   cast::set_winograd(options, a.winograd);
   for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
+  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
   for (const std::string& text : a.states) cast::add_state(options, text);
   for (const std::string& text : a.inits) cast::set_state_init(options, text);
   options.input_shapes = a.shapes;
@@ -103,6 +104,7 @@ void add_compare(CLI::App& app, Action* chosen) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
   };
   repeatable("--input-shape", &a->shapes, "as FILE was converted with", "NAME=1x3x224x224");
+  repeatable("--picture", &a->pictures, "as FILE was converted with", "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
   repeatable("--dim", &a->dims, "as FILE was converted with, or the extent of a dimension that it leaves open",
              "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "as FILE was converted with", "cpu,cuda,mcu");

@@ -1,10 +1,12 @@
 #include "tools/cli/frames.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "runtime/op/picture.h"
+#include "tools/cli/picture_file.h"
 #include "tools/cli/terminal.h"
 
 namespace ingot::cli {
@@ -20,6 +22,73 @@ bool is_frame(const ingot_value_type& port) {
   for (int i = 0; i < kPixelFormatCount; i++)
     if (format == pixel_format_name(PixelFormat(i))) return port.rank == 3;
   return false;
+}
+
+std::string format_of(const ingot_value_type& port) {
+  const std::string layout = port.layout;
+  return layout.substr(0, layout.find(' '));
+}
+
+/// Which of R, G, B, A each byte of a pixel is; empty for formats that are no such bytes.
+std::vector<size_t> channels_of(const std::string& format) {
+  if (format == "rgb") return {0, 1, 2};
+  if (format == "bgr") return {2, 1, 0};
+  if (format == "rgba") return {0, 1, 2, 3};
+  if (format == "bgra") return {2, 1, 0, 3};
+  if (format == "gray") return {0};
+  return {};
+}
+
+/// Bytes alone may begin like a picture file, but are as long as frames.
+bool has_size_of_frames(const Engine& engine, const std::string& path) {
+  const ingot_value_type port = engine.input(0);
+  if (!is_frame(port)) return false;
+  std::error_code failed;
+  const uintmax_t bytes = std::filesystem::file_size(path, failed), each = uintmax_t(port.dims[1] * port.dims[2]);
+  return !failed && bytes >= each && bytes % each == 0;
+}
+
+std::string size_text(int64_t width, int64_t height) { return std::to_string(width) + "x" + std::to_string(height); }
+
+/// The pixels of a picture file as a frame of the network's only input.
+std::vector<Array> frame_of(const Engine& engine, const std::string& path, PictureKind kind) {
+  const std::string what = path + ": is a picture, ";
+  const ingot_value_type port = engine.input(0);
+  if (engine.summary().input_count != 1)
+    fail(Exit::kMismatch, what + "and " + engine.path() + " has " + std::to_string(engine.summary().input_count) +
+                              " inputs; give all of them by name in an .npz");
+  const Pixels pixels = read_picture_file(path, kind);
+  const std::string size = size_text(pixels.width, pixels.height), name = port.name;
+  if (!is_frame(port))
+    fail(Exit::kMismatch, what + "and input '" + name + "' of " + engine.path() + " takes " + engine.type_text(port) +
+                              "; cast it with --picture " + name + "=rgb:" + size + ",... to give it pictures");
+  const std::string format = format_of(port);
+  const std::vector<size_t> channels = channels_of(format);
+  if (channels.empty())
+    fail(Exit::kMismatch, what + "and " + engine.path() + " takes " + format + " frames; cast it with --picture " +
+                              name + "=rgb:" + size + ",..., or convert the picture (ffmpeg -i " + path +
+                              " -f rawvideo -pix_fmt FORMAT frame.raw)");
+  if (port.layout != format + " " + size)
+    fail(Exit::kMismatch, what + "of " + size + " pixels, and " + engine.path() + " takes " + port.layout +
+                              "; resize the picture, or cast with --picture " + name + "=" + format + ":" + size +
+                              ",...");
+  if (format == "gray" && !pixels.is_gray)
+    fail(Exit::kMismatch, what + "with colours, and " + engine.path() + " takes gray frames; cast it with --picture " +
+                              name + "=rgb:" + size + ",..., which makes the gray itself");
+  if (port.dims[0] > 1)
+    fail(Exit::kMismatch, what + "and " + engine.path() + " takes " + std::to_string(port.dims[0]) +
+                              " frames at once; give their bytes one behind another, or an .npz");
+  Array array;
+  array.name = name;
+  array.dtype = DType::kU8;
+  array.dims = {1, port.dims[1], port.dims[2]};
+  array.bytes.resize(size_t(array.elements()));
+  for (size_t row = 0; row < size_t(pixels.height); row++)
+    for (size_t column = 0; column < size_t(pixels.width); column++)
+      for (size_t c = 0; c < channels.size(); c++)
+        array.bytes[row * size_t(port.dims[2]) + column * channels.size() + c] =
+            pixels.rgba[(row * size_t(pixels.width) + column) * 4 + channels[c]];
+  return {array};
 }
 
 std::vector<Array> split_frames(const Engine& engine, const std::string& path, std::vector<uint8_t> bytes) {
@@ -60,6 +129,9 @@ std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
   char magic[6] = {};
   file.read(magic, sizeof magic);
   const std::string start(magic, size_t(file.gcount()));
+  const PictureKind kind = picture_kind(start);
+  if (kind != PictureKind::kNone && engine.summary().input_count && !has_size_of_frames(engine, path))
+    return frame_of(engine, path, kind);
   bool frames = start.size() == sizeof magic && start.rfind("PK\3\4", 0) != 0 && start != "\x93NUMPY";
   for (uint32_t i = 0; i < engine.summary().input_count; i++) frames = frames && is_frame(engine.input(i));
   if (!frames || engine.summary().input_count == 0) return host::read_npz(path);

@@ -150,10 +150,11 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
       "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # cast with --picture\n"
+      "  ingot run pictures.ingot --inputs photo.jpg --outputs out.npz    # cast with --picture x=rgb:WIDTHxHEIGHT\n"
       "  ingot run stream.ingot --inputs next.npz --outputs out.npz --load-state s.state --save-state s.state",
       [a] { return run(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone")
+  command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone, or a PNG or JPEG")
       ->required()
       ->type_name("IN.npz");
   command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")

@@ -1,4 +1,4 @@
-// Convolutions and pools: in the source's order [N, C, H, W] as ONNX has them, and channels last as core form has them.
+// tools/reference/evaluate_picture.cpp - convolutions and pools: in the source's order [N, C, H, W] as ONNX has them, and channels last as core form has them.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -76,7 +76,8 @@ class Evaluator {
 // By family; empty when the operator is not theirs. One tensor for each output.
 std::vector<Tensor> evaluate_elementwise(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_picture(Evaluator& e, const graph::Node& node);
-std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);  // products, reductions, softmax, norms
+std::vector<Tensor> evaluate_frame(Evaluator& e, const graph::Node& node);  // of a camera
+std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);   // products, reductions, softmax, norms
 std::vector<Tensor> evaluate_movement(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_indexed(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node);
