@@ -1,77 +1,265 @@
-# ./dev gpu [--fake]: everything that only a machine with a GPU can show, in one report, build/gpu/report.md and .json, to be kept as
-# bench/results/gpu/NAME.md. Without a GPU each part says so and is skipped. --fake: over the driver's stand-in, to try this command itself.
+# ./dev gpu [OPTION...] [PART...]: everything that only a machine with a GPU can show, part by part, into one report: bench/results/gpu/NAME.md, to be
+# committed. What was done at this commit is kept and not done again, so that several short calls make one report; it is written
+# whole, under its name, after every part. Without a GPU each part says so and is skipped.
+#   --fake        over the driver's stand-in, to try this command itself; the report is build/gpu/fake/report.md
+#   --minutes N   ends within N minutes; the next call goes on
+#   --prebuilt    configures and builds nothing: a tree that was built elsewhere, for a machine without compilers and packages
+#   --prepare     only builds, and makes every model and file that the parts need, so that --prebuilt finds them
+#   --fresh       forgets what was done
+#   --list        the parts
+gpu_parts=(doctor fragments conformance models replays pipeline torch sanitizers)
 
-gpu_part() {  # TITLE COMMAND...: its output in the log and, shortened, in the report
-  local title=$1 log=build/gpu/$2.log status=0
-  shift 2
-  "$@" >"$log" 2>&1 || status=$?
-  if [ $status -eq 77 ]; then status=0; fi
-  count_log "$log"
-  if [ $status -ne 0 ] && [ $stage_failed -eq 0 ]; then stage_failed=1; fi
-  if [ $status -eq 0 ] && [ $((stage_passed + stage_failed + stage_skipped)) -eq 0 ]; then stage_passed=1; fi
-  gpu_passed=$((gpu_passed + stage_passed)) gpu_failed=$((gpu_failed + stage_failed)) gpu_skipped=$((gpu_skipped + stage_skipped))
-  printf '%-44s %4d passed %3d failed %3d skipped\n' "$title" $stage_passed $stage_failed $stage_skipped
-  grep -h '\[skip\]' "$log" | sort -u | head -5 | sed 's/^/    /' || true
-  [ $stage_failed -eq 0 ] || { tail -5 "$log" | sed 's/^/    /'; echo "    whole log: $log"; }
-  {
-    printf '\n## %s\n\n%d passed, %d failed, %d skipped\n\n```\n' "$title" $stage_passed $stage_failed $stage_skipped
-    grep -v '^\[doctest\] \(doctest\|run\)\|^=====' "$log" | tail -120
-    printf '```\n'
-  } >>build/gpu/report.md
+gpu_title() {
+  case $1 in
+    doctor) echo "doctor" ;;
+    fragments) echo "fragments of tensor cores, loads, copies and conversions beside the emulator's" ;;
+    conformance) echo "conformance through the driver" ;;
+    models) echo "whole models, the bits of the CPU" ;;
+    replays) [ -n "$gpu_fake" ] && echo "30 replays, the same bits each time" || echo "1000 replays, the same bits each time; load to first result, p50, p99" ;;
+    pipeline) echo "items: naive loop, run(), pipeline" ;;
+    torch) [ -n "$gpu_fake" ] && echo "the comparison with torch, tried on this CPU" || echo "beside torch: eager, CUDA graph, torch.compile(mode=\"max-autotune\")" ;;
+    sanitizers) echo "the vendor's sanitizers" ;;
+  esac
+}
+
+# ---- the parts; each a process of its own (./dev --gpu-part NAME) with gpu_dir, gpu_fake, gpu_seconds (left; empty: no end) and gpu_commit
+
+# Sets `python` to one with numpy and onnx: the machine's own if it has them, so that no network is asked for.
+gpu_need_python() {
+  if python3 -c 'import numpy, onnx' 2>/dev/null; then python=python3; return 0; fi
+  need_python "$1" numpy onnx==1.23.2
+}
+
+# A python with torch and onnx: the one that is named, the machine's, or that of build/venv.
+gpu_torch_python() {
+  local candidate
+  for candidate in "${INGOT_TORCH_PYTHON:-}" python3 "$python"; do
+    [ -n "$candidate" ] && "$candidate" -c 'import torch, onnx, numpy' 2>/dev/null && { echo "$candidate"; return 0; }
+  done
+  return 1
+}
+
+gpu_part_doctor() {
+  build/gcc/bin/ingot doctor
+  if [ -n "$gpu_fake" ]; then return 0; fi
+  nvidia-smi --query-gpu=name,driver_version,pstate,clocks.sm,clocks.max.sm,clocks.mem,power.limit,persistence_mode --format=csv 2>/dev/null || echo "nvidia-smi: not here"
+  if command -v nvpmodel >/dev/null; then nvpmodel -q 2>&1 | head -4; fi
+}
+
+gpu_part_fragments() { build/gcc/tests/cuda/test_cuda_fragments_gpu; }
+
+gpu_part_conformance() { build/gcc/tests/conformance/test_conformance_driver; }
+
+gpu_models() {
+  gpu_need_python "models on a GPU" || { echo "[skip] no model ran: numpy and onnx are not to be had"; return 0; }
+  local options=(--commit "$gpu_commit") names=()
+  if [ -n "$gpu_fake" ]; then
+    options+=(--fake "$INGOT_CUDA_DRIVER")
+    mapfile -t names < <(awk -F'\t' '$4 == 1 { print $1 }' tests/models/models.tsv)
+  fi
+  [ -z "$gpu_seconds" ] || options+=(--budget "$gpu_seconds")
+  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models "${options[@]}" "$@" "${names[@]}"
+}
+gpu_part_models() { gpu_models --report "$gpu_dir/models.json"; }
+gpu_part_replays() {
+  if [ -n "$gpu_fake" ]; then gpu_models --replays 30 --report "$gpu_dir/replays.json"
+  else gpu_models --replays 1000 --seconds 2 --report "$gpu_dir/replays.json"; fi
+}
+
+# Static networks of different weight between copying and computing; each f32 and in f16.
+gpu_pipeline_models() {
+  local name
+  if [ -n "$gpu_fake" ]; then
+    [ -f build/gpu/digits.ingot ] || build/gcc/bin/ingot convert examples/digits/digits.onnx --input-shape image=1x1x28x28 -o build/gpu/digits.ingot >/dev/null
+    echo build/gpu/digits.ingot
+    return
+  fi
+  for name in mobilenetv2_224 yolov8n_320 unet_192 resnet50_224; do
+    "$python" -c 'import pathlib, sys; sys.path.insert(0, "tests/models"); from sources import cast_from_zoo
+cast_from_zoo(sys.argv[1], sys.argv[2], pathlib.Path("build/models"))' build/gcc/bin/ingot $name >&2 || continue
+    [ -f build/models/$name.fp16.ingot ] || build/gcc/bin/ingot convert build/models/zoo/$name.onnx --precision fp16 -o build/models/$name.fp16.ingot >/dev/null || continue
+    printf '%s\n' build/models/$name.ingot build/models/$name.fp16.ingot
+  done
+}
+gpu_part_pipeline() {
+  gpu_need_python "models of the pipeline" || { echo "[skip] pipelines: numpy and onnx are not to be had"; return 0; }
+  local options=(--seconds 0.3) models
+  mapfile -t models < <(gpu_pipeline_models)
+  if [ -n "$gpu_fake" ]; then options=(--seconds 0.02 --rounds 3); fi
+  build/gcc/tests/cuda/pipeline_bench --device cuda "${options[@]}" --json "$gpu_dir/pipeline.json" "${models[@]}"
+  if [ -z "$gpu_fake" ]; then build/gcc/tests/cuda/pipeline_bench --device cpu "${options[@]}" "${models[0]}"; fi
+}
+
+gpu_part_torch() {
+  local torch options=(--commit "$gpu_commit" --report "$gpu_dir/torch.json") names=()
+  torch=$(gpu_torch_python) || {
+    if [ -n "$gpu_fake" ]; then echo "[skip] beside torch: torch is gigabytes, and not here"; return 0; fi
+    need_python "the comparison with torch" numpy onnx==1.23.2 torch || { echo "[skip] beside torch: torch is not to be had"; return 0; }
+    torch=$python
+  }
+  if [ -n "$gpu_fake" ]; then
+    options+=(--device cpu --batches 1,8 --rounds 2 --seconds 0.05)
+    names=(digits mnist_8)
+  elif ! build/gcc/tests/cuda/gpu_runner --name >/dev/null; then
+    echo "[skip] beside torch: no GPU was found"
+    return 0
+  fi
+  [ -z "$gpu_seconds" ] || options+=(--budget "$gpu_seconds")
+  "$torch" bench/cuda_torch.py --ingot build/gcc/bin/ingot --models build/models --work build/gpu/networks "${options[@]}" "${names[@]}"
 }
 
 # The vendor's checks of device code: over conformance, which launches every kernel with guarded operands.
-gpu_sanitizers() {
+gpu_part_sanitizers() {
   local program tool status=0 passed=0 failed=0
   program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
   if [ -z "$program" ]; then echo "[skip] compute-sanitizer is not on this machine"; return 0; fi
-  if [ -n "${INGOT_CUDA_DRIVER:-}" ]; then echo "[skip] compute-sanitizer: no GPU is behind the stand-in of the driver"; return 0; fi
+  if [ -n "$gpu_fake" ]; then echo "[skip] compute-sanitizer: no GPU is behind the stand-in of the driver"; return 0; fi
   for tool in memcheck racecheck synccheck; do
+    if [ "$(cat "$gpu_dir/$tool.done" 2>/dev/null)" = "$gpu_commit" ]; then echo "$tool: passed in an earlier call"; passed=$((passed + 1)); continue; fi
     status=0
-    timeout 1800 "$program" --tool $tool --error-exitcode 9 build/gcc/tests/conformance/test_conformance_driver >build/gpu/$tool.log 2>&1 || status=$?
-    tail -3 build/gpu/$tool.log
-    if [ $status -eq 0 ]; then passed=$((passed + 1))
+    timeout 1800 "$program" --tool $tool --error-exitcode 9 build/gcc/tests/conformance/test_conformance_driver >"$gpu_dir/$tool.log" 2>&1 || status=$?
+    echo "$tool:"
+    tail -3 "$gpu_dir/$tool.log"
+    if [ $status -eq 0 ]; then
+      passed=$((passed + 1))
+      echo "$gpu_commit" >"$gpu_dir/$tool.done"
     elif [ $status -eq 77 ]; then echo "[skip] $tool: no GPU was found"
-    elif grep -qi 'not supported\|permission\|debugger' build/gpu/$tool.log; then echo "[skip] $tool: this machine does not allow it"
+    elif grep -qi 'not supported\|permission\|debugger' "$gpu_dir/$tool.log"; then echo "[skip] $tool: this machine does not allow it"
     else failed=$((failed + 1)); fi
   done
   echo "sanitizers: $passed passed, $failed failed"
   [ $failed -eq 0 ]
 }
 
-gpu_models() {
-  need_python "models on a GPU" numpy onnx==1.23.2 || { echo "[skip] no model ran: numpy and onnx are not to be had"; return 0; }
-  local fake=() names=()
-  if [ -n "${INGOT_CUDA_DRIVER:-}" ]; then
-    fake=(--fake "$INGOT_CUDA_DRIVER")
-    mapfile -t names < <(awk -F'\t' '$4 == 1 { print $1 }' tests/models/models.tsv)
+# ---- the report
+
+# What a figure cannot be read without.
+gpu_heading() {
+  printf '# %s\n\nMade by `./dev gpu%s` at %s, %s.\n\n' "$1" "${gpu_fake:+ --fake}" "$gpu_commit" "$(date -u +%Y-%m-%d)"
+  if [ -n "$gpu_fake" ]; then printf 'Emulated: no time in it means anything.\n\n'; fi
+  printf '```\n'
+  build/gcc/bin/ingot doctor 2>/dev/null | grep -E '^(system|processor|memory|board|power|clocks|cuda)' || true
+  if [ -z "$gpu_fake" ]; then
+    nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.limit --format=csv,noheader 2>/dev/null | sed 's/^/driver, clock now, most, of memory, power limit: /' || true
+    nvpmodel -q 2>/dev/null | grep -i mode || true
   fi
-  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models "${fake[@]}" "$@" "${names[@]}"
+  printf '```\n'
+}
+
+# gpu_section PART LOG SECONDS STATE: as markdown; what a log says behind "<!-- markdown -->" is markdown already.
+gpu_section() {
+  printf '\n## %s\n\n%d passed, %d failed, %d skipped; %d s%s\n\n' "$(gpu_title "$1")" $stage_passed $stage_failed $stage_skipped "$3" "$4"
+  if grep -q '^<!-- markdown -->' "$2"; then
+    sed '1,/^<!-- markdown -->/d' "$2"
+  else
+    printf '```\n'
+    grep -v '^\[doctest\] \(doctest\|run\)\|^=====' "$2" | tail -150 || true  # an empty log
+    printf '```\n'
+  fi
+}
+
+# Every part that has a section, in order; whole or not at all.
+gpu_write_report() {  # TITLE FILE
+  local part
+  mkdir -p "$(dirname "$2")"
+  {
+    gpu_heading "$1"
+    for part in "${gpu_parts[@]}"; do [ ! -f "$gpu_dir/$part.md" ] || cat "$gpu_dir/$part.md"; done
+    printf '\nNot there: %s\n' "$(for part in "${gpu_parts[@]}"; do [ -f "$gpu_dir/$part.md" ] || printf '%s ' "$part"; done | sed 's/^$/nothing/; s/ $//')"
+  } >"$2.tmp"
+  mv "$2.tmp" "$2"
+}
+
+# gpu_run_part PART SECONDS (empty: no end)
+gpu_run_part() {
+  local part=$1 log=$gpu_dir/$1.log status=0 began=$SECONDS state= limit=()
+  [ -z "$2" ] || limit=(timeout --kill-after=20 "$2")
+  # A tenth is kept for ending well.
+  gpu_seconds=${2:+$(($2 * 9 / 10))} "${limit[@]}" "$BASH" ./dev --gpu-part "$part" >"$log" 2>&1 &
+  local pid=$!
+  trap 'kill $pid 2>/dev/null; exit 130' INT TERM
+  wait $pid || status=$?
+  trap - INT TERM
+  count_log "$log"
+  if { [ $status -eq 124 ] || [ $status -eq 137 ]; } && [ -n "$2" ]; then
+    state="; not finished, the time was over"
+    stage_skipped=$((stage_skipped + 1))
+  elif grep -q '\[skip\].*the next call goes on' "$log"; then
+    state="; not finished, the next call goes on"
+  elif [ $status -eq 77 ]; then status=0
+  elif [ $status -ne 0 ] && [ $stage_failed -eq 0 ]; then stage_failed=1
+  elif [ $status -eq 0 ] && [ $((stage_passed + stage_failed + stage_skipped)) -eq 0 ]; then stage_passed=1; fi
+  gpu_passed=$((gpu_passed + stage_passed)) gpu_failed=$((gpu_failed + stage_failed)) gpu_skipped=$((gpu_skipped + stage_skipped))
+  printf '%-12s %5d passed %3d failed %3d skipped  %4d s%s\n' "$part" $stage_passed $stage_failed $stage_skipped $((SECONDS - began)) "$state"
+  grep -h '\[skip\]' "$log" | sort -u | head -5 | sed 's/^/    /' || true
+  [ $stage_failed -eq 0 ] || { tail -5 "$log" | sed 's/^/    /'; echo "    whole log: $log"; }
+  gpu_section "$part" "$log" $((SECONDS - began)) "$state" >"$gpu_dir/$part.md.tmp"
+  mv "$gpu_dir/$part.md.tmp" "$gpu_dir/$part.md"
+  rm -f "$gpu_dir/$part.done"
+  if [ -n "$state" ]; then gpu_unfinished+=("$part"); elif [ $stage_failed -eq 0 ] && [ $stage_passed -gt 0 ]; then echo "$gpu_commit" >"$gpu_dir/$part.done"; fi
+}
+
+gpu_build() {
+  configure_and_build gcc gpu_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
+    -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+}
+
+# Files that need a network or hours of a CPU, for a machine that has neither.
+gpu_prepare() {
+  gpu_need_python "models on a GPU" || return 1
+  mkdir -p build/gpu
+  git rev-parse --short HEAD >build/gpu/commit
+  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --prepare
+  gpu_fake='' gpu_pipeline_models
+  local torch
+  torch=$(gpu_torch_python) || { echo "[skip] files of the comparison with torch: torch is not here"; return 0; }
+  "$torch" bench/cuda_torch.py --ingot build/gcc/bin/ingot --models build/models --work build/gpu/networks --prepare
 }
 
 dev_gpu() {
-  local title gpu
-  gpu_passed=0 gpu_failed=0 gpu_skipped=0
+  local minutes='' prebuilt='' prepare='' fresh='' asked=() part name report left deadline
+  gpu_fake='' gpu_passed=0 gpu_failed=0 gpu_skipped=0 gpu_unfinished=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --fake) gpu_fake=1 ;;
+      --minutes) minutes=${2:-}; shift; [[ $minutes =~ ^[0-9]+$ ]] || { echo "dev: gpu: --minutes takes a number" >&2; return 1; } ;;
+      --prebuilt) prebuilt=1 ;;
+      --prepare) prepare=1 ;;
+      --fresh) fresh=1 ;;
+      --list) printf '%s\n' "${gpu_parts[@]}"; return 0 ;;
+      -*) echo "dev: gpu: no option $1; see cmake/dev/gpu.sh" >&2; return 1 ;;
+      *) [[ " ${gpu_parts[*]} " == *" $1 "* ]] || { echo "dev: gpu: no part '$1'; parts: ${gpu_parts[*]}" >&2; return 1; }
+         asked+=("$1") ;;
+    esac
+    shift
+  done
+  deadline=$((SECONDS + ${minutes:-0} * 60))
   export INGOT_CUDA_DRIVER=  # empty: the machine's own; unset, the tests' programs would name none
-  configure_and_build gcc gpu_runner test_conformance_driver fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc \
-    -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
-  mkdir -p build/gpu
-  if [ "${1:-}" = --fake ]; then export INGOT_CUDA_DRIVER=$PWD/build/gcc/tests/cuda/libfake_cuda.so; fi
-  gpu=$(build/gcc/tests/cuda/gpu_runner --name || true)
-  title="${gpu:-no GPU was found}"
-  printf '# %s\n\nMade by `./dev gpu%s` at %s.\n' "$title" "${1:+ $1}" "$(git rev-parse --short HEAD 2>/dev/null || echo '?')" >build/gpu/report.md
-  [ -z "${INGOT_CUDA_DRIVER:-}" ] || printf '\nEmulated: no time in it means anything.\n' >>build/gpu/report.md
-  echo "$title"
-  gpu_part "doctor" doctor build/gcc/bin/ingot doctor
-  gpu_part "conformance through the driver" conformance build/gcc/tests/conformance/test_conformance_driver
-  gpu_part "whole models, the bits of the CPU" models gpu_models --report build/gpu/models.json
-  if [ -n "${INGOT_CUDA_DRIVER:-}" ]; then
-    gpu_part "30 replays, the same bits each time" replays gpu_models --replays 30 --report build/gpu/replays.json
-  else
-    gpu_part "1000 replays, the same bits each time; p50, p99" replays gpu_models --replays 1000 --seconds 2 --report build/gpu/replays.json
-  fi
-  gpu_part "the vendor's sanitizers" sanitizers gpu_sanitizers
-  echo "report: build/gpu/report.md"
+  [ -n "$prebuilt" ] || gpu_build || return 1
+  if [ -n "$prepare" ]; then gpu_prepare; return; fi
+  if [ -n "$gpu_fake" ]; then export INGOT_CUDA_DRIVER=$PWD/build/gcc/tests/cuda/libfake_cuda.so; fi
+  name=$(build/gcc/tests/cuda/gpu_runner --name || true)
+  gpu_dir=build/gpu/$(echo "${name:-none}" | tr -cs 'A-Za-z0-9\n' - | sed 's/-$//') report=
+  [ -z "$gpu_fake" ] || gpu_dir=build/gpu/fake
+  gpu_commit=$(git rev-parse --short HEAD 2>/dev/null || cat build/gpu/commit 2>/dev/null || echo unknown)
+  [ -z "$fresh" ] || rm -rf "$gpu_dir"
+  mkdir -p "$gpu_dir"
+  report=$gpu_dir/report.md
+  if [ -z "$gpu_fake" ] && [ -n "$name" ]; then report=bench/results/gpu/$(basename "$gpu_dir").md; fi
+  export gpu_dir gpu_fake gpu_commit
+  echo "${name:-no GPU was found}"
+  for part in "${asked[@]:-${gpu_parts[@]}}"; do
+    if [ ${#asked[@]} -eq 0 ] && [ "$(cat "$gpu_dir/$part.done" 2>/dev/null)" = "$gpu_commit" ]; then printf '%-12s done at this commit\n' "$part"; continue; fi
+    left=
+    if [ -n "$minutes" ]; then
+      left=$((deadline - SECONDS))
+      if [ $left -lt 20 ]; then gpu_unfinished+=("$part"); continue; fi
+    fi
+    gpu_run_part "$part" "$left"
+    gpu_write_report "${name:-no GPU was found}" "$report"
+  done
+  echo "report: $report"
+  [ ${#gpu_unfinished[@]} -eq 0 ] || echo "not finished: ${gpu_unfinished[*]}; call again"
   echo "gpu: $gpu_passed passed, $gpu_failed failed, $gpu_skipped skipped"
   [ $gpu_failed -eq 0 ]
 }

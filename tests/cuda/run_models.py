@@ -4,11 +4,13 @@ memory that the session states, nothing left behind; state saved on either goes 
 what was left to the CPU, by operator. Over the fake driver the small ones also under traps: no allocation, no lock, no system call but the driver's.
 
   run_models.py --ingot BIN --work DIR [--tools DIR] [--fake LIB] [--full] [--report FILE] [--replays N] [--seconds S]
-                [--emulated "PREFIX RUNNER"] [name ...]
+                [--emulated "PREFIX RUNNER"] [--budget SECONDS] [--commit NAME] [--prepare] [name ...]
 
 --fake: the driver's stand-in with the emulator inside; its own counts are compared then, and what takes it long is run once (with --full as
 often as the rest). Without it the machine's GPU runs them; where there is none that is one counted skip. --replays, --seconds: of
 gpu_runner. --emulated: gpu_runner of another machine under its emulator, small models only, whose hashes have to be this machine's.
+--budget: begins no model that would end later than so many seconds from now. --report keeps what ran at --commit; a later call with the same
+name goes on where this one stopped. --prepare: makes the files, runs nothing.
 --work: where stage models left its casts; what is not there is made. The closing line counts models.
 """
 import argparse
@@ -90,6 +92,20 @@ def trapped(args, cast):
     return done.stdout + done.stderr if done.returncode not in (0, 77) else ""
 
 
+def earlier(args):
+    """{name: what it said} of models that an earlier call at the same commit ran, and that were right."""
+    path = pathlib.Path(args.report) if args.report and args.commit else None
+    stored = json.loads(path.read_text()) if path and path.exists() else {}
+    return {r["name"]: r for r in stored["rows"] if not r["problem"]} if stored.get("commit") == args.commit else {}
+
+
+def keep(args, rows):
+    if args.report:
+        half = pathlib.Path(args.report + ".tmp")
+        half.write_text(json.dumps({"commit": args.commit, "rows": rows}, indent=1))
+        os.replace(half, args.report)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ingot", required=True)
@@ -101,6 +117,9 @@ def main():
     parser.add_argument("--replays", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--emulated")
+    parser.add_argument("--budget", type=float, default=float("inf"))
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     args.tools = pathlib.Path(args.tools) if args.tools else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
@@ -108,10 +127,19 @@ def main():
     args.untraced = ""
     args.env = {**os.environ, **({"INGOT_CUDA_DRIVER": str(pathlib.Path(args.fake).resolve())} if args.fake else {})}
     os.makedirs(args.work, exist_ok=True)
-    tally, rows = Tally(), []
+    tally, kept, rows = Tally(), earlier(args), []
+    start, longest, rest = time.monotonic(), 0.0, 0
     print(ROW.format(name="model", gpu="gpu", cpu="cpu", launches="launches", seconds="seconds", verdict=""))
     for row in read_rows(args.names):
         if args.emulated and row["small"] != "1":
+            continue
+        if row["name"] in kept:
+            rows.append(kept[row["name"]])
+            tally.passed += 1
+            print(rows[-1]["line"])
+            continue
+        if time.monotonic() - start + longest > args.budget:
+            rest += 1
             continue
         made = Tally()  # whose checks are of the sources
         cast = Cast(row, args.ingot, args.work, made)
@@ -120,6 +148,8 @@ def main():
         if cast.problem:
             if "not to be had" not in cast.problem:
                 tally.check(False, cast.name, cast.problem)
+            continue
+        if args.prepare:
             continue
         began = time.monotonic()
         figures, wrong = run(args, cast)
@@ -130,6 +160,7 @@ def main():
         if cast.name in REBOUND and not args.emulated:
             wrong = wrong or rebound(args, cast)
         seconds = time.monotonic() - began
+        longest = max(longest, seconds)
         if wrong == "no GPU":
             tally.skip("whole models on a GPU: this machine has none that can be used")
             break
@@ -142,13 +173,21 @@ def main():
                         f"{figures['beyond_bytes'] / 2**20:.1f} MiB beyond arena and weights")
         tally.passed += not wrong
         tally.failed += bool(wrong)
-        print(ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=figures.get("launches", ""),
-                         seconds=f"{seconds:.1f}", verdict=verdict), flush=True)
-        rows.append({"name": cast.name, "problem": wrong, **figures})
+        line = ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=figures.get("launches", ""),
+                          seconds=f"{seconds:.1f}", verdict=verdict)
+        print(line, flush=True)
+        rows.append({"name": cast.name, "problem": wrong, "line": line, **figures})
+        keep(args, rows)
     if args.untraced:
         tally.skip(f"traps of runs on a GPU: {args.untraced}")
-    if args.report:
-        pathlib.Path(args.report).write_text(json.dumps(rows, indent=1))
+    if rest:
+        print(f"[skip] {rest} models: no time was left; the next call goes on with them")
+    slow = [r["name"] for r in rows if r.get("latencies") and r["p99_ms"] > 1.05 * r["p50_ms"]]
+    late = [r["name"] for r in rows if r.get("latencies") and r["first_result_ms"] > 150]
+    large = [r["name"] for r in rows if r.get("latencies") and r["beyond_bytes"] > 8 << 20]
+    if any(r.get("latencies") for r in rows):
+        for what, names in (("p99/p50 above 1.05", slow), ("first result later than 150 ms beyond the context", late), ("more than 8 MiB beyond arena and context", large)):
+            print(f"{what}: {len(names)} of {sum(bool(r.get('latencies')) for r in rows)}: {', '.join(names) or 'none'}")
     print(f"cuda_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed else 0)
 
