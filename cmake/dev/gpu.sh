@@ -200,7 +200,7 @@ gpu_run_part() {
 }
 
 gpu_build() {
-  configure_and_build gcc gpu_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
+  configure_and_build gcc gpu_runner state_runner trap_runner rebind_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
     -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 
