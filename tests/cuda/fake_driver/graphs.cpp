@@ -1,0 +1,83 @@
+// tests/cuda/fake_driver/graphs.cpp - entry points: graphs.
+#include "tests/cuda/fake_driver/world.h"
+
+extern "C" {
+
+Result cuGraphCreate(Graph* graph, unsigned) {
+  ENTER(cuGraphCreate);
+  *graph = create<GraphT>(world().graphs, &world().control.graphs);
+  return kOk;
+}
+Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count, Event event) {
+  ENTER(cuGraphAddEventRecordNode);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  if (!world().events.count(event)) return misuse("an event that is not alive");
+  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  Node added;
+  added.event = event;
+  *node = add_node(graph, std::move(added));
+  return kOk;
+}
+Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count,
+                            const KernelNodeParams* p) {
+  ENTER(cuGraphAddKernelNode);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (current.empty() || p->function->context != current.back())
+    return misuse("a function of another context than the current one");
+  const TestKernel* test = p->function->test;
+  const GpuKernel* kernel = test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
+  const uint32_t threads = test ? test->threads : kernel->threads;
+  const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
+  if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
+  Node added;
+  added.function = p->function;
+  added.kernel = p->function->kernel;
+  added.test = test;
+  added.launch.kernel = test ? uint16_t{0} : uint16_t(p->function->kernel);
+  added.launch.grid_x = p->grid_x, added.launch.grid_y = p->grid_y, added.launch.grid_z = p->grid_z;
+  added.launch.shared_bytes = p->shared_bytes;
+  added.launch.params_bytes = decltype(added.launch.params_bytes)(params_bytes);
+  const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
+  added.params.assign(params, params + params_bytes);
+  *node = add_node(graph, std::move(added));
+  return kOk;
+}
+Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
+  ENTER(cuGraphInstantiateWithFlags);
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  *exec = create<GraphExecT>(world().execs, &world().control.execs);
+  (*exec)->graph = *graph;
+  return kOk;
+}
+Result cuGraphUpload(GraphExec exec, Stream stream) {
+  ENTER(cuGraphUpload);
+  return world().execs.count(exec) && world().streams.count(stream) ? kOk
+                                                                    : misuse("a graph or stream that is not alive");
+}
+Result cuGraphLaunch(GraphExec exec, Stream stream) {
+  ENTER(cuGraphLaunch);
+  if (!world().execs.count(exec) || !world().streams.count(stream))
+    return misuse("a graph or stream that is not alive");
+  for (const Node& node : exec->graph.nodes)
+    if (node.function && (node.function->context != stream->context || !world().modules.count(node.function->module)))
+      return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
+  world().control.launches++;
+  queue(stream, [exec] {
+    for (const Node& node : exec->graph.nodes) run_node(node);
+  });
+  return kOk;
+}
+Result cuGraphExecDestroy(GraphExec exec) {
+  ENTER_TO_RELEASE(cuGraphExecDestroy);
+  drain_all();
+  const Result result = destroy(world().execs, exec, &world().control.execs);
+  return result ? result : injected;
+}
+Result cuGraphDestroy(Graph graph) {
+  ENTER_TO_RELEASE(cuGraphDestroy);
+  const Result result = destroy(world().graphs, graph, &world().control.graphs);
+  return result ? result : injected;
+}
+
+}  // extern "C"
