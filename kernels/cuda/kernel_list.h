@@ -1,6 +1,7 @@
 // kernels/cuda/kernel_list.h - every kernel of device code, by unit: the one list that host code, modules and the emulator are made of.
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
+#include "kernels/cuda/control/control_kernels.h"
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
 #include "kernels/cuda/elementwise/elementwise_kernels.h"
 #include "kernels/cuda/measured/measured_kernels.h"
@@ -15,8 +16,8 @@
 
 // A unit is one module of device code: unit/<name>.cu, loaded when a program needs it.
 #define INGOT_CUDA_UNIT_TENSORS(X) \
-  INGOT_CUDA_PORTS(X) INGOT_CUDA_ELEMENTWISE(X) INGOT_CUDA_MOVEMENT(X) INGOT_CUDA_REDUCE(X) INGOT_CUDA_PICTURE(X) \
-  INGOT_CUDA_FRAME(X) INGOT_CUDA_MEASURED(X)
+  INGOT_CUDA_PORTS(X) INGOT_CUDA_CONTROL(X) INGOT_CUDA_ELEMENTWISE(X) INGOT_CUDA_MOVEMENT(X) INGOT_CUDA_REDUCE(X) \
+  INGOT_CUDA_PICTURE(X) INGOT_CUDA_FRAME(X) INGOT_CUDA_MEASURED(X)
 #define INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_CONV2D(X) INGOT_CUDA_PRODUCTS(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)
 #define INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_ATTENTION(X) INGOT_CUDA_RECURRENT(X)

@@ -42,4 +42,5 @@ const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const
                                             Span<const char* const>(kUnits),
                                             device_images,
                                             uint16_t(KernelId::copy_in),
-                                            uint16_t(KernelId::copy_out)};
+                                            uint16_t(KernelId::copy_out),
+                                            uint16_t(KernelId::tell_control)};

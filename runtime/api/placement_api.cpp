@@ -74,6 +74,20 @@ ingot_code write_share(const NamedShare& from, ingot_share* out) {
   return wrote(write_sized(to, out));
 }
 
+ingot_code write_branch(const NamedBranch& from, ingot_branch* out) {
+  ingot_branch to = {};
+  to.device = from.device;
+  to.name = from.name;
+  to.instruction = from.instruction;
+  to.kind = from.is_loop ? 2 : int32_t{from.is_else};
+  to.parent = from.parent;
+  to.launches = from.launches;
+  to.waits = from.waits;
+  to.most = from.most;
+  to.taken = from.taken;
+  return wrote(write_sized(to, out));
+}
+
 }  // namespace
 
 extern "C" {
@@ -159,6 +173,25 @@ ingot_code ingot_model_share(const ingot_model* model, const ingot_session_optio
   const Status status = model_share(*ingot::api::unwrap(model), request, index, &share, &detail);
   if (!status.ok()) return report(status, detail, error);
   return write_share(share, out_share) ? refuse_argument("share.size", error) : ingot_code{INGOT_OK};
+}
+
+ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch) {
+  if (!session || !out_branch) return INGOT_INVALID_ARGUMENT;
+  NamedBranch branch;
+  if (!session_branch(*ingot::api::unwrap(session), index, &branch).ok()) return INGOT_NOT_FOUND;
+  return write_branch(branch, out_branch);
+}
+
+ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index,
+                              ingot_branch* out_branch, ingot_error* error) {
+  if (!model || !out_branch) return refuse_argument("model or out_branch is null", error);
+  SessionRequest request;
+  if (const ingot_code code = translate(options, &request, error)) return code;
+  ErrorDetail detail;
+  NamedBranch branch;
+  const Status status = model_branch(*ingot::api::unwrap(model), request, index, &branch, &detail);
+  if (!status.ok()) return report(status, detail, error);
+  return write_branch(branch, out_branch) ? refuse_argument("branch.size", error) : ingot_code{INGOT_OK};
 }
 
 }  // extern "C"

@@ -46,6 +46,7 @@ struct StepProgram {
   uint32_t first_step = 0;  // steps before it are another device's
   Span<const Call> calls;
   Span<const InstructionDef> instructions;
+  Span<const ValueDef> values;
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
@@ -53,7 +54,9 @@ struct StepProgram {
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
-  uint32_t* fault = nullptr;  // in its memory of the host: who found a bad index; null: the device's own word
+  uint32_t* fault = nullptr;    // in its memory of the host: who found a bad index; null: the device's own word
+  const uint64_t* known = nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
+  uint64_t* entered = nullptr;  // by subprogram: how often this run began it, told by devices with host_branches
 };
 
 /// An instruction that has just ended; the strings are static or the model's.
@@ -84,8 +87,8 @@ struct DeviceInterface {
   /// Once, when a session is made: whatever run() needs beside the program (a graph, on a GPU).
   Status (*resolve)(Device& device, const StepProgram& program, ErrorDetail* detail);
   Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail);
-  /// What the device's driver holds outside the arena for a session.
-  uint64_t (*outside_bytes)(const Device& device);
+  /// What the device's driver holds outside the arena for a session of `program`: its steps, and ports where it moves them.
+  uint64_t (*outside_bytes)(const Device& device, const StepProgram& program);
 
   // Of a device with kernels of its own; null: those of the CPU's table run in its memory.
   /// Asked before extents are known: never looks at dims.
@@ -106,6 +109,8 @@ struct DeviceInterface {
   bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
+  /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are in a run as the data say.
+  bool host_branches = false;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

@@ -84,6 +84,21 @@ struct PortParams {
   uint64_t row_bytes, rows;
 };
 
+/// In pinned memory: what the host reads to go on behind an If or a Loop.
+struct ControlTold {
+  uint32_t condition;
+  int64_t count;
+};
+/// The parameter of the kernel tell_control. Null: not asked for.
+struct ControlParams {
+  int64_t* iteration;         // for the body, which may overwrite it
+  volatile int64_t* counter;  // in pinned memory, the loop's own: 0 where `begins` is 1, else one more
+  uint64_t begins;
+  const uint8_t* condition;
+  const int64_t* count;
+  volatile ControlTold* told;
+};
+
 /// Everything that an application links for GPUs of one make.
 struct GpuKernelSet {
   Span<const Span<const GpuRow>* const> families;  // rows are tried in order
@@ -91,6 +106,7 @@ struct GpuKernelSet {
   Span<const char* const> units;    // modules: each is loaded when a program needs one of its kernels
   Span<const uint8_t> (*images)();  // device code of all architectures, see kernels/cuda/image; empty: built without
   uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
+  uint16_t tell_control;            // see kernels/cuda/control
 };
 
 /// The first row of an operator that can run these arguments in this precision; null when there is none.

@@ -61,7 +61,7 @@ struct DeviceShare {
   uint64_t shared_bytes = 0;  // weights apart from this
   uint64_t bytes = 0, weights_bytes = 0, scratch = 0, scratch_bytes = 0, activations = 0;
   uint32_t instructions = 0;                          // in the program
-  uint32_t launches = 0, uploads = 0, downloads = 0;  // in a run
+  uint32_t launches = 0, uploads = 0, downloads = 0;  // in a run, but for what branches and bodies add (share.h)
   uint64_t upload_bytes = 0, download_bytes = 0;
   uint32_t waits = 0;  // in a run
 };

@@ -1,5 +1,5 @@
-// runtime/session/async.cpp - a run in two halves: started, and waited for. A GPU runs by itself; elsewhere a thread of the session's does, if it
-// was made with one, and otherwise start is the run.
+// runtime/session/async.cpp - a run in two halves: started, and waited for. A GPU runs by itself where the host decides nothing on the way;
+// elsewhere a thread of the session's does it, if it was made with one, and otherwise start is the run.
 #include "runtime/device/queue.h"
 #include "runtime/session/session.h"
 
@@ -26,8 +26,6 @@ Status check_control(RunSession* s, ErrorDetail* detail) {
              : fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", s->control.deadline_ns, now);
 }
 
-const QueueInterface* queue_of(const RunSession& s) { return s.split ? nullptr : s.device.interface->queue; }
-
 }  // namespace
 
 Status start_background(RunSession* s, ErrorDetail* detail) {
@@ -42,10 +40,10 @@ Status start_session(RunSession* s, uint64_t deadline_ns, void (*ended)(void*), 
   run.ended = ended;
   run.user = user;
   run.status = {};
-  if (status.ok() && queue_of(*s)) {
+  if (status.ok() && s->queue) {
     run.where = Where::kDevice;
     status = check_control(s, detail);
-    if (status.ok()) status = queue_of(*s)->launch(s->device, s->program, ended, user, detail);
+    if (status.ok()) status = s->queue->launch(s->device, s->program, ended, user, detail);
   } else if (status.ok() && s->tables.background && s->tables.background->ask()) {
     run.where = Where::kThread;
     run.job = s->tables.background->asked();
@@ -66,7 +64,7 @@ Status wait_session(RunSession* s, ErrorDetail* detail) {
   if (run.where == Where::kThread) s->tables.background->wait(run.job);
   const Where where = run.where;
   run.where = Where::kNowhere;
-  if (where == Where::kDevice) return end_run(s, queue_of(*s)->finish(s->device, s->program, detail), detail);
+  if (where == Where::kDevice) return end_run(s, s->queue->finish(s->device, s->program, detail), detail);
   if (detail && !run.status.ok()) *detail = run.detail;
   return end_run(s, run.status, detail);
 }
@@ -76,7 +74,7 @@ Status poll_session(RunSession* s, bool* is_ended, ErrorDetail* detail) {
   *is_ended = true;
   if (run.where == Where::kNowhere) return fail(detail, Code::kWrongState, "poll: nothing was started");
   if (run.where == Where::kThread) *is_ended = int32_t(s->tables.background->ended() - run.job) >= 0;
-  if (run.where == Where::kDevice) *is_ended = queue_of(*s)->is_ended(s->device);
+  if (run.where == Where::kDevice) *is_ended = s->queue->is_ended(s->device);
   return {};
 }
 
@@ -84,7 +82,7 @@ void abandon_started(RunSession* s) {
   if (s->tables.queued && s->tables.queued->where == Where::kThread) cancel_session(s);
   if (s->tables.background) s->tables.background->stop();
   if (s->tables.queued && s->tables.queued->where == Where::kDevice)
-    (void)queue_of(*s)->finish(s->device, s->program, nullptr);
+    (void)s->queue->finish(s->device, s->program, nullptr);
 }
 
 }  // namespace ingot

@@ -97,6 +97,7 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   const ProgramDef& program = s->model->program;
   s->program.steps = program.steps;
   s->program.instructions = program.instructions;
+  s->program.values = program.values;
   s->program.calls = {s->tables.calls, program.instructions.size};
   s->program.scratch = base + s->layout.scratch;
   s->program.scratch_stride = p.scratch.per_thread;
@@ -107,6 +108,8 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
     s->program.ports = {s->tables.routes,
                         program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols};
   s->program.descriptors = s->tables.descriptors;
+  s->program.known = s->tables.known;
+  s->program.entered = s->tables.entered;
   s->control.cancel = &s->cancel;
 }
 
@@ -123,6 +126,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request, 
   RunSession* s = new (tables.session) RunSession;
   s->model = &model;
   s->device = memory.device;
+  s->queue = p.queue;
   s->pinned = memory.pinned;
   s->fallback = memory.fallback;
   s->arena = memory.arena;
@@ -216,6 +220,7 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
     memory.split = p.split;
   }
   RunSession* session = fill_session(model, request, p, memory);
+  INGOT_TRY(read_known(model, session->tables, detail));
   if (session->tables.rebinding.binding_bytes) INGOT_TRY(rebind_session(session, request.bindings, detail));
   INGOT_TRY(start(session, detail));
   memory.kept = true;

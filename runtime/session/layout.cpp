@@ -135,7 +135,7 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   uint64_t constants = l.weights_bytes + r.weights_widened + l.tables_bytes;
   if (l.shared_bytes) r.weights_copied = r.tables = constants = 0;
   r.rounding = l.bytes - constants - l.activations_bytes - l.scratch_bytes;
-  r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device);
+  r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device, outline_of(model.program, p.device));
   if (p.split)
     for (const DeviceShare& share : p.split->shares)
       r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;

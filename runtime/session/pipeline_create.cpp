@@ -30,7 +30,7 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
     return fail(detail, Code::kLimitExceeded, "pipeline: bytes of a slot", uint64_t{1} << 58);
   // Where sizes are measured each item is a run of the session, which reads them before the next.
   const bool measures = program.symbols.size > program.free_symbols;
-  const QueueInterface* queue = p.split || measures ? nullptr : p.device.interface->queue;
+  const QueueInterface* queue = measures ? nullptr : p.queue;
   out->is_queued = queue != nullptr;
   out->is_staged = queue && queue->stages(p.device);
   if (queue) out->head_bytes = rounded((program.inputs.size + program.outputs.size) * sizeof(PortDescriptor), 64) + 64;

@@ -195,6 +195,16 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
   return {};
 }
 
+bool branches_on_host(const ProgramDef& program, const Preparation& p) {
+  for (size_t i = 0; i < program.instructions.size; i++) {
+    if (!is_control(program.instructions[i].op)) continue;
+    const DeviceAssignment* a = p.split ? p.split->assignment : nullptr;
+    const Device& device = a ? a->devices[a->of_instruction[i]] : p.device;
+    if (device.interface->host_branches) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field, int64_t* values,
@@ -342,10 +352,11 @@ Lack find_lack(const OpenModel& model, const Device& device, uint32_t index, Ten
   const DeviceInterface& interface = *device.interface;
   if (!interface.supports) return Lack::kNothing;
   const InstructionDef& instruction = model.program.instructions[index];
-  // Control flow is read by the CPU while the program runs, and so are sizes that the data decides: what they are sizes of is
-  // planned anew for each run. What decides them may be the device's where it runs once.
-  if (is_control(instruction.op)) return Lack::kControl;
+  // Sizes that the data decides are read by the CPU while the program runs: what they are sizes of is planned anew for each run.
+  // What decides them may be the device's where it runs once.
   if (instruction.is_measured && !instruction.measures) return Lack::kMeasured;
+  if (is_control(instruction.op) && instruction.measures) return Lack::kMeasures;
+  if (is_control(instruction.op)) return interface.host_branches ? Lack::kNothing : Lack::kControl;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
   if (instruction.measures && (instruction.reads_measured || is_inside)) return Lack::kMeasures;
   if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands))) return Lack::kNothing;
@@ -363,6 +374,16 @@ const char* lack_text(Lack lack, bool is_strict) {
     case Lack::kTypes: text = "strict: the device has no kernel for this operator with these types"; break;
   }
   return is_strict ? text : text + sizeof "strict: " - 1;
+}
+
+StepProgram outline_of(const ProgramDef& program, const Device& device) {
+  StepProgram outline;
+  outline.steps = program.steps;
+  outline.instructions = program.instructions;
+  outline.values = program.values;
+  if (device.interface->reserve_host)
+    outline.ports.size = program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
+  return outline;
 }
 
 bool ports_may_be_outside(const SessionRequest& request) {
@@ -387,7 +408,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device, nullptr, 0, model.workspace.operands,
                                   &p.scratch.per_thread, detail));
   }
-  p.starts_background = request.asynchronous && (p.split || !p.device.interface->queue);
+  p.has_host_branches = os::kHasPages && branches_on_host(model.program, p);
+  if (!p.split && !p.has_host_branches) p.queue = p.device.interface->queue;
+  p.starts_background = request.asynchronous && !p.queue;
   if (p.starts_background && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));

@@ -89,9 +89,11 @@ struct Preparation {
   SplitPlan* split = nullptr;  // the assignment's workspace, where several devices are used
   int threads = 1;
   const char* threads_reason = "";
-  bool starts_threads = false;     // of its own
-  bool starts_background = false;  // for what is started
-  uint32_t join_spins = 0;         // pauses that the first step of a run waits for helpers
+  bool starts_threads = false;            // of its own
+  bool starts_background = false;         // for what is started
+  bool has_host_branches = false;         // an If or a Loop that the host decides for a device
+  const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone
+  uint32_t join_spins = 0;                // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
   ScratchTotals scratch;
   Layout layout;
@@ -122,6 +124,9 @@ const char* lack_text(Lack lack, bool is_strict);
 inline bool can_run(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands) {
   return find_lack(model, device, instruction, operands) == Lack::kNothing;
 }
+
+/// The program as it is before it has memory: steps, and how many ports `device` moves.
+StepProgram outline_of(const ProgramDef& program, const Device& device);
 
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,

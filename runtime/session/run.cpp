@@ -113,6 +113,8 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   s->runs++;
   s->control.deadline_ns = deadline_ns;
   begin_measuring(s);
+  if (s->tables.entered)
+    std::memset(s->tables.entered, 0, s->model->program.subprograms.size * sizeof *s->tables.entered);
   return bring_inputs(s, detail);
 }
 

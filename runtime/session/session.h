@@ -30,7 +30,8 @@ struct QueuedRun {
 struct RunSession {
   const OpenModel* model = nullptr;
   Device device;
-  Split* split = nullptr;  // where several devices are used
+  const QueueInterface* queue = nullptr;  // the device's, where runs may be queued
+  Split* split = nullptr;                 // where several devices are used
   Arena arena;
   uint8_t* device_memory = nullptr;  // a device without host memory; `arena` is then the host block
   uint8_t* pinned = nullptr;         // of a device that moves ports: descriptors and copies of ports

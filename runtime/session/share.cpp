@@ -1,5 +1,7 @@
 #include "runtime/session/share.h"
 
+#include "runtime/device/stretches.h"
+#include "runtime/op/control.h"
 #include "runtime/session/fallback.h"
 
 namespace ingot {
@@ -23,9 +25,79 @@ void whole_share(const OpenModel& model, const Device& device, const Layout& lay
   out->bytes = layout.bytes;
   out->weights_bytes = model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
-  out->launches = 1;
-  out->waits = device.interface->host_memory ? 0 : 1;
+  Course course = {1, 1};
+  if (device.interface->host_branches) course = course_of(outline_of(model.program, device), true, 0);
+  out->launches = course.launches;
+  out->waits = device.interface->host_memory ? 0 : course.waits;
 }
+
+/// Who calls a subprogram; null: the main program.
+struct Caller {
+  const InstructionDef* instruction = nullptr;
+  uint32_t index = 0;
+};
+Caller caller_of(const ProgramDef& program, uint32_t subprogram) {
+  for (uint32_t i = 0; i < program.instructions.size; i++) {
+    const InstructionDef& instruction = program.instructions[i];
+    if (instruction.op == OpCode::kLoop) {
+      if (static_cast<const LoopAttributes*>(instruction.attributes)->body == subprogram) return {&instruction, i};
+    } else if (instruction.op == OpCode::kIf) {
+      const auto& branches = *static_cast<const IfAttributes*>(instruction.attributes);
+      if (branches.then_subprogram == subprogram || branches.else_subprogram == subprogram) return {&instruction, i};
+    }
+  }
+  return {};
+}
+uint32_t owner_of(const ProgramDef& program, uint32_t instruction) {
+  uint32_t s = 0;
+  while (instruction - program.subprograms[s].first_instruction >= program.subprograms[s].instruction_count) s++;
+  return s;
+}
+
+/// The devices of a session, made or not.
+struct Devices {
+  const Device* alone;
+  const SplitPlan* split;
+  const Device& of(uint32_t instruction) const {
+    if (!split) return *alone;
+    return split->assignment->devices[split->assignment->of_instruction[instruction]];
+  }
+};
+
+/// The subprogram that is branch `index`, or how many branches there are before subprogram `until`.
+uint32_t count_branches(const ProgramDef& program, const Devices& devices, uint32_t until, uint32_t index,
+                        uint32_t* subprogram) {
+  uint32_t count = 0;
+  for (uint32_t s = 1; s < until; s++) {
+    if (!devices.of(caller_of(program, s).index).interface->host_branches) continue;
+    if (count == index) *subprogram = s;
+    count++;
+  }
+  return count;
+}
+
+Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t index, uint32_t* subprogram,
+                   NamedBranch* out) {
+  *subprogram = 0;
+  (void)count_branches(program, devices, uint32_t(program.subprograms.size), index, subprogram);
+  if (!*subprogram) return Code::kNotFound;
+  const Caller caller = caller_of(program, *subprogram);
+  const Device& device = devices.of(caller.index);
+  out->name = program.subprograms[*subprogram].name;
+  out->device = device.name;
+  out->instruction = caller.index;
+  out->is_loop = caller.instruction->op == OpCode::kLoop;
+  if (!out->is_loop)
+    out->is_else = static_cast<const IfAttributes*>(caller.instruction->attributes)->else_subprogram == *subprogram;
+  if (const uint32_t owner = owner_of(program, caller.index))
+    out->parent = int32_t(count_branches(program, devices, owner, kNoInstruction, nullptr));
+  const Course course = course_of(outline_of(program, device), false, *subprogram);
+  out->launches = course.launches;
+  out->waits = course.waits;
+  return {};
+}
+
+int64_t most_of(const void* loop_attributes) { return static_cast<const LoopAttributes*>(loop_attributes)->most; }
 
 void add_port(const TensorType& type, uint32_t* count, uint64_t* bytes) {
   uint64_t more;
@@ -65,6 +137,32 @@ Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t
   const auto type = [&](const PortDef& port) { return value_type(model.program, p.planned.bound, port.value); };
   for (const PortDef& port : model.program.inputs) add_port(type(port), &out->uploads, &out->upload_bytes);
   for (const PortDef& port : model.program.outputs) add_port(type(port), &out->downloads, &out->download_bytes);
+  return {};
+}
+
+Status session_branch(const RunSession& s, uint32_t index, NamedBranch* out) {
+  uint32_t subprogram;
+  if (!s.tables.entered) return Code::kNotFound;
+  INGOT_TRY(find_branch(s.model->program, {&s.device, s.split}, index, &subprogram, out));
+  if (out->is_loop) out->most = most_of(s.tables.calls[out->instruction].arguments.attributes);
+  out->taken = s.tables.entered[subprogram];
+  return {};
+}
+
+Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_t index, NamedBranch* out,
+                    ErrorDetail* detail) {
+  const Fallback fallback(model, asked);
+  INGOT_TRY(fallback.status(detail));
+  const WorkspaceLock lock(model);
+  Preparation p;
+  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
+  uint32_t subprogram;
+  const Status status =
+      p.has_host_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out) : Code::kNotFound;
+  if (!status.ok()) return fail(detail, Code::kNotFound, "branch index", 0, index);
+  const void* const* bound = p.planned.bound.attributes;
+  if (out->is_loop)
+    out->most = most_of(bound ? bound[out->instruction] : model.program.instructions[out->instruction].attributes);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/device/stretches.h"
 #include "runtime/session/session.h"
 #include "runtime/session/shared_weights.h"
 
@@ -26,8 +27,10 @@ class Walk {
     for (uint32_t step = 0; step < program_.steps.size;) {
       const uint32_t end = unit_end(program_, step);
       const uint32_t device = plan_.assignment->of_instruction[program_.steps[step].index];
-      if (!plan_.segment_count || device != last_.device || measuring_ != kNoInstruction)
+      if (!plan_.segment_count || device != last_.device || measuring_ != kNoInstruction) {
+        settle();
         open({device, step, end, plan_.transfer_count});
+      }
       last_.end_step = end;
       if (segments_) segments_[plan_.segment_count - 1] = last_;
       for (uint32_t s = step; s < end; s++) bring_operands(s, device);
@@ -39,6 +42,7 @@ class Walk {
       }
       step = end;
     }
+    settle();
     const uint32_t steps = uint32_t(program_.steps.size);
     open({0, steps, steps, plan_.transfer_count});
     for (const PortDef& port : program_.outputs) bring(port.value, 0);
@@ -54,7 +58,6 @@ class Walk {
     last_ = segment;
     if (segments_) segments_[plan_.segment_count] = segment;
     plan_.segment_count++;
-    if (segment.first_step != segment.end_step) plan_.shares[segment.device].launches++;
     bring_measured();
   }
   /// The numbers that the segment before ended with, before their storage is another value's.
@@ -65,6 +68,21 @@ class Walk {
     for (size_t i = program_.free_symbols; i < program_.symbols.size; i++)
       for (uint32_t k = 0; k < instruction.output_count; k++)
         if (program_.symbols[i].measured_by == instruction.outputs[k]) bring(instruction.outputs[k], 0);
+  }
+  /// Counts what a segment that is whole launches and waits for.
+  void settle() {
+    if (!plan_.segment_count) return;
+    const Device& device = plan_.devices[last_.device];
+    Course course = {1, 1};
+    if (device.interface->host_branches) {
+      StepProgram part = outline_of(program_, device);
+      part.first_step = last_.first_step;
+      part.steps.size = last_.end_step;
+      course = course_of(part, false, 0);
+    }
+    DeviceShare& share = plan_.shares[last_.device];
+    share.launches += course.launches;
+    if (!device.interface->host_memory) share.waits += course.waits;
   }
   void bring_operands(uint32_t step, uint32_t device) {
     const InstructionDef& instruction = program_.instructions[program_.steps[step].index];
@@ -89,6 +107,7 @@ class Walk {
     DeviceShare& share = plan_.shares[device];
     (is_upload ? share.uploads : share.downloads)++;
     (is_upload ? share.upload_bytes : share.download_bytes) += bytes;
+    share.waits++;
     if (transfers_) transfers_[plan_.transfer_count] = {device, is_upload, r, offset, bytes};
     plan_.transfer_count++;
   }
@@ -107,7 +126,7 @@ class Walk {
 void reset_counts(SplitPlan* plan) {
   plan->segment_count = plan->transfer_count = 0;
   for (DeviceShare& share : plan->shares) {
-    share.launches = share.uploads = share.downloads = 0;
+    share.launches = share.uploads = share.downloads = share.waits = 0;
     share.upload_bytes = share.download_bytes = 0;
   }
 }
@@ -122,8 +141,6 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
     share.instructions = a.instruction_counts[d];
-    // Each transfer and each launch is waited for.
-    if (!plan.devices[d].interface->host_memory) share.waits = share.launches + share.uploads + share.downloads;
     share.weights_bytes = a.weights_bytes[d];
     if (d == 0 || !share.instructions) continue;
     Carver cursor(nullptr);
@@ -320,7 +337,7 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
   return {};
 }
 
-uint64_t outside_bytes(const Device&) { return 0; }
+uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // of the program, so a value has the same offset everywhere, and what another device reads is copied from there to there. In a
 // run the steps are cut into segments of one device each; before a segment its transfers: the storage, whole, of what it reads,
 // or writes a part of, and does not have the newest bytes of. An If or a Loop is on one device with all that is in it.
+//   - each transfer is waited for, and each segment on a device with memory of its own
 //   - a value that is read later is live until then, so its place is free of others on every device: transfers may come early
 //   - between two devices bytes go through the CPU's memory, at the same place
 //   - an instruction that measures a size on a device ends its segment, and the number is the first thing that is copied after it

@@ -258,6 +258,8 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     t.crew = carver->take<Crew>(1);
   if (os::kHasThreads) t.queued = carver->take<QueuedRun>(1);
   if (p.starts_background) t.background = carver->take<Background>(1);
+  if (p.has_host_branches) t.known = carver->take<uint64_t>(program.instructions.size);
+  if (p.has_host_branches) t.entered = carver->take<uint64_t>(program.subprograms.size);
   if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
     t.routes = carver->take<PortRoute>(route_count(program));
@@ -283,6 +285,25 @@ void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* t) {
   t->host_copies += rounded(measured * sizeof(int64_t), 64);
 }
 
+Status read_known(const OpenModel& model, const Tables& t, ErrorDetail* detail) {
+  for (uint32_t i = 0; t.known && i < model.program.instructions.size; i++) {
+    t.known[i] = 0;
+    const InstructionDef& instruction = model.program.instructions[i];
+    if (!is_control(instruction.op) || instruction.inputs[0] < 0) continue;
+    const ValueDef& value = model.program.values[size_t(instruction.inputs[0])];
+    if (value.kind != ValueKind::kConstant || value.root != instruction.inputs[0]) continue;
+    const size_t bytes = size_t(value.constant_bytes);  // a bool or an i64, by the contract
+    if (bytes > sizeof *t.known) return fail(detail, Code::kInternal, "a constant that decides", sizeof *t.known, bytes);
+    if (value.inline_data) {
+      std::memcpy(&t.known[i], value.inline_data, bytes);
+      continue;
+    }
+    const uint64_t offset = weight_part(model.file, value.segment).offset + value.segment_offset;
+    INGOT_TRY(read_source(model.source, offset, &t.known[i], bytes, detail));
+  }
+  return {};
+}
+
 void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to) {
   const auto copy = [](auto* into, const auto* from, size_t count) {
     if (count) std::memcpy(into, from, count * sizeof *into);
@@ -303,6 +324,7 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
   if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);
   fill_ports(model, p, rules, addresses, t);
   if (t.routes) fill_routes(model, addresses, t);
+  if (t.entered) std::memset(t.entered, 0, model.program.subprograms.size * sizeof *t.entered);
   for (size_t i = 0; i < model.program.states.size; i++) {
     const StateDef& def = model.program.states[i];
     StateSlot* slot = new (&t.states[i]) StateSlot;

@@ -72,6 +72,8 @@ struct Tables {
   PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
   int64_t* found = nullptr;        // by measured symbol, where a device moves ports: what it measured in the last run
+  uint64_t* known = nullptr;       // by instruction, where the host decides for a device: StepProgram::known
+  uint64_t* entered = nullptr;     // by subprogram, where the host decides for a device: StepProgram::entered
   uint8_t* split = nullptr;        // the block of SplitCode::fill
 };
 
@@ -89,6 +91,9 @@ void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebindin
 /// Fills calls, operands, ports and states. `base` is the arena's; constants in place come from the model's memory.
 void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
                  const Tables& tables);
+
+/// Fills Tables::known, if it is there. Errors  kFileRead
+Status read_known(const OpenModel& model, const Tables& tables, ErrorDetail* detail);
 
 /// True when the kernels find `value` in the storage of `port`, bound or not.
 bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value);

@@ -106,6 +106,12 @@ def keep(args, rows):
         os.replace(half, args.report)
 
 
+def launches_of(figures):
+    """A run's, and how many of branches and loops it took besides."""
+    launches = figures.get("launches", "")
+    return f"{launches}+{figures['in_branches']}" if figures.get("in_branches") else launches
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ingot", required=True)
@@ -173,7 +179,7 @@ def main():
                         f"{figures['beyond_bytes'] / 2**20:.1f} MiB beyond arena and weights")
         tally.passed += not wrong
         tally.failed += bool(wrong)
-        line = ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=figures.get("launches", ""),
+        line = ROW.format(name=cast.name, gpu=figures.get("on_gpu", ""), cpu=figures.get("on_cpu", ""), launches=launches_of(figures),
                           seconds=f"{seconds:.1f}", verdict=verdict)
         print(line, flush=True)
         rows.append({"name": cast.name, "problem": wrong, "line": line, **figures})

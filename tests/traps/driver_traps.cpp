@@ -63,6 +63,10 @@ bool DriverTraps::are_as_stated(const Session& session, uint64_t runs) const {
     if (!on_gpu) continue;
     launches += share.launches, waits += share.waits, uploads += share.uploads, downloads += share.downloads;
   }
+  ingot_branch branch = {};  // of the last run: all have the same inputs
+  branch.size = sizeof branch;
+  for (uint32_t i = 0; ingot_session_branch(session.get(), i, &branch) == INGOT_OK; i++)
+    launches += branch.launches * branch.taken, waits += branch.waits * branch.taken;
   if (!is_split) uploads = downloads = 0;  // copies of ports are kernels of the graph
   const FakeCuda &a = before_, &b = *fake_;
   bool all = true;

@@ -77,7 +77,7 @@ Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, E
 
 Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) {
   if (program.first_step >= program.steps.size && !program.ports.size) return {};
-  return build_piece(device, program, detail);
+  return build_part(device, program, detail);
 }
 
 Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*, ErrorDetail* detail) {
@@ -89,11 +89,13 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
       return fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", control.deadline_ns, now);
   }
   if (program.first_step >= program.steps.size && !program.ports.size) return {};
-  return run_piece(device, program, control, detail);
+  return run_part(device, program, control, detail);
 }
 
 /// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes are.
-uint64_t outside_bytes(const Device&) { return sizeof(SessionState) + 64; }
+uint64_t outside_bytes(const Device&, const StepProgram& program) {
+  return sizeof(SessionState) + kToldBytes + part_bytes(program);
+}
 
 bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
   return find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits_of(gpu_facts(device.ordinal)),
@@ -165,8 +167,9 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 
 }  // namespace
 
-const DeviceInterface kCudaDevice = {
-    "cuda",   false,   reserve,      release,      upload,       download, resolve,        run,        outside_bytes,
-    supports, scratch, reserve_host, release_host, check_memory, true,     assign_devices, knows, &kCudaQueue};
+const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
+                                     download,       resolve,      run,          outside_bytes, supports,
+                                     scratch,        reserve_host, release_host, check_memory,  true,
+                                     assign_devices, knows,        &kCudaQueue,  true};
 
 }  // namespace ingot::cuda

@@ -2,7 +2,6 @@
 // outputs, one behind the other. Replaying it is one launch.
 #include <string.h>
 
-#include "runtime/base/os/file.h"
 #include "runtime/device/cuda/session_state.h"
 
 namespace ingot::cuda {
@@ -14,7 +13,6 @@ struct Walk {
   SessionState* state;
   ErrorDetail* detail;
   uint64_t hash = 14695981039346656037ull;
-  uint32_t launches = 0;
   Graph graph = nullptr;
   GraphNode last = nullptr;
   const Event* next_event = nullptr;  // of a graph that records when instructions end
@@ -36,7 +34,6 @@ Status hash_launch(void* user, const GpuLaunch& l) {
   Walk& walk = *static_cast<Walk*>(user);
   const uint32_t head[] = {l.kernel, l.grid_x, l.grid_y, l.grid_z, l.shared_bytes, l.params_bytes};
   walk.hash = mix(mix(walk.hash, head, sizeof head), l.params, l.params_bytes);
-  walk.launches++;
   return {};
 }
 
@@ -107,7 +104,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   work.arguments = &program.calls[index].arguments;
   work.scratch = program.scratch;
   work.scratch_bytes = program.scratch_stride;
-  work.fault = program.fault ? program.fault : walk.state->fault;
+  work.fault = program.fault ? program.fault : &walk.state->told->fault;
   work.fault_value = index + 1;
   work.traits = traits;
   work.precision = GpuPrecision(program.precision);
@@ -120,45 +117,60 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   return Status(status.code(), index);
 }
 
-Status walk_program(Walk& walk, const StepProgram& program, Status (*launch)(void*, const GpuLaunch&)) {
+/// What the host has to know behind the stretch.
+Status tell(Walk& walk, const StepProgram& program, const Stretch& stretch, const GpuSink& sink) {
+  const StepDef& step = program.steps[stretch.end_step];
+  const OpArguments& control = program.calls[step.index].arguments;
+  ControlParams params = {};
+  params.begins = step.kind == StepKind::kLoop;
+  if (stretch.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
+  params.counter = &walk.state->told->iterations[step.loop];
+  if (stretch.needs.condition) params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
+  if (stretch.needs.count) params.count = control.inputs[0].as<const int64_t>();
+  params.told = &walk.state->told->control;
+  GpuLaunch launch;
+  launch.kernel = ingot_cuda_kernel_set.tell_control;
+  launch.params = &params;
+  launch.params_bytes = sizeof params;
+  return sink.launch(sink.user, launch);
+}
+
+Status walk_stretch(Walk& walk, const StepProgram& program, const Stretch& stretch,
+                    Status (*launch)(void*, const GpuLaunch&)) {
   const GpuTraits traits = traits_of(gpu_facts(walk.device->ordinal));
   const GpuSink sink = {&walk, launch};
-  INGOT_TRY(move_ports(program, true, traits, sink));
+  if (stretch.brings_inputs) INGOT_TRY(move_ports(program, true, traits, sink));
   INGOT_TRY(add_event(walk));
-  for (uint32_t s = program.first_step; s < program.steps.size; s++) {
-    if (program.steps[s].kind != StepKind::kRun)
-      return fail_on(*walk.device, walk.detail, Code::kInternal, "device: control flow in a graph");
+  for (uint32_t s = stretch.first_step; s < stretch.end_step; s++) {
     const uint32_t index = program.steps[s].index;
     INGOT_TRY(plan_instruction(walk, program, index, traits, sink));
     if (program.instructions[index].measures) INGOT_TRY(move_ports(program, false, traits, sink, index));
     INGOT_TRY(add_event(walk));
   }
-  INGOT_TRY(move_ports(program, false, traits, sink));
+  if (stretch.needs.any()) INGOT_TRY(tell(walk, program, stretch, sink));
+  if (stretch.takes_outputs) INGOT_TRY(move_ports(program, false, traits, sink));
   return add_event(walk);
 }
 
-Piece* find_piece(SessionState& s, const StepProgram& program, uint64_t hash) {
-  for (Piece& piece : s.pieces)
-    if (piece.exec && piece.first_step == program.first_step && piece.hash == hash) return &piece;
-  return nullptr;
-}
-
-/// A free place, or that of the graph that has not run for longest.
-Piece& make_room(SessionState& s) {
-  Piece* oldest = &s.pieces[0];
-  for (Piece& piece : s.pieces) {
-    if (!piece.exec) return piece;
-    if (piece.last_used < oldest->last_used) oldest = &piece;
+/// The graph with that hash, a free place, or that of the graph that has not run for longest.
+Piece* find_piece(StretchPieces* stretch, uint64_t hash) {
+  Piece *oldest = nullptr, *free = nullptr;
+  for (Piece& piece : stretch->pieces) {
+    if (!piece.exec) {
+      free = free ? free : &piece;
+      continue;
+    }
+    if (piece.hash == hash) return &piece;
+    if (!oldest || piece.last_used < oldest->last_used) oldest = &piece;
   }
-  drop_piece(oldest);
-  return *oldest;
+  return free ? free : oldest;
 }
 
-Status instantiate(Walk& walk, const StepProgram& program, GraphExec* exec) {
+Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch, GraphExec* exec) {
   Device& device = *walk.device;
   if (const Result result = driver().cuGraphCreate(&walk.graph, 0))
     return fail_with(device, walk.detail, result, Code::kDeviceLost);
-  Status status = walk_program(walk, program, add_launch);
+  Status status = walk_stretch(walk, program, stretch, add_launch);
   if (status.ok()) {
     const Result result = driver().cuGraphInstantiateWithFlags(exec, walk.graph, 0);
     if (result) {
@@ -175,74 +187,39 @@ Status instantiate(Walk& walk, const StepProgram& program, GraphExec* exec) {
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
 }
 
-/// The newest of these steps is the one that was resolved last.
-Piece* newest_piece(SessionState& s, const StepProgram& program) {
-  Piece* piece = nullptr;
-  for (Piece& candidate : s.pieces)
-    if (candidate.exec && candidate.first_step == program.first_step &&
-        (!piece || candidate.last_used > piece->last_used))
-      piece = &candidate;
-  return piece;
-}
-
-Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user, ErrorDetail* detail) {
-  SessionState& s = state_of(device);
-  INGOT_TRY(check_usable(device, detail));
-  const Piece* piece = newest_piece(s, program);
-  if (!piece) return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
-  *static_cast<volatile uint32_t*>(s.fault) = 0;
-  Result result = driver().cuGraphLaunch(piece->exec, s.stream);
-  if (result == kInvalidContext) {  // a driver that wants the context current on this thread
-    const Current current(s.gpu.context);
-    result = driver().cuGraphLaunch(piece->exec, s.stream);
-  }
-  if (!result && ended) result = driver().cuLaunchHostFunc(s.stream, ended, user);
-  return result ? lose(device, detail, result) : Status();
-}
-
-Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
-  SessionState& s = state_of(device);
-  INGOT_TRY(check_usable(device, detail));
-  const Result result = driver().cuStreamSynchronize(s.stream);
-  return result ? lose(device, detail, result) : read_fault(s.fault, detail);
-}
-
-/// An error ends a run as well; finish() names it.
-bool is_ended(Device& device) { return is_forked() || driver().cuStreamQuery(state_of(device).stream) != kNotReady; }
-
-bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integrated; }
-
 }  // namespace
 
-Status build_piece(Device& device, const StepProgram& program, ErrorDetail* detail) {
+Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail) {
   SessionState& s = state_of(device);
-  const Current current(s.gpu.context);
   Walk walk = {&device, &s, detail};
-  INGOT_TRY(walk_program(walk, program, hash_launch));
-  Piece* piece = find_piece(s, program, walk.hash);
-  if (!piece) {
-    piece = &make_room(s);
+  INGOT_TRY(walk_stretch(walk, program, stretch->stretch, hash_launch));
+  Piece* piece = find_piece(stretch, walk.hash);
+  if (!piece->exec || piece->hash != walk.hash) {
+    drop_piece(piece);
     Piece made;
-    INGOT_TRY(instantiate(walk, program, &made.exec));
+    INGOT_TRY(instantiate(walk, program, stretch->stretch, &made.exec));
     made.hash = walk.hash;
-    made.first_step = program.first_step;
-    made.launches = walk.launches;
     *piece = made;
   }
   piece->last_used = ++s.clock;
+  stretch->newest = uint32_t(piece - stretch->pieces);
   return {};
 }
 
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
-  return instantiate(walk, program, &out->exec);
+  Stretch whole;
+  StretchScan scan(program, true);
+  if (!scan.next(&whole) || !whole.takes_outputs)
+    return fail_on(device, detail, Code::kInternal, "device: control flow in a queued graph");
+  return instantiate(walk, program, whole, &out->exec);
 }
 
-Status make_timed_graph(Device& device, const StepProgram& program, const Event* events, GraphExec* out,
-                        ErrorDetail* detail) {
+Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch, const Event* events,
+                        GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   walk.next_event = events;
-  return instantiate(walk, program, out);
+  return instantiate(walk, program, stretch, out);
 }
 
 void drop_piece(Piece* piece) {
@@ -250,35 +227,5 @@ void drop_piece(Piece* piece) {
   if (piece->timing) drop_timing(piece->timing);
   *piece = Piece();
 }
-
-Status check_usable(Device& device, ErrorDetail* detail) {
-  if (is_forked())
-    return fail_on(device, detail, Code::kDeviceLost, "device: CUDA cannot be used in the child of a fork");
-  if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
-  return {};
-}
-
-Status lose(Device& device, ErrorDetail* detail, Result result) {
-  state_of(device).is_lost = true;
-  return fail_with(device, detail, result, Code::kDeviceLost);
-}
-
-Status read_fault(const uint32_t* word, ErrorDetail* detail) {
-  const uint32_t fault = *static_cast<const volatile uint32_t*>(word);
-  if (!fault) return {};
-  (void)fail(detail, Code::kBadIndexValue, "an index tensor holds an index outside its range");
-  if (detail) detail->instruction = fault - 1;
-  return Status(Code::kBadIndexValue, fault - 1);
-}
-
-Status run_piece(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail) {
-  if (Piece* piece = control.watch ? newest_piece(state_of(device), program) : nullptr)
-    return run_timed(device, program, piece, control, detail);
-  INGOT_TRY(launch(device, program, nullptr, nullptr, detail));
-  return finish(device, program, detail);
-}
-
-const QueueInterface kCudaQueue = {launch,     finish,      is_ended,    stages,      queue_bytes,
-                                   open_queue, close_queue, submit_slot, collect_slot};
 
 }  // namespace ingot::cuda

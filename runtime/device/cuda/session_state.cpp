@@ -11,8 +11,8 @@ namespace {
 void release(SessionState* s) {
   {
     const Current current(s->gpu.context);
-    for (Piece& piece : s->pieces) drop_piece(&piece);
-    if (s->fault) driver().cuMemFreeHost(s->fault);
+    drop_parts(s);
+    if (s->told) driver().cuMemFreeHost(s->told);
     if (s->stream && s->owns_stream) driver().cuStreamDestroy_v2(s->stream);
   }
   drop_gpu(s->gpu);
@@ -32,22 +32,21 @@ Status open_state(Device& device, ErrorDetail* detail) {
   SessionState* s = new (block) SessionState;
   s->gpu = gpu;
   Result result;
-  void* fault = nullptr;
+  void* told = nullptr;
   {
     const Current current(gpu.context);
     s->stream = static_cast<Stream>(device.stream);
     s->owns_stream = !s->stream;
     result = s->owns_stream ? driver().cuStreamCreate(&s->stream, kStreamNonBlocking) : 0;
     if (result) s->stream = nullptr;
-    if (!result) result = driver().cuMemHostAlloc(&fault, 64, kHostPortable | kHostMapped);
+    if (!result) result = driver().cuMemHostAlloc(&told, kToldBytes, kHostPortable | kHostMapped);
   }
   if (result) {
     const Status status = fail_with(device, detail, result, Code::kDeviceLost);
     release(s);
     return status;
   }
-  s->fault = static_cast<uint32_t*>(fault);
-  *s->fault = 0;
+  s->told = new (told) Told{};
   device.state = s;
   return {};
 }

@@ -1,53 +1,83 @@
-// runtime/device/cuda/session_state.h - what a session has on a GPU beside its arena: a stream, graphs, a word for faults.
+// runtime/device/cuda/session_state.h - what a session has on a GPU beside its arena: a stream, graphs, words that kernels tell the host.
 // Owns     all of it.   Threads  as the session's.
 #pragma once
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/queue.h"
+#include "runtime/device/stretches.h"
 
 namespace ingot::cuda {
 
 struct Timing;  // a graph with an event behind every instruction
 
-/// Launches of consecutive steps as one graph. Another binding of the same steps is another graph; the newest are kept.
+/// A stretch of the program as one graph.
 struct Piece {
   GraphExec exec = nullptr;
   uint64_t hash = 0;  // of everything in it
-  uint32_t first_step = 0;
-  uint32_t launches = 0;  // kernels
   uint64_t last_used = 0;
   Timing* timing = nullptr;  // of the first run that was watched
 };
+/// Another binding of the same stretch is another graph; the newest are kept.
 constexpr uint32_t kPieces = 16;
+struct StretchPieces {
+  Stretch stretch;
+  uint32_t newest = 0;  // of the binding that holds now
+  Piece pieces[kPieces];
+};
+/// What is resolved and run as one: a program, or the stretch of one that a split leaves to this device.
+struct Part {
+  Part* next = nullptr;
+  uint32_t first_step = 0, count = 0;
+  StretchPieces* stretches = nullptr;  // behind it, in the order of their steps
+};
+/// Of the heap.
+uint64_t part_bytes(const StepProgram& program);
+
+/// Pinned: what kernels tell the host.
+struct Told {
+  uint32_t fault;  // instruction + 1 whose index tensor was wrong
+  ControlTold control;
+  int64_t iterations[kMaxSubprogramDepth];  // by how many loops a loop lies in
+};
+
+constexpr uint64_t kToldBytes = 256;
+static_assert(sizeof(Told) <= kToldBytes, "");
 
 struct SessionState {
   Gpu gpu;
   Stream stream = nullptr;
   bool owns_stream = true;
-  uint32_t* fault = nullptr;  // pinned: instruction + 1 whose index tensor was wrong
+  Told* told = nullptr;
   uint64_t clock = 0;
   uint32_t references = 0;           // reservations
   std::atomic<bool> is_lost{false};  // whoever submits and whoever collects may find it out
-  Piece pieces[kPieces];
+  Part* parts = nullptr;
 };
 
-/// Takes the GPU, a stream and the fault's word; all or nothing.
+/// Takes the GPU, a stream and those words; all or nothing.
 Status open_state(Device& device, ErrorDetail* detail);
 void close_state(Device& device);
 inline SessionState& state_of(const Device& device) { return *static_cast<SessionState*>(device.state); }
 
-/// The graph of `program`'s steps, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
-Status build_piece(Device& device, const StepProgram& program, ErrorDetail* detail);
-/// Launches it and waits; with control.watch the one that records events.
-Status run_piece(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail);
-/// A graph beside the newest ones, that its owner destroys.
+/// The graphs of `program`'s stretches, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
+Status build_part(Device& device, const StepProgram& program, ErrorDetail* detail);
+/// Launches them as control flow goes, and waits; with control.watch those that record events. Beside errors of the device: kBadIndexValue kControlRefused kCancelled
+/// kDeadlineExceeded.
+Status run_part(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail);
+/// Gives back every graph. @pre the context is current
+void drop_parts(SessionState* state);
+
+/// The graph of one stretch, found among `stretch->pieces` or made instead of the oldest. @pre the context is current
+Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail);
+/// A graph of all of a program without control flow beside the newest ones, that its owner destroys. @pre as build_piece()
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail);
 void drop_piece(Piece* piece);
 /// The graph with a record of events[0] before the first instruction, of events[i + 1] behind instruction i, of the last one at the end.
-Status make_timed_graph(Device& device, const StepProgram& program, const Event* events, GraphExec* out,
-                        ErrorDetail* detail);
+Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch, const Event* events,
+                        GraphExec* out, ErrorDetail* detail);
 
-/// run_piece() of the graph that records events, made when it is first asked for; tells control.watch of each instruction.
-Status run_timed(Device& device, const StepProgram& program, Piece* piece, const RunControl& control,
+/// Launches the graph of a stretch that records events, made when it is first asked for, waits, and tells control.watch of each
+/// instruction.
+Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch, const RunControl& control,
                  ErrorDetail* detail);
 void drop_timing(Timing* timing);
 

@@ -17,10 +17,10 @@ struct Timing {
 namespace {
 
 /// One before the first instruction, one behind each, one behind the copies of outputs.
-uint64_t events_of(const StepProgram& program) { return program.steps.size - program.first_step + 2; }
+uint64_t events_of(const Stretch& stretch) { return stretch.end_step - stretch.first_step + 2; }
 
-Status make(Device& device, const StepProgram& program, Timing** out, ErrorDetail* detail) {
-  const uint64_t count = events_of(program), bytes = sizeof(Timing) + count * sizeof(Event);
+Status make(Device& device, const StepProgram& program, const Stretch& stretch, Timing** out, ErrorDetail* detail) {
+  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(Event);
   void* block = os::heap_allocate(bytes, alignof(Timing));
   if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: events of a profile", bytes);
   Timing* timing = new (block) Timing{nullptr, 0};
@@ -32,7 +32,7 @@ Status make(Device& device, const StepProgram& program, Timing** out, ErrorDetai
       break;
     }
   }
-  if (status.ok()) status = make_timed_graph(device, program, timing->events(), &timing->exec, detail);
+  if (status.ok()) status = make_timed_graph(device, program, stretch, timing->events(), &timing->exec, detail);
   if (status.ok())
     *out = timing;
   else
@@ -49,7 +49,7 @@ Result elapsed(Event begin, Event end, uint64_t* out) {
 }
 
 /// On the CPU's clock, on which the last event was at `end_ns`.
-Result tell(const StepProgram& program, Timing* timing, uint64_t end_ns, const RunControl& control) {
+Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, uint64_t end_ns, const RunControl& control) {
   const Event* events = timing->events();
   uint64_t whole, from = 0, to;
   if (const Result result = elapsed(events[0], events[timing->count - 1], &whole)) return result;
@@ -57,24 +57,23 @@ Result tell(const StepProgram& program, Timing* timing, uint64_t end_ns, const R
   for (uint32_t i = 0; i + 2 < timing->count; i++, from = to) {
     if (const Result result = elapsed(events[0], events[i + 1], &to)) return result;
     control.watch(control.watch_user,
-                  {program.steps[program.first_step + i].index, begin_ns + from, begin_ns + to, 1});
+                  {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
   }
   return 0;
 }
 
 }  // namespace
 
-Status run_timed(Device& device, const StepProgram& program, Piece* piece, const RunControl& control,
+Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch, const RunControl& control,
                  ErrorDetail* detail) {
   SessionState& s = state_of(device);
-  INGOT_TRY(check_usable(device, detail));
+  Piece& piece = stretch->pieces[stretch->newest];
   const Current current(s.gpu.context);
-  if (!piece->timing) INGOT_TRY(make(device, program, &piece->timing, detail));
-  *static_cast<volatile uint32_t*>(s.fault) = 0;
-  Result result = driver().cuGraphLaunch(piece->timing->exec, s.stream);
+  if (!piece.timing) INGOT_TRY(make(device, program, stretch->stretch, &piece.timing, detail));
+  Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);
-  if (!result) result = tell(program, piece->timing, os::monotonic_ns(), control);
-  return result ? lose(device, detail, result) : read_fault(s.fault, detail);
+  if (!result) result = tell(program, stretch->stretch, piece.timing, os::monotonic_ns(), control);
+  return result ? lose(device, detail, result) : read_fault(&s.told->fault, detail);
 }
 
 void drop_timing(Timing* timing) {

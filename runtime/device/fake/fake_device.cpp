@@ -119,7 +119,7 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
   return run_steps(program, control, nullptr, detail);
 }
 
-uint64_t outside_bytes(const Device&) { return 0; }
+uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 

@@ -10,7 +10,7 @@ Status resolve(Device&, const StepProgram&, ErrorDetail*) { return {}; }
 Status run(Device&, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
   return run_steps(program, control, crew, detail);
 }
-uint64_t outside_bytes(const Device&) { return 0; }  // thread stacks are the pool's
+uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }  // thread stacks are the pool's
 
 }  // namespace
 

@@ -2,8 +2,8 @@
 #include "runtime/device/host/step_loop.h"
 
 #include "runtime/base/os/file.h"
+#include "runtime/device/control_flow.h"
 #include "runtime/device/host/crew.h"
-#include "runtime/op/control.h"
 
 namespace ingot {
 namespace {
@@ -53,68 +53,33 @@ Status poll(const RunControl& control, uint32_t instruction, ErrorDetail* detail
   return status;
 }
 
-/// Where the steps go on after one that computes nothing. Trip counts are the run's own: no tensor can lengthen a loop
-/// that has begun.
-class ControlFlow {
+/// What decides lies where the kernels left it.
+class HostOperands {
  public:
-  explicit ControlFlow(const StepProgram& program) : program_(program) {}
+  explicit HostOperands(const StepProgram& program) : program_(program) {}
 
-  Status next(const StepDef& step, uint32_t* at, ErrorDetail* detail) {
-    const Call& call = program_.calls[step.index];
-    switch (step.kind) {
-      case StepKind::kRun: break;
-      case StepKind::kJump: *at = step.target; break;
-      case StepKind::kIf:
-        if (!*call.arguments.inputs[0].as<const uint8_t>()) *at = step.target;
-        break;
-      case StepKind::kRefuse:
-        return stopped(detail, Code::kControlRefused, "the file was not cast for this branch", step.index);
-      case StepKind::kLoop: return begin(step, call.arguments, at, detail);
-      case StepKind::kRepeat: {
-        const int64_t iteration = ++trips_[step.loop].iteration;
-        show(call.arguments, iteration);
-        if (iteration < trips_[step.loop].count && goes_on(call.arguments)) *at = step.target;
-        break;
-      }
-    }
-    return {};
+  bool condition(uint32_t instruction, uint32_t operand) const {
+    return *arguments(instruction).inputs[operand].as<const uint8_t>() != 0;
   }
-
- private:
-  struct Trip {
-    int64_t iteration, count;
-  };
-
-  Status begin(const StepDef& step, const OpArguments& loop, uint32_t* at, ErrorDetail* detail) {
-    const int64_t most = loop.as<LoopAttributes>().most;
-    const int64_t count = loop.inputs[0].present() ? *loop.inputs[0].as<const int64_t>() : most;
-    if (count > most) {
-      const Status status =
-          stopped(detail, Code::kControlRefused, "a loop's count is above what the file was cast for", step.index);
-      if (detail) detail->need = uint64_t(most), detail->have = uint64_t(count);
-      return status;
-    }
-    trips_[step.loop] = {0, count};
-    show(loop, 0);
-    if (count < 1 || !goes_on(loop)) *at = step.target;
-    return {};
-  }
-  static bool goes_on(const OpArguments& loop) {
-    return !loop.inputs[1].present() || *loop.inputs[1].as<const uint8_t>();
-  }
-  static void show(const OpArguments& loop, int64_t iteration) {
+  int64_t count(uint32_t instruction) const { return *arguments(instruction).inputs[0].as<const int64_t>(); }
+  void show(uint32_t instruction, int64_t iteration) const {
+    const OpArguments& loop = arguments(instruction);
     if (loop.output_count == 1 && loop.outputs[0].present()) *loop.outputs[0].as<int64_t>() = iteration;
   }
+  void enter(uint32_t) const {}
+
+ private:
+  const OpArguments& arguments(uint32_t instruction) const { return program_.calls[instruction].arguments; }
 
   const StepProgram& program_;
-  Trip trips_[kMaxSubprogramDepth] = {};  // of the loops that are open
 };
 
 }  // namespace
 
 Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
   Share share{&program, nullptr, {}};
-  ControlFlow flow(program);
+  HostOperands operands(program);
+  ControlFlow<HostOperands> flow(program, &operands);
   for (uint32_t i = program.first_step; i < program.steps.size;) {
     const StepDef& step = program.steps[i++];
     if (step.kind != StepKind::kJump) INGOT_TRY(poll(control, step.index, detail));

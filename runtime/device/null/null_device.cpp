@@ -9,7 +9,7 @@ Status run(Device&, const StepProgram&, const RunControl& control, Crew*, ErrorD
   if (!control.cancel || !control.cancel->exchange(0)) return {};
   return fail(detail, Code::kCancelled, "run: cancelled");
 }
-uint64_t outside_bytes(const Device&) { return 0; }
+uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 

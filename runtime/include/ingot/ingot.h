@@ -504,15 +504,15 @@ INGOT_API ingot_code ingot_session_run_until(ingot_session* session, uint64_t de
 INGOT_API void ingot_session_cancel(ingot_session* session);
 /** Begins a run and returns; ingot_session_wait() ends it. Between the two the session is running: binding, rebinding, state, another run or
     start are INGOT_WRONG_STATE; inputs that are not in the arena may be written again only after wait. A session wholly on a GPU copies
-    its inputs from memory of the host, launches, and returns: one launch, no wait, no allocation, no lock of ours. On the CPU and on several devices
-    the thread of INGOT_ASYNC runs it (one wake); without that flag start is the whole run, and wait tells its result. An error of
+    its inputs from memory of the host, launches, and returns: one launch, no wait, no allocation, no lock of ours. On the CPU, on several devices
+    and where the CPU decides branches for a GPU (ingot_session_branch()) the thread of INGOT_ASYNC runs it (one wake); without that flag start is the whole run, and wait tells its result. An error of
     start itself leaves nothing to wait for. Destroying a session that was started waits for the run. Hosts only. */
 INGOT_API ingot_code ingot_session_start(ingot_session* session, ingot_error* error);
 /** Called once when a started run has ended, well or not, by a thread of the driver's or the session's, or by start itself. It may not call
     into the session or the driver; wake up whoever calls ingot_session_wait(). A lost device may never call it: wait tells. */
 typedef void (*ingot_ended_function)(void* user);
 /** The same with a deadline (0: none) and a function (may be null). A GPU looks at the deadline and at ingot_session_cancel() before the
-    run begins, never while it lasts. */
+    run begins and where the CPU decides a branch for it, else never while it lasts. */
 INGOT_API ingot_code ingot_session_start_with(ingot_session* session, uint64_t deadline_ns, ingot_ended_function ended, void* user,
                                               ingot_error* error);
 /** The result of the run that was started, with its outputs; sleeps until it has ended. Errors are those of ingot_session_run();
@@ -606,7 +606,8 @@ typedef struct ingot_placement {
 } ingot_placement;
 INGOT_API ingot_code ingot_session_placement(const ingot_session* session, ingot_placement* out_placement);
 /** A device's share of a session, before or after it is made, by the assignment's index; a session that uses one device has
-    index 0 alone. What a run does is exact: so many launches and transfers in every run that ends well. */
+    index 0 alone. What a run does is exact: so many launches and transfers in every run that ends well, and what
+    ingot_session_branch() adds where the program has an If or a Loop there. */
 typedef struct ingot_share {
   size_t size;
   const char* device;
@@ -624,6 +625,26 @@ INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t 
 /** What ingot_session_share() will say, to the byte. Allocates nothing. */
 INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index,
                                        ingot_share* out_share, ingot_error* error);
+
+/** A branch of an If or the body of a Loop that the CPU decides for a device with launches: each time that it is taken a run has so
+    many launches and waits more, without those of the branches inside it. Launches of a run: those of the share, and of
+    every branch on that device launches * taken. The same for waits. */
+typedef struct ingot_branch {
+  size_t size;
+  const char* device;
+  const char* name;      /* of the file's subprogram */
+  uint32_t instruction;  /* the If or the Loop */
+  int32_t kind;          /* 0: where the If's condition is true; 1: where it is false; 2: the body of the Loop */
+  int32_t parent;        /* index of the branch that it lies in; -1: none */
+  uint32_t launches, waits;
+  int64_t most;          /* times that it is taken at most, each time that its parent is */
+  uint64_t taken;        /* times in the last run; of a model 0 */
+} ingot_branch;
+/** INGOT_NOT_FOUND beyond the last; there is none on a device that goes through control flow by itself, as the CPU does. */
+INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch);
+/** What ingot_session_branch() will say. Allocates nothing. */
+INGOT_API ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index,
+                                        ingot_branch* out_branch, ingot_error* error);
 
 INGOT_API ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
                                                ingot_instruction* out_instruction);

@@ -250,6 +250,13 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     ingot_session_share(object_, index, &share);
     return share;
   }
+  /// Null names beyond the last.
+  ingot_branch branch(uint32_t index) const {
+    ingot_branch branch{};
+    branch.size = sizeof branch;
+    ingot_session_branch(object_, index, &branch);
+    return branch;
+  }
 
  private:
   template <class Call, class Key>

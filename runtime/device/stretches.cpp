@@ -1,0 +1,100 @@
+// runtime/device/stretches.cpp - see stretches.h.
+#include "runtime/device/stretches.h"
+
+#include "runtime/op/control.h"
+
+namespace ingot {
+namespace {
+
+bool has_operand(const int32_t* operands, uint32_t count, uint32_t index) {
+  return index < count && operands[index] >= 0;
+}
+
+ControlNeeds needs_of(const StepProgram& program, const StepDef& step) {
+  const InstructionDef& instruction = program.instructions[step.index];
+  const auto reads = [&](uint32_t operand) {
+    return has_operand(instruction.inputs, instruction.input_count, operand) &&
+           !(operand == 0 && is_known(program, step.index));
+  };
+  ControlNeeds needs;
+  switch (step.kind) {
+    case StepKind::kIf: needs.condition = reads(0); break;
+    case StepKind::kLoop: needs.count = reads(0); [[fallthrough]];
+    case StepKind::kRepeat:
+      needs.condition = reads(1);
+      needs.iteration = has_operand(instruction.outputs, instruction.output_count, 0);
+      break;
+    case StepKind::kRun:
+    case StepKind::kJump:
+    case StepKind::kRefuse: break;
+  }
+  return needs;
+}
+
+}  // namespace
+
+bool is_known(const StepProgram& program, uint32_t instruction) {
+  const int32_t v = program.instructions[instruction].inputs[0];
+  return v >= 0 && program.values[size_t(v)].kind == ValueKind::kConstant && program.values[size_t(v)].root == v;
+}
+
+StretchScan::StretchScan(const StepProgram& program, bool moves_ports)
+    : program_(program), moves_ports_(moves_ports), at_(program.first_step) {}
+
+/// Steps that belong to a branch or a body, from the one behind `step`.
+void StretchScan::enter(const StepDef& step) {
+  const void* attributes = program_.instructions[step.index].attributes;
+  const auto open = [&](uint32_t subprogram, uint32_t end_step) { open_[depth_++] = {subprogram, end_step}; };
+  switch (step.kind) {
+    case StepKind::kIf: open(static_cast<const IfAttributes*>(attributes)->then_subprogram, step.target); break;
+    case StepKind::kLoop: open(static_cast<const LoopAttributes*>(attributes)->body, step.target); break;
+    case StepKind::kJump:  // of the then-branch that ends here
+      depth_--;
+      open(static_cast<const IfAttributes*>(attributes)->else_subprogram, step.target);
+      break;
+    case StepKind::kRun:
+    case StepKind::kRefuse:
+    case StepKind::kRepeat: break;
+  }
+}
+
+bool StretchScan::next(Stretch* out) {
+  const uint32_t end = uint32_t(program_.steps.size);
+  while (!has_ended_) {
+    while (depth_ && open_[depth_ - 1].end_step <= at_) depth_--;
+    const uint32_t until = depth_ ? open_[depth_ - 1].end_step : end;
+    Stretch s;
+    s.first_step = at_;
+    s.subprogram = depth_ ? open_[depth_ - 1].subprogram : 0;
+    s.brings_inputs = moves_ports_ && is_first_;
+    is_first_ = false;
+    while (at_ < until && program_.steps[at_].kind == StepKind::kRun) at_++;
+    s.end_step = at_;
+    if (at_ < until) {
+      s.ends_at_control = true;
+      s.needs = needs_of(program_, program_.steps[at_]);
+      enter(program_.steps[at_++]);
+    } else if (!depth_) {
+      s.takes_outputs = moves_ports_;
+      has_ended_ = true;
+    }  // else a branch ends, and what is behind it begins anew: the other branch comes there too
+    if (s.first_step == s.end_step && !s.brings_inputs && !s.takes_outputs && !s.needs.any()) continue;
+    *out = s;
+    return true;
+  }
+  return false;
+}
+
+Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram) {
+  Course course;
+  StretchScan scan(program, moves_ports);
+  for (Stretch s; scan.next(&s);) {
+    if (s.subprogram != subprogram) continue;
+    course.launches++;
+    course.waits += s.needs.reads();
+  }
+  course.waits += subprogram == 0;
+  return course;
+}
+
+}  // namespace ingot

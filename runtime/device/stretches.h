@@ -1,0 +1,60 @@
+// runtime/device/stretches.h - a program with control flow for a device that cannot decide by itself: stretches of instructions, each one
+// launch, and between them the host goes where an If or a Loop says. What decides is brought to the host at the end of the stretch
+// before it, and the host waits for that; a constant needs neither.
+//   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
+//         [a, tells c]                           [then]                           [else]          [b]        3 launches, 2 waits
+// Owns     nothing.   Threads  any.
+#pragma once
+#include "runtime/device/device.h"
+
+namespace ingot {
+
+/// What a control step needs of the device, once the stretch before it has run.
+struct ControlNeeds {
+  bool condition = false;  // read by the host
+  bool count = false;      // read by the host
+  bool iteration = false;  // set to zero by a Loop, one more at its end
+  bool reads() const { return condition || count; }
+  bool any() const { return reads() || iteration; }
+};
+
+struct Stretch {
+  uint32_t first_step = 0, end_step = 0;  // instructions alone
+  uint32_t subprogram = 0;                // that they are in
+  bool ends_at_control = false;           // which is step end_step
+  bool brings_inputs = false, takes_outputs = false;
+  ControlNeeds needs;
+};
+
+/// The stretches of a program, or of a part of it that is cut where no If and no Loop is open, in the order of the steps: each begins
+/// behind the one before. Nothing depends on what steps compute.
+class StretchScan {
+ public:
+  /// `moves_ports`: the first stretch brings inputs, the last one takes outputs, if they do nothing else.
+  StretchScan(const StepProgram& program, bool moves_ports);
+  /// False: that was the last.
+  bool next(Stretch* out);
+
+ private:
+  struct Open {
+    uint32_t subprogram, end_step;  // of its steps
+  };
+
+  void enter(const StepDef& step);
+
+  const StepProgram& program_;
+  bool moves_ports_, is_first_ = true, has_ended_ = false;
+  uint32_t at_, depth_ = 0;
+  Open open_[kMaxSubprogramDepth] = {};
+};
+
+/// What operand 0 of an If or a Loop decides is a constant: StepProgram::known has it.
+bool is_known(const StepProgram& program, uint32_t instruction);
+
+/// Launches and waits of a subprogram each time that it runs, without those inside it. The main program (0) waits for its end as well.
+struct Course {
+  uint32_t launches = 0, waits = 0;
+};
+Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram);
+
+}  // namespace ingot

@@ -1,0 +1,59 @@
+// tests/cuda/branch_runs.h - runs of branching_networks.h over the fake driver, with what it counted and what the session states.
+#pragma once
+#include <doctest/doctest.h>
+
+#include "tests/cuda/branching_networks.h"
+#include "tests/cuda/chain_items.h"
+
+namespace ingot::test {
+
+inline Session make(const Model& model, const ingot_session_options& options) {
+  auto session = model.session(options);
+  if (!session) throw std::runtime_error(session.error().text());
+  return std::move(*session);
+}
+
+struct Counts {
+  uint64_t launches = 0, waits = 0;
+  bool operator==(const Counts& other) const { return launches == other.launches && waits == other.waits; }
+};
+inline doctest::String toString(const Counts& c) {
+  return (std::to_string(c.launches) + " launches, " + std::to_string(c.waits) + " waits").c_str();
+}
+
+/// What the session states of its last run.
+inline Counts stated(const Session& session, uint32_t share) {
+  Counts sum = {session.share(share).launches, session.share(share).waits};
+  for (uint32_t i = 0; session.branch(i).name; i++) {
+    sum.launches += session.branch(i).launches * session.branch(i).taken;
+    sum.waits += session.branch(i).waits * session.branch(i).taken;
+  }
+  return sum;
+}
+
+/// Runs, and what the driver counted meanwhile; nothing else may have happened.
+inline Counts counted_run(Session& session) {
+  const FakeCuda before = fake_cuda();
+  const auto ran = session.run();
+  if (!ran) throw std::runtime_error(ran.error().text());
+  const FakeCuda& after = fake_cuda();
+  const Counts counts = {after.launches - before.launches, after.waits - before.waits};
+  CHECK(after.calls - before.calls == counts.launches + counts.waits);
+  return counts;
+}
+
+struct LoopInputs {
+  int64_t count, end;
+};
+inline void fill_loop(Session& session, const LoopInputs& in) {
+  write(session.input("count"), std::vector<int64_t>{in.count});
+  write(session.input("end"), std::vector<int64_t>{in.end});
+  write(session.input("x"), ramp(32));
+}
+inline void fill_nested(Session& session, bool outer, bool inner, const LoopInputs& in) {
+  write(session.input("outer"), std::vector<uint8_t>{outer});
+  write(session.input("inner"), std::vector<uint8_t>{inner});
+  fill_loop(session, in);
+}
+
+}  // namespace ingot::test
