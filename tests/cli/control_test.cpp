@@ -2,6 +2,8 @@
 // (tests/models/make_control.py).
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/command_line.h"
 #include "tools/npz/npz.h"
 
@@ -72,4 +74,34 @@ TEST_CASE("control: one file serves the extents of both branches, and refuses a 
   CHECK(is_one_error_line(beyond.err));
   CHECK(beyond.err.find("not cast for this branch") != std::string::npos);
   for (const int64_t extent : {7, 40}) CHECK(answer(extent, false).exit == 5);
+}
+
+TEST_CASE("control: place says what branches and loops on a GPU add to a run, and verbs give the CPU's numbers there") {
+  const Folder folder;
+  const std::string file = folder / "looping.ingot", source = std::string(INGOT_MODELS) + "/looping/looping";
+  REQUIRE(run({"convert", source + ".onnx", "-o", file}).exit == 0);
+  RunOptions options;
+  options.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
+  const Ran ran = run({"place", file, "--device", "cuda", "--dim", "T=9", "--json"}, options);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  const auto report = nlohmann::json::parse(ran.out);
+  REQUIRE(report["devices"].size() == 1);
+  CHECK(report["devices"][0]["name"] == "cuda:0");
+  CHECK(report["devices"][0]["launches"] == 3);  // before the first loop, between the two, behind the second
+  CHECK(report["devices"][0]["waits"] == 1);     // the iterations of both are counted before they begin
+  // Each time step, each step of the loop behind it, its If on both sides, and the loop in one of them that ends by what it computes.
+  REQUIRE(report["branches"].size() == 5);
+  int loops = 0, waiting = 0;
+  for (const auto& branch : report["branches"]) {
+    CHECK(branch["device"] == "cuda:0");
+    CHECK(branch["launches"] >= 1);
+    loops += branch["kind"] == "each iteration";
+    waiting += branch["waits"] > 0;
+  }
+  CHECK(loops == 3);
+  CHECK(waiting >= 2);
+  const Ran shown = run({"place", file, "--device", "cuda", "--dim", "T=9"}, options);
+  CHECK(shown.out.find("each iteration") != std::string::npos);
+  CHECK(run({"check", file, "--golden", source + ".npz", "--device", "cuda", "--strict"}, options).exit == 0);
 }

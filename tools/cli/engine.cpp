@@ -249,15 +249,28 @@ const Assignment& Engine::assign(const SessionSettings& settings) {
   return assignment_;
 }
 
-bool Engine::find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const {
+template <class Ask>
+bool Engine::ask_placement(const SessionSettings& settings, const Ask& ask) const {
   const std::vector<ingot_binding> list = binding_list();
   ingot_session_options options = options_of(settings, list);
   options.assignment = assignment_.get();
   options.device = nullptr;
   Error error;
-  const ingot_code code = ingot_model_share(model_.get(), &options, index, out, &error);
+  const ingot_code code = ask(options, &error);
   if (code != INGOT_OK && code != INGOT_NOT_FOUND) fail_with(path_, error);
   return code == INGOT_OK;
+}
+
+bool Engine::find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const {
+  return ask_placement(settings, [&](const ingot_session_options& options, Error* error) {
+    return ingot_model_share(model_.get(), &options, index, out, error);
+  });
+}
+
+bool Engine::find_branch(const SessionSettings& settings, uint32_t index, ingot_branch* out) const {
+  return ask_placement(settings, [&](const ingot_session_options& options, Error* error) {
+    return ingot_model_branch(model_.get(), &options, index, out, error);
+  });
 }
 
 std::string Engine::default_device(const SessionSettings& settings) const {

@@ -74,6 +74,7 @@ class Engine {
   const Assignment& assign(const SessionSettings& settings);
   /// What a device of the assignment would have and do; false beyond the last. @pre assign(). @throws Failure
   bool find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const;
+  bool find_branch(const SessionSettings& settings, uint32_t index, ingot_branch* out) const;
   /// The device that `settings.device` stands for. @pre assign()
   std::string default_device(const SessionSettings& settings) const;
 
@@ -103,6 +104,8 @@ class Engine {
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, std::string> bound_by_;
   std::vector<ingot_binding> binding_list() const;
+  template <class Ask>
+  bool ask_placement(const SessionSettings& settings, const Ask& ask) const;
   static ingot_session_options options_of(const SessionSettings& settings, const std::vector<ingot_binding>& bindings);
   Assignment assignment_;
   Session session_;

@@ -35,6 +35,7 @@ Json share_of(const ingot_share& s) {
           {"reason", s.reason},
           {"instructions", s.instructions},
           {"launches", s.launches},
+          {"waits", s.waits},
           {"arena_bytes", s.arena_bytes},
           {"weights_bytes", s.weights_bytes},
           {"uploads", s.uploads},
@@ -50,6 +51,24 @@ Json shares_of(Engine& engine, const SessionSettings& settings) {
   share.size = sizeof share;
   for (uint32_t i = 0; engine.find_share(settings, i, &share); i++)
     if (share.arena_bytes) rows.push_back(share_of(share));
+  return rows;
+}
+
+/// What an If or a Loop adds to a run of a device that the CPU decides for.
+Json branches_of(Engine& engine, const SessionSettings& settings) {
+  static constexpr const char* kKinds[] = {"if true", "if false", "each iteration"};
+  Json rows = Json::array();
+  ingot_branch b{};
+  b.size = sizeof b;
+  for (uint32_t i = 0; engine.find_branch(settings, i, &b); i++)
+    rows.push_back({{"name", b.name},
+                    {"device", b.device},
+                    {"instruction", b.instruction},
+                    {"kind", kKinds[b.kind]},
+                    {"in", b.parent},
+                    {"launches", b.launches},
+                    {"waits", b.waits},
+                    {"most", b.most}});
   return rows;
 }
 
@@ -117,14 +136,19 @@ void print(const Json& report, bool all) {
                        offer["why"].get<std::string>();
     printf("auto: %s (%s)\n", report["default"].get<std::string>().c_str(), passed_over.c_str());
   }
-  Table devices({"device", ">instructions", ">launches", ">weights", ">arena", ">in a run", "why"});
+  Table devices({"device", ">instructions", ">launches", ">waits", ">weights", ">arena", ">in a run", "why"});
   for (const Json& d : report["devices"]) {
     const uint64_t up = d["upload_bytes"], down = d["download_bytes"];
     const std::string moves = d["uploads"].dump() + " in, " + d["downloads"].dump() + " out, " + short_bytes(up + down);
-    devices.row({d["name"], d["instructions"].dump(), d["launches"].dump(), short_bytes(d["weights_bytes"]),
-                 short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
+    devices.row({d["name"], d["instructions"].dump(), d["launches"].dump(), d["waits"].dump(),
+                 short_bytes(d["weights_bytes"]), short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
   }
   printf("%s", devices.text().c_str());
+  Table branches({"besides, in", "of", "taken", ">launches", ">waits", ">at most"});
+  for (const Json& b : report["branches"])
+    branches.row({b["name"], "instruction " + b["instruction"].dump(), b["kind"], b["launches"].dump(),
+                  b["waits"].dump(), b["most"].dump()});
+  if (!branches.empty()) printf("%s", branches.text().c_str());
   print_left(report["left_to_cpu"], all);
   Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
   size_t shown = 0;
@@ -148,6 +172,7 @@ int run(const Arguments& a) {
   report["known"] = offers();
   report["dims"] = engine.bindings();
   report["devices"] = shares_of(engine, settings);
+  report["branches"] = branches_of(engine, settings);
   report["left_to_cpu"] = left_to_cpu(engine, assignment, report["default"]);
   report["weights"] = weights_of(assignment);
   if (a.json) {
