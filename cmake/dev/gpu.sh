@@ -204,11 +204,19 @@ gpu_build() {
     -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 
+# The last commit of what is measured: one of a report or a page makes nothing old.
+gpu_code() {
+  local code=(runtime kernels tools tests schema cmake ':!cmake/dev' CMakeLists.txt bench/pipeline bench/cuda_torch.py bench/onnx_as_torch.py) last
+  if ! last=$(git log -1 --format=%h -- "${code[@]}" 2>/dev/null) || [ -z "$last" ]; then cat build/gpu/commit 2>/dev/null || echo unknown; return; fi
+  [ -z "$(git status --porcelain -- "${code[@]}")" ] || last=$last+
+  echo "$last"
+}
+
 # Files that need a network or hours of a CPU, for a machine that has neither.
 gpu_prepare() {
   gpu_need_python "models on a GPU" || return 1
   mkdir -p build/gpu
-  git rev-parse --short HEAD >build/gpu/commit
+  gpu_code >build/gpu/commit.tmp && mv build/gpu/commit.tmp build/gpu/commit
   "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --prepare
   gpu_fake='' gpu_pipeline_models
   local torch
@@ -241,7 +249,7 @@ dev_gpu() {
   name=$(build/gcc/tests/cuda/gpu_runner --name || true)
   gpu_dir=build/gpu/$(echo "${name:-none}" | tr -cs 'A-Za-z0-9\n' - | sed 's/-$//') report=
   [ -z "$gpu_fake" ] || gpu_dir=build/gpu/fake
-  gpu_commit=$(git rev-parse --short HEAD 2>/dev/null || cat build/gpu/commit 2>/dev/null || echo unknown)
+  gpu_commit=$(gpu_code)
   [ -z "$fresh" ] || rm -rf "$gpu_dir"
   mkdir -p "$gpu_dir"
   report=$gpu_dir/report.md
