@@ -187,12 +187,22 @@ TEST_CASE("gpu input: a network larger than the free memory: both numbers, and t
   const std::string advice = "it would fit with --dim N=";
   const size_t at = ran.err.find(advice);
   REQUIRE(at != std::string::npos);
+  CHECK(has(ran.err, "; its weights are 320 B of that, f32 there whatever --dtype the file stores them in"));
   const int64_t fits = std::atoll(ran.err.c_str() + at + advice.size());
   CHECK(fits > 1);
   CHECK(bench(fits).exit == 0);
   const Ran whole = run({"bench", batch, "--device", "cuda", "--seconds", "0", "--dim", "N=1000000"},
                         {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "64"}}, {}});
   CHECK(whole.exit == 0);
+  // Stored in half the bytes, no less is needed.
+  const auto needs = [](const Ran& of) {
+    int64_t bytes = 0;
+    for (size_t i = of.err.find("needs ") + 6; of.err[i] != ' '; i++)
+      if (of.err[i] != ',') bytes = bytes * 10 + (of.err[i] - '0');
+    return bytes;
+  };
+  REQUIRE(run({"convert", data("batch.onnx"), "-o", batch, "--dtype", "fp16"}).exit == 0);
+  CHECK(needs(bench(1'000'000)) >= needs(ran));
   // A network without an open dimension.
   const Ran fixed = run({"bench", machine.model, "--device", "cuda", "--seconds", "0"},
                         {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "0"}}, {}});

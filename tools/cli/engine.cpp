@@ -6,6 +6,8 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/include/ingot/cpu.h"
+#include "tools/cli/program_view.h"
+#include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/suggest.h"
 
@@ -324,6 +326,12 @@ std::string Engine::what_would_fit(const SessionSettings& settings, uint64_t byt
   if (words.empty())
     words = bindings_.empty() ? "the file leaves no dimension open: take a smaller network, or another device"
                               : "no smaller dimension would fit: take a smaller network, or another device";
+  const std::vector<ingot_binding> list = binding_list();
+  auto need = model_.requirements(options_of(settings, list));
+  if (!need || !need->weights_shared) return words;
+  words += "; its weights are " + grouped(need->weights_shared) + " B of that";
+  // Another --dtype would change the file, and nothing of what the device holds.
+  if (ProgramView(path_, {}).program().precision == 0) words += ", f32 there whatever --dtype the file stores them in";
   return words;
 }
 
