@@ -85,8 +85,11 @@ TEST_CASE("place: what a GPU leaves to the CPU is listed one by one, in the word
     CAPTURE(strict.err);
     CHECK(strict.exit == 4);
     CHECK(is_one_error_line(strict.err));
-    CHECK(has(strict.err, "instruction " + left[0]["instruction"].dump() + ": "));
-    CHECK(has(strict.err, "strict: " + left[0]["why"].get<std::string>()));
+    // The first with a reason of its own: a Loop goes to the CPU with what is in it.
+    size_t first = 0;
+    while (first + 1 < left.size() && has(left[first]["why"], "in an If or a Loop")) first++;
+    CHECK(has(strict.err, "instruction " + left[first]["instruction"].dump() + ": "));
+    CHECK(has(strict.err, "strict: " + left[first]["why"].get<std::string>()));
     CHECK(Json::parse(run({"place", model, "--device", "cpu", "--json"}, gpu).out)["left_to_cpu"].empty());
   }
 }
