@@ -11,4 +11,18 @@ const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments
   return nullptr;
 }
 
+uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
+                          GpuPrecision precision, GpuChoice* out) {
+  const uint32_t count = row.choices.list ? row.choices.list(arguments, traits, precision, out) : 0;
+  if (count) return count;
+  *out = GpuChoice();
+  return 1;
+}
+
+uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
+                     const GpuChoice* choice) {
+  if (choice && row.choices.scratch) return row.choices.scratch(arguments, traits, precision, *choice);
+  return row.scratch ? row.scratch(arguments, traits, precision) : 0;
+}
+
 }  // namespace ingot

@@ -6,6 +6,7 @@
 //                    first in the set.
 //   row.scratch()    bytes beside what the contract says, for these extents
 //   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records (a graph) or runs (a test)
+//   row.choices      where an instruction can be computed in several ways: which, the one that plan() takes unasked first
 //
 // Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see runtime/op/<operator>.h for the order.
 // Calls      nothing but the sink. No allocation, no state: any thread.
@@ -38,6 +39,14 @@ struct GpuLaunch {
   uint32_t params_bytes = 0;
 };
 
+/// One of several ways to compute an instruction. All ways of an exact row give the same bits.
+struct GpuChoice {
+  const char* name = "";  // static; files know it by this and by `parts`: "128x64"
+  uint16_t parts = 1;     // that k is cut into
+  uint16_t id = 0;        // the row's own
+};
+constexpr uint32_t kMaxGpuChoices = 24;
+
 struct GpuSink {
   void* user = nullptr;
   Status (*launch)(void* user, const GpuLaunch& launch) = nullptr;
@@ -53,6 +62,18 @@ struct GpuWork {
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
   GpuSink sink;
+  const GpuChoice* choice =
+      nullptr;  // one that the row lists for these arguments; null, or none of them: as the model has it
+};
+
+struct GpuChoices {
+  /// Every way for these extents, the one of the model first. Asked with addresses or without (then all are aligned); at most
+  /// kMaxGpuChoices are written.
+  uint32_t (*list)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
+                   GpuChoice* out) = nullptr;
+  /// Bytes of scratch for one of them; null: what GpuRow::scratch says suffices for all.
+  uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
+                      const GpuChoice& choice) = nullptr;
 };
 
 struct GpuRow {
@@ -61,6 +82,7 @@ struct GpuRow {
   bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);     // null: always
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: none
   Status (*plan)(const GpuWork& work);
+  GpuChoices choices = {};  // list null: there is one way
 };
 
 /// A kernel of device code.
@@ -108,6 +130,13 @@ struct GpuKernelSet {
   uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
   uint16_t tell_control;            // see kernels/cuda/control
 };
+
+/// The ways that a row has for an instruction; at least one is written, without a name where there is nothing to choose.
+uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
+                          GpuPrecision precision, GpuChoice* out);
+/// Scratch of one of them; null: of what plan() takes unasked.
+uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
+                     const GpuChoice* choice);
 
 /// The first row of an operator that can run these arguments in this precision; null when there is none.
 const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits,

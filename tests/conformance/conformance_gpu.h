@@ -6,7 +6,10 @@
 namespace ingot::conformance {
 
 /// False when the GPU has no kernel for these arguments; that is counted, and printed when the program ends. `order`: of the
-/// emulator's threads.
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status);
+/// emulator's threads. `choice`: which of gpu_choices() ways; -1: the model's, unasked.
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status, int choice = -1);
+
+/// How many ways the GPU has to compute them; 0: none.
+int gpu_choices(OpCode op, const OpArguments& arguments);
 
 }  // namespace ingot::conformance

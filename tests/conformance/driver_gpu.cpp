@@ -112,7 +112,14 @@ struct Coverage {
 
 }  // namespace
 
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* status) {
+int gpu_choices(OpCode op, const OpArguments& arguments) {
+  const GpuTraits traits = gpu().traits();
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
+  GpuChoice choices[kMaxGpuChoices];
+  return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
+}
+
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* status, int choice) {
   static Coverage coverage;
   Operands operands(arguments);
   GpuWork work;
@@ -120,7 +127,13 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* statu
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, operands.arguments(), work.traits, work.precision);
   (row ? coverage.run : coverage.left)[int(op)]++;
   if (!row) return false;
-  work.scratch_bytes = row->scratch ? row->scratch(operands.arguments(), work.traits, work.precision) : 0;
+  // Listed for the host's addresses: what another alignment does not offer there is computed as the model has it.
+  GpuChoice choices[kMaxGpuChoices];
+  if (choice >= 0) {
+    list_gpu_choices(*row, arguments, work.traits, work.precision, choices);
+    work.choice = &choices[choice];
+  }
+  work.scratch_bytes = gpu_scratch(*row, operands.arguments(), work.traits, work.precision, work.choice);
   Guarded scratch(nullptr, work.scratch_bytes);
   const uint32_t none = 0;
   Guarded fault(&none, sizeof none);

@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/cuda_kernels.h"
@@ -9,30 +11,70 @@
 namespace ingot::conformance {
 namespace {
 
-/// How many cases of each operator ran, and how many the GPU leaves to the CPU.
+/// How many cases of each operator ran, in other ways than the model's as well, and how many the GPU leaves to the CPU.
 struct Coverage {
   int run[kOpCodeCount] = {}, left[kOpCodeCount] = {};
+  std::map<std::string, int> ways;  // "Conv2d 128x64"
   ~Coverage() {
     for (int i = 0; i < kOpCodeCount; i++)
       if (run[i] + left[i])
         std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n", op_name(OpCode(i)), run[i],
                     left[i]);
+    for (const auto& [way, runs] : ways) std::printf("emulated GPU: %-30s asked for in %d runs\n", way.c_str(), runs);
   }
 } coverage;
 
+GpuTraits few_multiprocessors() {
+  GpuTraits traits;
+  traits.multiprocessors = 3;  // few blocks, so that loops over a grid go round
+  return traits;
+}
+
+/// Kernels and grids, so that a choice that is passed over does not look like one that is taken.
+std::vector<uint32_t> launches_of(const GpuRow& row, GpuWork work) {
+  std::vector<uint32_t> launches;
+  work.sink = {&launches, [](void* user, const GpuLaunch& l) {
+                 for (const uint32_t word : {uint32_t(l.kernel), l.grid_x, l.grid_y, l.grid_z})
+                   static_cast<std::vector<uint32_t>*>(user)->push_back(word);
+                 return Status();
+               }};
+  (void)row.plan(work);
+  return launches;
+}
+
+/// The first choice is the model's, any other is something else.
+void check_choice(const GpuRow& row, GpuWork work, int choice) {
+  const std::vector<uint32_t> chosen = launches_of(row, work);
+  work.choice = nullptr;
+  if ((launches_of(row, work) == chosen) != (choice == 0)) cuda::emulate::fail("a choice that is not what it says");
+}
+
 }  // namespace
 
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status) {
+int gpu_choices(OpCode op, const OpArguments& arguments) {
+  const GpuTraits traits = few_multiprocessors();
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
+  GpuChoice choices[kMaxGpuChoices];
+  return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
+}
+
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status, int choice) {
   constexpr size_t kGuard = 256;
   GpuWork work;
-  work.traits.multiprocessors = 3;  // few blocks, so that loops over a grid go round
+  work.traits = few_multiprocessors();
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, work.traits, work.precision);
   if (!row) {
     coverage.left[int(op)]++;
     return false;
   }
   coverage.run[int(op)]++;
-  uint64_t bytes = row->scratch ? row->scratch(arguments, work.traits, work.precision) : 0;
+  GpuChoice choices[kMaxGpuChoices];
+  if (choice >= 0) {
+    list_gpu_choices(*row, arguments, work.traits, work.precision, choices);
+    work.choice = &choices[choice];
+    coverage.ways[std::string(op_name(op)) + " " + work.choice->name]++;
+  }
+  const uint64_t bytes = gpu_scratch(*row, arguments, work.traits, work.precision, work.choice);
   std::vector<uint8_t> scratch(bytes + 512 + kGuard, 0xa5);
   uint32_t fault = 0;
   work.arguments = &arguments;
@@ -41,6 +83,7 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   work.fault = &fault;
   work.fault_value = 7;
   work.sink = {nullptr, [](void*, const GpuLaunch& launch) { return cuda::emulate::run_launch(launch); }};
+  if (choice >= 0) check_choice(*row, work, choice);
   cuda::emulate::set_order(order);
   *status = row->plan(work);
   cuda::emulate::set_order(0);

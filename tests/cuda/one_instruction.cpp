@@ -44,8 +44,8 @@ Tensor on_cpu(const Work& w, const char* table) {
   return y;
 }
 
-Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits) {
-  Run run{w.output, {}, 1, {}};
+Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits, int choice) {
+  Run run{w.output, {}, 1, 1, {}};
   run.y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, run.y.view());
@@ -53,13 +53,18 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   REQUIRE(row != nullptr);
   REQUIRE(std::string(row->name).find("tensorcore") != std::string::npos);
   constexpr size_t kGuard = 256;
-  const uint64_t bytes = row->scratch ? row->scratch(a, traits, precision) : 0;
+  GpuChoice choices[kMaxGpuChoices];
+  run.choices = int(list_gpu_choices(*row, a, traits, precision, choices));
+  REQUIRE(choice < run.choices);
+  const GpuChoice* const asked = choice < 0 ? nullptr : &choices[choice];
+  const uint64_t bytes = gpu_scratch(*row, a, traits, precision, asked);
   std::vector<uint8_t> scratch(bytes + 256 + kGuard, 0xa5);
   uint32_t fault = 0;
   GpuWork work;
   work.arguments = &a, work.traits = traits, work.precision = precision, work.fault = &fault, work.fault_value = 1;
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
   work.scratch_bytes = bytes;
+  work.choice = asked;
   work.sink = {&run, [](void* user, const GpuLaunch& l) {
                  static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
                  static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);

@@ -2,6 +2,8 @@
 // threads; no bank conflict in a main loop; which kernel and how many splits for which extents.
 #include <doctest/doctest.h>
 
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/emulate/emulated_kernels.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
@@ -29,6 +31,13 @@ Run check_product(const Work& w, int multiprocessors = 2) {
       int64_t at = -1;
       const bool same = on_gpu(w, precision, order, traits).y.same_bits(last.y, &at);
       CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
+    }
+    // Every other way: within the tolerance as well, and not the one that the model takes.
+    for (int choice = 0; choice < last.choices; choice++) {
+      CAPTURE(choice);
+      const Run other = on_gpu(w, precision, uint32_t(choice), traits, choice);
+      check_close(other.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+      CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (choice == 0));
     }
   }
   return last;
@@ -189,6 +198,41 @@ TEST_CASE("tensor cores: products of two activations, batches broadcast") {
                 Tensor(DType::kF32, with(c.b, c.k, c.n, c.trans_b), c.padding).random(2)};
     const Run run = check_product(w, c.m > 128 ? 1 : 2);
     CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
+  }
+}
+
+TEST_CASE(
+    "tensor cores: parts of k that the scratch at hand has no room for are fewer, and nothing is written behind it") {
+  LinearAttributes t;
+  Work w{OpCode::kLinear, &t, {}, Tensor(DType::kF32, {2, 40})};
+  w.inputs = {Tensor(DType::kF32, {2, 2048}).random(1), random_weights(Packing::kPanels16, {40, 2048}, 2, 2048).packed};
+  const Tensor want = on_cpu(w);
+  const std::vector<TensorView> views = views_of(w.inputs);
+  Tensor y = w.output;
+  const OpArguments a = arguments_of(w, views, y.view());
+  GpuWork work;
+  uint32_t fault = 0;
+  work.traits.multiprocessors = 64;
+  work.precision = GpuPrecision::kFast;
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision);
+  const uint64_t needed = row->scratch(a, work.traits, work.precision);
+  REQUIRE(needed >= 8 * 2 * 40 * 4);
+  for (const uint64_t bytes : {uint64_t{0}, needed / 4, needed - 1, needed}) {
+    CAPTURE(bytes);
+    std::vector<uint8_t> scratch(needed + 256, 0xa5);
+    uint32_t most = 1;
+    work.arguments = &a, work.fault = &fault, work.scratch_bytes = bytes;
+    work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256;
+    work.sink = {&most, [](void* user, const GpuLaunch& l) {
+                   if (l.grid_y > *static_cast<uint32_t*>(user)) *static_cast<uint32_t*>(user) = l.grid_y;
+                   return cuda::emulate::run_launch(l);
+                 }};
+    y.poison();
+    REQUIRE(row->plan(work).ok());
+    check_close(y, want, check::kTf32Product);
+    CHECK(most * 2 * 40 * 4 <= (bytes ? bytes : 2 * 40 * 4));
+    const uint8_t* const end = scratch.data() + scratch.size();
+    for (const uint8_t* at = work.scratch + bytes; at < end; at++) REQUIRE(*at == 0xa5);
   }
 }
 

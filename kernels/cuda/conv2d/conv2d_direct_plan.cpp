@@ -49,27 +49,21 @@ Status launch_each(const GpuWork& work, const ConvJob& j) {
   return launch(work, KernelId::conv2d_each, blocks_for(p.count, 128, work.traits), p);
 }
 
-}  // namespace
+/// One output a thread beside tiles: only where there are so few that blocks of tiles would leave multiprocessors idle.
+constexpr int64_t kFewInAll = 1 << 16;
 
-uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e) {
-  if (!is_packed_on_device(t, e)) return 0;
-  const int64_t k = int64_t(t.kernel_h) * t.kernel_w * (e.c / t.groups);
-  return uint64_t(t.groups) * uint64_t(round_up(e.o / t.groups, kPanel)) * uint64_t(k) * 4;
+bool is_pointwise(const Conv2dAttributes& t) {
+  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 && !conv::needs_band(t);
 }
 
-Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
+/// As tiles see it; grouped: weights are those that pack_panels makes in `packed`.
+ConvParams tiled_params(const ConvJob& j, float* packed) {
   const Conv2dAttributes& t = *j.t;
   const conv::Extents& e = j.e;
-  if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return {};
-  if (t.method == ConvMethod::kDepthwise) return launch_depthwise(work, j);
-  const bool grouped = t.method == ConvMethod::kGrouped;
-  if (!fits_tiles(j) || (grouped && !is_packed_on_device(t, e))) return launch_each(work, j);
   const int64_t groups = t.groups, c = e.c / groups, k = int64_t(t.kernel_h) * t.kernel_w * c;
   const PictureStrides s = strides_of(j);
-  const bool pointwise =
-      t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 && !conv::needs_band(t);
   ConvParams p = rows_times_panels(j.x, s.pixel, e.n * e.oh * e.ow, k, j.w, e.o / groups);
-  if (!pointwise) {
+  if (!is_pointwise(t)) {
     p.plane = e.oh * e.ow;
     p.image_stride = s.image, p.row_stride = s.row, p.pixel_stride = s.pixel, p.channel_stride = s.channel;
     p.window = {int(e.h),          int(e.w),          int(c),          int(e.ow),
@@ -78,28 +72,60 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   }
   p.bias = j.bias, p.residual = j.residual, p.y = j.y, p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
   p.epilogue = epilogue_params(t.activation, t.residual_first);
-  if (pointwise && !grouped && p.pixels <= SkinnyShape::kRows) {
-    const SkinnyParams few = {p.x,
-                              p.w,
-                              p.bias,
-                              p.residual,
-                              p.y,
-                              p.pixels,
-                              p.k,
-                              p.outputs,
-                              p.image_stride,
-                              p.y_stride,
-                              p.residual_stride,
-                              p.epilogue};
-    return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few, SkinnyShape::kSharedBytes);
-  }
-  if (grouped) {
-    p.groups = groups, p.x_group = c * s.channel, p.y_group = p.outputs;
-    p.w = scratch, p.w_group = round_up(p.outputs, kPanel) * k;
-    const PackPanelsParams pack = {j.w, scratch, groups, p.outputs, k};
-    const Status status =
-        k == 0 ? Status() : launch(work, KernelId::pack_panels, blocks_for(groups * p.w_group, 256, work.traits), pack);
-    if (!status.ok()) return status;
+  if (t.method != ConvMethod::kGrouped) return p;
+  p.groups = groups, p.x_group = c * s.channel, p.y_group = p.outputs;
+  p.w = packed, p.w_group = round_up(p.outputs, kPanel) * k;
+  return p;
+}
+
+Status launch_few_rows(const GpuWork& work, const ConvParams& p) {
+  const SkinnyParams few = {
+      p.x,       p.w, p.bias, p.residual, p.y, p.pixels, p.k, p.outputs, p.image_stride, p.y_stride, p.residual_stride,
+      p.epilogue};
+  return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few, SkinnyShape::kSharedBytes);
+}
+
+/// Ways to compute what is neither depthwise nor empty: tiles, and what suits few rows or few outputs.
+void list_ways(const ConvJob& j, const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
+  const bool grouped = j.t->method == ConvMethod::kGrouped;
+  if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows) list->add({"few_rows", 1, kFewRowsWay}, -1);
+  list_conv_tiles(p, traits, list);
+  if (p.pixels <= kFewInAll / (p.outputs * p.groups)) list->add({"one_each", 1, kOneEachWay}, 1e300);
+}
+
+bool is_each(const ConvJob& j) {
+  return !fits_tiles(j) || (j.t->method == ConvMethod::kGrouped && !is_packed_on_device(*j.t, j.e));
+}
+bool is_empty(const conv::Extents& e) { return e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0; }
+
+}  // namespace
+
+uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e) {
+  if (!is_packed_on_device(t, e)) return 0;
+  const int64_t k = int64_t(t.kernel_h) * t.kernel_w * (e.c / t.groups);
+  return uint64_t(t.groups) * uint64_t(round_up(e.o / t.groups, kPanel)) * uint64_t(k) * 4;
+}
+
+void list_conv(const ConvJob& j, const GpuTraits& traits, ChoiceList* list) {
+  if (is_empty(j.e)) return;
+  if (j.t->method == ConvMethod::kDepthwise) return list_depthwise(j, list);
+  if (!is_each(j)) list_ways(j, tiled_params(j, nullptr), traits, list);
+}
+
+Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
+  const Conv2dAttributes& t = *j.t;
+  if (is_empty(j.e)) return {};
+  if (t.method == ConvMethod::kDepthwise) return launch_depthwise(work, j);
+  if (is_each(j)) return launch_each(work, j);
+  const ConvParams p = tiled_params(j, scratch);
+  ChoiceList ways;
+  list_ways(j, p, work.traits, &ways);
+  const uint16_t way = ways.pick(work.choice).id;
+  if (way == kOneEachWay) return launch_each(work, j);
+  if (way == kFewRowsWay) return launch_few_rows(work, p);
+  if (t.method == ConvMethod::kGrouped && p.k > 0) {
+    const PackPanelsParams pack = {j.w, scratch, p.groups, p.outputs, p.k};
+    INGOT_TRY(launch(work, KernelId::pack_panels, blocks_for(p.groups * p.w_group, 256, work.traits), pack));
   }
   return launch_conv_tiles(work, p);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/products/tile_model.h"
 #include "runtime/op/conv_stage.h"
 
 namespace ingot::cuda {
@@ -17,9 +18,14 @@ struct ConvJob {
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
-/// Chooses the tile for these extents and launches it. `p` is whole but for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the
+/// Ids of choices beside tiles, whose ids are their places in the table of tiles.
+enum : uint16_t { kFewRowsWay = 16, kOneEachWay, kRowOf4Way, kOnePixelWay };
+
+/// The tile that work.choice names, or the model has for these extents, launched. `p` is whole but for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the
 /// window's numbers are below 2^30, weights are 16-byte aligned.
 Status launch_conv_tiles(const GpuWork& work, ConvParams p);
+
+void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list);
 
 /// Rows of k channels times panels: y[row][o]. @pre as launch_conv_tiles, k below 2^30.
 ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k, const float* w,
@@ -27,12 +33,15 @@ ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int
 
 /// Direct, grouped and depthwise convolutions. scratch: grouped_scratch() bytes. Nothing for an empty output.
 Status launch_conv(const GpuWork& work, const ConvJob& job, float* scratch);
+void list_conv(const ConvJob& job, const GpuTraits& traits, ChoiceList* list);
 uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e);
 
 /// F(4x4, 3x3) in blocks of tiles. scratch: winograd_scratch() bytes.
 Status launch_winograd(const GpuWork& work, const ConvJob& job, float* scratch);
+void list_winograd(const ConvJob& job, const GpuTraits& traits, ChoiceList* list);
 uint64_t winograd_scratch(const conv::Extents& e);
 
 Status launch_depthwise(const GpuWork& work, const ConvJob& job);
+void list_depthwise(const ConvJob& job, ChoiceList* list);
 
 }  // namespace ingot::cuda

@@ -7,44 +7,24 @@ namespace {
 
 struct Tile {
   KernelId vector, any;  // the same tile for quads of channels and for any alignment
-  int pixels, channels;
   uint32_t shared_bytes;
-  double speed;  // of a multiprocessor, relative: fewer loads of shared memory a product in larger tiles
+  TileCost cost;
 };
 template <class T>
-constexpr Tile make_tile(KernelId vector, KernelId any, double speed) {
-  return {vector, any, T::kPixels, T::kChannels, T::kSharedBytes, speed};
+constexpr Tile make_tile(KernelId vector, KernelId any, const char* name, double speed) {
+  return {vector, any, T::kSharedBytes, f32_tile(name, T::kPixels, T::kChannels, speed)};
 }
 constexpr Tile kTiles[] = {
-    make_tile<LargeTile>(KernelId::conv2d_large, KernelId::conv2d_large_any, 1.0),
-    make_tile<SquareTile>(KernelId::conv2d_square, KernelId::kCount, 0.8),
-    make_tile<NarrowTile>(KernelId::conv2d_narrow, KernelId::conv2d_narrow_any, 0.8),
-    make_tile<ThinTile>(KernelId::conv2d_thin, KernelId::conv2d_thin_any, 0.6),
-    make_tile<SmallTile>(KernelId::conv2d_small, KernelId::conv2d_small_any, 0.6),
+    make_tile<LargeTile>(KernelId::conv2d_large, KernelId::conv2d_large_any, "128x64", 1.0),
+    make_tile<SquareTile>(KernelId::conv2d_square, KernelId::kCount, "64x64", 0.8),
+    make_tile<NarrowTile>(KernelId::conv2d_narrow, KernelId::conv2d_narrow_any, "128x32", 0.8),
+    make_tile<ThinTile>(KernelId::conv2d_thin, KernelId::conv2d_thin_any, "128x16", 0.6),
+    make_tile<SmallTile>(KernelId::conv2d_small, KernelId::conv2d_small_any, "32x32", 0.6),
 };
-
-int64_t tiles_of(const Tile& tile, const ConvParams& p) {
-  return ceil_div(p.pixels, tile.pixels) * ceil_div(p.outputs, tile.channels);
-}
-
-/// The least time of the multiprocessor that has most to do.
-const Tile& best_tile(const ConvParams& p, bool vector, const GpuTraits& traits) {
-  const Tile* best = nullptr;
-  double least = 0;
-  for (const Tile& tile : kTiles) {
-    if (!vector && tile.any == KernelId::kCount) continue;
-    const double rounds =
-        double(ceil_div(tiles_of(tile, p) * (p.groups < (1 << 20) ? p.groups : 1 << 20), traits.multiprocessors));
-    const double time = rounds * tile.pixels * tile.channels / tile.speed;
-    if (best && time >= least) continue;
-    best = &tile, least = time;
-  }
-  return *best;
-}
 
 bool reads_quads(const ConvParams& p) {
   const int64_t strides = p.window.c | p.image_stride | p.row_stride | p.pixel_stride | p.x_group;
-  return strides % 4 == 0 && p.channel_stride == 1 && is_aligned(p.x);
+  return p.k > 0 && strides % 4 == 0 && p.channel_stride == 1 && is_aligned(p.x);
 }
 bool writes_quads(const ConvParams& p) {
   const int64_t strides = p.y_stride | p.y_group | (p.residual ? p.residual_stride : 0);
@@ -53,14 +33,25 @@ bool writes_quads(const ConvParams& p) {
 
 }  // namespace
 
+void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
+  const bool vector = reads_quads(p);
+  const ProductExtents extents = {p.groups, p.pixels, p.outputs, p.k};
+  for (const Tile& tile : kTiles)
+    if (vector || tile.any != KernelId::kCount)
+      list->add({tile.cost.name, 1, uint16_t(&tile - kTiles)},
+                model_cycles(tile.cost, extents, 1, traits.multiprocessors));
+}
+
 Status launch_conv_tiles(const GpuWork& work, ConvParams p) {
   p.vector_y = writes_quads(p);
   if (p.k == 0) p.window.c = 1;  // nobody walks over no channels
-  const bool vector = reads_quads(p);
-  const Tile& tile = best_tile(p, vector, work.traits);
-  const int64_t tiles = tiles_of(tile, p), most = int64_t(work.traits.multiprocessors) * 32;
-  return launch(work, vector ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most), p, tile.shared_bytes, 1,
-                uint32_t(p.groups < 65535 ? p.groups : 65535));
+  ChoiceList choices;
+  list_conv_tiles(p, work.traits, &choices);
+  const Tile& tile = kTiles[choices.pick(work.choice).id];
+  const int64_t tiles = ceil_div(p.pixels, tile.cost.m) * ceil_div(p.outputs, tile.cost.o);
+  const int64_t most = int64_t(work.traits.multiprocessors) * 32;
+  return launch(work, reads_quads(p) ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most), p,
+                tile.shared_bytes, 1, uint32_t(p.groups < 65535 ? p.groups : 65535));
 }
 
 ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k, const float* w,
@@ -109,30 +100,50 @@ Status plan_conv2d(const GpuWork& work) {
   return j.t->method == ConvMethod::kWinogradF43 ? launch_winograd(work, j, scratch) : launch_conv(work, j, scratch);
 }
 
+uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+  const ConvJob j = job_of(a);
+  ChoiceList list;
+  if (j.t->method == ConvMethod::kWinogradF43)
+    list_winograd(j, traits, &list);
+  else
+    list_conv(j, traits, &list);
+  return list.copy(out);
+}
+
 bool supports_linear(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const TensorView* bias = a.optional(2);
   return a.inputs[1].packing == Packing::kPanels16 && (!bias || bias->packing == Packing::kVector16);
 }
 
-/// A pointwise convolution of `rows` pictures of one pixel.
-Status plan_linear(const GpuWork& work) {
-  const OpArguments& a = *work.arguments;
+/// A pointwise convolution of `rows` pictures of one pixel. `t` is filled, and must outlive the job.
+ConvJob linear_job(const OpArguments& a, Conv2dAttributes* t) {
   const LinearAttributes& l = a.as<LinearAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const TensorView *bias = a.optional(2), *residual = a.optional(3);
-  if (y.elements() == 0) return {};
-  Conv2dAttributes t;
-  t.activation = l.activation, t.residual_first = l.residual_first;
+  t->activation = l.activation, t->residual_first = l.residual_first;
   ConvJob j;
-  j.t = &t, j.e = {y.rows(), 1, 1, x.row_length(), 1, 1, y.row_length()};
+  j.t = t, j.e = {y.rows(), 1, 1, x.row_length(), 1, 1, y.row_length()};
   j.x = x.as<float>(), j.w = a.inputs[1].as<float>(), j.y = y.as<float>();
   j.bias = bias ? bias->as<float>() : nullptr, j.residual = residual ? residual->as<float>() : nullptr;
   j.x_stride = x.row_stride, j.y_stride = y.row_stride, j.residual_stride = residual ? residual->row_stride : 0;
-  return launch_conv(work, j, nullptr);
+  return j;
+}
+Status plan_linear(const GpuWork& work) {
+  Conv2dAttributes t;
+  if (work.arguments->outputs[0].elements() == 0) return {};
+  return launch_conv(work, linear_job(*work.arguments, &t), nullptr);
+}
+uint32_t list_linear(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+  Conv2dAttributes t;
+  ChoiceList list;
+  if (a.outputs[0].elements() == 0) return 0;
+  list_conv(linear_job(a, &t), traits, &list);
+  return list.copy(out);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kConv2d, "conv2d", supports_conv2d, scratch_conv2d, plan_conv2d},
-                            {OpCode::kLinear, "linear", supports_linear, nullptr, plan_linear}};
+constexpr GpuRow kRows[] = {
+    {OpCode::kConv2d, "conv2d", supports_conv2d, scratch_conv2d, plan_conv2d, {list_conv2d, nullptr}},
+    {OpCode::kLinear, "linear", supports_linear, nullptr, plan_linear, {list_linear, nullptr}}};
 
 }  // namespace
 

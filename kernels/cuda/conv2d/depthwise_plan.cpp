@@ -9,16 +9,25 @@ struct Line {
   KernelId kernel;
   int64_t pixels;  // of a thread
 };
-Line line_of(const Conv2dAttributes& t, bool aligned) {
-  const Line any = {KernelId::depthwise_any, 1};
-  if (!aligned || t.kernel_h != t.kernel_w || t.dilation_w != 1 || t.stride_w > 2) return any;
+constexpr Line kAny = {KernelId::depthwise_any, 1};
+
+/// kAny where the window has no kernel of its own.
+Line line_of(const ConvJob& j) {
+  const Conv2dAttributes& t = *j.t;
+  const bool aligned = is_aligned(j.w) && is_aligned(j.bias);
+  if (!aligned || t.kernel_h != t.kernel_w || t.dilation_w != 1 || t.stride_w > 2) return kAny;
   const bool two = t.stride_w == 2;
   if (t.kernel_h == 3) return {two ? KernelId::depthwise_3x3_stride2 : KernelId::depthwise_3x3, 4};
   if (t.kernel_h == 5) return {two ? KernelId::depthwise_5x5_stride2 : KernelId::depthwise_5x5, 4};
-  return any;
+  return kAny;
 }
 
 }  // namespace
+
+void list_depthwise(const ConvJob& j, ChoiceList* list) {
+  if (line_of(j).pixels > 1) list->add({"row_of_4", 1, kRowOf4Way}, 0);
+  list->add({"one_pixel", 1, kOnePixelWay}, 1);
+}
 
 Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
   const Conv2dAttributes& t = *j.t;
@@ -35,7 +44,9 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
   p.vector_x = j.x_stride % 4 == 0 && is_aligned(j.x);
   p.vector_y =
       j.y_stride % 4 == 0 && is_aligned(j.y) && (!j.residual || (j.residual_stride % 4 == 0 && is_aligned(j.residual)));
-  const Line line = line_of(t, is_aligned(j.w) && is_aligned(j.bias));
+  ChoiceList ways;
+  list_depthwise(j, &ways);
+  const Line line = ways.pick(work.choice).id == kOnePixelWay ? kAny : line_of(j);
   p.count = e.n * e.oh * ceil_div(e.ow, line.pixels) * ceil_div(e.c, 4);
   return launch(work, line.kernel, blocks_for(p.count, 128, work.traits), p);
 }

@@ -20,7 +20,24 @@ struct Blocks {
   }
 };
 
+/// The 36 products of a block of `count` tiles.
+ConvParams product_of(const ConvJob& j, const Blocks& b, float* v, float* m, int64_t count) {
+  const conv::Extents& e = j.e;
+  ConvParams p = rows_times_panels(v, b.v_row, count, e.c, j.w, e.o);
+  p.groups = kWinogradPlanes, p.panel_stride = kWinogradPlanes * e.c * kPanel;
+  p.x_group = b.block * b.v_row, p.w_group = e.c * kPanel, p.y_group = b.block * b.m_row;
+  p.y = m, p.y_stride = b.m_row, p.epilogue = epilogue_params({}, false);
+  return p;
+}
+
 }  // namespace
+
+void list_winograd(const ConvJob& j, const GpuTraits& traits, ChoiceList* list) {
+  const conv::Extents& e = j.e;
+  if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return;
+  const Blocks b(e);
+  list_conv_tiles(product_of(j, b, nullptr, nullptr, b.block), traits, list);
+}
 
 uint64_t winograd_scratch(const conv::Extents& e) {
   if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return 0;
@@ -43,11 +60,7 @@ Status launch_winograd(const GpuWork& work, const ConvJob& j, float* scratch) {
       const Status status = launch(work, KernelId::winograd_input, blocks_for(count * e.c, 128, work.traits), in);
       if (!status.ok()) return status;
     }
-    ConvParams p = rows_times_panels(v, b.v_row, count, e.c, j.w, e.o);
-    p.groups = kWinogradPlanes, p.panel_stride = kWinogradPlanes * e.c * kPanel;
-    p.x_group = b.block * b.v_row, p.w_group = e.c * kPanel, p.y_group = b.block * b.m_row;
-    p.y = m, p.y_stride = b.m_row, p.epilogue = epilogue_params({}, false);
-    Status status = launch_conv_tiles(work, p);
+    Status status = launch_conv_tiles(work, product_of(j, b, v, m, count));
     if (!status.ok()) return status;
     const WinogradOutputParams out = {m,
                                       j.bias,

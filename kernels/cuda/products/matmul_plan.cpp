@@ -18,16 +18,25 @@ void set_batch_strides(const TensorView& t, const TensorView& y, int64_t* stride
 
 struct Tile {
   KernelId vector, any;
-  int rows, columns;
   uint32_t shared_bytes;
-  double speed;
+  TileCost cost;
 };
+template <class T>
+constexpr Tile make_tile(KernelId vector, KernelId any, const char* name, double speed) {
+  return {vector, any, T::kSharedBytes, f32_tile(name, T::kPixels, T::kChannels, speed)};
+}
 constexpr Tile kTiles[] = {
-    {KernelId::matmul_large, KernelId::kCount, LargeTile::kPixels, LargeTile::kChannels, LargeTile::kSharedBytes, 1.0},
-    {KernelId::matmul_square, KernelId::matmul_square_any, SquareTile::kPixels, SquareTile::kChannels,
-     SquareTile::kSharedBytes, 0.8},
-    {KernelId::matmul_small, KernelId::matmul_small_any, SmallTile::kPixels, SmallTile::kChannels,
-     SmallTile::kSharedBytes, 0.6},
+    make_tile<LargeTile>(KernelId::matmul_large, KernelId::kCount, "128x64", 1.0),
+    make_tile<SquareTile>(KernelId::matmul_square, KernelId::matmul_square_any, "64x64", 0.8),
+    make_tile<SmallTile>(KernelId::matmul_small, KernelId::matmul_small_any, "32x32", 0.6),
+};
+constexpr int64_t kFewInAll = 1 << 16;  // outputs that one thread each may suit better than tiles
+
+/// The operands as the kernels see them, and how a is read.
+struct Job {
+  MatMulParams p = {};
+  matmul::Extents e;
+  bool fits = false, vector_a = false;
 };
 
 bool fits_tiles(const MatMulParams& p, const matmul::Extents& e) {
@@ -35,13 +44,13 @@ bool fits_tiles(const MatMulParams& p, const matmul::Extents& e) {
          p.batches < int64_t{1} << 40;
 }
 
-Status plan(const GpuWork& work) {
-  const OpArguments& g = *work.arguments;
+/// @pre y is not empty
+Job job_of(const OpArguments& g) {
   const TensorView &a = g.inputs[0], &b = g.inputs[1], &y = g.outputs[0];
   const MatMulAttributes& t = g.as<MatMulAttributes>();
-  if (y.elements() == 0) return {};
-  const matmul::Extents e = matmul::extents(t, a, b);
-  MatMulParams p = {};
+  Job j;
+  const matmul::Extents e = j.e = matmul::extents(t, a, b);
+  MatMulParams& p = j.p;
   p.rows = rows_times_panels(a.as<float>(), t.trans_a ? 1 : a.row_stride, e.m, e.k, nullptr, e.n);
   p.rows.channel_stride = t.trans_a ? a.row_stride : 1;
   p.rows.y = y.as<float>(), p.rows.y_stride = y.row_stride;
@@ -52,29 +61,48 @@ Status plan(const GpuWork& work) {
   set_batch_strides(b, y, p.b_strides);
   int64_t a_steps = 0, b_steps = 0;  // their low bits say whether every matrix is aligned
   for (int d = 0; d < p.batch_rank; d++) p.dims[d] = y.dims[d], a_steps |= p.a_strides[d], b_steps |= p.b_strides[d];
-  if (!fits_tiles(p, e)) return launch(work, KernelId::matmul_each, blocks_for(y.elements(), 128, work.traits), p);
+  j.fits = fits_tiles(p, e);
+  if (!j.fits) return j;
   if (e.k == 0) p.rows.window.c = 1;  // nobody walks over no channels
-  const bool vector_a = !t.trans_a && (e.k | a.row_stride | a_steps) % 4 == 0 && is_aligned(p.rows.x);
+  j.vector_a = !t.trans_a && (e.k | a.row_stride | a_steps) % 4 == 0 && is_aligned(p.rows.x);
   p.vector_b = !t.trans_b && (e.n | b.row_stride | b_steps) % 4 == 0 && is_aligned(p.b);
   p.rows.vector_y = (y.row_stride | p.y_batch) % 4 == 0 && is_aligned(p.rows.y);
-  const Tile* best = nullptr;
-  double least = 0;
-  int64_t tiles = 0;
-  for (const Tile& tile : kTiles) {
-    if (!vector_a && tile.any == KernelId::kCount) continue;
-    const int64_t count = ceil_div(e.m, tile.rows) * ceil_div(e.n, tile.columns);
-    const double rounds =
-        double(ceil_div(count * (p.batches < 1 << 20 ? p.batches : 1 << 20), work.traits.multiprocessors));
-    const double time = rounds * tile.rows * tile.columns / tile.speed;
-    if (best && time >= least) continue;
-    best = &tile, least = time, tiles = count;
-  }
-  const int64_t most = int64_t(work.traits.multiprocessors) * 32;
-  return launch(work, vector_a ? best->vector : best->any, uint32_t(tiles < most ? tiles : most), p, best->shared_bytes,
-                1, uint32_t(p.batches < 65535 ? p.batches : 65535));
+  return j;
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kMatMul, "matmul", nullptr, nullptr, plan}};
+void list_ways(const Job& j, const GpuTraits& traits, ChoiceList* list) {
+  if (!j.fits) return list->add({"one_each", 1, kOneEachWay}, 0);
+  const ProductExtents extents = {j.p.batches, j.e.m, j.e.n, j.e.k};
+  for (const Tile& tile : kTiles)
+    if (j.vector_a || tile.any != KernelId::kCount)
+      list->add({tile.cost.name, 1, uint16_t(&tile - kTiles)},
+                model_cycles(tile.cost, extents, 1, traits.multiprocessors));
+  if (j.p.batches <= kFewInAll / (j.e.m * j.e.n)) list->add({"one_each", 1, kOneEachWay}, 1e300);
+}
+
+Status plan(const GpuWork& work) {
+  const int64_t outputs = work.arguments->outputs[0].elements();
+  if (outputs == 0) return {};
+  const Job j = job_of(*work.arguments);
+  ChoiceList ways;
+  list_ways(j, work.traits, &ways);
+  const uint16_t way = ways.pick(work.choice).id;
+  if (way == kOneEachWay) return launch(work, KernelId::matmul_each, blocks_for(outputs, 128, work.traits), j.p);
+  const Tile& tile = kTiles[way];
+  const int64_t tiles = ceil_div(j.e.m, tile.cost.m) * ceil_div(j.e.n, tile.cost.o);
+  const int64_t most = int64_t(work.traits.multiprocessors) * 32;
+  return launch(work, j.vector_a ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most), j.p,
+                tile.shared_bytes, 1, uint32_t(j.p.batches < 65535 ? j.p.batches : 65535));
+}
+
+uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+  if (a.outputs[0].elements() == 0) return 0;
+  ChoiceList ways;
+  list_ways(job_of(a), traits, &ways);
+  return ways.copy(out);
+}
+
+constexpr GpuRow kRows[] = {{OpCode::kMatMul, "matmul", nullptr, nullptr, plan, {list, nullptr}}};
 
 }  // namespace
 

@@ -144,16 +144,57 @@ Product product_of(OpCode op, const OpArguments& a) {
   return op == OpCode::kConv2d ? conv2d_product(a) : op == OpCode::kLinear ? linear_product(a) : matmul_product(a);
 }
 
-/// Fills what follows from the extents, and says which kernel: the same at every address.
-TileChoice finish(Product* q, const GpuTraits& traits) {
+/// Tiles that have a kernel for how the operands are read.
+bool has_kernel(Load load, TileKind kind, int64_t m) {
+  switch (kind) {
+    case TileKind::kWide: return load != Load::kAny;
+    case TileKind::kSquare: return true;
+    case TileKind::kFlat: return load == Load::kRows || load == Load::kWindows;
+    case TileKind::kFew: return load == Load::kRows && m <= kFewRows;
+  }
+  return false;
+}
+
+/// The model's choice, which is the same at every address but for the tile: where that has no kernel the square one.
+TileChoice model_choice(const Product& q, const GpuTraits& traits) {
+  TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors);
+  if (!has_kernel(q.load, c.kind, q.p.m)) c.kind = TileKind::kSquare;
+  return c;
+}
+
+/// The model's choice first. @pre q.fits
+void list_ways(const Product& q, const GpuTraits& traits, ChoiceList* list) {
+  const auto add = [&](TileKind kind, int splits, double cycles) {
+    list->add({kTileCosts[int(kind)].name, uint16_t(splits), uint16_t(kind)}, cycles);
+  };
+  const TileChoice first = model_choice(q, traits);
+  add(first.kind, first.splits, -1);
+  constexpr TileKind kKinds[kTileKinds] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat, TileKind::kFew};
+  for (const TileKind kind : kKinds)
+    for (int splits = 1; has_kernel(q.load, kind, q.p.m) && may_split(ceil_div(q.p.k, 16), splits); splits *= 2)
+      if (kind != first.kind || splits != first.splits) add(kind, splits, 0);
+}
+
+/// What was asked for, where it is offered; else the model's. 32 bits may turn out not to count everything.
+TileChoice pick(Product* q, const GpuTraits& traits, const GpuChoice* asked) {
+  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMost;  // the most blocks
+  if (!asked || !q->fits) return model_choice(*q, traits);
+  ChoiceList ways;
+  list_ways(*q, traits, &ways);
+  const GpuChoice& way = ways.pick(asked);
+  return {TileKind(way.id), way.parts};
+}
+
+/// Fills what follows from the extents and the number of parts.
+void split(Product* q, int splits) {
   ProductParams& p = q->p;
   p.columns = int(round_up(p.o, 4)), p.steps = int(ceil_div(p.k, 16));
-  const TileChoice c = choose_tile(q->batches, p.m, p.o, p.steps, traits.multiprocessors);
-  p.split_steps = p.steps ? int(ceil_div(p.steps, c.splits)) : 1;
+  p.split_steps = p.steps ? int(ceil_div(p.steps, splits)) : 1;
   p.splits = p.steps ? int(ceil_div(p.steps, p.split_steps)) : 1;
-  const ProductTile square = kSquareTile;  // the most blocks
-  q->fits = q->fits && ceil_div(p.m, kFlatTile.m) * ceil_div(p.o, square.o) < kMost;
-  return c;
+}
+uint64_t partial_bytes(const Product& q) {
+  if (q.p.splits == 1) return 0;
+  return uint64_t(q.batches) * uint64_t(q.p.splits) * uint64_t(q.p.m) * uint64_t(q.p.columns) * 4;
 }
 
 const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
@@ -161,15 +202,34 @@ const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits
 }
 
 template <OpCode op>
-uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
+uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, const GpuChoice* choice) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a);
-  finish(&q, traits);
-  if (q.fits)
-    return q.p.splits > 1 ? uint64_t(q.batches) * uint64_t(q.p.splits) * uint64_t(q.p.m) * uint64_t(q.p.columns) * 4
-                          : 0;
+  const TileChoice way = pick(&q, traits, choice);
+  if (q.fits) {
+    split(&q, way.splits);
+    return partial_bytes(q);
+  }
   const GpuRow* exact = exact_row(op, a, traits);
   return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
+}
+template <OpCode op>
+uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
+  return scratch_of<op>(a, traits, nullptr);
+}
+template <OpCode op>
+uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision, const GpuChoice& choice) {
+  return scratch_of<op>(a, traits, &choice);
+}
+template <OpCode op>
+uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+  if (a.outputs[0].elements() == 0) return 0;
+  Product q = product_of(op, a);
+  (void)pick(&q, traits, nullptr);
+  if (!q.fits) return 0;
+  ChoiceList ways;
+  list_ways(q, traits, &ways);
+  return ways.copy(out);
 }
 
 #define INGOT_KERNELS_OF(name) \
@@ -177,10 +237,9 @@ uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
 struct Kernels {
   KernelId f16, tf32;
 };
-Kernels kernels_of(Load load, TileKind* kind) {
-  if (load == Load::kAny) *kind = TileKind::kSquare;
-  if (*kind == TileKind::kFlat && load != Load::kRows && load != Load::kWindows) *kind = TileKind::kSquare;
-  const bool wide = *kind == TileKind::kWide, flat = *kind == TileKind::kFlat;
+/// @pre has_kernel()
+Kernels kernels_of(Load load, TileKind kind) {
+  const bool wide = kind == TileKind::kWide, flat = kind == TileKind::kFlat;
   switch (load) {
     case Load::kRows:
       if (wide) return INGOT_KERNELS_OF(rows_128x64);
@@ -205,9 +264,8 @@ Kernels kernels_of(Load load, TileKind* kind) {
 Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   ProductParams& p = q.p;
   const bool in_f16 = is_in_f16(work.precision, work.traits);
-  const bool few = kind == TileKind::kFewRows && q.load == Load::kRows;
-  if (kind == TileKind::kFewRows) kind = TileKind::kSquare;
-  const Kernels kernels = kernels_of(q.load, &kind);
+  const bool few = kind == TileKind::kFew;
+  const Kernels kernels = few ? Kernels() : kernels_of(q.load, kind);
   const ProductTile tile = tile_of(kind);
   p.tiles_m = int(ceil_div(p.m, tile.m));
   const KernelId kernel = !few       ? (in_f16 ? kernels.f16 : kernels.tf32)
@@ -229,12 +287,15 @@ Status plan(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
   Product q = product_of(op, a);
-  const TileChoice choice = finish(&q, work.traits);
+  TileChoice choice = pick(&q, work.traits, work.choice);
   ProductParams& p = q.p;
   if (!q.fits) {
     const GpuRow* exact = exact_row(op, a, work.traits);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
+  split(&q, choice.splits);
+  // A session that may be bound again has scratch for its upper bounds, where k may have been cut into fewer parts.
+  for (; partial_bytes(q) > work.scratch_bytes; split(&q, choice.splits)) choice.splits /= 2;
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
   INGOT_TRY(launch_product(work, q, choice.kind));
   if (p.splits == 1) return {};
@@ -254,7 +315,7 @@ bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precis
 
 template <OpCode op>
 constexpr GpuRow row(const char* name) {
-  return {op, name, supports<op>, scratch<op>, plan<op>};
+  return {op, name, supports<op>, scratch<op>, plan<op>, {list<op>, scratch_of_choice<op>}};
 }
 constexpr GpuRow kRows[] = {row<OpCode::kConv2d>("conv2d_tensorcore"), row<OpCode::kLinear>("linear_tensorcore"),
                             row<OpCode::kMatMul>("matmul_tensorcore")};

@@ -1,21 +1,18 @@
-// kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut.
+// kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut: products/tile_model.h, with cycles of a step that are
 //
-//   t(tile)   = sum over warps of (pixels + outputs of the warp) / 2   cycles of a step: fragments out of shared memory, 128 bytes a cycle;
-//                                                                      wide 192 for 8192 sums, square and flat 128 for 4096
-//   blocks    = batches * ceil(m / tile.m) * ceil(o / tile.o) * splits
-//   time      = ceil(blocks / multiprocessors) * (ceil(steps / splits) * t + 600)
-//             + (splits > 1: 3000 + (splits + 2) * batches * m * o / (8 * multiprocessors))    partial sums, 32 bytes a cycle and processor
+//   sum over warps of (pixels + outputs of the warp) / 2    fragments out of shared memory, 128 bytes a cycle;
+//                                                           wide 192 for 8192 sums, square and flat 128 for 4096
 //
-// The least time wins, the larger tile and fewer splits among equals; 600 and 3000 are the cycles to fill a pipeline and to start another
-// kernel. With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, splits until there are four a multiprocessor.
+// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until there are four a multiprocessor.
 // Depends on extents and multiprocessors alone: scratch is asked for before addresses are known.
 #pragma once
+#include "kernels/cuda/products/tile_model.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
-#include "runtime/base/checked_math.h"
 
 namespace ingot::cuda {
 
-enum class TileKind { kWide, kSquare, kFlat, kFewRows };
+enum class TileKind : uint16_t { kWide, kSquare, kFlat, kFew };
+constexpr int kTileKinds = 4;
 struct TileChoice {
   TileKind kind = TileKind::kSquare;
   int splits = 1;
@@ -24,32 +21,38 @@ struct TileChoice {
 inline ProductTile tile_of(TileKind kind) {
   return kind == TileKind::kWide ? kWideTile : kind == TileKind::kFlat ? kFlatTile : kSquareTile;
 }
+/// The name is that of the choice in files.
+constexpr TileCost kTileCosts[kTileKinds] = {{"128x64", kWideTile.m, kWideTile.o, 192},
+                                             {"64x64", kSquareTile.m, kSquareTile.o, 128},
+                                             {"32x128", kFlatTile.m, kFlatTile.o, 128},
+                                             {"few_rows", 1, 16, 0}};
 
-inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t steps, int multiprocessors) {
-  constexpr int kMostSplits = 16;
+constexpr int kMostSplits = 16;
+/// Every part has eight steps at least, each of which four are in flight.
+inline bool may_split(int64_t steps, int splits) {
+  return splits == 1 || (splits <= kMostSplits && steps / splits >= 8);
+}
+
+/// Parts of k for a few rows.
+inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multiprocessors) {
+  const int64_t blocks = batches * ceil_div(o, 16);
+  int splits = 1;
+  while (may_split(steps, 2 * splits) && blocks * splits < 4 * int64_t(multiprocessors)) splits *= 2;
+  return splits;
+}
+
+inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, int multiprocessors) {
+  const int64_t steps = ceil_div(k, 16);
+  if (m <= kFewRows) return {TileKind::kFew, few_rows_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
-  if (m <= kFewRows) {
-    best.kind = TileKind::kFewRows;
-    const int64_t blocks = batches * ceil_div(o, 16);
-    while (best.splits < kMostSplits && blocks * best.splits < 4 * int64_t(multiprocessors) &&
-           steps / (2 * best.splits) >= 8)
-      best.splits *= 2;
-    return best;
-  }
   double least = 0;
   constexpr TileKind kKinds[] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat};
-  for (const TileKind kind : kKinds) {
-    const ProductTile tile = tile_of(kind);
-    const double blocks = double(batches) * double(ceil_div(m, tile.m)) * double(ceil_div(o, tile.o));
-    const int cycles = kind == TileKind::kWide ? 192 : 128;
-    for (int splits = 1; splits <= kMostSplits && (splits == 1 || steps / splits >= 8); splits *= 2) {
-      const double waves = double(int64_t((blocks * splits + multiprocessors - 1) / multiprocessors));
-      double time = waves * (double(ceil_div(steps, splits)) * cycles + 600);
-      if (splits > 1) time += 3000 + (splits + 2) * double(batches) * double(m) * double(o) / (8.0 * multiprocessors);
+  for (const TileKind kind : kKinds)
+    for (int splits = 1; may_split(steps, splits); splits *= 2) {
+      const double time = model_cycles(kTileCosts[int(kind)], {batches, m, o, k}, splits, multiprocessors);
       if (least != 0 && time >= least) continue;
-      least = time, best.kind = kind, best.splits = splits;
+      least = time, best = {kind, splits};
     }
-  }
   return best;
 }
 
