@@ -1,6 +1,7 @@
 // runtime/api/placement_api.cpp - devices by name, assignments, and what each device has and does.
 #include "runtime/api/translate.h"
 #include "runtime/session/share.h"
+#include "runtime/session/tunings.h"
 
 using namespace ingot;
 using namespace ingot::api;
@@ -192,6 +193,25 @@ ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_opti
   const Status status = model_branch(*ingot::api::unwrap(model), request, index, &branch, &detail);
   if (!status.ok()) return report(status, detail, error);
   return write_branch(branch, out_branch) ? refuse_argument("branch.size", error) : ingot_code{INGOT_OK};
+}
+
+ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options, uint32_t instruction,
+                              ingot_choice* out_choice, ingot_error* error) {
+  if (!model || !out_choice) return refuse_argument("model or out_choice is null", error);
+  SessionRequest request;
+  if (const ingot_code code = translate(options, &request, error)) return code;
+  ErrorDetail detail;
+  NamedChoice choice;
+  const Status status = model_choice(*ingot::api::unwrap(model), request, instruction, &choice, &detail);
+  if (!status.ok()) return report(status, detail, error);
+  ingot_choice to = {};
+  to.device = choice.device;
+  to.name = choice.name;
+  to.why = choice.why;
+  to.parts = choice.parts;
+  to.alternatives = choice.alternatives;
+  to.source = ingot_choice_source(choice.source);
+  return write_sized(to, out_choice) ? ingot_code{INGOT_OK} : refuse_argument("choice.size", error);
 }
 
 }  // extern "C"

@@ -7,7 +7,8 @@ using namespace ingot::api;
 namespace {
 
 constexpr uint32_t kKnownFlags = INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY | INGOT_KEEP_VALUES |
-                                 INGOT_POISON | INGOT_PREFAULT | INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC;
+                                 INGOT_POISON | INGOT_PREFAULT | INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC |
+                                 INGOT_UNTUNED;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -45,6 +46,7 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   if (out->rules.ports_outside) out->rules.ports_outside = ports_may_be_outside(*out);
   out->rules.keep_values = (o.flags & INGOT_KEEP_VALUES) != 0;
   out->strict = (o.flags & INGOT_STRICT) != 0;
+  out->untuned = (o.flags & INGOT_UNTUNED) != 0;
   out->asynchronous = (o.flags & INGOT_ASYNC) != 0;
   out->gpu_stream = o.gpu_stream;
   if (o.gpu_stream && (o.assignment || !o.device || std::strncmp(o.device, "cuda", 4) != 0))

@@ -40,6 +40,22 @@ struct PortRoute {
 struct PortDescriptor;
 struct QueueInterface;
 
+/// What was measured for the program, as far as a device has use for it: a proved part (runtime/format/tunings.h) or nothing, and
+/// the dimensions that are bound.
+struct TuningView {
+  Span<const uint8_t> part;
+  uint64_t dims = 0;
+};
+
+enum class ChoiceSource : uint8_t { kOnly = 0, kModel = 1, kTuned = 2, kIgnored = 3 };
+/// Which of several ways computes an instruction. Strings are static.
+struct DeviceChoice {
+  const char* name = "";  // "" where there is one way
+  uint32_t parts = 1, alternatives = 1;
+  ChoiceSource source = ChoiceSource::kOnly;
+  const char* why = "there is one way";
+};
+
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
   Span<const StepDef> steps;
@@ -54,6 +70,7 @@ struct StepProgram {
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
+  TuningView tunings;
   uint32_t* fault = nullptr;    // in its memory of the host: who found a bad index; null: the device's own word
   const uint64_t* known = nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
   uint64_t* entered = nullptr;  // by subprogram: how often this run began it, told by devices with host_branches
@@ -94,7 +111,8 @@ struct DeviceInterface {
   /// Asked before extents are known: never looks at dims.
   bool (*supports)(const Device& device, OpCode op, const OpArguments& arguments) = nullptr;
   /// Bytes of scratch, instead of what the contract says.
-  uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) = nullptr;
+  uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                      const TuningView& tunings, uint32_t instruction) = nullptr;
   // Memory of the host that the device reads and writes while a program runs; then run() moves StepProgram::ports.
   Status (*reserve_host)(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) = nullptr;
   void (*release_host)(Device& device, uint8_t* at) = nullptr;
@@ -111,6 +129,10 @@ struct DeviceInterface {
   const QueueInterface* queue = nullptr;
   /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are in a run as the data say.
   bool host_branches = false;
+  /// read_tunings() of the layer above, where the device offers choices.
+  Status (*read_tunings)(const OpenModel& model, Span<const uint8_t>* out, ErrorDetail* detail) = nullptr;
+  void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                 const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

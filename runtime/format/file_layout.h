@@ -6,13 +6,15 @@ namespace ingot {
 
 constexpr uint8_t kMagic[8] = {0x89, 'I', 'N', 'G', 'O', 'T', '\r', '\n'};
 constexpr uint16_t kFormatMajor = 1;  // another major: refused
-constexpr uint16_t kFormatMinor = 0;  // a higher minor: read, unless required_features says no
+constexpr uint16_t kFormatMinor = 1;  // a higher minor: read, unless required_features says no
+/// A file is of the least minor version that has its parts, so that older readers see a difference only where there is one.
+constexpr uint16_t kTuningsMinor = 1;
 constexpr uint32_t kHeaderFixedBytes = 64;
 constexpr uint32_t kPartEntryBytes = 64;
 constexpr uint32_t kMaxParts = 1024;
 constexpr uint64_t kMaxProgramBytes = uint64_t{1} << 30;
 
-enum class PartKind : uint32_t { kProgram = 1, kMetadata = 2, kWeights = 3, kGolden = 4, kSignature = 5 };
+enum class PartKind : uint32_t { kProgram = 1, kMetadata = 2, kWeights = 3, kGolden = 4, kSignature = 5, kTunings = 6 };
 
 // Fixed header, 64 bytes:
 //   0 magic[8]   8 major u16   10 minor u16   12 header_bytes u32 (fixed header and part table)

@@ -29,7 +29,7 @@ struct FileView {
   uint64_t program_offset = 0;       // in the file
   uint32_t program_part = 0;
   uint32_t first_weight_part = 0, weight_part_count = 0;
-  int32_t metadata_part = -1, golden_part = -1, signature_part = -1;  // index into the part table; -1: absent
+  int32_t metadata_part = -1, golden_part = -1, signature_part = -1, tunings_part = -1;  // index into the part table; -1: absent
 };
 
 /// Entry `index` of the part table. @pre index < header.part_count

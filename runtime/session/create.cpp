@@ -107,6 +107,7 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   if (s->tables.routes)
     s->program.ports = {s->tables.routes,
                         program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols};
+  s->program.tunings = p.tunings;
   s->program.descriptors = s->tables.descriptors;
   s->program.known = s->tables.known;
   s->program.entered = s->tables.entered;

@@ -77,6 +77,7 @@ struct OpenModel {
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;
   mutable SharedWeights* shared_weights = nullptr;  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
+  mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
   mutable std::atomic<uint32_t> workspace_busy{0};
 
   struct Block {

@@ -31,8 +31,9 @@ struct SessionRequest {
   LifetimeRules rules;
   void* gpu_stream = nullptr;
   bool asynchronous =
-      false;            // what is started runs on a thread of the session's, where the device does not run by itself
-  bool strict = false;  // no instruction may run on another device than the one asked for
+      false;             // what is started runs on a thread of the session's, where the device does not run by itself
+  bool untuned = false;  // kernels as the model has them, whatever the file says
+  bool strict = false;   // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
   Executor executor;
@@ -95,6 +96,7 @@ struct Preparation {
   const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone
   uint32_t join_spins = 0;                // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
+  TuningView tunings;
   ScratchTotals scratch;
   Layout layout;
 };
@@ -110,9 +112,9 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
                     ScratchTotals* out, ErrorDetail* detail);
 /// The same of a device with kernels of its own; `of_instruction`: only those that are on `index` of an assignment, null: all.
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
-                           const uint8_t* of_instruction, uint32_t index, TensorView* operands, uint64_t* bytes,
-                           ErrorDetail* detail);
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const TuningView& tunings,
+                           const Device& device, const uint8_t* of_instruction, uint32_t index, TensorView* operands,
+                           uint64_t* bytes, ErrorDetail* detail);
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/sha256.h"
+#include "runtime/format/file_layout.h"
 #include "tests/cli/command_line.h"
 #include "tools/npz/npz.h"
 
@@ -213,7 +214,7 @@ TEST_CASE("upgrade: a file without metadata gets it; a newer or damaged one is r
     CHECK(run({"check", folder / name, "--golden", data("stream.npz")}).exit == 0);
   CHECK(run({"verify", folder / "up.ingot"}).exit == 0);
   std::string newer = whole;
-  newer[10] = char(uint8_t(whole[10]) + 1);
+  newer[10] = char(ingot::kFormatMinor + 1);
   seal(&newer);
   spill(folder / "newer.ingot", newer);
   const Ran refused = run({"upgrade", folder / "newer.ingot"});

@@ -1,4 +1,4 @@
-// Any bytes as a metadata part and as a golden part.
+// Any bytes as a metadata part, as a golden part and as a part of tunings.
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -6,6 +6,7 @@
 
 #include "runtime/format/golden.h"
 #include "runtime/format/metadata.h"
+#include "runtime/format/tunings.h"
 
 using namespace ingot;
 
@@ -28,6 +29,16 @@ size_t look_at_golden(Span<const uint8_t> part, uint32_t cases) {
   return sum;
 }
 
+size_t look_at_tunings(Span<const uint8_t> part) {
+  size_t sum = size_t(find_tuning(part, {"emulated GPU 0", 0, 4, 0, tuning_dims({})}) + 1);
+  for (uint32_t t = 0; t < tuning_count(part); t++)
+    for (const uint32_t instruction : {0u, 1u, 7u, 0xffffffffu}) {
+      TunedInstruction tuned;
+      if (find_tuned(part, t, instruction, &tuned)) sum += strlen(tuned.choice) + tuned.parts;
+    }
+  return sum;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -38,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint32_t cases = 0;
   volatile size_t sink = 0;
   if (prove_golden(part, &cases, &detail).ok()) sink = look_at_golden(part, cases);
+  if (prove_tunings(part, &detail).ok()) sink = sink + look_at_tunings(part);
   for (const char* key : {"name", "key", "no such key"}) {
     const char* text;
     size_t length;

@@ -128,7 +128,7 @@ class Writer {
     uint8_t* p = header.data();
     memcpy(p, kMagic, sizeof kMagic);
     store_little<uint16_t>(p + 8, kFormatMajor);
-    store_little<uint16_t>(p + 10, kFormatMinor);
+    store_little<uint16_t>(p + 10, 0);  // without tunings
     store_little<uint32_t>(p + 12, uint32_t(header_bytes));
     store_little<uint64_t>(p + 16, position_);
     store_little<uint32_t>(p + 24, spec_.segment_alignment);

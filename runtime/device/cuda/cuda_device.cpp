@@ -2,12 +2,15 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include "runtime/base/os/file.h"
+#include "runtime/device/cuda/choice.h"
 #include "runtime/device/cuda/session_state.h"
 
 namespace ingot {
 // runtime/session/assignment.h: a layer above, known here by address only.
 Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
                       ErrorDetail* detail);
+// runtime/session/tunings.h
+Status read_tunings(const OpenModel& model, Span<const uint8_t>* out, ErrorDetail* detail);
 }  // namespace ingot
 
 namespace ingot::cuda {
@@ -109,10 +112,29 @@ bool knows(OpCode op) {
   return false;
 }
 
-uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision) {
+uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                 const TuningView& tunings, uint32_t instruction) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
-  return row && row->scratch ? row->scratch(arguments, traits, GpuPrecision(precision)) : 0;
+  if (!row) return 0;
+  Chosen chosen;
+  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction}, &chosen);
+  return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.choice);
+}
+
+void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                 const TuningView& tunings, uint32_t instruction, DeviceChoice* out) {
+  const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+  if (!row) return;
+  Chosen chosen;
+  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction}, &chosen);
+  const GpuChoice& choice = chosen.choice ? *chosen.choice : chosen.choices[0];
+  out->name = chosen.count > 1 ? choice.name : "";
+  out->parts = choice.parts;
+  out->alternatives = chosen.count;
+  out->source = chosen.source;
+  out->why = chosen.why;
 }
 
 Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
@@ -170,6 +192,7 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
                                      download,       resolve,      run,          outside_bytes, supports,
                                      scratch,        reserve_host, release_host, check_memory,  true,
-                                     assign_devices, knows,        &kCudaQueue,  true};
+                                     assign_devices, knows,        &kCudaQueue,  true,          read_tunings,
+                                     tell_choice};
 
 }  // namespace ingot::cuda

@@ -2,7 +2,8 @@
 // outputs, one behind the other. Replaying it is one launch.
 #include <string.h>
 
-#include "runtime/device/cuda/session_state.h"
+#include "runtime/device/cuda/choice.h"
+#include "runtime/device/cuda/way_timer.h"
 
 namespace ingot::cuda {
 namespace {
@@ -110,8 +111,16 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   work.precision = GpuPrecision(program.precision);
   work.sink = sink;
   const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments, traits, work.precision);
-  const Status status =
-      row ? row->plan(work) : fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
+  Status status;
+  Chosen chosen;
+  if (row) {
+    choose({walk.device->ordinal, row, work.arguments, work.precision, &program.tunings, index, work.scratch_bytes},
+           &chosen);
+    work.choice = chosen.choice;
+    status = row->plan(work);
+  } else {
+    status = fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
+  }
   if (status.ok()) return status;
   if (walk.detail) walk.detail->instruction = index;
   return Status(status.code(), index);
@@ -166,11 +175,13 @@ Piece* find_piece(StretchPieces* stretch, uint64_t hash) {
   return free ? free : oldest;
 }
 
-Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch, GraphExec* exec) {
+/// An executable graph of what `add` puts into walk.graph.
+template <class Add>
+Status instantiate(Walk& walk, GraphExec* exec, Add add) {
   Device& device = *walk.device;
   if (const Result result = driver().cuGraphCreate(&walk.graph, 0))
     return fail_with(device, walk.detail, result, Code::kDeviceLost);
-  Status status = walk_stretch(walk, program, stretch, add_launch);
+  Status status = add();
   if (status.ok()) {
     const Result result = driver().cuGraphInstantiateWithFlags(exec, walk.graph, 0);
     if (result) {
@@ -185,6 +196,10 @@ Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretc
   driver().cuGraphExecDestroy(*exec);
   *exec = nullptr;
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
+}
+
+Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch, GraphExec* exec) {
+  return instantiate(walk, exec, [&] { return walk_stretch(walk, program, stretch, add_launch); });
 }
 
 }  // namespace
@@ -226,6 +241,17 @@ void drop_piece(Piece* piece) {
   if (piece->exec) driver().cuGraphExecDestroy(piece->exec);
   if (piece->timing) drop_timing(piece->timing);
   *piece = Piece();
+}
+
+Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats, GraphExec* out,
+                     ErrorDetail* detail) {
+  Walk walk = {&device, &state_of(device), detail};
+  GpuWork recorded = work;
+  recorded.sink = {&walk, add_launch};
+  return instantiate(walk, out, [&] {
+    for (uint32_t i = 0; i < repeats; i++) INGOT_TRY(row.plan(recorded));
+    return Status();
+  });
 }
 
 }  // namespace ingot::cuda

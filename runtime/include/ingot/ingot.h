@@ -403,6 +403,7 @@ enum {
   INGOT_REBINDABLE = 64,        /* an arena for every binding within the bounds, for ingot_session_rebind() */
   INGOT_STRICT = 128,           /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
                                    what it cannot, and the placement says so */
+  INGOT_UNTUNED = 512,          /* a GPU computes as its model has it, whatever `ingot tune` recorded in the file */
   INGOT_ASYNC = 256             /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on several devices;
                                    a session wholly on a GPU needs none and makes none */
 };
@@ -645,6 +646,26 @@ INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t
 /** What ingot_session_branch() will say. Allocates nothing. */
 INGOT_API ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index,
                                         ingot_branch* out_branch, ingot_error* error);
+/** Where a device has several ways to compute an instruction: which one, and who says so. */
+typedef int32_t ingot_choice_source;
+enum {
+  INGOT_CHOICE_ONLY = 0,    /* there is one way */
+  INGOT_CHOICE_MODEL = 1,   /* by a model of the device: nothing was recorded for it */
+  INGOT_CHOICE_TUNED = 2,   /* `ingot tune` measured it on this GPU and recorded it in the file */
+  INGOT_CHOICE_IGNORED = 3  /* what the file records cannot be used: by the model after all */
+};
+typedef struct ingot_choice {
+  size_t size;
+  const char* device;
+  const char* name;         /* of the way, "128x64"; "" where there is one */
+  const char* why;          /* static */
+  uint32_t parts;           /* that a sum is cut into */
+  uint32_t alternatives;    /* ways that there are */
+  ingot_choice_source source;
+} ingot_choice;
+/** Of an instruction in a session with these options; INGOT_NOT_FOUND beyond the last. */
+INGOT_API ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options, uint32_t instruction,
+                                        ingot_choice* out_choice, ingot_error* error);
 
 INGOT_API ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
                                                ingot_instruction* out_instruction);

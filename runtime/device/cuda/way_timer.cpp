@@ -1,0 +1,77 @@
+// runtime/device/cuda/way_timer.cpp - graphs of one instruction, between two events.
+#include "runtime/device/cuda/way_timer.h"
+
+namespace ingot::cuda {
+
+WayClock::~WayClock() {
+  if (is_forked()) return;
+  const Current current(state_of(device_).gpu.context);
+  if (begin_) driver().cuEventDestroy_v2(begin_);
+  if (end_) driver().cuEventDestroy_v2(end_);
+  if (scratch_) driver().cuMemFree_v2(scratch_);
+}
+
+Status WayClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
+  INGOT_TRY(check_usable(device_, detail));
+  const Current current(state_of(device_).gpu.context);
+  Result result = driver().cuEventCreate(&begin_, kEventWithTiming);
+  if (result) begin_ = nullptr;
+  if (!result && (result = driver().cuEventCreate(&end_, kEventWithTiming)) != 0) end_ = nullptr;
+  if (!result && scratch_bytes) {
+    result = driver().cuMemAlloc_v2(&scratch_, size_t(scratch_bytes));
+    if (result) scratch_ = 0;
+    if (result == kResultOutOfMemory)
+      return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all ways", scratch_bytes,
+                     free_bytes(state_of(device_).gpu));
+  }
+  scratch_bytes_ = scratch_bytes;
+  return result ? fail_with(device_, detail, result, Code::kDeviceLost) : Status();
+}
+
+Status WayClock::wait_for(Result launched, ErrorDetail* detail) {
+  if (!launched) launched = driver().cuStreamSynchronize(state_of(device_).stream);
+  return launched ? lose(device_, detail, launched) : Status();
+}
+
+Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* out, ErrorDetail* detail) {
+  SessionState& s = state_of(device_);
+  INGOT_TRY(check_usable(device_, detail));
+  const Current current(s.gpu.context);
+  GpuWork work;
+  work.arguments = timed.arguments;
+  work.scratch = reinterpret_cast<uint8_t*>(uintptr_t(scratch_));
+  work.scratch_bytes = scratch_bytes_;
+  work.fault = &s.told->fault;
+  work.fault_value = 1;
+  work.traits = traits_of(gpu_facts(device_.ordinal));
+  work.precision = timed.precision;
+  work.choice = timed.choice;
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, timed.op, *work.arguments, work.traits, work.precision);
+  if (!row) return fail_on(device_, detail, Code::kNoKernel, "device: no kernel for these types");
+  INGOT_TRY(build_repeats(device_, work, *row, repeats, out, detail));
+  const Status status = wait_for(driver().cuGraphLaunch(*out, s.stream), detail);
+  if (!status.ok()) driver().cuGraphExecDestroy(*out);
+  return status;
+}
+
+Status WayClock::time(GraphExec graph, double* nanoseconds, ErrorDetail* detail) {
+  SessionState& s = state_of(device_);
+  INGOT_TRY(check_usable(device_, detail));
+  const Current current(s.gpu.context);
+  float milliseconds = 0;
+  Result result = driver().cuEventRecord(begin_, s.stream);
+  if (!result) result = driver().cuGraphLaunch(graph, s.stream);
+  if (!result) result = driver().cuEventRecord(end_, s.stream);
+  INGOT_TRY(wait_for(result, detail));
+  result = driver().cuEventElapsedTime(&milliseconds, begin_, end_);
+  *nanoseconds = double(milliseconds) * 1e6;
+  return result ? lose(device_, detail, result) : Status();
+}
+
+void WayClock::drop(GraphExec graph) {
+  if (is_forked()) return;
+  const Current current(state_of(device_).gpu.context);
+  driver().cuGraphExecDestroy(graph);
+}
+
+}  // namespace ingot::cuda
