@@ -39,7 +39,11 @@ Result cuDeviceGet(DeviceId* device, int ordinal) {
 }
 Result cuDeviceGetName(char* name, int length, DeviceId device) {
   ENTER(cuDeviceGetName);
-  std::snprintf(name, size_t(length), "emulated GPU %d", device);
+  const char* named = std::getenv("FAKE_CUDA_NAME");
+  if (named && *named && device == 0)
+    std::snprintf(name, size_t(length), "%s", named);
+  else
+    std::snprintf(name, size_t(length), "emulated GPU %d", device);
   return kOk;
 }
 Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {

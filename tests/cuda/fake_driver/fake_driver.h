@@ -6,9 +6,13 @@
 // events allow (`order`). Misuse that a real driver
 // would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
 //
-// FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks
-// kernels up in them too), FAKE_CUDA_INTEGRATED; of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000), FAKE_CUDA_ORDER (of
-// threads), CUDA_VISIBLE_DEVICES as the driver's own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process), FAKE_CUDA_REPORT (a file that receives the counts when the process ends).
+// Time is pretended as well, and passes for kernels alone: FAKE_CUDA_TIMES gives nanoseconds of a launch by name
+// ("conv2d_thin=500,add_splits=90"), a million where it says nothing. FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
+//
+// FAKE_CUDA_NAME (of the first GPU), FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes
+// cubins of sm_87 and looks kernels up in them too), FAKE_CUDA_INTEGRATED; of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000),
+// FAKE_CUDA_ORDER (of threads), CUDA_VISIBLE_DEVICES as the driver's own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process),
+// FAKE_CUDA_REPORT (a file that receives the counts when the process ends, those of each kernel among them).
 #pragma once
 #include <cstdint>
 
@@ -30,6 +34,7 @@ struct FakeCuda {
   uint32_t order;         // 0: work is done when it is queued; else it waits, see Order
   uint64_t pinned_bytes;  // alive
   uint64_t queued;        // not done yet
+  const char* times;      // as FAKE_CUDA_TIMES, which is asked where this is null
   const char* drop_call;  // a call that does nothing and says that it succeeded: a bug that a test plants
   long
       mark_call;  // a system call made with 1 at the entry of each call and with 0 at its end, for who traces them; 0: none

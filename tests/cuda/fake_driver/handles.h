@@ -41,7 +41,7 @@ struct EventT {
   StreamT* stream = nullptr;  // where it was recorded last
   uint64_t recorded = 0, reached = 0;
   bool is_timed = false;
-  uint64_t time = 0;  // kernels that had run
+  uint64_t time = 0;  // nanoseconds of the pretended clock
 };
 struct Node {
   const FunctionT* function = nullptr;  // null: an event

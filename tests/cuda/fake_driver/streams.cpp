@@ -56,7 +56,7 @@ Result cuEventRecord(Event event, Stream stream) {
     return misuse("a stream or event that is not alive");
   event->stream = stream;
   const uint64_t turn = ++event->recorded;
-  queue(stream, [event, turn] { event->reached = turn, event->time = world().control.kernels; });
+  queue(stream, [event, turn] { event->reached = turn, event->time = world().now; });
   return kOk;
 }
 Result cuEventSynchronize(Event event) {
@@ -81,7 +81,7 @@ Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
   if (!world().events.count(begin) || !world().events.count(end)) return misuse("an event that is not alive");
   if (!begin->is_timed || !end->is_timed) return misuse("an event without a time");
   if (begin->reached != begin->recorded || end->reached != end->recorded) return kNotReady;
-  *milliseconds = float(end->time) - float(begin->time);
+  *milliseconds = float(double(end->time - begin->time) * 1e-6);
   return kOk;
 }
 Result cuEventDestroy_v2(Event event) {

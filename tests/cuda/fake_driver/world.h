@@ -43,6 +43,8 @@ struct World {
   std::set<void*> modules, streams, events, graphs, execs;
   std::map<std::pair<ModuleT*, std::string>, std::unique_ptr<FunctionT>> functions;
   std::vector<std::unique_ptr<GraphNodeT>> nodes;
+  uint64_t now = 0, graphs_run = 0;  // nanoseconds of the pretended clock
+  std::vector<uint64_t> kernel_runs = std::vector<uint64_t>(ingot_cuda_kernel_set.kernels.size);
 
   World() {
     if (const char* fault = std::getenv("FAKE_CUDA_FAIL"))
@@ -61,6 +63,8 @@ struct World {
         "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels %lu\nmost_bytes %lu\nmisuses %lu\n",
         c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams, c.events, c.graphs, c.execs,
         c.launches, c.waits, c.uploads, c.downloads, c.kernels, c.most_bytes, c.misuses);
+    for (size_t i = 0; i < kernel_runs.size(); i++)
+      if (kernel_runs[i]) std::fprintf(file, "kernel:%s %lu\n", ingot_cuda_kernel_set.kernels[i].name, kernel_runs[i]);
     std::fclose(file);
   }
 };
@@ -204,10 +208,21 @@ inline bool is_dropped(const char* name) {
   return world().control.drop_call && std::strcmp(world().control.drop_call, name) == 0;
 }
 
+/// Nanoseconds of a launch, see fake_driver.h; `kernel` as in FAKE_CUDA_TIMES. Allocates nothing: runs are watched for that.
+inline uint64_t duration_of(const char* kernel) {
+  constexpr uint64_t kOtherwise = 1'000'000;
+  const char* text = world().control.times ? world().control.times : std::getenv("FAKE_CUDA_TIMES");
+  const size_t length = std::strlen(kernel);
+  for (; text && *text; text = std::strchr(text, ','), text = text ? text + 1 : nullptr)
+    if (std::strncmp(text, kernel, length) == 0 && text[length] == '=')
+      return std::strtoull(text + length + 1, nullptr, 10);
+  return kOtherwise;
+}
+
 inline void run_node(const Node& node) {
   if (node.event) {
     node.event->reached = ++node.event->recorded;
-    node.event->time = world().control.kernels;
+    node.event->time = world().now;
     return;
   }
   GpuLaunch launch = node.launch;
@@ -216,6 +231,8 @@ inline void run_node(const Node& node) {
   if (node.test)
     return emulate::launch({launch.grid_x, launch.grid_y, launch.grid_z}, node.test->threads, launch.shared_bytes,
                            node.test->run, launch.params);
+  world().now += duration_of(ingot_cuda_kernel_set.kernels[size_t(node.kernel)].name + std::strlen("ingot_"));
+  world().kernel_runs[size_t(node.kernel)]++;
   (void)emulate::run_launch(launch);
 }
 
