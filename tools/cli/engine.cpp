@@ -275,6 +275,18 @@ bool Engine::find_branch(const SessionSettings& settings, uint32_t index, ingot_
   });
 }
 
+bool Engine::find_choice(const SessionSettings& settings, uint32_t instruction, ingot_choice* out) const {
+  const std::vector<ingot_binding> list = binding_list();
+  ingot_session_options options = options_of(settings, list);
+  if (assignment_.get()) options.assignment = assignment_.get(), options.device = nullptr;
+  Error error;
+  *out = {};
+  out->size = sizeof *out;
+  const ingot_code code = ingot_model_choice(model_.get(), &options, instruction, out, &error);
+  if (code != INGOT_OK && code != INGOT_NOT_FOUND) fail_with(path_, error);
+  return code == INGOT_OK;
+}
+
 std::string Engine::default_device(const SessionSettings& settings) const {
   if (settings.device != "auto") return settings.device;
   const Assignment unruled = cli::assign(model_, path_, "auto", {});  // the CPU, and what was chosen where that is another

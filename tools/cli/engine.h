@@ -75,6 +75,8 @@ class Engine {
   /// What a device of the assignment would have and do; false beyond the last. @pre assign(). @throws Failure
   bool find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const;
   bool find_branch(const SessionSettings& settings, uint32_t index, ingot_branch* out) const;
+  /// How an instruction of a session would be computed; false beyond the last. @throws Failure
+  bool find_choice(const SessionSettings& settings, uint32_t instruction, ingot_choice* out) const;
   /// The device that `settings.device` stands for. @pre assign()
   std::string default_device(const SessionSettings& settings) const;
 

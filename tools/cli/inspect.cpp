@@ -219,6 +219,13 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   print_counts(r["op_counts"]);
   if (r["precision"] != "exact")
     printf("Products on a GPU: %s (the CPU computes them in f32)\n", text_of(r["precision"]).c_str());
+  for (const Json& t : r["tunings"]) {
+    std::string dims;
+    for (const Json& d : t["dims"]) dims += (dims.empty() ? ", dimensions " : " ") + d.dump();
+    printf("Tuned on: %s, %u.%u, %u multiprocessors%s: %zu instructions\n", text_of(t["gpu"]).c_str(),
+           t["compute_capability"].get<unsigned>() / 10, t["compute_capability"].get<unsigned>() % 10,
+           t["multiprocessors"].get<unsigned>(), dims.c_str(), t["instructions"].size());
+  }
   printf("Bytes\n");
   Table bytes({"", ">", ""});
   bytes.row({"program", grouped(r["program_bytes"].get<uint64_t>()), ""});

@@ -1,6 +1,8 @@
 // The report on an .ingot file.
 #include <cstdio>
 
+#include "tools/cast/tunings.h"
+#include "tools/cli/file_parts.h"
 #include "tools/cli/inspect.h"
 #include "tools/cli/metadata.h"
 #include "tools/cli/program_view.h"
@@ -146,8 +148,8 @@ Json storage_of(const ProgramView& view, const Metadata& metadata) {
       double largest, mean;
       unsigned long long zero, subnormal, infinite;
       if (key == "ingot.stored." + std::to_string(v) &&
-          sscanf(text.c_str(), "%7s largest %lf mean %lf zero %llu subnormal %llu infinite %llu", type, &largest, &mean, &zero,
-                 &subnormal, &infinite) == 6) {
+          sscanf(text.c_str(), "%7s largest %lf mean %lf zero %llu subnormal %llu infinite %llu", type, &largest, &mean,
+                 &zero, &subnormal, &infinite) == 6) {
         if (const size_t at = text.find(" of "); at != std::string::npos) tensor["source"] = text.substr(at + 4);
         tensor["largest_error"] = largest;
         tensor["mean_error"] = mean;
@@ -186,6 +188,29 @@ Json plan_of(const ProgramView& view) {
           {"lower_bound", view.lower_bound()},
           {"peak_step", view.peak_step()},
           {"values", values}};
+}
+
+/// What `ingot tune` recorded, by GPU; null where there is nothing.
+Json tunings_of(const std::string& path) {
+  Json rows = Json::array();
+  for (const cast::TuningSpec& t : cast::decode_tunings(FileParts(path).read(PartKind::kTunings), path)) {
+    Json instructions = Json::array();
+    for (const cast::TunedInstructionSpec& i : t.instructions)
+      instructions.push_back({{"instruction", i.instruction},
+                              {"choice", i.choice},
+                              {"parts", i.parts},
+                              {"nanoseconds", i.nanoseconds},
+                              {"model_nanoseconds", i.model_nanoseconds}});
+    rows.push_back({{"gpu", t.gpu},
+                    {"compute_capability", t.compute_capability},
+                    {"multiprocessors", t.multiprocessors},
+                    {"precision", precision_name(t.precision)},
+                    {"dims", t.dims},
+                    {"driver", t.driver},
+                    {"producer", t.producer},
+                    {"instructions", instructions}});
+  }
+  return rows.empty() ? Json() : rows;
 }
 
 }  // namespace
@@ -238,6 +263,7 @@ Json inspect_file(const InspectArguments& a) {
   report["activation_bytes"] = view.bound() ? Json(view.plan_bytes()) : Json();
   report["activation_lower_bound"] = view.bound() ? Json(view.lower_bound()) : Json();
   report["storage"] = storage_of(view, metadata);
+  report["tunings"] = tunings_of(a.file);
   report["metadata"] = metadata.present ? metadata_of(metadata) : Json();
   if (a.ops) report["ops"] = ops_of(engine, view, metadata);
   if (a.tensors) report["tensors"] = tensors_of(engine, view);

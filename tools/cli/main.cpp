@@ -78,6 +78,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_upgrade(app, chosen);
   add_why(app, chosen);
   add_place(app, chosen);
+  add_tune(app, chosen);
   add_kernels(app, chosen);
   add_diff(app, chosen);
   add_operators(app, chosen);

@@ -110,6 +110,49 @@ Json left_to_cpu(const Engine& engine, const Assignment& assignment, const std::
   return rows;
 }
 
+/// Instructions that have several ways on their device.
+Json choices_of(Engine& engine, const SessionSettings& settings) {
+  constexpr const char* kSources[] = {"only", "model", "tuned", "ignored"};
+  Json rows = Json::array();
+  ingot_choice choice;
+  for (uint32_t i = 0; engine.find_choice(settings, i, &choice); i++) {
+    if (choice.source == INGOT_CHOICE_ONLY) continue;
+    ingot_instruction instruction{};
+    ingot_model_instruction(engine.model().get(), i, &instruction);
+    rows.push_back({{"instruction", i},
+                    {"op", instruction.op},
+                    {"name", instruction.name},
+                    {"device", choice.device},
+                    {"choice", choice.name},
+                    {"parts", choice.parts},
+                    {"alternatives", choice.alternatives},
+                    {"source", kSources[choice.source & 3]},
+                    {"why", choice.why}});
+  }
+  return rows;
+}
+
+/// How many are of which source; rows for what the file says in vain, or for all.
+void print_choices(const Json& choices, bool all) {
+  size_t tuned = 0, ignored = 0;
+  Table table({"instruction", "op", "way", ">of", "chosen by", "why"});
+  for (const Json& c : choices) {
+    tuned += c["source"] == "tuned", ignored += c["source"] == "ignored";
+    if (!all && c["source"] != "ignored") continue;
+    const std::string name = c["name"];
+    const uint32_t parts = c["parts"];
+    table.row({name.empty() ? c["instruction"].dump() : name, c["op"],
+               c["choice"].get<std::string>() + (parts > 1 ? ", " + std::to_string(parts) + " parts" : ""),
+               c["alternatives"].dump(), c["source"], c["why"]});
+  }
+  if (choices.empty()) return;
+  printf("%zu instructions with several ways: %zu tuned on this GPU, %zu by the model", choices.size(), tuned,
+         choices.size() - tuned - ignored);
+  if (ignored) printf(", %zu where the file's tuning cannot be used", ignored);
+  if (!tuned && !ignored) printf(" (%s)", choices[0]["why"].get<std::string>().c_str());
+  printf("\n%s", table.empty() ? "" : table.text().c_str());
+}
+
 std::string text_of(const Json& list) {
   std::string text;
   for (const Json& item : list) text += (text.empty() ? "" : ", ") + item.get<std::string>();
@@ -150,6 +193,7 @@ void print(const Json& report, bool all) {
                   b["waits"].dump(), b["most"].dump()});
   if (!branches.empty()) printf("%s", branches.text().c_str());
   print_left(report["left_to_cpu"], all);
+  print_choices(report["choices"], all);
   Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
   size_t shown = 0;
   for (const Json& w : report["weights"]) {
@@ -174,6 +218,7 @@ int run(const Arguments& a) {
   report["devices"] = shares_of(engine, settings);
   report["branches"] = branches_of(engine, settings);
   report["left_to_cpu"] = left_to_cpu(engine, assignment, report["default"]);
+  report["choices"] = choices_of(engine, settings);
   report["weights"] = weights_of(assignment);
   if (a.json) {
     printf("%s\n", report.dump(1).c_str());
@@ -196,7 +241,9 @@ void add_place(CLI::App& app, Action* chosen) {
                   [a] { return run(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   a->session.declare(command, true);
-  command->add_flag("--all", a->all, "every weight and every instruction left to the CPU, not the first 40");
+  command->add_flag(
+      "--all", a->all,
+      "every weight and every instruction left to the CPU, not the first 40; every instruction with several ways");
   command->add_flag("--json", a->json, "the whole report as JSON");
 }
 

@@ -23,6 +23,8 @@ class OutputFile {
   /// Overwrites bytes that were written before.
   void write_at(uint64_t offset, const void* bytes, size_t count);
   uint64_t size() const { return size_; }
+  /// Where the bytes lie until commit(); "" for a destination that is written directly.
+  const std::string& temporary() const { return temporary_; }
   void commit();
 
  private:
