@@ -59,9 +59,10 @@ stage_seconds() {
   esac
 }
 
+# As many tests at once as there are processors; one that counts what threads do is RUN_SERIAL.
 run_ctest() {  # TREE [ctest options]
   local tree=$1; shift
-  ctest --test-dir "build/$tree" --output-on-failure -V "$@"
+  ctest --test-dir "build/$tree" --output-on-failure -V -j "$jobs" "$@"
 }
 
 stage_lint() { lint_sources; }

@@ -5,24 +5,39 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 seconds=${fuzz_seconds:-30}
 configure_and_build asan fuzz_targets -- "${asan_options[@]}"  # the tree of stage asan: nearly all of it is needed by both
-passed=0 failed=0
-for target in build/asan/tests/fuzz/fuzz_*; do
-  [ -x "$target" ] && [ -f "$target" ] || continue
+
+# One target: 0 and what it did, or 1 and what it found.
+fuzz_one() {
+  local target=$1 name work seeds=()
   name=$(basename "$target")
   work=build/fuzz/corpus/$name
   mkdir -p "$work" "build/fuzz/finds"
-  seeds=()
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
   [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)  # whole files too, with what came after v1
   if "$target" -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -print_final_stats=1 \
       -artifact_prefix=build/fuzz/finds/ "$work" "${seeds[@]}" >"build/logs/$name.log" 2>&1; then
-    passed=$((passed + 1))
     echo "$name: no finding in $seconds s, $(grep -o 'number_of_executed_units: *[0-9]*' "build/logs/$name.log" | grep -o '[0-9]*$') runs"
   else
-    failed=$((failed + 1))
     echo "ERROR $name: finding in build/fuzz/finds, log build/logs/$name.log"
     grep -E 'ERROR|SUMMARY|runtime error' "build/logs/$name.log" | head -5
+    return 1
   fi
+}
+
+# As many at once as there are processors: each has one thread.
+passed=0 failed=0 running=0
+end_one() {
+  local status=0
+  wait -n || status=$?
+  if [ $status -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  running=$((running - 1))
+}
+for target in build/asan/tests/fuzz/fuzz_*; do
+  [ -x "$target" ] && [ -f "$target" ] || continue
+  [ $running -lt "$jobs" ] || end_one
+  fuzz_one "$target" &
+  running=$((running + 1))
 done
+while [ $running -gt 0 ]; do end_one; done
 echo "fuzz: $passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]
