@@ -15,6 +15,7 @@ struct Device;
 struct OpenModel;
 struct DeviceAssignment;
 struct AssignmentRequest;
+struct Preparation;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
 struct Call {
@@ -130,7 +131,7 @@ struct DeviceInterface {
   /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are in a run as the data say.
   bool host_branches = false;
   /// read_tunings() of the layer above, where the device offers choices.
-  Status (*read_tunings)(const OpenModel& model, Span<const uint8_t>* out, ErrorDetail* detail) = nullptr;
+  Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
 };

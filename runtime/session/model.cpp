@@ -146,10 +146,7 @@ void close_model(OpenModel* model) {
     const Allocator from = allocator_of(*model);
     from.release(from.user, model->shared_weights, sizeof(SharedWeights) * kMaxSharedWeights);
   }
-  if (model->tunings.data) {
-    const Allocator from = allocator_of(*model);
-    from.release(from.user, model->tunings.data, model->tunings.size);
-  }
+  if (model->drop_tunings) model->drop_tunings(*model);
   close_source(&model->source);
   if (model->blocks_are_lent) return;
   const Allocator allocator = model->allocator;

@@ -78,6 +78,7 @@ struct OpenModel {
   mutable Workspace workspace;
   mutable SharedWeights* shared_weights = nullptr;  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
   mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
+  mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
   mutable std::atomic<uint32_t> workspace_busy{0};
 
   struct Block {

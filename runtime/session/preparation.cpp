@@ -5,7 +5,6 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/base/os/memory.h"
-#include "runtime/format/tunings.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
@@ -152,18 +151,6 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   p->split = &a->plan;
   *p->split = SplitPlan();
   p->split->assignment = a;
-  return {};
-}
-
-/// For the first device that has use for them; they are of all GPUs.
-Status find_tunings(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
-  const Device* devices = p->split ? request.assignment->devices : &p->device;
-  const uint32_t count = p->split ? request.assignment->device_count : 1;
-  const int64_t* symbols =
-      request.rebindable && !model.is_static ? model.workspace.symbol_highs : model.workspace.symbol_values;
-  p->tunings.dims = tuning_dims({symbols, model.program.free_symbols});
-  for (uint32_t d = 0; d < count; d++)
-    if (devices[d].interface->read_tunings) return devices[d].interface->read_tunings(model, &p->tunings.part, detail);
   return {};
 }
 
@@ -414,13 +401,13 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   INGOT_TRY(choose_device(model, request, &p, detail));
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
-  if (os::kHasPages && model.file.tunings_part >= 0 && !request.untuned)
-    INGOT_TRY(find_tunings(model, request, &p, detail));
+  p.is_untuned = request.untuned;
+  if (os::kHasPages && p.device.interface->read_tunings) INGOT_TRY(p.device.interface->read_tunings(model, &p, detail));
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch, detail));
   if (os::kHasPages && p.device.interface->scratch) {
     p.scratch = {};
-    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.tunings, p.device, nullptr, 0, model.workspace.operands,
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0, model.workspace.operands,
                                   &p.scratch.per_thread, detail));
   }
   p.has_host_branches = os::kHasPages && branches_on_host(model.program, p);

@@ -96,10 +96,16 @@ struct Preparation {
   const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone
   uint32_t join_spins = 0;                // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
+  bool is_untuned = false;
   TuningView tunings;
   ScratchTotals scratch;
   Layout layout;
 };
+
+/// By which scratch is asked for: a session that may be bound again has room for what the model takes at any binding.
+inline TuningView tunings_of(const Preparation& p) {
+  return p.planned.capacities.size ? TuningView() : p.tunings;
+}
 
 /// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is planned at the upper
 /// bound of each symbol, every value with the most bytes that it has at any corner of the bounds.

@@ -24,18 +24,13 @@ Status check_bounds(const ProgramDef& program, const Rebinding& r, ErrorDetail* 
   return {};
 }
 
-/// Of devices with kernels of their own: for what was tuned, or, where that has no room, for what their model takes instead.
+/// Of devices with kernels of their own, as their model has them: what was tuned is taken only where it has room.
 Status check_device_scratch(const RunSession& s, const BoundProgram& bound, ErrorDetail* detail) {
-  TuningView tunings = s.program.tunings;
-  tunings.dims = tuning_dims({s.tables.rebinding.candidates, s.model->program.free_symbols});
   const auto check = [&](const Device& device, const uint8_t* of_instruction, uint32_t index, uint64_t have) -> Status {
     if (!device.interface->scratch) return {};
     uint64_t need = 0;
-    INGOT_TRY(find_device_scratch(*s.model, bound, tunings, device, of_instruction, index, s.tables.rebinding.operands,
+    INGOT_TRY(find_device_scratch(*s.model, bound, {}, device, of_instruction, index, s.tables.rebinding.operands,
                                   &need, detail));
-    if (need > have && tunings.part.size)
-      INGOT_TRY(find_device_scratch(*s.model, bound, {}, device, of_instruction, index, s.tables.rebinding.operands,
-                                    &need, detail));
     return need <= have ? Status() : fail(detail, Code::kArenaTooSmall, "rebind: scratch of the device", need, have);
   };
   if (!s.split) return check(s.device, nullptr, 0, s.program.scratch_stride);
@@ -132,7 +127,7 @@ Status rebind_session(RunSession* s, Span<const DimBinding> bindings, ErrorDetai
   uint8_t* base = s->device_memory ? s->device_memory : s->arena.base;
   fill_tables(model, preparation_of(*s, bound), s->rules, base, s->tables);
   std::memcpy(r.symbol_values, r.candidates, program.free_symbols * sizeof(int64_t));
-  s->program.tunings.dims = tuning_dims({r.symbol_values, program.free_symbols});
+  if (s->program.tunings.part.size) s->program.tunings.dims = tuning_dims({r.symbol_values, program.free_symbols});
   s->unbound_ports = count_unbound(*s);
   if (restart) INGOT_TRY(reset_state(s, detail));
   const Status status = s->device.interface->resolve(s->device, s->program, detail);

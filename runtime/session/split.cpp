@@ -138,6 +138,9 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
     return fail(detail, Code::kInternal, "split: workspace", model.program.values.size, model.workspace.planner_bytes);
   for (uint32_t d = 0; d < kMaxDevices; d++) plan.devices[d] = a.devices[d];
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
+  for (uint32_t d = 0; d < a.device_count; d++)  // of all GPUs, whoever reads them
+    if (plan.devices[d].interface->read_tunings && !p->tunings.part.size)
+      INGOT_TRY(plan.devices[d].interface->read_tunings(model, p, detail));
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
     share.instructions = a.instruction_counts[d];
@@ -148,7 +151,7 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
     (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
     if (plan.devices[d].interface->scratch)
-      INGOT_TRY(find_device_scratch(model, p->planned.bound, p->tunings, plan.devices[d], a.of_instruction.data, d,
+      INGOT_TRY(find_device_scratch(model, p->planned.bound, tunings_of(*p), plan.devices[d], a.of_instruction.data, d,
                                     model.workspace.operands, &share.scratch_bytes, detail));
     (void)cursor.take<uint8_t>(share.scratch_bytes, 256);
     share.scratch = cursor.used() - share.scratch_bytes;

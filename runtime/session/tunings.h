@@ -6,9 +6,9 @@
 
 namespace ingot {
 
-/// Reads and proves the part, once for a model. Called through DeviceInterface::read_tunings, so that a program without such a
-/// device does not link it. @pre the file has the part
-Status read_tunings(const OpenModel& model, Span<const uint8_t>* out, ErrorDetail* detail);
+/// Reads and proves the part, once for a model, where the file has it and the session wants it: preparation->tunings. Called through
+/// DeviceInterface::read_tunings, so that a program without such a device does not link it. @pre dimensions are bound
+Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
 
 struct NamedChoice : DeviceChoice {
   const char* device = "";

@@ -10,7 +10,7 @@ namespace ingot {
 Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
                       ErrorDetail* detail);
 // runtime/session/tunings.h
-Status read_tunings(const OpenModel& model, Span<const uint8_t>* out, ErrorDetail* detail);
+Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
 }  // namespace ingot
 
 namespace ingot::cuda {
