@@ -31,6 +31,10 @@ constexpr GpuKernel kKernels[] = {
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
 
+bool takes_pairs_of_f16(const GpuTraits& traits, GpuPrecision precision) {
+  return precision != GpuPrecision::kExact && traits.has_tensor_cores() && is_in_f16(precision, traits);
+}
+
 }  // namespace
 }  // namespace ingot::cuda
 
@@ -43,4 +47,5 @@ const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const
                                             device_images,
                                             uint16_t(KernelId::copy_in),
                                             uint16_t(KernelId::copy_out),
-                                            uint16_t(KernelId::tell_control)};
+                                            uint16_t(KernelId::tell_control),
+                                            takes_pairs_of_f16};

@@ -134,6 +134,8 @@ struct DeviceInterface {
   Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
+  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision; null: never.
+  bool (*pairs)(const Device& device, uint32_t precision) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

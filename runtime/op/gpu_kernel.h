@@ -129,6 +129,8 @@ struct GpuKernelSet {
   Span<const uint8_t> (*images)();  // device code of all architectures, see kernels/cuda/image; empty: built without
   uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
   uint16_t tell_control;            // see kernels/cuda/control
+  /// Whether weights are to be given as pairs of f16, wherever takes_pairs() (runtime/op/weight_pairs.h): the rows then take them.
+  bool (*pairs)(const GpuTraits& traits, GpuPrecision precision);
 };
 
 /// The ways that a row has for an instruction; at least one is written, without a name where there is nothing to choose.

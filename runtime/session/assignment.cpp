@@ -6,6 +6,7 @@
 
 #include "runtime/base/carver.h"
 #include "runtime/format/source_weights.h"
+#include "runtime/op/weight_pairs.h"
 #include "runtime/session/split.h"
 
 namespace ingot {
@@ -393,7 +394,9 @@ class Decision {
     for (uint32_t d = 0; d < to_.device_count; d++)
       for (size_t v = 0; v < program_.values.size; v++) {
         if (!(a_.lies_on[v] >> d & 1)) continue;
-        const uint64_t bytes = program_.values[v].constant_bytes;
+        const ValueDef& value = program_.values[v];
+        const uint64_t bytes = value.pairs && holds_pairs(model_, to_.devices[d]) ? pairs_bytes(value.dims, value.rank)
+                                                                                  : value.constant_bytes;
         if (d == 0) {
           to_.weights_bytes[0] += is_weight(program_.values[v]) ? bytes : 0;
           continue;

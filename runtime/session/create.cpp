@@ -84,13 +84,14 @@ struct Constants {
   const Layout* layout;
 };
 /// All that is constant: weight parts, what lies in the program, what is widened.
-Status upload_constants(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
+Status upload_all(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
   const OpenModel& model = *static_cast<Constants*>(user)->model;
   const Layout& layout = *static_cast<Constants*>(user)->layout;
-  INGOT_TRY(upload_weights(model, layout, device, base, detail));
+  INGOT_TRY(layout.pairs ? upload_constants(model, layout, device, base, detail)
+                         : upload_weights(model, layout, device, base, detail));
   if (layout.inline_first)
     INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first, layout.tables_bytes, detail));
-  return widen_weights(model, layout, base, &device, detail);
+  return layout.pairs ? Status() : widen_weights(model, layout, base, &device, detail);
 }
 
 void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
@@ -200,12 +201,12 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   if (os::kHasPages && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
     INGOT_TRY(sum_up_shortage(hold_weights(model, p.device, false, p.layout.shared_bytes,
-                                           {&constants, upload_constants}, &memory.shared, detail),
+                                           {&constants, upload_all}, &memory.shared, detail),
                               p.layout.bytes, true, detail));
     p.layout.shared = memory.shared;
   } else if (memory.device_memory) {
     Constants constants = {&model, &p.layout};
-    INGOT_TRY(upload_constants(&constants, memory.device, memory.device_memory, detail));
+    INGOT_TRY(upload_all(&constants, memory.device, memory.device_memory, detail));
   }
   if (!memory.device_memory) {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));

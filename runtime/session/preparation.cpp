@@ -325,6 +325,11 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
   return {};
 }
 
+bool holds_pairs(const OpenModel& model, const Device& device) {
+  return model.program.pairs_bytes && device.interface->pairs &&
+         device.interface->pairs(device, model.program.precision);
+}
+
 OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView* operands) {
   const InstructionDef& instruction = program.instructions[index];
   OpArguments arguments;

@@ -73,6 +73,8 @@ struct Layout {
   const uint64_t* part_offsets = nullptr;  // by weight part: its first byte, kNoOffset: widened only; unless kInPlace
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
+  bool pairs = false;     // all constants lie one by one from `constants` on, those that may be as pairs of f16; no parts, nothing widened
+  uint64_t constants = 0;
   uint64_t widened = 0;   // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
@@ -121,6 +123,8 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const TuningView& tunings,
                            const Device& device, const uint8_t* of_instruction, uint32_t index, TensorView* operands,
                            uint64_t* bytes, ErrorDetail* detail);
+/// Whether this device holds the weights of this program as pairs of f16.
+bool holds_pairs(const OpenModel& model, const Device& device);
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.

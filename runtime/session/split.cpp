@@ -7,6 +7,7 @@
 #include "runtime/device/stretches.h"
 #include "runtime/session/session.h"
 #include "runtime/session/shared_weights.h"
+#include "runtime/session/weights.h"
 
 namespace ingot {
 namespace {
@@ -206,8 +207,10 @@ Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* d
   for (const Residence& at : r.p->split->assignment->residences) {
     if (at.device != r.index) continue;
     const ValueDef& value = r.model->program.values[size_t(at.value)];
-    INGOT_TRY(device.interface->upload(device, base + at.offset, constant_address(*r.model, r.p->layout, r.home, value),
-                                       value.constant_bytes, detail));
+    const uint8_t* from = constant_address(*r.model, r.p->layout, r.home, value);
+    INGOT_TRY(value.pairs && holds_pairs(*r.model, device)
+                  ? upload_pairs(value, from, device, base + at.offset, detail)
+                  : device.interface->upload(device, base + at.offset, from, value.constant_bytes, detail));
   }
   return {};
 }

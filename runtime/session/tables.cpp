@@ -195,6 +195,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     for (uint32_t k = 0; k < instruction.output_count; k++)
       if (instruction.outputs[k] >= 0)
         operands[instruction.input_count + k].data = addresses.of(instruction.outputs[k], i);
+    TensorView* const weights = instruction.input_count > 1 ? operands + 1 : nullptr;
     operands += size_t{instruction.input_count} + instruction.output_count;
     if (const uint64_t bytes = resolved_bytes(model, p.planned.bound, i)) {
       std::memcpy(attributes, call->arguments.attributes, size_t(bytes));
@@ -204,6 +205,10 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     if (is_control(instruction.op)) continue;
     call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
     call->run = call->kernel->run;
+    const Device& device = p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
+    if (weights && instruction.inputs[1] >= 0 && program.values[size_t(instruction.inputs[1])].pairs &&
+        holds_pairs(model, device))
+      weights->dtype = DType::kF16;  // behind the CPU's table, which knows them as f32
   }
 }
 
@@ -226,6 +231,7 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
   }
+  if (layout.pairs) return base + layout.constants + kWidenedBlock * value.pairs_block;
   if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
   if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;

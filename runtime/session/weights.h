@@ -16,4 +16,9 @@ Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base
 /// Reads every part into the memory of a device, in chunks.
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
 
+/// Every constant outside the program part to its place on a device that holds pairs (Layout::pairs).
+Status upload_constants(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
+/// A constant that may be pairs, from f32 panels in memory to pairs at `to` on a device.
+Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to, ErrorDetail* detail);
+
 }  // namespace ingot

@@ -116,7 +116,7 @@ TEST_CASE("products: s8 by s8 is exact, in every order of threads and for every 
         const ProductTile tile = tiles[kernel];
         p.tiles_m = (p.m + tile.m - 1) / tile.m;
         y.assign(y.size(), NAN);
-        run(kernels[kernel], p, unsigned(p.tiles_m * ((q.o + tile.o - 1) / tile.o)), tile.shared_bytes(), order);
+        run(kernels[kernel], p, unsigned(p.tiles_m * ((q.o + tile.o - 1) / tile.o)), tile.shared_bytes(false), order);
         int wrong = 0;
         for (int m = 0; m < q.m(); m++)
           for (int o = 0; o < q.o; o++)
@@ -134,7 +134,7 @@ TEST_CASE("products: bf16") {
     const auto packed = panels(q, w, 1);
     ProductParams p = params(q, x.data(), packed.data(), 1, nullptr, y.data());
     p.tiles_m = (p.m + 63) / 64;
-    run(body<Bf16, WindowPixels, 64, 64, 32>, p, unsigned(p.tiles_m * ((q.o + 63) / 64)), kSquareTile.shared_bytes(),
+    run(body<Bf16, WindowPixels, 64, 64, 32>, p, unsigned(p.tiles_m * ((q.o + 63) / 64)), kSquareTile.shared_bytes(false),
         3);
     double largest = 0, worst = 0;
     for (int m = 0; m < q.m(); m++)

@@ -2,11 +2,13 @@
 // threads; no bank conflict in a main loop; which kernel and how many splits for which extents.
 #include <doctest/doctest.h>
 
+#include "runtime/base/checked_math.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/weight_pairs.h"
 #include "tests/conformance/weights.h"
 #include "tests/cuda/one_instruction.h"
 
@@ -14,6 +16,39 @@ using namespace ingot;
 using namespace ingot::conformance;
 
 namespace {
+
+/// The same with weights as a session gives them to products in f16.
+Work with_pairs(const Work& w) {
+  Work to = w;
+  const TensorView& panels = w.inputs[1].view();
+  to.inputs[1].view().dtype = DType::kF16;
+  int64_t k = 1;
+  for (int i = 1; i < panels.rank; i++) k *= panels.dims[i];
+  for (int64_t panel = 0; panel < ceil_div(panels.dims[0], kPanel); panel++)
+    make_pairs(panels.as<const uint8_t>() + panel * k * 64, size_t(k),
+               to.inputs[1].view().as<uint8_t>() + panel * ceil_div(k, 2) * 64);
+  return to;
+}
+
+/// In f16, weights as pairs; both the same bits as with f32 panels, but for few rows, where f32 panels are not rounded.
+void check_pairs(const Work& w, GpuTraits traits, const Tensor& want) {
+  const Work paired = with_pairs(w);
+  const Run run = on_gpu(paired, GpuPrecision::kFp16, 0, traits);
+  CHECK(run.status.ok());
+  check_close(run.y, want, check::kF16Product);
+  int64_t at = -1;
+  for (uint32_t order : {1u, 33u}) {
+    const bool same = on_gpu(paired, GpuPrecision::kFp16, order, traits).y.same_bits(run.y, &at);
+    CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
+  }
+  const Run plain = on_gpu(w, GpuPrecision::kFp16, 0, traits);
+  CHECK(plain.splits == run.splits);
+  CHECK(run.ran("_of_pairs") == (plain.ran("one_row") || plain.ran("few_rows")));
+  if (run.ran("_of_pairs")) return;
+  CHECK(!run.ran("_any_"));
+  const bool same = run.y.same_bits(plain.y, &at);
+  CHECK_MESSAGE(same, "element " << at << " is not that of f32 panels");
+}
 
 /// Both precisions; several orders of threads, few and many multiprocessors. Returns what ran last in tf32 on `multiprocessors`.
 Run check_product(const Work& w, int multiprocessors = 2) {
@@ -39,6 +74,11 @@ Run check_product(const Work& w, int multiprocessors = 2) {
       check_close(other.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
       CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (choice == 0));
     }
+  }
+  if (w.op != OpCode::kMatMul) {
+    GpuTraits traits;
+    traits.multiprocessors = multiprocessors;
+    check_pairs(w, traits, want);
   }
   return last;
 }

@@ -155,6 +155,12 @@ GPU_FN void load_shared(uint32_t (&to)[4], const void* from) {
 GPU_FN void load_shared(uint32_t (&to)[2], const void* from) {
   asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "r"(shared_address(from)) : "memory");
 }
+/// The first or the second number of a word, exact.
+GPU_FN float unpack(F16, uint32_t word, int i) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<unsigned short>(word >> 16 * i)));
+  return x;
+}
 
 #else
 
@@ -178,6 +184,7 @@ GPU_FN uint32_t pack(F16, float low, float high) {
 GPU_FN uint32_t pack(Bf16, float low, float high) {
   return cpu::f32_to_bf16(low) | uint32_t(cpu::f32_to_bf16(high)) << 16;
 }
+GPU_FN float unpack(F16, uint32_t word, int i) { return cpu::f16_to_f32(uint16_t(word >> 16 * i)); }
 GPU_FN uint32_t round_tf32(float x) {
   const uint32_t w = cpu::float_bits(x);
   return (w & 0x7f800000) == 0x7f800000 ? w : (w + 0x1000) & ~0x1fffu;

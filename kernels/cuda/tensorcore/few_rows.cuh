@@ -6,10 +6,14 @@
 
 namespace ingot::cuda {
 
-/// What a word of w holds: an f32, or four neighbouring s8 of k, multiplied by f32s of x.
+/// What a word of w holds: an f32, or neighbours of k, two f16 or four s8; multiplied by f32s of x.
 struct WholeWords {
   static constexpr int kEach = 1;
   GPU_FN float at(uint32_t word, int) { return float_of(word); }
+};
+struct HalfWords {
+  static constexpr int kEach = 2;
+  GPU_FN float at(uint32_t word, int i) { return unpack(F16{}, word, i); }
 };
 struct S8Weights {
   static constexpr int kEach = 4;

@@ -56,7 +56,7 @@ template <class Type, template <int> class Pixels, template <int> class Weights,
 GPU_FN void product(const ProductParams& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
-  constexpr int kStages = 4, kStage = (kM + kO) * 64, kJ = kWarpM / 8, kPitch = kO + 4;
+  constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8, kPitch = kO + 4;
   static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
   char* shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
@@ -83,7 +83,12 @@ GPU_FN void product(const ProductParams& p) {
     commit_copies();
     char* stage = shared + s % kStages * kStage;
     uint32_t a[Part::kCount][2][4];
-    {
+    if constexpr (Weights<kO>::kRow == 32) {
+      uint32_t words[2][4];
+      weights.read(stage + kM * 64, warp_o, words);
+      INGOT_UNROLL for (int i = 0; i < 2; i++) INGOT_UNROLL for (int r = 0; r < 4; r++) a[0][i][r] =
+          words[r / 2][2 * i + r % 2];
+    } else {
       uint32_t words[4][4];
       weights.read(stage + kM * 64, warp_o, words);
       INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) INGOT_UNROLL for (int i = 0; i < 2; i++)

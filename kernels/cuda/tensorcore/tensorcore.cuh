@@ -19,24 +19,32 @@ namespace ingot::cuda {
   INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, m == 128 ? 3 : 4) { \
     INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                              \
   }
-#define INGOT_PRODUCTS(type, Type)                                            \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)       \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)        \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)       \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 128, 64, 64) \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 64, 64, 32)  \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, PanelWeights, 32, 128, 32) \
-  INGOT_PRODUCT(type, Type, first, SinglePixels, PanelWeights, 128, 64, 64)   \
-  INGOT_PRODUCT(type, Type, first, SinglePixels, PanelWeights, 64, 64, 32)    \
-  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64)   \
-  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)    \
+// Of convolutions' and Linear's weights: f32 panels, or pairs of f16 where products are f16.
+#define INGOT_PRODUCTS(type, Type, Panels)                                  \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)     \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)      \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)     \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 128, 64, 64)     \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 64, 64, 32)      \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 32, 128, 32)     \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 128, 64, 64)       \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 64, 64, 32)        \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64) \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)  \
   INGOT_PRODUCT(type, Type, any, SinglePixels, SingleWeights, 64, 64, 32)
 
-INGOT_PRODUCTS(f16, F16)
-INGOT_PRODUCTS(tf32, Tf32)
+INGOT_PRODUCTS(f16, F16, PairWeights)
+INGOT_PRODUCTS(tf32, Tf32, PanelWeights)
+INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 128, 64, 64)
+INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 64, 64, 32)
+INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 32, 128, 32)
 
 INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p)); }
 INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p)); }
+INGOT_GPU_KERNEL(product_one_row_of_pairs, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<HalfWords, 1>(p)); }
+INGOT_GPU_KERNEL(product_few_rows_of_pairs, ProductParams, 128) {
+  INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
+}
 
 #define INGOT_ATTENTION(type, Type, dim, blocks)                                    \
   INGOT_GPU_KERNEL_BLOCKS(attention_##type##_##dim, AttentionParams, 128, blocks) { \

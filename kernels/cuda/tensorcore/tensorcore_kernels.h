@@ -1,6 +1,7 @@
 // kernels/cuda/tensorcore/tensorcore_kernels.h - X(kernel, parameters, threads of a block)
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
-//   rows, windows, singles: how x is read, see pixels.cuh; transposed: w is [n][k]; singles reads any x and any w, windows any panels
+//   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and any w
+//   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels; pairs: rows of x, panels of pairs
 //   attention_<type>_<widest head>
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
@@ -19,12 +20,17 @@
   X(product_##type##_transposed_64x64, ProductParams, 128)  \
   X(product_##type##_any_64x64, ProductParams, 128)
 
-#define INGOT_CUDA_TENSORCORE(X)             \
-  INGOT_CUDA_PRODUCTS_OF(X, f16)             \
-  INGOT_CUDA_PRODUCTS_OF(X, tf32)            \
-  X(product_one_row, ProductParams, 128)     \
-  X(product_few_rows, ProductParams, 128)    \
-  X(add_splits, ProductParams, 256)          \
-  X(attention_f16_64, AttentionParams, 128)  \
-  X(attention_f16_128, AttentionParams, 128) \
+#define INGOT_CUDA_TENSORCORE(X)                   \
+  INGOT_CUDA_PRODUCTS_OF(X, f16)                   \
+  INGOT_CUDA_PRODUCTS_OF(X, tf32)                  \
+  X(product_one_row, ProductParams, 128)           \
+  X(product_few_rows, ProductParams, 128)          \
+  X(product_one_row_of_pairs, ProductParams, 128)  \
+  X(product_few_rows_of_pairs, ProductParams, 128) \
+  X(product_f16_pairs_128x64, ProductParams, 128)  \
+  X(product_f16_pairs_64x64, ProductParams, 128)   \
+  X(product_f16_pairs_32x128, ProductParams, 128)  \
+  X(add_splits, ProductParams, 256)                \
+  X(attention_f16_64, AttentionParams, 128)        \
+  X(attention_f16_128, AttentionParams, 128)       \
   X(attention_tf32_128, AttentionParams, 128)

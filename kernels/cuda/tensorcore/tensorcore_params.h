@@ -1,5 +1,5 @@
 // kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and strides count words of 4 bytes: an f32,
-// or four neighbouring s8 of k.
+// or four neighbouring s8 of k. In panels of pairs a word is two f16 of k; k counts numbers there too, but for few_rows.
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/tensor.h"
@@ -32,9 +32,8 @@ struct ProductParams {
 /// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in flight.
 struct ProductTile {
   int m, o;
-  constexpr int stage_bytes() const { return (m + o) * 64; }
-  constexpr int shared_bytes() const {
-    const int stages = 4 * stage_bytes(), sums = m * (o + 4) * 4;
+  constexpr int shared_bytes(bool pairs) const {
+    const int stages = 4 * (m * 64 + o * (pairs ? 32 : 64)), sums = m * (o + 4) * 4;
     return stages > sums ? stages : sums;
   }
 };

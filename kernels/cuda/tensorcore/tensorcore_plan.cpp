@@ -5,6 +5,7 @@
 #include "runtime/op/conv2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul_blocks.h"
+#include "runtime/op/weight_pairs.h"
 
 namespace ingot::cuda {
 namespace {
@@ -15,7 +16,8 @@ struct Product {
   ProductParams p = {};
   int64_t batches = 1;
   Load load = Load::kRows;
-  bool fits = true;  // 32 bits count everything
+  bool pairs = false;  // w is pairs of f16
+  bool fits = true;    // 32 bits count everything
 };
 
 constexpr int64_t kMost = int64_t{1} << 30;
@@ -41,7 +43,8 @@ void set_epilogue(Product* q, const TensorView& y, const TensorView* bias, const
 void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   ProductParams& p = q->p;
   p.w = w.as<const float>();
-  p.panel_stride = k * kPanel, p.n_stride = 1, p.k_stride = kPanel;
+  q->pairs = w.dtype == DType::kF16;
+  p.panel_stride = (q->pairs ? ceil_div(k, 2) : k) * kPanel, p.n_stride = 1, p.k_stride = kPanel;
   p.o = narrow(q, o), p.readable = narrow(q, round_up(o, kPanel)), p.k = narrow(q, k);
 }
 /// x as `lines` rows of k words.
@@ -86,6 +89,7 @@ Product conv2d_product(const OpArguments& a) {
   }
   const bool in_fours = !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
   const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
+  q.fits = q.fits && (!q.pairs || is_aligned(p.w));
   q.load = !is_aligned(p.w)                      ? Load::kAny
            : !in_fours || (!is_row && !is_small) ? Load::kFirst
            : is_row                              ? Load::kRows
@@ -102,6 +106,7 @@ Product linear_product(const OpArguments& a) {
   set_rows(&q, y.rows(), x.row_length(), x.row_stride);
   q.p.x = x.as<const float>();
   const bool in_fours = x.row_length() % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(q.p.x);
+  q.fits = q.fits && (!q.pairs || is_aligned(q.p.w));
   q.load = !is_aligned(q.p.w) ? Load::kAny : in_fours ? Load::kRows : Load::kFirst;
   return q;
 }
@@ -140,8 +145,12 @@ Product matmul_product(const OpArguments& g) {
   return q;
 }
 
-Product product_of(OpCode op, const OpArguments& a) {
-  return op == OpCode::kConv2d ? conv2d_product(a) : op == OpCode::kLinear ? linear_product(a) : matmul_product(a);
+Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+  Product q = op == OpCode::kConv2d ? conv2d_product(a) : op == OpCode::kLinear ? linear_product(a) : matmul_product(a);
+  // f32 panels in f16: a session has none, but nothing forbids them.
+  if (is_in_f16(precision, traits) && !q.pairs && (q.load == Load::kWindows || q.load == Load::kFirst))
+    q.load = Load::kAny;
+  return q;
 }
 
 /// Tiles that have a kernel for how the operands are read.
@@ -202,29 +211,30 @@ const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits
 }
 
 template <OpCode op>
-uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, const GpuChoice* choice) {
+uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision, const GpuChoice* choice) {
   if (a.outputs[0].elements() == 0) return 0;
-  Product q = product_of(op, a);
+  Product q = product_of(op, a, traits, precision);
   const TileChoice way = pick(&q, traits, choice);
   if (q.fits) {
     split(&q, way.splits);
     return partial_bytes(q);
   }
-  const GpuRow* exact = exact_row(op, a, traits);
+  const GpuRow* exact = q.pairs ? nullptr : exact_row(op, a, traits);
   return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
 }
 template <OpCode op>
-uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
-  return scratch_of<op>(a, traits, nullptr);
+uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+  return scratch_of<op>(a, traits, precision, nullptr);
 }
 template <OpCode op>
-uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision, const GpuChoice& choice) {
-  return scratch_of<op>(a, traits, &choice);
+uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+                           const GpuChoice& choice) {
+  return scratch_of<op>(a, traits, precision, &choice);
 }
 template <OpCode op>
-uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision, GpuChoice* out) {
   if (a.outputs[0].elements() == 0) return 0;
-  Product q = product_of(op, a);
+  Product q = product_of(op, a, traits, precision);
   (void)pick(&q, traits, nullptr);
   if (!q.fits) return 0;
   ChoiceList ways;
@@ -238,10 +248,15 @@ struct Kernels {
   KernelId f16, tf32;
 };
 /// @pre has_kernel()
-Kernels kernels_of(Load load, TileKind kind) {
+Kernels kernels_of(Load load, bool pairs, TileKind kind) {
   const bool wide = kind == TileKind::kWide, flat = kind == TileKind::kFlat;
   switch (load) {
     case Load::kRows:
+      if (pairs)
+        return {wide   ? KernelId::product_f16_pairs_128x64
+                : flat ? KernelId::product_f16_pairs_32x128
+                       : KernelId::product_f16_pairs_64x64,
+                KernelId::kCount};
       if (wide) return INGOT_KERNELS_OF(rows_128x64);
       if (flat) return INGOT_KERNELS_OF(rows_32x128);
       return INGOT_KERNELS_OF(rows_64x64);
@@ -265,19 +280,20 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   ProductParams& p = q.p;
   const bool in_f16 = is_in_f16(work.precision, work.traits);
   const bool few = kind == TileKind::kFew;
-  const Kernels kernels = few ? Kernels() : kernels_of(q.load, kind);
+  const Kernels kernels = few ? Kernels() : kernels_of(q.load, q.pairs, kind);
   const ProductTile tile = tile_of(kind);
   p.tiles_m = int(ceil_div(p.m, tile.m));
-  const KernelId kernel = !few       ? (in_f16 ? kernels.f16 : kernels.tf32)
-                          : p.m == 1 ? KernelId::product_one_row
-                                     : KernelId::product_few_rows;
+  if (few && q.pairs) p.k /= 2, p.split_steps = int(ceil_div(p.split_steps, 2));  // of its words
+  const KernelId of_one = q.pairs ? KernelId::product_one_row_of_pairs : KernelId::product_one_row;
+  const KernelId of_few = q.pairs ? KernelId::product_few_rows_of_pairs : KernelId::product_few_rows;
+  const KernelId kernel = few ? (p.m == 1 ? of_one : of_few) : in_f16 ? kernels.f16 : kernels.tf32;
   const uint32_t blocks = few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
   constexpr int64_t kMostBatches = 65535;
   for (int64_t first = 0; first < q.batches; first += kMostBatches) {
     const int64_t count = q.batches - first < kMostBatches ? q.batches - first : kMostBatches;
     p.batch_first = int(first);
-    INGOT_TRY(
-        launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes()), uint32_t(p.splits), uint32_t(count)));
+    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(q.pairs)), uint32_t(p.splits),
+                     uint32_t(count)));
   }
   return {};
 }
@@ -286,10 +302,11 @@ template <OpCode op>
 Status plan(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
-  Product q = product_of(op, a);
+  Product q = product_of(op, a, work.traits, work.precision);
   TileChoice choice = pick(&q, work.traits, work.choice);
   ProductParams& p = q.p;
   if (!q.fits) {
+    if (q.pairs) return Status(Code::kLimitExceeded);  // no other row reads them
     const GpuRow* exact = exact_row(op, a, work.traits);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
@@ -308,9 +325,8 @@ template <OpCode op>
 bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   if (precision == GpuPrecision::kExact || !traits.has_tensor_cores()) return false;
   if (op == OpCode::kMatMul) return true;
-  if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method != ConvMethod::kDirect) return false;
   const TensorView* bias = a.optional(2);
-  return a.inputs[1].packing == Packing::kPanels16 && (!bias || bias->packing == Packing::kVector16);
+  return takes_pairs(op, a.attributes, a.inputs[1].packing, bias ? bias->packing : Packing::kVector16);
 }
 
 template <OpCode op>

@@ -15,6 +15,7 @@ GPU_FN int panel_offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 
 
 template <int kOutputs>
 struct PanelTile {
+  static constexpr int kRow = 64;  // bytes of a step of 16 words, of one output
   /// to[q][i]: word 4 t + q of output 4 g + i. `outputs`: the first of 32, within the tile.
   GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -49,6 +50,38 @@ struct PanelWeights : PanelTile<kOutputs> {
   }
 };
 
+/// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says: half the bytes, and fragments as they lie.
+/// Eight lanes read rows r, r + 2, r + 4, r + 6 of two pieces: two rows are 128 bytes, in which pieces move by twice the pair's number.
+template <int kOutputs>
+struct PairWeights {
+  static constexpr int kRow = 32, kPieces = kOutputs / 64;
+  const float* from;
+  int first, row, left;  // left: rows of pairs from this thread's on
+  GPU_FN int offset(int row, int piece) { return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ (row & 6)) << 4); }
+  GPU_FN PairWeights make(const ProductParams& p, const float* w, int first, int k) {
+    PairWeights s;
+    s.row = int(threadIdx.x) / 4 % 8, s.left = (p.k + 1 - k) / 2 - s.row;
+    s.first = first + int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 4 * 4;
+    s.from = w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k / 2) + s.row) * 16;
+    return s;
+  }
+  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+    const float* at = from;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 4 * p.panel_stride) {  // 128 threads: four panels at a time
+      const bool valid = left > 0 && first + i * 64 < p.readable;
+      copy_async16(tile + (int(threadIdx.x) / 32 + i * 4) * 512 + offset(row, int(threadIdx.x) % 4), valid ? at : from,
+                   valid);
+    }
+    from += left > 8 ? 128 : 0, left -= 8;
+  }
+  /// to[q][i]: words of k 4 t + 2 q and the next, of output 4 g + i.
+  GPU_MEMBER void read(const char* tile, int outputs, uint32_t (&to)[2][4]) {
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const char* panel = tile + (outputs / 16 + g / 4) * 512;
+    INGOT_UNROLL for (int q = 0; q < 2; q++) load_shared(to[q], panel + offset(2 * t + q, g % 4));
+  }
+};
+
 /// Any strides, a word at a time.
 template <int kOutputs>
 struct SingleWeights : PanelTile<kOutputs> {
@@ -79,6 +112,7 @@ struct SingleWeights : PanelTile<kOutputs> {
 /// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r + 4: they change places by r >> 2.
 template <int kOutputs>
 struct RowWeights {
+  static constexpr int kRow = 64;
   static constexpr int kPieces = kOutputs * 4 / 128;
   const float* from;
   int64_t apart;

@@ -137,6 +137,10 @@ void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, 
   out->why = chosen.why;
 }
 
+bool pairs(const Device& device, uint32_t precision) {
+  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
+}
+
 Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
@@ -189,10 +193,9 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 
 }  // namespace
 
-const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
-                                     download,       resolve,      run,          outside_bytes, supports,
-                                     scratch,        reserve_host, release_host, check_memory,  true,
-                                     assign_devices, knows,        &kCudaQueue,  true,          read_tunings,
-                                     tell_choice};
+const DeviceInterface kCudaDevice = {"cuda",       false,        reserve,       release,        upload,  download,
+                                     resolve,      run,          outside_bytes, supports,       scratch, reserve_host,
+                                     release_host, check_memory, true,          assign_devices, knows,   &kCudaQueue,
+                                     true,         read_tunings, tell_choice,   pairs};
 
 }  // namespace ingot::cuda
