@@ -75,7 +75,7 @@ Run check_product(const Work& w, int multiprocessors = 2) {
       CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (choice == 0));
     }
   }
-  if (w.op != OpCode::kMatMul) {
+  if (w.inputs[1].view().packing == Packing::kPanels16) {
     GpuTraits traits;
     traits.multiprocessors = multiprocessors;
     check_pairs(w, traits, want);
@@ -93,6 +93,7 @@ struct ConvCase {
   int64_t padding = 0;
   bool planes = false, bias = true;
   int multiprocessors = 2;
+  uint32_t groups = 1;
 };
 
 Run run_conv(const ConvCase& c) {
@@ -110,9 +111,11 @@ Run run_conv(const ConvCase& c) {
       c.planes ? std::vector<int64_t>{c.n, c.c, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.c};
   Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {c.n, oh, ow, c.o}, c.padding)};
   w.inputs.push_back(Tensor(DType::kF32, dims, c.padding).random(1));
-  w.inputs.push_back(
-      random_weights(Packing::kPanels16, {c.o, c.kernel_h, c.kernel_w, c.c}, 2, int64_t(c.kernel_h) * c.kernel_w * c.c)
-          .packed);
+  t.groups = c.groups, t.method = c.groups > 1 ? ConvMethod::kGrouped : ConvMethod::kDirect;
+  w.inputs.push_back(random_weights(c.groups > 1 ? Packing::kDense : Packing::kPanels16,
+                                    {c.o, c.kernel_h, c.kernel_w, c.c / c.groups}, 2,
+                                    int64_t(c.kernel_h) * c.kernel_w * c.c / c.groups)
+                         .packed);
   w.inputs.push_back(c.bias ? Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3) : Tensor());
   if (c.residual) w.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.o}, 2 * c.padding).random(4));
   const Run run = check_product(w, c.multiprocessors);
@@ -151,6 +154,38 @@ TEST_CASE("tensor cores: convolutions of every shape class") {
       {"flat tiles of rows", "rows_32x128", 1, 4, 6, 16, 250, 1, 1, 1, 0},
   };
   for (const ConvCase& c : cases) run_conv(c);
+}
+
+TEST_CASE("tensor cores: groups of channels") {
+  using A = Activation;
+  const auto grouped = [](const char* name, const char* kernel, int64_t h, int64_t c, int64_t o, uint32_t groups,
+                          uint32_t size, uint32_t stride, int residual, A activation, int64_t padding = 0,
+                          int multiprocessors = 2) {
+    return ConvCase{name, kernel,          2,        h, h + 2,    c,          o,       size,
+                    size, stride,          size / 2, 1, residual, activation, padding, false,
+                    true, multiprocessors, groups};
+  };
+  run_conv(grouped("16 channels of 2 groups", "grouped", 7, 32, 32, 2, 3, 1, 0, A::kNone));
+  run_conv(grouped("wider out than in", "grouped", 7, 48, 120, 3, 3, 1, 2, A::kRelu));
+  run_conv(grouped("outputs no multiple of four", "grouped", 6, 40, 42, 2, 3, 1, 1, A::kSilu, 4));
+  run_conv(grouped("stride, 5x5", "grouped", 9, 64, 64, 4, 5, 2, 1, A::kRelu));
+  run_conv(grouped("1x1", "grouped", 9, 64, 256, 4, 1, 1, 0, A::kGelu));
+  run_conv(grouped("more outputs than a tile", "grouped", 5, 32, 200, 2, 3, 1, 2, A::kNone));
+  CHECK(run_conv(grouped("k in parts", "add_splits", 4, 128, 64, 2, 3, 1, 1, A::kRelu, 0, 64)).splits > 1);
+}
+
+TEST_CASE("tensor cores: small and unaligned groups are the exact row's, bit for bit") {
+  for (const int64_t c : {int64_t(24), int64_t(54)}) {
+    Conv2dAttributes t;
+    t.kernel_h = t.kernel_w = 3, t.groups = 3, t.method = ConvMethod::kGrouped;
+    Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {1, 4, 5, 27})};
+    w.inputs = {Tensor(DType::kF32, {1, 6, 7, c}).random(1),
+                random_weights(Packing::kDense, {27, 3, 3, c / 3}, 2, 9 * c / 3).packed};
+    const Run run = on_gpu(w, GpuPrecision::kFp16, 0, {});
+    CHECK(!run.ran("product"));
+    int64_t at = -1;
+    CHECK(run.y.same_bits(on_cpu(w), &at));
+  }
 }
 
 TEST_CASE("tensor cores: every activation of an epilogue") {

@@ -54,18 +54,19 @@ GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o,
     for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
   for (float& x : v.x) x *= p.alpha;
   float* y = p.y + batch * p.y_batch + m * p.y_stride + o;
-  const float* from = p.residual ? p.residual + m * p.residual_stride + o : nullptr;
+  const float* from = p.residual ? p.residual + batch * p.bias_batch + m * p.residual_stride + o : nullptr;
+  const float* bias = p.bias + batch * p.bias_batch + o;
   Four residual = {};
   if (p.is_vector && o + 4 <= p.o) {
     if (p.bias) {
-      const Four bias = *reinterpret_cast<const Four*>(p.bias + o);
-      for (int i = 0; i < 4; i++) v.x[i] += bias.x[i];
+      const Four all = *reinterpret_cast<const Four*>(bias);
+      for (int i = 0; i < 4; i++) v.x[i] += all.x[i];
     }
     if (from) residual = *reinterpret_cast<const Four*>(from);
   } else {
     for (int i = 0; i < 4; i++) {
       if (o + i >= p.o) break;
-      if (p.bias) v.x[i] += p.bias[o + i];
+      if (p.bias) v.x[i] += bias[i];
       if (from) residual.x[i] = from[i];
     }
   }

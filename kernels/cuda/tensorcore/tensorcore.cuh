@@ -27,6 +27,7 @@ namespace ingot::cuda {
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 128, 64, 64)     \
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 64, 64, 32)      \
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 32, 128, 32)     \
+  INGOT_PRODUCT(type, Type, grouped, WindowPixels, RowWeights, 64, 64, 32)  \
   INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 128, 64, 64)       \
   INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 64, 64, 32)        \
   INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64) \
@@ -70,6 +71,6 @@ GPU_FN void add_parts(const ProductParams& p) {
     finish_four(whole, batch, m, o, v);
   }
 }
-INGOT_GPU_KERNEL(add_splits, ProductParams, 256) { INGOT_BODY_OF(F16, add_parts(p)); }
+INGOT_GPU_KERNEL_BLOCKS(add_splits, ProductParams, 256, 4) { INGOT_BODY_OF(F16, add_parts(p)); }
 
 }  // namespace ingot::cuda

@@ -2,6 +2,7 @@
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
 //   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and any w
 //   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels; pairs: rows of x, panels of pairs
+//   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   attention_<type>_<widest head>
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
@@ -14,6 +15,7 @@
   X(product_##type##_windows_128x64, ProductParams, 128)    \
   X(product_##type##_windows_64x64, ProductParams, 128)     \
   X(product_##type##_windows_32x128, ProductParams, 128)    \
+  X(product_##type##_grouped_64x64, ProductParams, 128)     \
   X(product_##type##_first_128x64, ProductParams, 128)      \
   X(product_##type##_first_64x64, ProductParams, 128)       \
   X(product_##type##_transposed_128x64, ProductParams, 128) \

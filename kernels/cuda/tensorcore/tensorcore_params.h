@@ -13,7 +13,7 @@ struct ProductParams {
   float *y, *partial;  // partial [batch][split][m][columns]: sums of a split, or null
   int64_t pixel_stride, row_stride, channel_stride, picture_stride;  // of x
   int64_t panel_stride, n_stride, k_stride;                          // of w: 16 outputs, one output, one k
-  int64_t y_stride, y_batch, residual_stride;
+  int64_t y_stride, y_batch, residual_stride, bias_batch;            // bias_batch: also of residual
   int m, o, k;
   int readable;        // outputs that w has, padding included
   int columns;         // o up to a multiple of 4

@@ -10,7 +10,7 @@
 namespace ingot::cuda {
 namespace {
 
-enum class Load { kRows, kWindows, kFirst, kTransposed, kAny };
+enum class Load { kRows, kWindows, kFirst, kTransposed, kGrouped, kAny };
 
 struct Product {
   ProductParams p = {};
@@ -21,6 +21,7 @@ struct Product {
 };
 
 constexpr int64_t kMost = int64_t{1} << 30;
+constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are the exact row's
 
 /// Extents that params hold as int.
 int narrow(Product* q, int64_t n) {
@@ -47,6 +48,16 @@ void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   p.panel_stride = (q->pairs ? ceil_div(k, 2) : k) * kPanel, p.n_stride = 1, p.k_stride = kPanel;
   p.o = narrow(q, o), p.readable = narrow(q, round_up(o, kPanel)), p.k = narrow(q, k);
 }
+/// Dense [o][k] in `groups` parts, each a matrix of the batch that reads c neighbouring channels.
+void set_groups(Product* q, const TensorView& w, int64_t groups, int64_t o, int64_t k, int64_t c) {
+  ProductParams& p = q->p;
+  p.w = w.as<const float>();
+  p.o = p.readable = narrow(q, o / groups), p.k = narrow(q, k);
+  p.n_stride = k, p.k_stride = 1, p.panel_stride = k * kPanel;
+  q->batches = groups, p.batch_rank = 1, p.batch_dims[0] = groups;
+  p.x_batch[0] = c, p.w_batch[0] = o / groups * k, p.y_batch = p.bias_batch = o / groups;
+  p.is_vector = p.is_vector && o / groups % 4 == 0;
+}
 /// x as `lines` rows of k words.
 void set_rows(Product* q, int64_t lines, int64_t k, int64_t stride) {
   ProductParams& p = q->p;
@@ -61,16 +72,20 @@ Product conv2d_product(const OpArguments& a) {
   Product q;
   ProductParams& p = q.p;
   const bool planes = t.input_layout == PictureLayout::kNchw;
-  const int64_t n = x.dims[0], h = x.dims[planes ? 2 : 1], width = x.dims[planes ? 3 : 2], c = x.dims[planes ? 1 : 3];
+  const int64_t n = x.dims[0], h = x.dims[planes ? 2 : 1], width = x.dims[planes ? 3 : 2];
+  const int64_t c = x.dims[planes ? 1 : 3] / t.groups;
   const int64_t taps = int64_t(t.kernel_h) * t.kernel_w;
   set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
-  set_panels(&q, w, y.dims[3], taps * c);
+  if (t.method == ConvMethod::kGrouped)
+    set_groups(&q, w, t.groups, y.dims[3], taps * c, c);
+  else
+    set_panels(&q, w, y.dims[3], taps * c);
   p.x = x.as<const float>();
   p.pixel_stride = planes ? 1 : x.row_stride, p.channel_stride = planes ? h * x.row_stride : 1;
   p.row_stride = planes ? x.row_stride : width * x.row_stride;
   p.picture_stride = planes ? c * p.channel_stride : h * p.row_stride;
-  const bool is_row = !planes && taps == 1 && t.stride_h == 1 && t.stride_w == 1 && !t.pad_top && !t.pad_left &&
-                      !t.pad_bottom && !t.pad_right;
+  const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 && !t.pad_top &&
+                      !t.pad_left && !t.pad_bottom && !t.pad_right;
   if (is_row) {
     set_rows(&q, n * h * width, c, x.row_stride);
   } else {
@@ -89,6 +104,11 @@ Product conv2d_product(const OpArguments& a) {
   }
   const bool in_fours = !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
   const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
+  if (t.method == ConvMethod::kGrouped) {
+    q.fits = q.fits && in_fours && is_small && c >= kLeastGroup;
+    q.load = Load::kGrouped;
+    return q;
+  }
   q.fits = q.fits && (!q.pairs || is_aligned(p.w));
   q.load = !is_aligned(p.w)                      ? Load::kAny
            : !in_fours || (!is_row && !is_small) ? Load::kFirst
@@ -156,7 +176,7 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits, Gpu
 /// Tiles that have a kernel for how the operands are read.
 bool has_kernel(Load load, TileKind kind, int64_t m) {
   switch (kind) {
-    case TileKind::kWide: return load != Load::kAny;
+    case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
     case TileKind::kSquare: return true;
     case TileKind::kFlat: return load == Load::kRows || load == Load::kWindows;
     case TileKind::kFew: return load == Load::kRows && m <= kFewRows;
@@ -270,6 +290,7 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
     case Load::kTransposed:
       if (wide) return INGOT_KERNELS_OF(transposed_128x64);
       return INGOT_KERNELS_OF(transposed_64x64);
+    case Load::kGrouped: return INGOT_KERNELS_OF(grouped_64x64);
     case Load::kAny: break;
   }
   return INGOT_KERNELS_OF(any_64x64);
@@ -325,6 +346,7 @@ template <OpCode op>
 bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   if (precision == GpuPrecision::kExact || !traits.has_tensor_cores()) return false;
   if (op == OpCode::kMatMul) return true;
+  if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method == ConvMethod::kGrouped) return true;
   const TensorView* bias = a.optional(2);
   return takes_pairs(op, a.attributes, a.inputs[1].packing, bias ? bias->packing : Packing::kVector16);
 }
