@@ -55,7 +55,7 @@ GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o,
   for (float& x : v.x) x *= p.alpha;
   float* y = p.y + batch * p.y_batch + m * p.y_stride + o;
   const float* from = p.residual ? p.residual + batch * p.bias_batch + m * p.residual_stride + o : nullptr;
-  const float* bias = p.bias + batch * p.bias_batch + o;
+  const float* bias = p.bias ? p.bias + batch * p.bias_batch + o : nullptr;
   Four residual = {};
   if (p.is_vector && o + 4 <= p.o) {
     if (p.bias) {
