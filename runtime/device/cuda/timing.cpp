@@ -10,7 +10,7 @@ namespace ingot::cuda {
 
 struct Timing {
   GraphExec exec;
-  uint32_t count;    // of events
+  uint32_t count;  // of events
   Event* events() { return reinterpret_cast<Event*>(this + 1); }
 };
 
@@ -20,7 +20,7 @@ namespace {
 uint64_t events_of(const Stretch& stretch) { return stretch.end_step - stretch.first_step + 2; }
 
 Status make(Device& device, const StepProgram& program, const Stretch& stretch, Timing** out, ErrorDetail* detail) {
-  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(Event);
+  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(void*);  // an event is a pointer
   void* block = os::heap_allocate(bytes, alignof(Timing));
   if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: events of a profile", bytes);
   Timing* timing = new (block) Timing{nullptr, 0};
@@ -49,15 +49,15 @@ Result elapsed(Event begin, Event end, uint64_t* out) {
 }
 
 /// On the CPU's clock, on which the last event was at `end_ns`.
-Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, uint64_t end_ns, const RunControl& control) {
+Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, uint64_t end_ns,
+            const RunControl& control) {
   const Event* events = timing->events();
   uint64_t whole, from = 0, to;
   if (const Result result = elapsed(events[0], events[timing->count - 1], &whole)) return result;
   const uint64_t begin_ns = end_ns - whole;
   for (uint32_t i = 0; i + 2 < timing->count; i++, from = to) {
     if (const Result result = elapsed(events[0], events[i + 1], &to)) return result;
-    control.watch(control.watch_user,
-                  {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
+    control.watch(control.watch_user, {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
   }
   return 0;
 }
