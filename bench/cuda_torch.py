@@ -30,6 +30,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests/models")]
+from rounds import answer_rounds  # noqa: E402
 from sources import Tally, call, input_arrays, locate, read_rows  # noqa: E402
 
 WAYS = ("eager", "graph", "compile")
@@ -131,17 +132,7 @@ def serve(a, say):
         want = [stored[k] for k in stored.files if k.startswith("out:")]
         say(load_ms=load_ms, error=worst([o.float().cpu().numpy() if o.is_floating_point() else o.cpu().numpy() for o in first], want),
             version=torch.__version__)
-        for line in sys.stdin:
-            times, seconds = [], float(line)
-            warm = time.perf_counter() + seconds / 5
-            while time.perf_counter() < warm:
-                run()
-            end = time.perf_counter() + seconds
-            while len(times) < 5 or time.perf_counter() < end:
-                t = time.perf_counter()
-                run()
-                times.append((time.perf_counter() - t) * 1e3)
-            say(median_ms=float(np.median(times)), p99_ms=float(np.quantile(times, 0.99)), runs=len(times))
+        answer_rounds(run, say)
 
 
 def worker(argv):

@@ -4,7 +4,8 @@
   peer.py RUNTIME MODEL.onnx GOLDEN.npz THREADS [--work DIR] [--tflite FILE]      RUNTIME: onnxruntime openvino ncnn MNN litert
 
 Loads the model (converting it first where the runtime has a format of its own), compares its outputs with the golden and prints one JSON
-line: load_ms, first_ms, error, version; or {"absent": why}. Then each line of stdin, a number of seconds, is answered with median_ms.
+line: load_ms, first_ms, error, version; or {"absent": why}. Then each line of stdin, a number of seconds, is answered with median_ms, p99_ms
+and runs.
 """
 import argparse
 import contextlib
@@ -16,9 +17,12 @@ import pathlib
 import re
 import subprocess
 import sys
+import sys
 import time
 
 import numpy as np
+
+from rounds import answer_rounds
 
 
 class Absent(Exception):
@@ -186,17 +190,7 @@ def serve(a, say):
     first = time.perf_counter()
     say(load_ms=(loaded - began) * 1e3, first_ms=(first - loaded) * 1e3, error=worst(outputs(), expected),
         version=importlib.metadata.version(package))
-    for line in sys.stdin:
-        times, seconds = [], float(line)
-        warm = time.perf_counter() + seconds / 5
-        while time.perf_counter() < warm:
-            run()
-        end = time.perf_counter() + seconds
-        while len(times) < 5 or time.perf_counter() < end:
-            t = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - t)
-        say(median_ms=float(np.median(times)) * 1e3, runs=len(times))
+    answer_rounds(run, say)
 
 
 def main():

@@ -5,44 +5,13 @@
 
 #include <cmath>
 
+#include "tests/conformance/attention_case.h"
 #include "tests/conformance/runner.h"
 
 using namespace ingot;
 using namespace ingot::conformance;
 
 namespace {
-
-enum class MaskKind { kNone, kFloat, kBool };
-
-struct AttentionCase {
-  const char* name;
-  int64_t batch, heads, kv_heads, queries, keys, dim, value_dim;
-  CausalMask causal = CausalMask::kNone;
-  std::vector<int64_t> mask = {};
-  MaskKind kind = MaskKind::kNone;
-  std::vector<double> counts = {};
-  float softcap = 0;
-  int64_t padding = 0;
-};
-
-/// [B, T, heads * D] for rank 3, [B, heads, T, D] for rank 4.
-Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim, int64_t padding) {
-  if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
-  return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
-}
-
-Tensor mask_tensor(const AttentionCase& c) {
-  if (c.kind == MaskKind::kNone) return Tensor();
-  Tensor mask(c.kind == MaskKind::kBool ? DType::kBool : DType::kF32, c.mask,
-              c.kind == MaskKind::kBool ? 0 : c.padding);
-  mask.random(7, -4, 4);
-  const int64_t n = mask.view().elements();
-  for (int64_t i = 0; i < n; i++) {
-    if (c.kind == MaskKind::kBool) mask.set(i, i * 7 % 11 > 3);
-    if (c.kind == MaskKind::kFloat && i * 5 % 7 > 4) mask.set(i, i % 2 ? -INFINITY : -3.4028234e38);
-  }
-  return mask;
-}
 
 void run(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
   AttentionAttributes t;

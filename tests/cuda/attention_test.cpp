@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "tests/conformance/attention_case.h"
 #include "tests/cuda/one_instruction.h"
 
 using namespace ingot;
@@ -15,35 +16,13 @@ namespace {
 
 using C = CausalMask;
 
-enum class Mask { kNone, kFloat, kBool };
+using Mask = MaskKind;
 
-struct AttentionCase {
-  const char* name;
+/// And the kernel that computes it: the width it is made for, or none of tensor cores.
+struct KernelCase {
   const char* kernel;
-  int64_t batch, heads, kv_heads, queries, keys, dim, value_dim;
-  C causal = C::kNone;
-  std::vector<int64_t> mask = {};
-  Mask kind = Mask::kNone;
-  std::vector<double> counts = {};
-  float softcap = 0;
-  int64_t padding = 0;
+  AttentionCase shape;
 };
-
-Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim, int64_t padding) {
-  if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
-  return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
-}
-
-Tensor mask_tensor(const AttentionCase& c) {
-  if (c.kind == Mask::kNone) return Tensor();
-  Tensor mask(c.kind == Mask::kBool ? DType::kBool : DType::kF32, c.mask, c.kind == Mask::kBool ? 0 : c.padding);
-  mask.random(7, -4, 4);
-  for (int64_t i = 0; i < mask.view().elements(); i++) {
-    if (c.kind == Mask::kBool) mask.set(i, i * 7 % 11 > 3);
-    if (c.kind == Mask::kFloat && i * 5 % 7 > 4) mask.set(i, i % 2 ? -INFINITY : -3.4028234e38);
-  }
-  return mask;
-}
 
 /// Both precisions, orders of threads, more and fewer blocks than tiles.
 void check_attention(const Work& w, const std::string& kernel) {
@@ -66,7 +45,7 @@ void check_attention(const Work& w, const std::string& kernel) {
   }
 }
 
-void run_case_of(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
+void run_case_of(const char* kernel, const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
   INFO(c.name);
   AttentionAttributes t;
   t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
@@ -77,63 +56,63 @@ void run_case_of(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
               heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
   if (c.kind != Mask::kNone || !c.counts.empty()) w.inputs.push_back(mask_tensor(c));
   if (!c.counts.empty()) w.inputs.push_back(Tensor(DType::kI64, {int64_t(c.counts.size())}).values(c.counts));
-  check_attention(w, c.kernel);
+  check_attention(w, kernel);
 }
 
 }  // namespace
 
 TEST_CASE("attention on tensor cores: lengths, widths, layouts") {
-  const AttentionCase cases[] = {
-      {"one query, one key", "64", 1, 1, 1, 1, 1, 8, 8},
-      {"one query", "64", 1, 2, 2, 1, 37, 32, 32},
-      {"keys beyond a tile", "64", 2, 2, 2, 3, 130, 64, 64},
-      {"a tile of keys", "64", 1, 1, 1, 9, 64, 64, 32},
-      {"a tile of keys and one", "64", 1, 1, 1, 9, 65, 40, 64},
-      {"widths of no power of two", "64", 1, 2, 2, 17, 23, 12, 28},
-      {"wide heads", "128", 1, 1, 1, 15, 40, 128, 128},
-      {"wide heads, more keys", "128", 1, 2, 2, 33, 97, 80, 80},
-      {"wide values", "128", 1, 1, 1, 3, 33, 16, 100},
-      {"a tile of queries and one", "64", 1, 2, 2, 65, 16, 16, 16},
-      {"three tiles of queries", "64", 2, 1, 1, 131, 70, 48, 48},
-      {"strided rows", "64", 2, 3, 3, 20, 21, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 4},
+  const KernelCase cases[] = {
+      {"64", {"one query, one key", 1, 1, 1, 1, 1, 8, 8}},
+      {"64", {"one query", 1, 2, 2, 1, 37, 32, 32}},
+      {"64", {"keys beyond a tile", 2, 2, 2, 3, 130, 64, 64}},
+      {"64", {"a tile of keys", 1, 1, 1, 9, 64, 64, 32}},
+      {"64", {"a tile of keys and one", 1, 1, 1, 9, 65, 40, 64}},
+      {"64", {"widths of no power of two", 1, 2, 2, 17, 23, 12, 28}},
+      {"128", {"wide heads", 1, 1, 1, 15, 40, 128, 128}},
+      {"128", {"wide heads, more keys", 1, 2, 2, 33, 97, 80, 80}},
+      {"128", {"wide values", 1, 1, 1, 3, 33, 16, 100}},
+      {"64", {"a tile of queries and one", 1, 2, 2, 65, 16, 16, 16}},
+      {"64", {"three tiles of queries", 2, 1, 1, 131, 70, 48, 48}},
+      {"64", {"strided rows", 2, 3, 3, 20, 21, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 4}},
   };
-  for (const AttentionCase& c : cases)
-    for (int layout : {0, 7, 3}) run_case_of(c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
+  for (const auto& [kernel, c] : cases)
+    for (int layout : {0, 7, 3}) run_case_of(kernel, c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
 }
 
 TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, counts") {
-  const AttentionCase cases[] = {
-      {"padding mask", "64", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kFloat},
-      {"padding mask of bools", "64", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kBool},
-      {"mask a query", "64", 1, 2, 2, 20, 150, 32, 32, C::kNone, {20, 150}, Mask::kFloat, {}, 0, 4},
-      {"mask a query, bools, wide", "128", 1, 2, 2, 20, 150, 96, 96, C::kNone, {20, 150}, Mask::kBool},
-      {"bias a head", "64", 2, 3, 3, 9, 18, 8, 8, C::kNone, {3, 9, 18}, Mask::kFloat},
-      {"causal", "64", 1, 2, 2, 71, 71, 32, 32, C::kTopLeft},
-      {"causal, wide", "128", 1, 1, 1, 71, 71, 72, 72, C::kTopLeft},
-      {"causal with fewer keys", "64", 1, 1, 1, 50, 20, 8, 8, C::kTopLeft},
-      {"causal from the end", "64", 1, 2, 2, 7, 140, 16, 16, C::kBottomRight},
-      {"causal from the end, too many queries", "64", 1, 2, 2, 80, 11, 16, 16, C::kBottomRight},
-      {"causal and mask", "64", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, Mask::kFloat},
-      {"grouped heads", "64", 2, 6, 2, 5, 33, 16, 16},
-      {"grouped heads, causal", "64", 1, 6, 2, 45, 45, 8, 8, C::kTopLeft},
-      {"one head of keys", "64", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, Mask::kBool},
-      {"counts", "64", 3, 2, 2, 4, 140, 32, 32, C::kNone, {}, Mask::kNone, {140, 0, 66}},
-      {"one count", "128", 3, 2, 2, 4, 100, 128, 128, C::kNone, {}, Mask::kNone, {70}},
-      {"counts and causal", "64", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, Mask::kNone, {40, 3, 17}},
-      {"counts and mask", "64", 2, 2, 2, 5, 40, 8, 8, C::kTopLeft, {40}, Mask::kBool, {39, 5}},
-      {"softcap", "64", 1, 2, 2, 15, 71, 8, 8, C::kNone, {15, 71}, Mask::kFloat, {}, 0.5f},
-      {"softcap alone", "128", 1, 1, 1, 5, 40, 72, 72, C::kTopLeft, {}, Mask::kNone, {}, 0.5f},
+  const KernelCase cases[] = {
+      {"64", {"padding mask", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kFloat}},
+      {"64", {"padding mask of bools", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kBool}},
+      {"64", {"mask a query", 1, 2, 2, 20, 150, 32, 32, C::kNone, {20, 150}, Mask::kFloat, {}, 0, 4}},
+      {"128", {"mask a query, bools, wide", 1, 2, 2, 20, 150, 96, 96, C::kNone, {20, 150}, Mask::kBool}},
+      {"64", {"bias a head", 2, 3, 3, 9, 18, 8, 8, C::kNone, {3, 9, 18}, Mask::kFloat}},
+      {"64", {"causal", 1, 2, 2, 71, 71, 32, 32, C::kTopLeft}},
+      {"128", {"causal, wide", 1, 1, 1, 71, 71, 72, 72, C::kTopLeft}},
+      {"64", {"causal with fewer keys", 1, 1, 1, 50, 20, 8, 8, C::kTopLeft}},
+      {"64", {"causal from the end", 1, 2, 2, 7, 140, 16, 16, C::kBottomRight}},
+      {"64", {"causal from the end, too many queries", 1, 2, 2, 80, 11, 16, 16, C::kBottomRight}},
+      {"64", {"causal and mask", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, Mask::kFloat}},
+      {"64", {"grouped heads", 2, 6, 2, 5, 33, 16, 16}},
+      {"64", {"grouped heads, causal", 1, 6, 2, 45, 45, 8, 8, C::kTopLeft}},
+      {"64", {"one head of keys", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, Mask::kBool}},
+      {"64", {"counts", 3, 2, 2, 4, 140, 32, 32, C::kNone, {}, Mask::kNone, {140, 0, 66}}},
+      {"128", {"one count", 3, 2, 2, 4, 100, 128, 128, C::kNone, {}, Mask::kNone, {70}}},
+      {"64", {"counts and causal", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, Mask::kNone, {40, 3, 17}}},
+      {"64", {"counts and mask", 2, 2, 2, 5, 40, 8, 8, C::kTopLeft, {40}, Mask::kBool, {39, 5}}},
+      {"64", {"softcap", 1, 2, 2, 15, 71, 8, 8, C::kNone, {15, 71}, Mask::kFloat, {}, 0.5f}},
+      {"128", {"softcap alone", 1, 1, 1, 5, 40, 72, 72, C::kTopLeft, {}, Mask::kNone, {}, 0.5f}},
   };
-  for (const AttentionCase& c : cases)
-    for (const int rank : {3, 4}) run_case_of(c, rank, rank, rank);
+  for (const auto& [kernel, c] : cases)
+    for (const int rank : {3, 4}) run_case_of(kernel, c, rank, rank, rank);
 }
 
 TEST_CASE("attention on tensor cores: what goes to the exact kernel") {
   const AttentionCase cases[] = {
-      {"odd widths", "", 1, 2, 2, 17, 23, 13, 29},
-      {"unaligned rows", "", 1, 2, 2, 17, 23, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 3},
-      {"wider than registers", "", 1, 1, 1, 3, 20, 16, 132},
-      {"a mask that all keys share", "", 1, 2, 2, 9, 18, 8, 8, C::kNone, {2, 9, 1}, Mask::kFloat},
+      {"odd widths", 1, 2, 2, 17, 23, 13, 29},
+      {"unaligned rows", 1, 2, 2, 17, 23, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 3},
+      {"wider than registers", 1, 1, 1, 3, 20, 16, 132},
+      {"a mask that all keys share", 1, 2, 2, 9, 18, 8, 8, C::kNone, {2, 9, 1}, Mask::kFloat},
   };
   for (const AttentionCase& c : cases) {
     INFO(c.name);

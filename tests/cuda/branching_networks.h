@@ -1,4 +1,4 @@
-// tests/cuda/branching_networks.h - programs with control flow, for a GPU whose branches the host decides.
+// tests/cuda/branching_networks.h - programs with control flow, for the CPU and for a GPU.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -23,13 +23,13 @@ inline cast::ValueSpec inlined(cast::ValueSpec spec) {
 }
 
 /// p = relu x; `count` times, `most` at most, while the iteration is not `end`: p = -(p + x); y = abs p. And the iterations made.
-inline cast::FileSpec looping_network(int64_t most = 3) {
+inline cast::FileSpec looping_network(int64_t most = 3, const std::vector<int64_t>& extents = {4, 8}) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
   const int32_t count = p.add_value(input("count", {}, DType::kI64)), end = p.add_value(input("end", {}, DType::kI64));
-  const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
-  const int32_t carried = p.add_value(activation("p", {4, 8})), sum = p.add_value(activation("sum", {4, 8}));
+  const int32_t x = p.add_value(input("x", extents)), y = p.add_value(output("y", extents));
+  const int32_t carried = p.add_value(activation("p", extents)), sum = p.add_value(activation("sum", extents));
   const int32_t go = p.add_value(activation("go", {}, DType::kBool));
   const int32_t made = p.add_value(output("made", {}, DType::kI64));
   ElementwiseAttributes differs = step(ElementwiseOp::kNotEqual);

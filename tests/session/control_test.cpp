@@ -5,48 +5,13 @@
 
 #include <cmath>
 
+#include "tests/cuda/branching_networks.h"
 #include "tests/session/session_models.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
-
-/// p = relu x; `count` times, 3 at most, while the iteration is not `end`: p = -(p + x); y = abs p. And the iterations made.
-cast::FileSpec looping() {
-  cast::FileSpec f;
-  f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
-  const int32_t count = p.add_value(input("count", {}, DType::kI64)), end = p.add_value(input("end", {}, DType::kI64));
-  const int32_t x = p.add_value(input("x", {64, 64})), y = p.add_value(output("y", {64, 64}));
-  const int32_t carried = p.add_value(activation("p", {64, 64})), sum = p.add_value(activation("sum", {64, 64}));
-  const int32_t go = p.add_value(activation("go", {}, DType::kBool));
-  const int32_t made = p.add_value(output("made", {}, DType::kI64));
-  ElementwiseAttributes differs = step(ElementwiseOp::kNotEqual);
-  differs.compute = ComputeType::kI64;
-  p.add_instruction(step(ElementwiseOp::kRelu), {x}, {carried});
-  p.add_instruction(differs, {end, count}, {go});
-  p.add_instruction(LoopAttributes{1, 3}, {count, go, carried}, {made});
-  p.add_instruction(step(ElementwiseOp::kAbs), {carried}, {y});
-  p.subprograms.push_back({"body",
-                           {{step(ElementwiseOp::kAdd, 0, 1), {carried, x}, {sum}, {}, 1},
-                            {differs, {made, end}, {go}, {}, 1},
-                            {step(ElementwiseOp::kNeg), {sum}, {carried}, {}, 1}}});
-  add_ports(&f);
-  return f;
-}
-
-cast::FileSpec one_sided() {
-  cast::FileSpec f;
-  f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
-  const int32_t flag = p.add_value(input("flag", {}, DType::kBool)), x = p.add_value(input("x", {8}));
-  const int32_t y = p.add_value(output("y", {8}));
-  p.add_instruction(IfAttributes{0, 1}, {flag}, {y});
-  p.subprograms.push_back({"else", {{step(ElementwiseOp::kNeg), {x}, {y}, {}, 1}}});
-  add_ports(&f);
-  return f;
-}
 
 ingot_session_options with_threads(int32_t threads) {
   ingot_session_options options = session_options();
@@ -57,7 +22,7 @@ ingot_session_options with_threads(int32_t threads) {
 }  // namespace
 
 TEST_CASE("control: a loop runs as often as its count and its condition say, alone and with helpers") {
-  FileBytes bytes(looping());
+  FileBytes bytes(looping_network(3, {64, 64}));
   Model model = open_bytes_or_fail(bytes);
   for (const int threads : {1, 2}) {
     auto session = model.session(with_threads(threads));
@@ -87,7 +52,7 @@ TEST_CASE("control: a loop runs as often as its count and its condition say, alo
 }
 
 TEST_CASE("control: a count above what the file allows ends the run, and the session stays usable") {
-  FileBytes bytes(looping());
+  FileBytes bytes(looping_network(3, {64, 64}));
   Model model = open_bytes_or_fail(bytes);
   auto session = model.session(with_threads(1));
   REQUIRE_MESSAGE(session.ok(), session.error().text());
@@ -106,7 +71,7 @@ TEST_CASE("control: a count above what the file allows ends the run, and the ses
 }
 
 TEST_CASE("control: a branch that is not there ends the run, and the session stays usable") {
-  FileBytes bytes(one_sided());
+  FileBytes bytes(one_sided_network());
   Model model = open_bytes_or_fail(bytes);
   auto session = model.session(with_threads(1));
   REQUIRE_MESSAGE(session.ok(), session.error().text());
