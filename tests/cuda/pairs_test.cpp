@@ -129,6 +129,7 @@ TEST_CASE("pairs: the bytes of weights in a GPU's memory, by what the file store
         }
         CHECK(need.weights_shared == rounded(kPairs + kOddPairs + kBias + kPlain));
         CHECK(need.weights_widened == 0);
+        CHECK(first.share(0).weights_bytes == kPairs + kOddPairs + kBias + kPlain);
         if (fp16.empty()) fp16 = y;
         CHECK(y == fp16);
       }

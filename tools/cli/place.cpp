@@ -146,8 +146,8 @@ void print_choices(const Json& choices, bool all) {
                c["alternatives"].dump(), c["source"], c["why"]});
   }
   if (choices.empty()) return;
-  printf("%zu instructions with several ways: %zu tuned on this GPU, %zu by the model", choices.size(), tuned,
-         choices.size() - tuned - ignored);
+  printf("%zu instruction%s with several ways: %zu tuned on this GPU, %zu by the model", choices.size(),
+         choices.size() == 1 ? "" : "s", tuned, choices.size() - tuned - ignored);
   if (ignored) printf(", %zu where the file's tuning cannot be used", ignored);
   if (!tuned && !ignored) printf(" (%s)", choices[0]["why"].get<std::string>().c_str());
   printf("\n%s", table.empty() ? "" : table.text().c_str());

@@ -614,7 +614,7 @@ typedef struct ingot_share {
   const char* device;
   const char* reason;       /* static */
   uint64_t arena_bytes;     /* one byte less is refused; of a device that is not the CPU [weights][scratch][activations] */
-  uint64_t weights_bytes;   /* that instructions read there */
+  uint64_t weights_bytes;   /* that instructions read there, as the device holds them */
   uint32_t instructions;
   uint32_t launches;        /* stretches of the program in a run, each one launch */
   uint32_t uploads, downloads;           /* transfers from and to the CPU in a run; ports of a session on one device included */
