@@ -1,5 +1,7 @@
 #include "tools/cli/session_options.h"
 
+#include "tools/files/failure.h"
+
 namespace ingot::cli {
 
 void SessionArguments::declare(CLI::App* command, bool memory) {
@@ -35,6 +37,8 @@ OpenSettings SessionArguments::open_settings() const {
 SessionSettings SessionArguments::session_settings() const {
   SessionSettings settings;
   const std::string kind = device.substr(0, device.find(':'));
+  if (kind == "gpu" || kind == "GPU" || kind == "nvidia")  // nearer to cpu by its letters
+    host::fail(host::Exit::kUsage, "--device: a GPU is cuda, the second cuda:1; found '" + device + "'");
   parse_choice("--device", kind, {"auto", "cpu", "cuda", "null", "fake"});
   settings.device = device;
   settings.places = parse_places(places);
