@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other through two buffers.
+// kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other through two buffers; depthwise and
+// pointwise in one launch where that pays.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "runtime/op/chain.h"
 
@@ -48,10 +49,9 @@ Status plan(const GpuWork& work) {
   const Buffers buffers(a);
   const TensorView* residual = a.optional(conv::chain_residual(t));
   if (a.outputs[0].elements() == 0) return {};
-  ConvJob j;
-  j.x = a.inputs[0].as<float>(), j.x_stride = a.inputs[0].row_stride;
-  for (uint32_t i = 0; i < t.stage_count; i++) {
+  const auto job_of = [&](uint32_t i) {
     const TensorView* bias = a.optional(int(2 + 2 * i));
+    ConvJob j;
     j.t = &t.stages[i], j.e = buffers.stages[i];
     j.w = a.inputs[1 + 2 * i].as<float>(), j.bias = bias ? bias->as<float>() : nullptr;
     if (i + 1 == t.stage_count) {
@@ -60,9 +60,24 @@ Status plan(const GpuWork& work) {
     } else {
       j.y = reinterpret_cast<float*>(work.scratch + (i % 2 ? buffers.bytes[0] : 0)), j.y_stride = Buffers::row(j.e);
     }
-    const Status status = launch_conv(work, j, nullptr);
+    return j;
+  };
+  const float* x = a.inputs[0].as<float>();
+  int64_t x_stride = a.inputs[0].row_stride;
+  for (uint32_t i = 0; i < t.stage_count; i++) {
+    ConvJob j = job_of(i);
+    j.x = x, j.x_stride = x_stride;
+    Status status;
+    const ConvJob next = job_of(i + 1 < t.stage_count ? i + 1 : i);
+    if (i + 1 < t.stage_count && joins_pointwise(work, j, next)) {
+      status = launch_depthwise_pointwise(work, j, next);
+      j = next;
+      i++;
+    } else {
+      status = launch_conv(work, j, nullptr);
+    }
     if (!status.ok()) return status;
-    j.x = j.y, j.x_stride = j.y_stride;
+    x = j.y, x_stride = j.y_stride;
   }
   return {};
 }

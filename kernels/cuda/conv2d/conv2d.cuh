@@ -4,13 +4,15 @@
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"
 #include "kernels/cuda/conv2d/depthwise.cuh"
+#include "kernels/cuda/conv2d/depthwise_rows.cuh"
 #include "kernels/cuda/conv2d/winograd.cuh"
 
 namespace ingot::cuda {
 
-/// Blocks walk over tiles, channels innermost: blocks that run together read the same pixels.
-template <class T, bool kVector>
-GPU_FN void conv2d_tiles(const ConvParams& p) {
+/// Blocks walk over tiles, channels innermost: blocks that run together read the same pixels. make_rows(group, first pixel) is where
+/// k-tiles of x come from.
+template <class T, class MakeRows>
+GPU_FN void product_tiles(const ConvParams& p, MakeRows make_rows) {
   float* shared = gpu_shared<float>();
   const TileThread<T> own = TileThread<T>::make();
   const int across = int((p.outputs + T::kChannels - 1) / T::kChannels);
@@ -24,7 +26,7 @@ GPU_FN void conv2d_tiles(const ConvParams& p) {
         const float start = p.bias && c < p.outputs ? p.bias[group * p.y_group + c] : 0.0f;
         INGOT_UNROLL for (int i = 0; i < T::kRows; i++) sums.v[i][j] = start;
       }
-      ConvRows<T, kVector> a(p, p.x + group * p.x_group, pixel);
+      auto a = make_rows(group, pixel);
       const PanelColumns<T> b(p.w + group * p.w_group + channel / 16 * p.panel_stride, p.panel_stride,
                               p.outputs - channel);
       accumulate<T>(a, b, p.k, shared, own, sums);
@@ -35,6 +37,13 @@ GPU_FN void conv2d_tiles(const ConvParams& p) {
                     p.y + (pixel + r) * p.y_stride + at, p.outputs - channel - c, p.vector_y);
       });
     }
+}
+
+template <class T, bool kVector>
+GPU_FN void conv2d_tiles(const ConvParams& p) {
+  product_tiles<T>(p, [&](int group, int64_t pixel) {
+    return ConvRows<T, kVector>(p, p.x + group * p.x_group, pixel);
+  });
 }
 
 INGOT_GPU_KERNEL_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
@@ -63,6 +72,12 @@ INGOT_GPU_KERNEL_BLOCKS(conv2d_thin_any, ConvParams, ThinTile::kThreads, ThinTil
 }
 INGOT_GPU_KERNEL_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
   conv2d_tiles<SmallTile, false>(p);
+}
+
+INGOT_GPU_KERNEL_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads, 2) {
+  product_tiles<NarrowTile>(p.product, [&](int, int64_t pixel) {
+    return DepthwiseRows<NarrowTile>(p.depthwise, pixel, p.product.pixels);
+  });
 }
 
 }  // namespace ingot::cuda

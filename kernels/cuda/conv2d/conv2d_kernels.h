@@ -21,5 +21,6 @@
   X(depthwise_5x5, DepthwiseParams, 128) \
   X(depthwise_5x5_stride2, DepthwiseParams, 128) \
   X(depthwise_any, DepthwiseParams, 128) \
+  X(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads) \
   X(winograd_input, WinogradInputParams, 128) \
   X(winograd_output, WinogradOutputParams, 128)

@@ -43,5 +43,9 @@ uint64_t winograd_scratch(const conv::Extents& e);
 
 Status launch_depthwise(const GpuWork& work, const ConvJob& job);
 void list_depthwise(const ConvJob& job, ChoiceList* list);
+/// Whether a depthwise convolution and the one behind it are worth one launch, that never stores what lies between.
+bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
+/// @pre joins_pointwise
+Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
 
 }  // namespace ingot::cuda

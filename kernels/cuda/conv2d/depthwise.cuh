@@ -28,32 +28,39 @@ GPU_FN void finish_pixel(const DepthwiseParams& p, const DepthwiseItem& item, in
               p.y + pixel * p.y_stride + item.c, item.lanes, p.vector_y);
 }
 
-/// K x K windows without horizontal dilation, horizontal stride S, R pixels a thread: a column is loaded once for all of them.
+/// K x K windows without horizontal dilation, horizontal stride S: sums of R pixels of a row from x on, channels c .. + 3. A column
+/// is loaded once for all of them.
+template <int K, int S, int R>
+GPU_FN void depthwise_sums(const DepthwiseParams& p, const DepthwiseItem& item, Quad (&sums)[R]) {
+  const Quad bias = p.bias ? *reinterpret_cast<const Quad*>(p.bias + item.c) : Quad{};
+  INGOT_UNROLL for (int r = 0; r < R; r++) sums[r] = bias;
+  const int64_t left = item.x * S - p.pad_left;
+  const float* image = p.x + item.n * p.h * p.width * p.x_stride + item.c;
+  GPU_ROLLED
+  for (int ky = 0; ky < K; ky++) {
+    const int64_t iy = item.oy * p.stride_h - p.pad_top + ky * p.dilation_h;
+    if (iy < 0 || iy >= p.h) continue;
+    Quad taps[K];
+    INGOT_UNROLL for (int k = 0; k < K; k++) taps[k] =
+        *reinterpret_cast<const Quad*>(p.w + (ky * K + k) * p.tap_stride + item.c);
+    const float* row = image + iy * p.width * p.x_stride;
+    INGOT_UNROLL for (int column = 0; column < (R - 1) * S + K; column++) {
+      const int64_t ix = left + column;
+      const bool inside = ix >= 0 && ix < p.width;
+      const Quad v = inside ? load_quad(row + ix * p.x_stride, item.lanes, p.vector_x) : Quad{};
+      INGOT_UNROLL for (int k = 0; k < K; k++) if (column >= k && (column - k) % S == 0 && (column - k) / S < R)
+          sums[(column - k) / S] = fma_quads(v, taps[k], sums[(column - k) / S]);
+    }
+  }
+}
+
+/// R pixels a thread.
 template <int K, int S, int R>
 GPU_FN void depthwise_line(const DepthwiseParams& p) {
   for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
     const DepthwiseItem item = DepthwiseItem::of(p, i, R);
-    const Quad bias = p.bias ? *reinterpret_cast<const Quad*>(p.bias + item.c) : Quad{};
     Quad sums[R];
-    INGOT_UNROLL for (int r = 0; r < R; r++) sums[r] = bias;
-    const int64_t left = item.x * S - p.pad_left;
-    const float* image = p.x + item.n * p.h * p.width * p.x_stride + item.c;
-    GPU_ROLLED
-    for (int ky = 0; ky < K; ky++) {
-      const int64_t iy = item.oy * p.stride_h - p.pad_top + ky * p.dilation_h;
-      if (iy < 0 || iy >= p.h) continue;
-      Quad taps[K];
-      INGOT_UNROLL for (int k = 0; k < K; k++) taps[k] =
-          *reinterpret_cast<const Quad*>(p.w + (ky * K + k) * p.tap_stride + item.c);
-      const float* row = image + iy * p.width * p.x_stride;
-      INGOT_UNROLL for (int column = 0; column < (R - 1) * S + K; column++) {
-        const int64_t ix = left + column;
-        const bool inside = ix >= 0 && ix < p.width;
-        const Quad v = inside ? load_quad(row + ix * p.x_stride, item.lanes, p.vector_x) : Quad{};
-        INGOT_UNROLL for (int k = 0; k < K; k++) if (column >= k && (column - k) % S == 0 && (column - k) / S < R)
-            sums[(column - k) / S] = fma_quads(v, taps[k], sums[(column - k) / S]);
-      }
-    }
+    depthwise_sums<K, S, R>(p, item, sums);
     GPU_ROLLED
     for (int r = 0; r < R; r++) {
       if (item.x + r >= p.ow) break;

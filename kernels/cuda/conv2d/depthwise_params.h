@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/cuda/products/epilogue_params.h"
+#include "kernels/cuda/conv2d/conv2d_params.h"
 
 namespace ingot::cuda {
 
@@ -15,6 +15,13 @@ struct DepthwiseParams {
   int64_t x_stride, y_stride, residual_stride, tap_stride;
   EpilogueParams epilogue;
   bool vector_x, vector_y;  // may be accessed 16 bytes at a time
+};
+
+/// A depthwise convolution 3x3 and the pointwise one behind it; what lies between is never in memory. Channels of x are quads, rows of
+/// the pixels between are whole groups of four.
+struct DepthwisePointwiseParams {
+  DepthwiseParams depthwise;
+  ConvParams product;  // without x
 };
 
 }  // namespace ingot::cuda

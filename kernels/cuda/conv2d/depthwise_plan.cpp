@@ -29,10 +29,9 @@ void list_depthwise(const ConvJob& j, ChoiceList* list) {
   list->add({"one_pixel", 1, kOnePixelWay}, 1);
 }
 
-Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
+DepthwiseParams depthwise_params(const ConvJob& j) {
   const Conv2dAttributes& t = *j.t;
   const conv::Extents& e = j.e;
-  if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return {};
   DepthwiseParams p = {};
   p.x = j.x, p.w = j.w, p.bias = j.bias, p.residual = j.residual, p.y = j.y;
   p.h = e.h, p.width = e.w, p.c = e.c, p.oh = e.oh, p.ow = e.ow;
@@ -44,11 +43,49 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
   p.vector_x = j.x_stride % 4 == 0 && is_aligned(j.x);
   p.vector_y =
       j.y_stride % 4 == 0 && is_aligned(j.y) && (!j.residual || (j.residual_stride % 4 == 0 && is_aligned(j.residual)));
+  return p;
+}
+
+Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
+  const conv::Extents& e = j.e;
+  if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return {};
+  DepthwiseParams p = depthwise_params(j);
   ChoiceList ways;
   list_depthwise(j, &ways);
   const Line line = ways.pick(work.choice).id == kOnePixelWay ? kAny : line_of(j);
   p.count = e.n * e.oh * ceil_div(e.ow, line.pixels) * ceil_div(e.c, 4);
   return launch(work, line.kernel, blocks_for(p.count, 128, work.traits), p);
+}
+
+bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next) {
+  using T = NarrowTile;
+  const Conv2dAttributes& t = *next.t;
+  if (first.t->method != ConvMethod::kDepthwise || t.method != ConvMethod::kDirect || t.groups != 1) return false;
+  if (t.kernel_h != 1 || t.kernel_w != 1 || t.stride_h != 1 || t.stride_w != 1 || conv::needs_band(t)) return false;
+  if (first.t->input_layout != PictureLayout::kNhwc || first.x == next.y) return false;
+  const Conv2dAttributes& window = *first.t;
+  if (window.kernel_h != 3 || window.kernel_w != 3 || window.dilation_w != 1 || window.stride_w > 2) return false;
+  // More outputs than a tile has would compute the windows again for each; too few tiles would leave the device idle.
+  const int64_t pixels = next.e.n * next.e.oh * next.e.ow;
+  if (next.e.o > T::kChannels || pixels < int64_t(work.traits.multiprocessors) * T::kPixels || pixels >= 1 << 30)
+    return false;
+  const bool in_quads = first.e.c > 0 && first.e.c % 4 == 0 && first.x_stride % 4 == 0 && next.e.ow % 4 == 0;
+  return in_quads && first.e.c < 1 << 30 && is_aligned(first.x) && is_aligned(first.w) && is_aligned(first.bias) &&
+         is_aligned(next.w);
+}
+
+Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next) {
+  using T = NarrowTile;
+  DepthwisePointwiseParams p = {};
+  p.depthwise = depthwise_params(first);
+  p.product = rows_times_panels(nullptr, 0, next.e.n * next.e.oh * next.e.ow, next.e.c, next.w, next.e.o);
+  p.product.bias = next.bias, p.product.residual = next.residual, p.product.y = next.y;
+  p.product.y_stride = next.y_stride, p.product.residual_stride = next.residual_stride;
+  p.product.epilogue = epilogue_params(next.t->activation, next.t->residual_first);
+  p.product.vector_y = next.y_stride % 4 == 0 && is_aligned(next.y) &&
+                       (!next.residual || (next.residual_stride % 4 == 0 && is_aligned(next.residual)));
+  const int64_t tiles = ceil_div(p.product.pixels, T::kPixels), most = int64_t(work.traits.multiprocessors) * 32;
+  return launch(work, KernelId::depthwise_pointwise, uint32_t(tiles < most ? tiles : most), p, T::kSharedBytes);
 }
 
 }  // namespace ingot::cuda

@@ -51,13 +51,7 @@ GPU_FN Quad add_quads(Quad a, const Quad& b) {
   return a;
 }
 
-/// The first `lanes` of four sums to `to`. `residual` may be null, and may be `to`. vector: addresses are multiples of 16 bytes.
-GPU_FN void finish_quad(const EpilogueParams& e, Quad x, const float* residual, float* to, int64_t lanes, bool vector) {
-  Quad r = {};
-  if (residual) {
-    r = load_quad(residual, lanes, vector);
-    if (e.residual_first) x = add_quads(x, r);
-  }
+GPU_FN Quad activate_quad(const EpilogueParams& e, Quad x) {
   if (e.clamps) {
     INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] = V::min(e.high, V::max(e.low, x.v[i]));
   }
@@ -65,6 +59,17 @@ GPU_FN void finish_quad(const EpilogueParams& e, Quad x, const float* residual, 
     INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] =
         activate_called(x.v[i], e.activation.kind, e.activation.alpha, e.activation.beta);
   }
+  return x;
+}
+
+/// The first `lanes` of four sums to `to`. `residual` may be null, and may be `to`. vector: addresses are multiples of 16 bytes.
+GPU_FN void finish_quad(const EpilogueParams& e, Quad x, const float* residual, float* to, int64_t lanes, bool vector) {
+  Quad r = {};
+  if (residual) {
+    r = load_quad(residual, lanes, vector);
+    if (e.residual_first) x = add_quads(x, r);
+  }
+  x = activate_quad(e, x);
   if (residual && !e.residual_first) x = add_quads(x, r);
   store_quad(to, x, lanes, vector);
 }
