@@ -41,9 +41,8 @@ GPU_FN void product_tiles(const ConvParams& p, MakeRows make_rows) {
 
 template <class T, bool kVector>
 GPU_FN void conv2d_tiles(const ConvParams& p) {
-  product_tiles<T>(p, [&](int group, int64_t pixel) {
-    return ConvRows<T, kVector>(p, p.x + group * p.x_group, pixel);
-  });
+  product_tiles<T>(p,
+                   [&](int group, int64_t pixel) { return ConvRows<T, kVector>(p, p.x + group * p.x_group, pixel); });
 }
 
 INGOT_GPU_KERNEL_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
@@ -75,9 +74,8 @@ INGOT_GPU_KERNEL_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, Small
 }
 
 INGOT_GPU_KERNEL_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads, 2) {
-  product_tiles<NarrowTile>(p.product, [&](int, int64_t pixel) {
-    return DepthwiseRows<NarrowTile>(p.depthwise, pixel, p.product.pixels);
-  });
+  product_tiles<NarrowTile>(
+      p.product, [&](int, int64_t pixel) { return DepthwiseRows<NarrowTile>(p.depthwise, pixel, p.product.pixels); });
 }
 
 }  // namespace ingot::cuda

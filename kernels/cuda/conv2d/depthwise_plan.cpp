@@ -67,7 +67,8 @@ bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& n
   if (window.kernel_h != 3 || window.kernel_w != 3 || window.dilation_w != 1 || window.stride_w > 2) return false;
   // More outputs than a tile has would compute the windows again for each; too few tiles would leave the device idle.
   const int64_t pixels = next.e.n * next.e.oh * next.e.ow;
-  if (next.e.o > T::kChannels || pixels < int64_t(work.traits.multiprocessors) * T::kPixels || pixels >= 1 << 30)
+  if (next.e.o < 1 || next.e.o > T::kChannels || pixels < int64_t(work.traits.multiprocessors) * T::kPixels ||
+      pixels >= 1 << 30)
     return false;
   const bool in_quads = first.e.c > 0 && first.e.c % 4 == 0 && first.x_stride % 4 == 0 && next.e.ow % 4 == 0;
   return in_quads && first.e.c < 1 << 30 && is_aligned(first.x) && is_aligned(first.w) && is_aligned(first.bias) &&

@@ -1,5 +1,5 @@
-// kernels/cuda/conv2d/depthwise_rows.cuh - k-tiles of a product whose rows are what a depthwise convolution gives: computed where they are needed,
-// straight into shared memory.
+// kernels/cuda/conv2d/depthwise_rows.cuh - k-tiles of a product whose rows are what a depthwise convolution gives: computed where
+// they are needed, straight into shared memory.
 #pragma once
 #include "kernels/cuda/conv2d/depthwise.cuh"
 
@@ -29,10 +29,14 @@ struct DepthwiseRows {
         depthwise_sums<3, 2, kGroup>(p, item, sums);
     }
     float* to = a + int(threadIdx.x) / kQuads * kGroup * T::kPitchA + int(threadIdx.x) % kQuads * 4;
-    INGOT_UNROLL for (int r = 0; r < kGroup; r++) *reinterpret_cast<Quad*>(to + r * T::kPitchA) = sums[r];
+    INGOT_UNROLL for (int r = 0; r < kGroup; r++) {
+      *reinterpret_cast<Quad*>(to + r * T::kPitchA) = sums[r];
+    }
     GPU_ROLLED  // one copy of the activations
-    for (int r = 0; r < kGroup; r++, to += T::kPitchA)
-      *reinterpret_cast<Quad*>(to) = activate_quad(p.epilogue, *reinterpret_cast<const Quad*>(to));
+    for (int r = 0; r < kGroup; r++, to += T::kPitchA) {
+      Quad* const own = reinterpret_cast<Quad*>(to);
+      *own = activate_quad(p.epilogue, *own);
+    }
     item.c += T::kDepth;
   }
 };
