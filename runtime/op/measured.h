@@ -14,9 +14,9 @@
 //           0 boxes f32 [B, N, 4], 1 scores f32 [B, C, N], 2 [most per class, i64, one], 3 [iou threshold f32, one],
 //           4 [score threshold f32, one] -> 0 y i64 [n, 3] of (batch, class, box), 1 n. For each batch and class in
 //           turn boxes by falling score (ties: the lower index first), above the score threshold, that overlap none
-//           picked before by more than the iou threshold. Boxes are two corners in any order, or center, width and
-//           height. Without input 2 none. n is planned as at most B * C * N; fewer limit what a class may give to
-//           n / (B * C).
+//           picked before by more than the iou threshold; what shares no area does not overlap, whatever the
+//           threshold. Boxes are two corners in any order, or center, width and height, negative ones of no area.
+//           Without input 2 none. n is planned as at most B * C * N; fewer limit what a class may give to n / (B * C).
 #pragma once
 #include "runtime/op/contract.h"
 

@@ -159,6 +159,14 @@ TEST_CASE("nms: many candidates, few and many picked, boxes that are no boxes") 
     odd.inputs[4].values({-INFINITY});
     odd.inputs[2].values({-3});
     run_case(odd);
+    // Thresholds below zero, extents below zero: what shares no area never overlaps.
+    for (const double threshold : {-0.5, -0.0, 0.25}) {
+      Case below = nms_case(t, 1, 1, 6, 6, threshold, -1.0, 6);
+      below.inputs[0].values(
+          {0, 0, 2, 2, 0.5, 0.5, -2, 2, 0.25, 0.25, -2, -2, 0.5, 0.5, 2, 2, 9, 9, 1, 1, 0, 1, 2, -1});
+      below.inputs[1].values({0.5, 0.4, 0.3, 0.2, 0.1, 0.05});
+      run_case(below);
+    }
   }
 }
 

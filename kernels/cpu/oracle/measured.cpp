@@ -47,16 +47,16 @@ Slices slices_of(const OpArguments& a) {
   return s;
 }
 
-/// Smaller and larger edge of a box in each direction.
+/// Smaller and larger edge of a box in each direction; of a negative extent the larger first.
 void edges(const double* p, bool is_center, double* low, double* high) {
   for (int i = 0; i < 2; i++) {
     const double a = is_center ? p[1 - i] - p[3 - i] / 2 : p[i], b = is_center ? p[1 - i] + p[3 - i] / 2 : p[i + 2];
-    low[i] = a < b ? a : b;
-    high[i] = a < b ? b : a;
+    low[i] = is_center || a < b ? a : b;
+    high[i] = is_center || a < b ? b : a;
   }
 }
 
-double overlap(const double* p, const double* q, bool is_center) {
+bool overlaps(const double* p, const double* q, bool is_center, double threshold) {
   double p_low[2], p_high[2], q_low[2], q_high[2], shared = 1, p_area = 1, q_area = 1;
   edges(p, is_center, p_low, p_high);
   edges(q, is_center, q_low, q_high);
@@ -66,7 +66,7 @@ double overlap(const double* p, const double* q, bool is_center) {
     p_area *= p_high[i] - p_low[i];
     q_area *= q_high[i] - q_low[i];
   }
-  return shared > 0 ? shared / (p_area + q_area - shared) : 0;
+  return shared > 0 && p_area > 0 && q_area > 0 && shared / (p_area + q_area - shared) > threshold;
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ Status non_max_suppression(const OpArguments& a, const Team& team) {
           double p[4], q[4];
           corners(b, i, p);
           corners(b, picked[3 * k], q);
-          if (picked[3 * k] == i || overlap(p, q, a.as<NonMaxSuppressionAttributes>().center_point_box) > threshold)
+          if (picked[3 * k] == i || overlaps(p, q, a.as<NonMaxSuppressionAttributes>().center_point_box, threshold))
             return false;
         }
         return true;
