@@ -22,13 +22,14 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 enum Precision : uint8_t { kExact = 0, kFast = 1 };
 
-inline cast::ValueSpec weights(const std::string& name, std::vector<int64_t> dims) {
+inline cast::ValueSpec weights(const std::string& name, std::vector<int64_t> dims,
+                               Packing packing = Packing::kPanels16) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
   std::vector<float> dense(static_cast<size_t>(count));
   for (size_t i = 0; i < dense.size(); i++) dense[i] = float(int(i * 37 % 101) - 50) / 400;
-  const std::vector<float> packed = pack_weights(Packing::kPanels16, dims, dense);
-  cast::ValueSpec value = test::constant(name, {dims.begin(), dims.end()}, Packing::kPanels16);
+  const std::vector<float> packed = pack_weights(packing, dims, dense);
+  cast::ValueSpec value = test::constant(name, {dims.begin(), dims.end()}, packing);
   const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data());
   value.bytes = {std::make_shared<std::vector<uint8_t>>(bytes, bytes + packed.size() * sizeof(float)), nullptr};
   return value;

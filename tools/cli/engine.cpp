@@ -6,8 +6,6 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/include/ingot/cpu.h"
-#include "tools/cli/program_view.h"
-#include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/suggest.h"
 
@@ -315,36 +313,6 @@ void Engine::create_session(const SessionSettings& settings) {
     fail(Exit::kUnavailable, path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
-}
-
-std::string Engine::what_would_fit(const SessionSettings& settings, uint64_t bytes) {
-  const std::map<std::string, int64_t> asked = bindings_;
-  std::string words;
-  for (bool smaller = true; smaller;) {  // each open dimension halved, down to 1
-    smaller = false;
-    for (auto& [name, value] : bindings_)
-      if (value > 1) value = (value + 1) / 2, smaller = true;
-    const std::vector<ingot_binding> list = binding_list();
-    auto need = smaller ? model_.requirements(options_of(settings, list)) : Result<ingot_requirements>(Error(INGOT_NOT_FOUND));
-    if (!need) continue;
-    // Of a program in parts, what is on devices other than the CPU.
-    const uint64_t own = need->device_bytes ? need->device_bytes : need->arena_bytes;
-    if (own + need->weights_shared > bytes) continue;
-    for (const auto& [name, value] : bindings_) words += " --dim " + name + "=" + std::to_string(value);
-    words = "it would fit with" + words;
-    break;
-  }
-  bindings_ = asked;
-  if (words.empty())
-    words = bindings_.empty() ? "the file leaves no dimension open: take a smaller network, or another device"
-                              : "no smaller dimension would fit: take a smaller network, or another device";
-  const std::vector<ingot_binding> list = binding_list();
-  auto need = model_.requirements(options_of(settings, list));
-  if (!need || !need->weights_shared) return words;
-  words += "; its weights are " + grouped(need->weights_shared) + " B of that";
-  // Another --dtype would change the file, and nothing of what the device holds.
-  if (ProgramView(path_, {}).program().precision == 0) words += ", f32 there whatever --dtype the file stores them in";
-  return words;
 }
 
 void Engine::set_input(uint32_t i, const Array& array, const std::string& where) {

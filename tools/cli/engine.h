@@ -81,9 +81,9 @@ class Engine {
   std::string default_device(const SessionSettings& settings) const;
 
   void create_session(const SessionSettings& settings);
+  /// With which dimensions, and cast in which precision, a session would need no more than `bytes` of a device, in words.
+  std::string what_would_fit(const SessionSettings& settings, uint64_t bytes) const;
   /// Whether the bindings make a sound program and plan; allocates no session.
-  /// Dimensions with which a session would need no more than `bytes`, in words.
-  std::string what_would_fit(const SessionSettings& settings, uint64_t bytes);
   bool can_create(const SessionSettings& settings) const;
 
   /// Copies; type and shape must be those of the session's input. @throws Failure kMismatch.
