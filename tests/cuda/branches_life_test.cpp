@@ -20,7 +20,8 @@ TEST_CASE(
   {
     Model model = open_bytes_or_fail(bytes, scalar());
     Session cpu = make(model, on("cpu"));
-    (void)make(model, on("cuda"));  // the driver is there: what fails when a process first asks for it is session_test's
+    (void)make(model,
+               on("cuda"));  // the driver is there: what fails when a process first asks for it is session_test's
     fill_nested(cpu, false, false, {3, 1});
     REQUIRE(cpu.run().ok());
     expected = read<float>(cpu.output("y"));
@@ -63,7 +64,7 @@ TEST_CASE(
       heal();
       CHECK(alive() == "");
     }
-    CHECK(in_runs == int(2 + 2 + 3 * 3 + 2 + 1 + 3));  // launches and waits of that run
+    CHECK(in_runs == int(1 + 2 + 2 + 3 * 3 + 2 + 1 + 3));  // the context, launches and waits of that run
   }
 }
 

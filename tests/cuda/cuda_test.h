@@ -27,7 +27,8 @@ template <class F>
 F* entry(const char* name) {
   fake_cuda();
   static void* const library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-  void* const found = dlsym(library, name);
+  static const int begun = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"))(0);
+  void* const found = begun == 0 ? dlsym(library, name) : nullptr;
   if (!found) throw std::runtime_error(name);
   return reinterpret_cast<F*>(found);
 }
@@ -50,6 +51,8 @@ inline bool is_integrated() {
   const char* text = std::getenv("FAKE_CUDA_INTEGRATED");
   return text && *text == '1';
 }
+/// Calls that do something: all but those that make a context current and the caller's own again.
+inline uint64_t deeds(const FakeCuda& c) { return c.calls - c.switches; }
 inline void heal() { fake_cuda().sticky = fake_cuda().fail_code = 0, fake_cuda().fail_at_call = 0; }
 
 inline ingot_session_options on(const char* device, uint32_t flags = 0) {

@@ -67,7 +67,8 @@ TEST_CASE(
     CHECK(read<float>(gpu.output(0)) == expected);
     CHECK(after.launches - before.launches == 3);
     CHECK(after.waits - before.waits == 3);
-    CHECK(after.calls - before.calls == 6);  // and nothing else
+    CHECK(deeds(after) - deeds(before) == 6);      // and nothing else
+    CHECK(after.switches - before.switches == 6);  // but the context made current, once a run
     CHECK(gpu.share(0).launches == 1);
     CHECK(gpu.share(0).waits == 1);
     CHECK(std::string(gpu.share(0).device) == "cuda:0");

@@ -1,6 +1,9 @@
 // Sessions on two GPUs, and in two contexts of one: each works by itself, and what belongs to the other is refused by name.
 #include <doctest/doctest.h>
 
+#include <ingot/pipeline.hpp>
+#include <thread>
+
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/cuda/cuda_test.h"
 
@@ -34,7 +37,10 @@ struct Other {
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
   ~Other() {
+    void* popped;
+    entry<int(void*)>("cuCtxPushCurrent_v2")(context);
     entry<int(void*)>("cuStreamDestroy_v2")(stream);
+    entry<int(void**)>("cuCtxPopCurrent_v2")(&popped);
     entry<int(void*)>("cuCtxDestroy_v2")(context);
   }
   void* at() const { return reinterpret_cast<void*>(uintptr_t(memory)); }
@@ -184,6 +190,46 @@ TEST_CASE("cuda: a context that the caller has current is current after every ca
     pop(&popped);
     CHECK(popped == other.context);
     CHECK(current() == nullptr);
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: with another context current, runs, started runs and pipelines are in the session's, on any thread") {
+  two_gpus();
+  FileBytes bytes(chain_network(4));
+  {
+    const Other other(1);
+    Model model = open_bytes_or_fail(bytes, scalar());
+    Session cpu = make(model, on("cpu"));
+    const std::vector<float> expected = answer(cpu);
+    Session gpu = make(model, on("cuda:0", INGOT_ASYNC));
+    const ingot_session_options session = on("cuda:0");
+    ingot_pipeline_options options = pipeline_options();
+    options.session = &session;
+    options.depth = 2;
+    auto pipeline = Pipeline::create(model, options);
+    REQUIRE(pipeline.ok());
+    const uint64_t misuses = fake_cuda().misuses;
+    const auto work = [&] {
+      CHECK(answer(gpu) == expected);
+      CHECK(gpu.start().ok());
+      while (!gpu.has_ended()) {
+      }
+      CHECK(gpu.wait().ok());
+      CHECK(read<float>(gpu.output(0)) == expected);
+      CHECK(pipeline->push([&](Pipeline& p) { write(p.input(0), ramp(p.input(0).bytes / 4)); }).ok());
+      CHECK(pipeline->pop().ok());
+      CHECK(read<float>(pipeline->output(0)) == expected);
+      pipeline->release();
+    };
+    work();
+    void* popped;
+    REQUIRE(entry<int(void*)>("cuCtxPushCurrent_v2")(other.context) == 0);
+    work();
+    REQUIRE(entry<int(void**)>("cuCtxPopCurrent_v2")(&popped) == 0);
+    CHECK(popped == other.context);
+    std::thread(work).join();
+    CHECK(fake_cuda().misuses == misuses);
   }
   CHECK(alive() == "");
 }

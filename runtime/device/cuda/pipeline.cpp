@@ -147,6 +147,7 @@ Status collect_slot(DeviceQueue* queue, uint32_t index, uint64_t deadline_ns, Er
   Device& device = *queue->device;
   INGOT_TRY(check_usable(device, detail));
   const Lane& lane = queue->lanes[index];
+  const Current current(state_of(device).gpu.context);
   const Result result = deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
   if (result == kNotReady)
     return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());

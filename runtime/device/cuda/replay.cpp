@@ -53,12 +53,8 @@ StretchPieces* find_stretch(const Part& part, uint32_t step) {
   return low < part.count && part.stretches[low].stretch.first_step == step ? &part.stretches[low] : nullptr;
 }
 
-Result launch_graph(const SessionState& s, GraphExec exec) {
-  const Result result = driver().cuGraphLaunch(exec, s.stream);
-  if (result != kInvalidContext) return result;
-  const Current current(s.gpu.context);  // a driver that wants the context current on this thread
-  return driver().cuGraphLaunch(exec, s.stream);
-}
+/// @pre the context is current: where another one is, or none, the driver takes the stream for a stranger's
+Result launch_graph(const SessionState& s, GraphExec exec) { return driver().cuGraphLaunch(exec, s.stream); }
 
 /// What decides, as the stretch before has told it.
 class ToldOperands {
@@ -171,6 +167,7 @@ Status launch(Device& device, const StepProgram& program, void (*ended)(void*), 
   if (!part || part->count != 1) return no_graph(device, detail);
   const StretchPieces& only = part->stretches[0];
   static_cast<volatile Told*>(s.told)->fault = 0;
+  const Current current(s.gpu.context);
   Result result = launch_graph(s, only.pieces[only.newest].exec);
   if (!result && ended) result = driver().cuLaunchHostFunc(s.stream, ended, user);
   return result ? lose(device, detail, result) : Status();
@@ -179,12 +176,17 @@ Status launch(Device& device, const StepProgram& program, void (*ended)(void*), 
 Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
+  const Current current(s.gpu.context);
   const Result result = driver().cuStreamSynchronize(s.stream);
   return result ? lose(device, detail, result) : read_fault(&s.told->fault, detail);
 }
 
 /// An error ends a run as well; finish() names it.
-bool is_ended(Device& device) { return is_forked() || driver().cuStreamQuery(state_of(device).stream) != kNotReady; }
+bool is_ended(Device& device) {
+  if (is_forked()) return true;
+  const Current current(state_of(device).gpu.context);
+  return driver().cuStreamQuery(state_of(device).stream) != kNotReady;
+}
 
 bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integrated; }
 
@@ -209,6 +211,7 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
   const Part* part = find_part(s, program);
   if (!part) return no_graph(device, detail);
   static_cast<volatile Told*>(s.told)->fault = 0;
+  const Current current(s.gpu.context);
   return Replay(device, program, *part, control, detail).run();
 }
 

@@ -11,13 +11,13 @@ Result fake_cuda_lend(Address at, uint64_t bytes) {
   return kOk;
 }
 Result fake_cuda_take_back(Address at) {
-  ENTER_TO_RELEASE(cuGraphicsUnregisterResource);
+  ENTER_TO_RELEASE_WITH_CONTEXT(cuGraphicsUnregisterResource);
   return world().device.erase(at) ? injected : misuse("a resource that is not registered");
 }
 
 Result cuInit(unsigned) {
+  if (!world().process) world().process = getpid();
   ENTER(cuInit);
-  world().ready = true;
   return visible().empty() ? Result(kNoDevice) : kOk;
 }
 Result cuDriverGetVersion(int* version) {
@@ -27,7 +27,6 @@ Result cuDriverGetVersion(int* version) {
 }
 Result cuDeviceGetCount(int* count) {
   ENTER(cuDeviceGetCount);
-  if (!world().ready) return 3;
   *count = int(visible().size());
   return kOk;
 }
@@ -116,6 +115,7 @@ Result cuCtxPushCurrent_v2(Context context) {
   const Marked marked;
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPushCurrent_v2");
+  world().control.switches++;
   if (!injected && !is_alive(context)) return misuse("a context that is not alive");
   refused_context = injected != kOk;
   if (!injected) current.push_back(context);
@@ -125,6 +125,7 @@ Result cuCtxPopCurrent_v2(Context* context) {
   const Marked marked;
   const std::lock_guard<std::recursive_mutex> hold(world().lock);
   const Result injected = enter("cuCtxPopCurrent_v2");
+  world().control.switches++;
   if (current.empty()) return misuse("no context is current");
   *context = current.back();
   current.pop_back();
@@ -183,7 +184,7 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   return kOk;
 }
 Result cuModuleUnload(Module module) {
-  ENTER_TO_RELEASE(cuModuleUnload);
+  ENTER_TO_RELEASE_WITH_CONTEXT(cuModuleUnload);
   const Result result = destroy(world().modules, module, &world().control.modules);
   return result ? result : injected;
 }
@@ -210,7 +211,7 @@ Result cuMemAlloc_v2(Address* address, size_t bytes) {
   return kOk;
 }
 Result cuMemFree_v2(Address address) {
-  ENTER_TO_RELEASE(cuMemFree_v2);
+  ENTER_TO_RELEASE_WITH_CONTEXT(cuMemFree_v2);
   drain_all();  // as on hardware
   const auto it = world().device.find(address);
   if (it == world().device.end()) return misuse("memory that was not allocated");
@@ -230,7 +231,7 @@ Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   return kOk;
 }
 Result cuMemFreeHost(void* pointer) {
-  ENTER_TO_RELEASE(cuMemFreeHost);
+  ENTER_TO_RELEASE_WITH_CONTEXT(cuMemFreeHost);
   drain_all();
   const auto it = world().pinned.find(uint64_t(reinterpret_cast<uintptr_t>(pointer)));
   if (it == world().pinned.end()) return misuse("pinned memory that was not allocated");

@@ -19,6 +19,7 @@
 struct FakeCuda {
   // counts
   uint64_t calls;                                                      // of all entry points but cuGetErrorName
+  uint64_t switches;                                                   // of them, pushes and pops of contexts
   uint64_t allocations, bytes;                                         // alive
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
   uint64_t launches, waits, uploads, downloads;                        // graph launches, synchronisations, copies

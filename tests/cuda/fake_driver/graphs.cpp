@@ -44,21 +44,21 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   return kOk;
 }
 Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
-  ENTER(cuGraphInstantiateWithFlags);
+  ENTER_WITH_CONTEXT(cuGraphInstantiateWithFlags);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   *exec = create<GraphExecT>(world().execs, &world().control.execs);
   (*exec)->graph = *graph;
   return kOk;
 }
 Result cuGraphUpload(GraphExec exec, Stream stream) {
-  ENTER(cuGraphUpload);
-  return world().execs.count(exec) && world().streams.count(stream) ? kOk
-                                                                    : misuse("a graph or stream that is not alive");
+  ENTER_WITH_CONTEXT(cuGraphUpload);
+  CHECK_STREAM(stream);
+  return world().execs.count(exec) ? kOk : misuse("a graph that is not alive");
 }
 Result cuGraphLaunch(GraphExec exec, Stream stream) {
-  ENTER(cuGraphLaunch);
-  if (!world().execs.count(exec) || !world().streams.count(stream))
-    return misuse("a graph or stream that is not alive");
+  ENTER_WITH_CONTEXT(cuGraphLaunch);
+  CHECK_STREAM(stream);
+  if (!world().execs.count(exec)) return misuse("a graph that is not alive");
   for (const Node& node : exec->graph.nodes)
     if (node.function && (node.function->context != stream->context || !world().modules.count(node.function->module)))
       return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
@@ -72,7 +72,7 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   return kOk;
 }
 Result cuGraphExecDestroy(GraphExec exec) {
-  ENTER_TO_RELEASE(cuGraphExecDestroy);
+  ENTER_TO_RELEASE_WITH_CONTEXT(cuGraphExecDestroy);
   drain_all();
   const Result result = destroy(world().execs, exec, &world().control.execs);
   return result ? result : injected;

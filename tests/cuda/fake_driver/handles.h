@@ -11,7 +11,7 @@
 
 namespace ingot::cuda {
 
-constexpr Result kIllegalAddress = 700, kInvalidHandle = 400;
+constexpr Result kNotInitialized = 3, kInvalidHandle = 400, kIllegalAddress = 700, kNotPermitted = 800;
 
 struct ContextT {
   int device = 0;
@@ -38,6 +38,7 @@ struct StreamT {
   std::deque<Work> work;
 };
 struct EventT {
+  ContextT* context = nullptr;
   StreamT* stream = nullptr;  // where it was recorded last
   uint64_t recorded = 0, reached = 0;
   bool is_timed = false;

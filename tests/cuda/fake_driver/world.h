@@ -36,7 +36,7 @@ struct Memory {
 struct World {
   FakeCuda control = {};
   std::recursive_mutex lock;
-  bool ready = false;
+  pid_t process = 0;                 // that called cuInit
   ContextT contexts[16];             // the primary ones
   std::set<ContextT*> own_contexts;  // of cuCtxCreate_v2
   std::map<uint64_t, Memory> device, pinned;
@@ -75,6 +75,7 @@ inline World& world() {
 inline thread_local std::vector<ContextT*> current;
 inline thread_local bool refused_context =
     false;  // the last push failed: calls without a context are no fault of the caller
+inline thread_local bool in_host_function = false;
 
 inline Result misuse(const char* what) {
   world().control.misuses++;
@@ -101,6 +102,9 @@ inline Result enter(const char* name) {
   FakeCuda& c = world().control;
   c.calls++;
   std::snprintf(c.last_call, sizeof c.last_call, "%s", name);
+  if (in_host_function) return misuse("from a host function"), kNotPermitted;
+  if (world().process != getpid() && std::strcmp(name, "cuDriverGetVersion") != 0)
+    return kNotInitialized;  // in the child of a fork as well, where cuInit says so too
   if (c.sticky) return c.sticky;
   do_some();
   if (!c.fail_at_call || --c.fail_at_call) return kOk;
@@ -264,6 +268,9 @@ using ingot::GpuKernel;
 #define ENTER_WITH_CONTEXT(name) \
   ENTER(name);                   \
   if (current.empty()) return refused_context ? kInvalidContext : (misuse("no context is current"), kInvalidContext)
+#define ENTER_TO_RELEASE_WITH_CONTEXT(name) \
+  ENTER_TO_RELEASE(name);                   \
+  if (current.empty() && !refused_context) misuse("no context is current")
 // A stream that is alive, in the context that is current.
 #define CHECK_STREAM(stream)                                                       \
   if (!world().streams.count(stream)) return misuse("a stream that is not alive"); \
