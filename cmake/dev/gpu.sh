@@ -160,12 +160,13 @@ gpu_section() {
 
 # Every part that has a section, in order; whole or not at all.
 gpu_write_report() {  # TITLE FILE
-  local part
+  local part missing
   mkdir -p "$(dirname "$2")"
   {
     gpu_heading "$1"
     for part in "${gpu_parts[@]}"; do [ ! -f "$gpu_dir/$part.md" ] || cat "$gpu_dir/$part.md"; done
-    printf '\nNot there: %s\n' "$(for part in "${gpu_parts[@]}"; do [ -f "$gpu_dir/$part.md" ] || printf '%s ' "$part"; done | sed 's/^$/nothing/; s/ $//')"
+    missing=$(for part in "${gpu_parts[@]}"; do [ -f "$gpu_dir/$part.md" ] || printf '%s ' "$part"; done)
+    printf '\nNot there: %s\n' "${missing:-nothing}"
   } >"$2.tmp"
   mv "$2.tmp" "$2"
 }

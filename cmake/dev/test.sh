@@ -133,7 +133,10 @@ stage_nodes() {
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the types as compiled.
-stage_abi() { bash packaging/abi/compare.sh build/abi; }
+stage_abi() {
+  command -v abidw >/dev/null || (need_packages "the interface as compiled" abigail-tools) || echo "abigail-tools could not be installed"
+  bash packaging/abi/compare.sh build/abi
+}
 
 # Networks of torchvision and timm as torch exports them; torch is gigabytes, so only here.
 stage_torch() {
