@@ -8,8 +8,8 @@ namespace ingot::cuda {
 namespace {
 
 Status refuse(const char* name, const char* problem, const char* hint, uint64_t need, uint64_t have,
-              ErrorDetail* detail) {
-  const Status status = fail(detail, Code::kNoSuchDevice, problem, need, have);
+              ErrorDetail* detail, Code code = Code::kNoSuchDevice) {
+  const Status status = fail(detail, code, problem, need, have);
   if (!detail) return status;
   strncpy(detail->name, name, sizeof detail->name - 1);
   detail->hint = hint;
@@ -34,6 +34,7 @@ Status find(const char* name, Device* out, ErrorDetail* detail) {
     return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0, 0, detail);
   const Driver& d = driver();
   if (d.problem) return refuse(name, d.problem, d.hint, 0, 0, detail);
+  if (is_forked()) return refuse(name, kForked, kForkedHint, 0, 0, detail, Code::kWrongState);
   const int count = d.device_count < kMaxGpus ? d.device_count : kMaxGpus;
   if (ordinal >= count)
     return refuse(name, "device: more than there are", "cuda:0 is the first; `ingot doctor` lists them",
@@ -46,8 +47,9 @@ Status find(const char* name, Device* out, ErrorDetail* detail) {
 
 bool find_best(Device* out, const char** why_not) {
   const Driver& d = driver();
-  *why_not = d.problem;
-  for (int i = 0; !d.problem && i < d.device_count && i < kMaxGpus; i++) {
+  *why_not = !d.problem && is_forked() ? kForked : d.problem;
+  const bool none = *why_not != nullptr;
+  for (int i = 0; !none && i < d.device_count && i < kMaxGpus; i++) {
     const GpuFacts& facts = gpu_facts(i);
     *why_not = facts.problem;
     if (facts.problem) continue;
@@ -61,6 +63,10 @@ bool offer(uint32_t index, DeviceOffer* out) {
   const Driver& d = driver();
   if (d.problem) {
     *out = {"cuda", false, d.problem};
+    return index == 0;
+  }
+  if (is_forked()) {
+    *out = {"cuda", false, kForked};
     return index == 0;
   }
   if (int64_t{index} >= d.device_count || index >= uint32_t(kMaxGpus)) return false;

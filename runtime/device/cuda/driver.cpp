@@ -11,6 +11,7 @@
 #include <atomic>
 
 #include "runtime/base/os/file.h"
+#include "runtime/base/os/thread.h"
 
 namespace ingot::cuda {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 Driver table;
 pthread_once_t once = PTHREAD_ONCE_INIT;
 std::atomic<bool> is_loaded{false};
+uint32_t forks;      // before this process loaded the driver
 char sentence[320];  // where a problem has words of others in it
 
 constexpr const char* kNoDriver = "device: no CUDA driver (libcuda.so.1) on this machine";
@@ -81,6 +83,7 @@ void* open_installed() {
 
 void say_why_not_started(Result result) {
   switch (result) {
+    case kNotInitialized: return give_up(kForked, "in the parent something else has used it: call exec() in the child");
     case kNoDevice:
       return give_up(
           "device: the CUDA driver finds no device",
@@ -100,6 +103,7 @@ void say_why_not_started(Result result) {
 }
 
 void load() {
+  forks = os::fork_count();
   const char* const named = named_library();
   void* library = named ? open_named(named) : open_installed();
   if (!library) return;
@@ -112,6 +116,9 @@ void load() {
   INGOT_CUDA_DRIVER(X)
 #undef X
   // NOLINTEND(bugprone-macro-parentheses)
+  // From cuInit on a child has a driver that refuses every call, also where no session was made yet.
+  if (!os::watch_forks(nullptr).ok())
+    return give_up("device: forks cannot be watched", "less memory is free than the C library needs for a few words");
   if (const Result result = table.cuInit(0)) return say_why_not_started(result);
   if (const Result result = table.cuDriverGetVersion(&table.version)) return say_why_not_started(result);
   if (table.version < kOldestDriver)
@@ -121,6 +128,8 @@ void load() {
 }
 
 }  // namespace
+
+bool is_forked() { return os::fork_count() != forks; }
 
 const Driver& driver() {
   if (is_loaded.load(std::memory_order_acquire)) return table;  // a run calls nothing that may lock

@@ -52,6 +52,7 @@ enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTim
 enum : Result {
   kInvalidValue = 1,
   kResultOutOfMemory = 2,
+  kNotInitialized = 3,
   kDeinitialized = 4,
   kStubLibrary = 34,
   kDeviceUnavailable = 46,
@@ -130,6 +131,11 @@ struct Driver {
 /// Loads the driver and counts devices, once in a process: `libcuda.so.1`, or what the environment variable INGOT_CUDA_DRIVER names
 /// (not for setuid programs). Never unloaded. A driver that is not there is no error: `problem` says it.
 const Driver& driver();
+
+/// True in the child of a process that has loaded the driver: it refuses every call there. @pre driver() was called
+bool is_forked();
+constexpr const char* kForked = "device: CUDA cannot be used in the child of a fork";
+constexpr const char* kForkedHint = "make the session after fork(), in a process that did not use the GPU before";
 
 /// Oldest driver whose graphs can be used as they are here.
 constexpr int kOldestDriver = 11040;

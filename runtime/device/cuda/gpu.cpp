@@ -27,9 +27,6 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 Shared shared[kMaxContexts];
 GpuFacts facts[kMaxGpus];
 bool has_facts[kMaxGpus];
-bool forked, watches_forks;
-
-void note_fork() { forked = true; }
 
 class Locked {
  public:
@@ -115,17 +112,13 @@ GpuTraits traits_of(const GpuFacts& f) {
   return traits;
 }
 
-bool is_forked() { return forked; }
-
 Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
-  if (forked) {
-    const Status status =
-        fail_on(device, detail, Code::kWrongState, "device: CUDA cannot be used in the child of a fork");
-    if (detail) detail->hint = "make the session after fork(), in a process that did not use the GPU before";
+  if (is_forked()) {
+    const Status status = fail_on(device, detail, Code::kWrongState, kForked);
+    if (detail) detail->hint = kForkedHint;
     return status;
   }
   const Locked hold;
-  if (!watches_forks) watches_forks = pthread_atfork(nullptr, nullptr, note_fork) == 0;
   Shared wanted = {device.ordinal, 0, nullptr, !device.stream, 1};
   if (const Result result = driver().cuDeviceGet(&wanted.id, device.ordinal))
     return fail_with(device, detail, result, Code::kNoSuchDevice);
@@ -151,9 +144,10 @@ Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
 }
 
 void drop_gpu(const Gpu& gpu) {
+  if (is_forked()) return;  // whoever held the lock is not here
   const Locked hold;
   Shared& own = shared[gpu.slot];
-  if (--own.references || forked) return;
+  if (--own.references) return;
   {
     const Current current(own.context);
     unload_modules(gpu.slot);

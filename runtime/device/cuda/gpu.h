@@ -68,7 +68,4 @@ uint64_t free_bytes(const Gpu& gpu, uint64_t refused = UINT64_MAX);
 /// The error of a call, with the driver's name for it; `code` unless the result says something sharper.
 Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code);
 
-/// True in the child of a fork, where nothing of the driver may be used.
-bool is_forked();
-
 }  // namespace ingot::cuda

@@ -226,7 +226,7 @@ void drop_parts(SessionState* s) {
 
 Status check_usable(Device& device, ErrorDetail* detail) {
   if (is_forked())
-    return fail_on(device, detail, Code::kDeviceLost, "device: CUDA cannot be used in the child of a fork");
+    return fail_on(device, detail, Code::kDeviceLost, kForked);
   if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
   return {};
 }

@@ -11,7 +11,7 @@
 
 namespace ingot::cuda {
 
-constexpr Result kNotInitialized = 3, kInvalidHandle = 400, kIllegalAddress = 700, kNotPermitted = 800;
+constexpr Result kInvalidHandle = 400, kIllegalAddress = 700, kNotPermitted = 800;
 
 struct ContextT {
   int device = 0;
