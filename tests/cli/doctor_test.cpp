@@ -219,7 +219,7 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   const Json& device = orin["cuda"]["devices"][0];
   CHECK(device["integrated"] == true);
   if (device["device_code"] == 87)
-    CHECK(finds(orin, "which drivers before 13.0 are believed to refuse", "INGOT_NVCC") ==
+    CHECK(finds(orin, "whose ABI drivers before 13.0 do not know", "INGOT_NVCC") ==
           (device["device_code_compiler"] >= 13000));
   else
     CHECK(finds(orin, "no device code", "INGOT_CUDA_ARCHITECTURES=87"));

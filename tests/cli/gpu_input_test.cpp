@@ -95,6 +95,10 @@ TEST_CASE("gpu input: a GPU that no device code fits is an error when it was ask
   CHECK(has(place.out, "cuda:0: device: "));
   const Ran all = run({"place", machine.model, "--json"}, options);
   CHECK(has(all.out, "\"default\": \"cuda:1\""));
+  const Environment prohibited = {{"FAKE_CUDA_DEVICES", "2"}, {"FAKE_CUDA_COMPUTE_MODE", "2,0"}};
+  machine.check_refused("cuda", prohibited, 7, {"compute mode prohibits it", "nvidia-smi -c DEFAULT"});
+  CHECK(machine.ask("auto", prohibited).exit == 0);
+  CHECK(machine.ask("auto", {{"FAKE_CUDA_COMPUTE_MODE", "2"}}).exit == 0);
 }
 
 TEST_CASE("gpu input: libraries that are no driver") {
@@ -133,7 +137,9 @@ TEST_CASE("gpu input: a driver that starts not, is too old, or does not describe
   machine.check_refused("cuda", {{"FAKE_CUDA_VERSION", "11030"}}, 7, {"older than 11.4", "JetPack 5"});
   machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:34"}}, 7, {"a toolkit's stub", "LD_LIBRARY_PATH"});
   machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:803"}}, 7, {"of different versions", "restart"});
-  machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:999"}}, 7, {"does not start: CUDA_ERROR_UNKNOWN"});
+  machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:804"}}, 7, {"does not serve this GPU", "LD_LIBRARY_PATH"});
+  machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:999"}}, 7, {"does not start: CUDA_ERROR_UNKNOWN", "nvidia_uvm"});
+  machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "1:3"}}, 7, {"in the child of a fork"});
   machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "2:1"}}, 7, {"does not start: CUDA_ERROR_INVALID_VALUE"});
   machine.check_refused("cuda", {{"FAKE_CUDA_FAIL", "8:1"}}, 7, {"the CUDA driver does not describe it"});
 }

@@ -51,6 +51,8 @@ using namespace ingot::cuda;
 #define SAME(own, theirs) static_assert(static_cast<unsigned long>(own) == static_cast<unsigned long>(theirs), #own)
 SAME(kAttributeMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(kAttributeIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+SAME(kAttributeComputeMode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
+SAME(kComputeModeProhibited, CU_COMPUTEMODE_PROHIBITED);
 SAME(kAttributeUnifiedAddressing, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
 SAME(kAttributeMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 SAME(kAttributeMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
@@ -63,6 +65,7 @@ SAME(kMemoryHost, CU_MEMORYTYPE_HOST);
 SAME(kMemoryDevice, CU_MEMORYTYPE_DEVICE);
 SAME(kHostPortable, CU_MEMHOSTALLOC_PORTABLE);
 SAME(kHostMapped, CU_MEMHOSTALLOC_DEVICEMAP);
+static_assert(kStreamPerThread == 2, "CU_STREAM_PER_THREAD is ((CUstream)0x2), which is no constant");
 SAME(kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
 SAME(kEventWithTiming, CU_EVENT_DEFAULT);
 SAME(kEventDisableTiming, CU_EVENT_DISABLE_TIMING);
@@ -81,6 +84,8 @@ SAME(kNotFoundResult, CUDA_ERROR_NOT_FOUND);
 SAME(kNotReady, CUDA_ERROR_NOT_READY);
 SAME(kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_READY);
 SAME(kDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+SAME(kCompatNotSupported, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
+SAME(kUnknownResult, CUDA_ERROR_UNKNOWN);
 #undef SAME
 
 }  // namespace

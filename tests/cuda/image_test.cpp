@@ -95,6 +95,30 @@ TEST_CASE("image: what runs where") {
   CHECK_FALSE(image_runs_on(87, 89));
 }
 
+TEST_CASE("image: drivers before CUDA 13 are given the module of an older compiler, or none") {
+  const auto number = [](std::vector<uint8_t>* to, size_t at, uint32_t value) { memcpy(to->data() + at, &value, 4); };
+  std::vector<uint8_t> all(16 + 3 * 64);
+  memcpy(all.data(), "INGOTGPU", 8);
+  number(&all, 8, 2);
+  number(&all, 12, 3);
+  const int modules[][2] = {{86, 13000}, {87, 11080}, {87, 13000}};
+  for (size_t i = 0; i < 3; i++) {
+    memcpy(all.data() + 16 + 64 * i, "unit", 4);
+    number(&all, 16 + 64 * i + 16, uint32_t(modules[i][0]));
+    number(&all, 16 + 64 * i + 20, uint32_t(modules[i][1]));
+    number(&all, 16 + 64 * i + 28, uint32_t(all.size()));
+  }
+  const Span<const uint8_t> container = {all.data(), all.size()};
+  ImageEntry entry;
+  REQUIRE(find_image(container, "unit", 87, &entry, 11040));
+  CHECK(entry.compiler == 11080);
+  REQUIRE(find_image(container, "unit", 86, &entry, 13000));
+  CHECK(entry.compiler == 13000);
+  CHECK(find_image(container, "unit", 89, &entry));
+  CHECK_FALSE(find_image(container, "unit", 86, &entry, 12090));
+  CHECK_FALSE(find_image(container, "unit", 89, &entry, 12090));
+}
+
 TEST_CASE("image: LZMA is decoded, cut and damaged streams are refused") {
   const std::string plain = plain_text();
   std::vector<uint8_t> out(plain.size());

@@ -114,6 +114,9 @@ TEST_CASE("cuda: a stream of another GPU, or of nobody, is refused by name; noth
     CHECK(session.error().code == INGOT_INVALID_ARGUMENT);
     CHECK(has(session.error().field, "CUDA_ERROR_INVALID_HANDLE"));
     CHECK(alive() == before);
+    options.gpu_stream = reinterpret_cast<void*>(uintptr_t{2});
+    CHECK(has(model.session(options).error().field, "CU_STREAM_PER_THREAD"));
+    CHECK(alive() == before);
     options.device = "cuda:1";
     options.gpu_stream = other.stream;
     Session right = make(model, options);

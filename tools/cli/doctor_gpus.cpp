@@ -57,7 +57,10 @@ GpuReport examine(int ordinal) {
   out.problem = text_of(facts.problem);
   out.fix = text_of(facts.hint);
   cuda::ImageEntry entry;
-  if (cuda::find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], facts.sm, &entry)) {
+  const Span<const uint8_t> images = ingot_cuda_kernel_set.images();
+  const char* const unit = ingot_cuda_kernel_set.units[0];
+  if (cuda::find_image(images, unit, facts.sm, &entry, cuda::driver().version) ||
+      cuda::find_image(images, unit, facts.sm, &entry)) {
     out.code_sm = entry.sm;
     out.code_compiler = entry.compiler;
   }
@@ -91,20 +94,19 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
     out.push_back({true, "no GPU can be used: " + report.problem, report.fix});
   for (const GpuReport& gpu : report.gpus) {
     const bool lacks_code = gpu.sm && !gpu.code_sm;
-    if (!gpu.problem.empty() && !lacks_code)
+    const bool is_newer = gpu.code_compiler >= 13000 && report.driver_version < 13000;
+    if (!gpu.problem.empty() && !lacks_code && !is_newer)
       out.push_back({true, gpu.name + " cannot be used: " + gpu.problem, gpu.fix});
     if (lacks_code)
       out.push_back({true,
                      "this build has no device code for " + gpu.name + ", compute capability " +
                          std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10),
                      advice_for(gpu.sm)});
-    // The ABI of modules changed with CUDA 13.
-    if (gpu.code_compiler >= 13000 && report.driver_version < 13000)
+    if (is_newer)  // the ABI of modules changed with CUDA 13
       out.push_back(
           {true,
            "the driver is of CUDA " + version_of(report.driver_version) + ", and the device code for " + gpu.name +
-               " was compiled by CUDA " + version_of(gpu.code_compiler) +
-               ", which drivers before 13.0 are believed to refuse",
+               " was compiled by CUDA " + version_of(gpu.code_compiler) + ", whose ABI drivers before 13.0 do not know",
            facts.l4t.empty()
                ? "update the driver to 580 or newer, or build with an nvcc of CUDA 12 (-DINGOT_NVCC)"
                : "build with CUDA 11.8: ./dev cuda-toolkit 11.8, then -DINGOT_NVCC=build/cuda/11.8/bin/nvcc"});

@@ -91,7 +91,12 @@ void say_why_not_started(Result result) {
     case kStubLibrary:
       return give_up("device: the libcuda.so that was found is a toolkit's stub, not a driver",
                      "take the toolkit's stubs out of LD_LIBRARY_PATH, and install the GPU's driver");
-    case kSystemNotReady: return give_up("device: the CUDA driver says that the system is not ready", kSaysMore);
+    case kSystemNotReady:
+      return give_up("device: the CUDA driver says that the system is not ready",
+                     "on a machine with NVSwitch start nvidia-fabricmanager; `ingot doctor` says more");
+    case kCompatNotSupported:
+      return give_up("device: the compatibility libcuda that was found does not serve this GPU",
+                     "take the toolkit's compat folder out of LD_LIBRARY_PATH, or update the driver of the machine");
     case kDriverMismatch:
       return give_up("device: the CUDA library and the kernel's driver are of different versions",
                      "restart the machine after an update of the driver; in a container, start it again");
@@ -99,7 +104,10 @@ void say_why_not_started(Result result) {
   }
   const char* name = nullptr;
   if (table.cuGetErrorName(result, &name)) name = nullptr;
-  give_up("device: the CUDA driver does not start", name ? name : "an error without a name", kSaysMore);
+  // An unknown error is what a driver gives whose module for memory is not loaded, or whose device files are not to be opened.
+  give_up("device: the CUDA driver does not start", name ? name : "an error without a name",
+          result == kUnknownResult ? "is nvidia_uvm loaded (modprobe nvidia_uvm), and may this user open /dev/nvidia*?"
+                                   : kSaysMore);
 }
 
 void load() {

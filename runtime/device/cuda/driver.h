@@ -39,15 +39,18 @@ struct KernelNodeParams {
 enum : int {  // CUdevice_attribute
   kAttributeMultiprocessors = 16,
   kAttributeIntegrated = 18,
+  kAttributeComputeMode = 20,
   kAttributeUnifiedAddressing = 41,
   kAttributeMajor = 75,
   kAttributeMinor = 76,
   kAttributeSharedPerBlockOptin = 97,
 };
+enum : int { kComputeModeProhibited = 2 };                                       // CUcomputemode
 enum : int { kFunctionMaxDynamicShared = 8 };                                    // CUfunction_attribute
 enum : int { kPointerContext = 1, kPointerMemoryType = 2, kPointerDevice = 9 };  // CUpointer_attribute
 enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };                          // CUmemorytype
 enum : unsigned { kHostPortable = 1, kHostMapped = 2 };                          // CU_MEMHOSTALLOC_*
+constexpr uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD: another stream on each thread
 enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2 };
 enum : Result {
   kInvalidValue = 1,
@@ -65,6 +68,8 @@ enum : Result {
   kNotReady = 600,
   kSystemNotReady = 802,
   kDriverMismatch = 803,
+  kCompatNotSupported = 804,
+  kUnknownResult = 999,
 };
 
 #define INGOT_CUDA_DRIVER(X)                                                                                        \

@@ -1,6 +1,7 @@
 // runtime/device/cuda/gpu.cpp - facts, contexts, errors.
 #include "runtime/device/cuda/gpu.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,7 @@ bool read_facts(int ordinal, GpuFacts* to) {
   to->is_integrated = of.get(kAttributeIntegrated) != 0;
   to->shared_bytes = uint32_t(of.get(kAttributeSharedPerBlockOptin));
   const bool is_unified = of.get(kAttributeUnifiedAddressing) != 0;
+  const int compute_mode = of.get(kAttributeComputeMode);
   if (of.refused) {
     to->problem = "device: the CUDA driver does not describe it";
     to->hint = "`ingot doctor` says more";
@@ -68,7 +70,13 @@ bool read_facts(int ordinal, GpuFacts* to) {
   if (!is_unified) {
     to->problem = "device: the GPU has no unified addressing";
     to->hint = "use cpu";
-  } else if (!has_modules(to->sm)) {
+  } else if (compute_mode == kComputeModeProhibited) {
+    to->problem = "device: the GPU's compute mode prohibits it";
+    to->hint = "as root: nvidia-smi -c DEFAULT";
+  } else if (has_modules(to->sm, INT_MAX) && !has_modules(to->sm, driver().version)) {
+    to->problem = "device: the driver is older than the compiler of this build's device code for the GPU";
+    to->hint = "update the driver to 580 (CUDA 13) or newer, or build with an older nvcc; `ingot doctor` says which";
+  } else if (!has_modules(to->sm, INT_MAX)) {
     to->problem = has_any_modules() ? "device: no device code for this GPU's architecture in this build"
                                     : "device: built without device code";
     to->hint =
@@ -79,6 +87,9 @@ bool read_facts(int ordinal, GpuFacts* to) {
 
 /// The context of Device::stream, which is to be one of this GPU.
 Status find_callers_context(const Device& device, DeviceId id, Context* out, ErrorDetail* detail) {
+  if (reinterpret_cast<uintptr_t>(device.stream) == kStreamPerThread)
+    return fail_on(device, detail, Code::kInvalidArgument,
+                   "options.gpu_stream: CU_STREAM_PER_THREAD is another stream on the thread that waits");
   if (const Result result = driver().cuStreamGetCtx(static_cast<Stream>(device.stream), out))
     return fail_with(device, detail, result, Code::kInvalidArgument);
   DeviceId found = -1;

@@ -59,11 +59,13 @@ bool image_runs_on(int built, int device) {
   return built != 0 && built / 10 == device / 10 && built % 10 <= device % 10 && !is_tegra(built) && !is_tegra(device);
 }
 
-bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out) {
+bool driver_takes(const ImageEntry& entry, int driver) { return entry.compiler < 13000 || driver >= 13000; }
+
+bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out, int driver) {
   bool found = false;
   ImageEntry entry;
   for (uint32_t i = 0; image_at(all, i, &entry); i++) {
-    if (strcmp(entry.unit, unit) != 0 || !image_runs_on(entry.sm, sm)) continue;
+    if (strcmp(entry.unit, unit) != 0 || !image_runs_on(entry.sm, sm) || !driver_takes(entry, driver)) continue;
     if (found && (entry.sm < out->sm || (entry.sm == out->sm && entry.compiler >= out->compiler))) continue;
     *out = entry;
     found = true;

@@ -40,9 +40,13 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out);
 bool image_runs_on(int built, int device);
 bool is_tegra(int sm);
 
-/// The best entry of `unit` for a GPU: the nearest architecture that runs there; of equal ones the older compiler's, which more
-/// drivers take. False when there is none.
-bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out);
+/// False of modules of CUDA 13 and later for drivers before it, which know no such ABI. `driver`: 12040 is CUDA 12.4.
+bool driver_takes(const ImageEntry& entry, int driver);
+constexpr int kAnyDriver = 1 << 30;
+
+/// The best entry of `unit` for a GPU and a driver: the nearest architecture that runs there; of equal ones the older compiler's, which
+/// more drivers take. False when there is none.
+bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out, int driver = kAnyDriver);
 
 /// Writes entry.stream_bytes bytes to `out`; the module's lie at the place returned. Null when they are not what was packed. 30 KB of
 /// stack, no allocation.

@@ -18,7 +18,7 @@ Code code_of(Result result) {
 
 Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
   ImageEntry entry;
-  if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry))
+  if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry, driver().version))
     return fail_on(device, detail, Code::kNoKernel, "device: no device code for this GPU's architecture in this build");
   uint8_t* bytes = static_cast<uint8_t*>(os::heap_allocate(entry.stream_bytes, 64));
   if (!bytes) return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.stream_bytes);
@@ -36,9 +36,9 @@ Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail*
 
 }  // namespace
 
-bool has_modules(int sm) {
+bool has_modules(int sm, int driver) {
   ImageEntry entry;
-  return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry);
+  return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry, driver);
 }
 bool has_any_modules() {
   ImageEntry entry;

@@ -4,8 +4,8 @@
 
 namespace ingot::cuda {
 
-/// Whether this build carries code that runs on compute capability `sm`; on any at all.
-bool has_modules(int sm);
+/// Whether this build carries code that runs on compute capability `sm` with a driver of that version (12040: 12.4); on any at all.
+bool has_modules(int sm, int driver);
 bool has_any_modules();
 
 /// @pre the context of the GPU is current

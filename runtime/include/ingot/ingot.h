@@ -428,8 +428,9 @@ typedef struct ingot_session_options {
   const ingot_assignment* assignment; /* in place of `device`, which is then null; may be null. Where it uses several devices,
                                          `arena` and `threads` are the CPU's, INGOT_CALLER_BINDS_PORTS leaves the ports their
                                          places, and each other device has one reservation of its own */
-  void* gpu_stream;                   /* a CUstream of the caller's, on the device's GPU: runs are queued there, in its context. Null: one of
-                                         the session's own, in the primary context */
+  void* gpu_stream;                   /* a CUstream of the caller's, on the device's GPU: runs are queued there, in its context; not
+                                         CU_STREAM_PER_THREAD, which is another on each thread. Null: one of the session's own, in
+                                         the primary context */
 } ingot_session_options;
 
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */

@@ -14,6 +14,8 @@ Result cuGetErrorName(Result error, const char** name) {
     case kInvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
     case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case kNotInitialized: *name = "CUDA_ERROR_NOT_INITIALIZED"; break;
+    case kInvalidImage: *name = "CUDA_ERROR_INVALID_IMAGE"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: *name = "CUDA_ERROR_UNKNOWN"; break;
   }

@@ -51,6 +51,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
   switch (attribute) {
     case kAttributeMultiprocessors: *value = 4; break;
     case kAttributeIntegrated: *value = int(number_of("FAKE_CUDA_INTEGRATED", device, 0)); break;
+    case kAttributeComputeMode: *value = int(number_of("FAKE_CUDA_COMPUTE_MODE", device, 0)); break;
     case kAttributeUnifiedAddressing: *value = 1; break;
     case kAttributeMajor: *value = sm / 10; break;
     case kAttributeMinor: *value = sm % 10; break;
@@ -67,6 +68,8 @@ Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId device) {
 Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
   ENTER(cuDevicePrimaryCtxRetain);
   ContextT& own = world().contexts[device];
+  if (!own.references && number_of("FAKE_CUDA_COMPUTE_MODE", device, 0) == kComputeModeProhibited)
+    return kUnknownResult;
   own.device = device;
   if (own.references++ == 0) world().control.contexts++;
   *context = &own;
@@ -143,7 +146,9 @@ Result cuModuleLoadData(Module* module, const void* image) {
   if (sm == 0) {
     if (std::strcmp(static_cast<const char*>(image), "emulated") != 0) return kInvalidImage;
   } else {
+    constexpr int kOsAbiOf13 = 0x41;
     if (std::memcmp(bytes, "\177ELF", 4) != 0) return kInvalidImage;
+    if (bytes[7] == kOsAbiOf13 && number("FAKE_CUDA_VERSION", 13000) < 13000) return kInvalidImage;
     uint32_t flags;
     std::memcpy(&flags, bytes + 48, 4);
     const bool old = (flags & 0xff) == uint32_t(sm), recent = (flags >> 8 & 0xff) == uint32_t(sm);
