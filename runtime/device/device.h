@@ -16,6 +16,8 @@ struct OpenModel;
 struct DeviceAssignment;
 struct AssignmentRequest;
 struct Preparation;
+struct PairsCode;
+struct SharedWeightsCode;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
 struct Call {
@@ -119,8 +121,9 @@ struct DeviceInterface {
   void (*release_host)(Device& device, uint8_t* at) = nullptr;
   /// kInvalidArgument unless all of it is memory of this device, in the session's context.
   Status (*check_memory)(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) = nullptr;
-  /// Weights are uploaded once for all sessions of a model.
-  bool shares_weights = false;
+  /// Weights are uploaded once for all sessions of a model: kSharedWeightsCode of the layer above, linked only with such a device. Null:
+  /// each session has its own.
+  const SharedWeightsCode* shares_weights = nullptr;
   /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
   Status (*assign)(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
                    ErrorDetail* detail) = nullptr;
@@ -134,8 +137,9 @@ struct DeviceInterface {
   Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
-  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision; null: never.
-  bool (*pairs)(const Device& device, uint32_t precision) = nullptr;
+  /// Where kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision: kPairsCode of the layer above,
+  /// which a program without such a device does not link. Null, or giving null: they do not.
+  const PairsCode* (*pairs)(const Device& device, uint32_t precision) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

@@ -86,8 +86,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   for (uint32_t i = 0; i < rank; i++) to->dims[i] = from->dims()->Get(i);
   to->row_stride = from->row_stride();
   to->segment = from->segment();
-  to->pairs = false;
-  to->widened_block = to->pairs_block = 0;
+  to->widened_block = 0;
   to->segment_offset = from->segment_offset();
   to->inline_data = from->inline_data() ? from->inline_data()->Data() : nullptr;
   to->constant_bytes = vector_size(from->inline_data());  // replaced by what the type says once that was compared

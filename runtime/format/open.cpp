@@ -1,6 +1,5 @@
 // runtime/format/open.cpp - measure and open: the order in which the proofs may rely on each other.
 #include "runtime/base/checked_math.h"
-#include "runtime/base/os/memory.h"
 #include "runtime/format/prove.h"
 
 namespace ingot {
@@ -83,7 +82,6 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   INGOT_TRY(prove_writers(p, s.written_in, detail));
   INGOT_TRY(prove_measured(p, a.instructions, s.written_in, s.dim_measured, s.value_measuring, detail));
   INGOT_TRY(prove_plan_shape(p, detail));
-  if (os::kHasPages && p.precision) INGOT_TRY(place_pairs(&p, a.values, detail));
   *out = p;
   return {};
 }

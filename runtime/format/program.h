@@ -33,7 +33,6 @@ struct ValueDef {
   ValueKind kind;
   AliasKind alias;
   uint8_t rank;
-  bool pairs;              // constants: every use may have it as pairs of f16 (runtime/op/weight_pairs.h)
   DType stored;            // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   int32_t alias_of;
   int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
@@ -46,7 +45,6 @@ struct ValueDef {
   uint64_t constant_bytes; // constants: as the kernels see them; half of that, where stored, proved to lie inside the part
   const void* inline_data; // or null
   uint32_t table_offset;   // of its table, bytes into the program part, for errors
-  uint32_t pairs_block;    // constants outside the program part: where it lies on a device with pairs, in the same blocks
 };
 
 constexpr uint64_t kWidenedBlock = 64;
@@ -125,7 +123,6 @@ struct ProgramDef {
   bool widens = false;                // feature "widened"
   bool has_pictures = false;          // feature "picture"
   uint64_t widened_bytes = 0;         // of the constants that are stored smaller than the kernels want them, each at a block
-  uint64_t pairs_bytes = 0;           // of all constants outside the program part on a device with pairs; 0: no constant may be pairs
   uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
   uint64_t program_offset = 0;             // and in the file

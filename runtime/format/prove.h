@@ -48,10 +48,6 @@ Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetai
 Status prove_measured(const ProgramDef& program, InstructionDef* instructions, const uint32_t* written_in, uint8_t* dims,
                       uint8_t* measuring, ErrorDetail* detail);
 
-/// Constants that a device may hold as pairs of f16, because nothing but the products that take them reads them; and the place of every
-/// constant outside the program part among all on such a device. @pre prove_instructions()
-Status place_pairs(ProgramDef* program, ValueDef* values, ErrorDetail* detail);
-
 /// After binding: reads only of what was written, overlaps only where a contract allows. `block` gives working memory.
 void count_dataflow(const ProgramDef& program, Block* block);
 Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block, ErrorDetail* detail);

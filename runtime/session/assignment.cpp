@@ -395,8 +395,8 @@ class Decision {
       for (size_t v = 0; v < program_.values.size; v++) {
         if (!(a_.lies_on[v] >> d & 1)) continue;
         const ValueDef& value = program_.values[v];
-        const uint64_t bytes = value.pairs && holds_pairs(model_, to_.devices[d]) ? pairs_bytes(value.dims, value.rank)
-                                                                                  : value.constant_bytes;
+        const uint64_t bytes =
+            has_pairs(model_, to_.devices[d], int32_t(v)) ? pairs_bytes(value.dims, value.rank) : value.constant_bytes;
         if (d == 0) {
           to_.weights_bytes[0] += is_weight(program_.values[v]) ? bytes : 0;
           continue;
@@ -476,13 +476,15 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
   if (Device chosen; status.ok() && find_device(fallback, &chosen, nullptr).ok())
     assignment->devices[assignment->default_device].reason = chosen.reason;
   if (status.ok()) status = ask(request, a, detail);
+  {
+    const WorkspaceLock lock(model);
+    for (uint32_t d = 0; d < assignment->device_count && status.ok(); d++)
+      status = place_pairs(model, assignment->devices[d], detail);
+    if (status.ok()) Decision(model, a).run();
+  }
   if (!status.ok()) {
     release_assignment(assignment);
     return status;
-  }
-  {
-    const WorkspaceLock lock(model);
-    Decision(model, a).run();
   }
   name_split(assignment);
   *out = assignment;

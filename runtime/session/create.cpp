@@ -5,6 +5,7 @@
 #include "runtime/base/os/memory.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/measure.h"
+#include "runtime/session/pairs.h"
 #include "runtime/session/shared_weights.h"
 #include "runtime/session/split.h"
 #include "runtime/session/weights.h"
@@ -30,7 +31,7 @@ struct Memory {
     if (split) split->assignment->code->release(split);
     if (pinned) device.interface->release_host(device, pinned);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
-    if (os::kHasPages && shared) drop_weights(*model, shared);
+    if (os::kHasPages && shared) device.interface->shares_weights->drop(*model, shared);
     release_arena(&arena);
     if (os::kHasPages && fallback) release_assignment(fallback);
   }
@@ -87,7 +88,7 @@ struct Constants {
 Status upload_all(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
   const OpenModel& model = *static_cast<Constants*>(user)->model;
   const Layout& layout = *static_cast<Constants*>(user)->layout;
-  INGOT_TRY(layout.pairs ? upload_constants(model, layout, device, base, detail)
+  INGOT_TRY(layout.pairs ? model.pairs.code->upload_constants(model, layout, device, base, detail)
                          : upload_weights(model, layout, device, base, detail));
   if (layout.inline_first)
     INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first, layout.tables_bytes, detail));
@@ -200,9 +201,9 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   memory.model = &model;
   if (os::kHasPages && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
-    INGOT_TRY(sum_up_shortage(hold_weights(model, p.device, false, p.layout.shared_bytes,
-                                           {&constants, upload_all}, &memory.shared, detail),
-                              p.layout.bytes, true, detail));
+    const Status held = p.device.interface->shares_weights->hold(model, p.device, false, p.layout.shared_bytes,
+                                                                 {&constants, upload_all}, &memory.shared, detail);
+    INGOT_TRY(sum_up_shortage(held, p.layout.bytes, true, detail));
     p.layout.shared = memory.shared;
   } else if (memory.device_memory) {
     Constants constants = {&model, &p.layout};

@@ -87,11 +87,11 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   Carver cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
   Carver* weights = shares ? &apart : &cursor;
-  l.pairs = holds_pairs(model, p.device);
+  l.pairs = os::kHasPages && holds_pairs(model, p.device);
   if (l.pairs) {
     for (uint32_t i = 0; i < model.file.weight_part_count; i++) model.workspace.part_offsets[i] = kNoOffset;
     l.part_offsets = model.workspace.part_offsets;
-    l.weights_bytes = model.program.pairs_bytes;
+    l.weights_bytes = model.pairs.bytes;
     l.constants = place(weights, l.weights_bytes, kWidenedBlock);
   } else if (l.weights != WeightsForm::kInPlace) {
     place_weights(model, l.weights, page, weights, &l.weights_bytes);

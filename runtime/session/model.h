@@ -14,6 +14,8 @@
 
 namespace ingot {
 
+struct PairsCode;
+
 struct CallerReader {
   void* user = nullptr;
   int32_t (*read)(void* user, uint64_t offset, void* out, size_t bytes) = nullptr;
@@ -62,6 +64,17 @@ struct SharedWeights {
 };
 constexpr size_t kMaxSharedWeights = 16;
 
+/// Constants outside the program part on a device that holds weights as pairs of f16; made when such a device is first asked for.
+struct PairsPlace {
+  uint32_t block;  // where it lies, in blocks of kWidenedBlock bytes
+  bool pairs;      // every use may have it as pairs
+};
+struct WeightPairs {
+  const PairsCode* code = nullptr;  // null: nobody asked yet
+  Span<PairsPlace> places;          // by value
+  uint64_t bytes = 0;               // of all these constants; 0: none may be pairs
+};
+
 struct OpenModel {
   Source source;
   CallerReader reader;
@@ -77,6 +90,7 @@ struct OpenModel {
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;
   mutable SharedWeights* shared_weights = nullptr;  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
+  mutable WeightPairs pairs;      // under the WorkspaceLock
   mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
   mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
   mutable std::atomic<uint32_t> workspace_busy{0};

@@ -9,6 +9,7 @@
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
 #include "runtime/session/layout.h"
+#include "runtime/session/pairs.h"
 
 namespace ingot {
 namespace {
@@ -326,8 +327,13 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
 }
 
 bool holds_pairs(const OpenModel& model, const Device& device) {
-  return model.program.pairs_bytes && device.interface->pairs &&
-         device.interface->pairs(device, model.program.precision);
+  return device.interface->pairs && device.interface->pairs(device, model.program.precision) && model.pairs.bytes;
+}
+
+Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail) {
+  if (model.pairs.code || !model.program.precision || !device.interface->pairs) return {};
+  const PairsCode* code = device.interface->pairs(device, model.program.precision);
+  return code ? code->place(model, detail) : Status();
 }
 
 OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView* operands) {
@@ -421,6 +427,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   if (p.starts_background && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
+  if (os::kHasPages) INGOT_TRY(place_pairs(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

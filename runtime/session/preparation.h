@@ -3,6 +3,7 @@
 // Threads  the holder of the WorkspaceLock. Errors   kNotFound kUnboundDimension kDimensionOutOfBounds kPlanInvalid
 // kNoKernel kLimitExceeded kInvalidArgument kNoSuchDevice
 #pragma once
+#include "runtime/base/os/memory.h"
 #include "runtime/device/device.h"
 #include "runtime/device/host/background.h"
 #include "runtime/device/host/thread_pool.h"
@@ -123,8 +124,15 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const TuningView& tunings,
                            const Device& device, const uint8_t* of_instruction, uint32_t index, TensorView* operands,
                            uint64_t* bytes, ErrorDetail* detail);
-/// Whether this device holds the weights of this program as pairs of f16.
+/// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory kLimitExceeded.
+Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail);
+/// Whether this device holds the weights of this program as pairs of f16. @pre place_pairs(). Any thread: of a device that does not, nothing of
+/// the model is read that another session might be making.
 bool holds_pairs(const OpenModel& model, const Device& device);
+/// Whether a device has a value as pairs; -1: no value.
+inline bool has_pairs(const OpenModel& model, const Device& device, int32_t value) {
+  return os::kHasPages && value >= 0 && holds_pairs(model, device) && model.pairs.places[size_t(value)].pairs;
+}
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.

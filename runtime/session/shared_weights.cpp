@@ -3,9 +3,10 @@
 #include <new>
 
 namespace ingot {
+namespace {
 
-Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
-                    const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail) {
+Status hold(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes, const WeightsUpload& upload,
+            uint8_t** out, ErrorDetail* detail) {
   if (!model.shared_weights) {
     uint8_t* block = nullptr;
     INGOT_TRY(allocate(allocator_of(model), sizeof(SharedWeights) * kMaxSharedWeights, alignof(SharedWeights),
@@ -44,7 +45,7 @@ Status hold_weights(const OpenModel& model, const Device& device, bool is_fallba
   return {};
 }
 
-void drop_weights(const OpenModel& model, uint8_t* base) {
+void drop(const OpenModel& model, uint8_t* base) {
   for (SharedWeights& own : Span<SharedWeights>(model.shared_weights, kMaxSharedWeights)) {
     if (own.base != base || --own.sessions) continue;
     own.device.interface->release(own.device, own.base, own.bytes);
@@ -52,5 +53,9 @@ void drop_weights(const OpenModel& model, uint8_t* base) {
     return;
   }
 }
+
+}  // namespace
+
+const SharedWeightsCode kSharedWeightsCode = {hold, drop};
 
 }  // namespace ingot

@@ -12,9 +12,13 @@ struct WeightsUpload {
   void* user = nullptr;
   Status (*fill)(void* user, Device& device, uint8_t* base, ErrorDetail* detail) = nullptr;
 };
-/// @pre `device` is as find_device() gave it, without state; bytes > 0
-Status hold_weights(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
-                    const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail);
-void drop_weights(const OpenModel& model, uint8_t* base);
+/// Reached through DeviceInterface::shares_weights alone, so that a program without such a device does not link it.
+struct SharedWeightsCode {
+  /// @pre `device` is as find_device() gave it, without state; bytes > 0
+  Status (*hold)(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
+                 const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail);
+  void (*drop)(const OpenModel& model, uint8_t* base);
+};
+extern const SharedWeightsCode kSharedWeightsCode;
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/device/stretches.h"
+#include "runtime/session/pairs.h"
 #include "runtime/session/session.h"
 #include "runtime/session/shared_weights.h"
 #include "runtime/session/weights.h"
@@ -191,7 +192,7 @@ void release(SplitPlan* plan) {
     Device& device = plan->devices[d];
     device.interface->release(device, plan->bases[d], plan->shares[d].bytes);
     plan->bases[d] = nullptr;
-    if (plan->weights[d]) drop_weights(*plan->assignment->model, plan->weights[d]);
+    if (plan->weights[d]) device.interface->shares_weights->drop(*plan->assignment->model, plan->weights[d]);
     plan->weights[d] = nullptr;
   }
 }
@@ -208,8 +209,8 @@ Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* d
     if (at.device != r.index) continue;
     const ValueDef& value = r.model->program.values[size_t(at.value)];
     const uint8_t* from = constant_address(*r.model, r.p->layout, r.home, value);
-    INGOT_TRY(value.pairs && holds_pairs(*r.model, device)
-                  ? upload_pairs(value, from, device, base + at.offset, detail)
+    INGOT_TRY(has_pairs(*r.model, device, at.value)
+                  ? r.model->pairs.code->upload_pairs(value, from, device, base + at.offset, detail)
                   : device.interface->upload(device, base + at.offset, from, value.constant_bytes, detail));
   }
   return {};
@@ -227,8 +228,8 @@ Status take_one(const OpenModel& model, const Preparation& p, const SessionReque
   INGOT_TRY(device.interface->reserve(device, share.bytes, alignment, &plan.bases[d], detail));
   Residing residing = {&model, &p, home, d};
   if (!share.shared_bytes) return upload_residing(&residing, device, plan.bases[d], detail);
-  return hold_weights(model, plan.assignment->devices[d], true, share.shared_bytes, {&residing, upload_residing},
-                      &plan.weights[d], detail);
+  return device.interface->shares_weights->hold(model, plan.assignment->devices[d], true, share.shared_bytes,
+                                                {&residing, upload_residing}, &plan.weights[d], detail);
 }
 
 Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,

@@ -206,8 +206,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
     call->run = call->kernel->run;
     const Device& device = p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
-    if (weights && instruction.inputs[1] >= 0 && program.values[size_t(instruction.inputs[1])].pairs &&
-        holds_pairs(model, device))
+    if (weights && has_pairs(model, device, instruction.inputs[1]))
       weights->dtype = DType::kF16;  // behind the CPU's table, which knows them as f32
   }
 }
@@ -231,7 +230,9 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
   }
-  if (layout.pairs) return base + layout.constants + kWidenedBlock * value.pairs_block;
+  if (os::kHasPages && layout.pairs)
+    return base + layout.constants +
+           kWidenedBlock * model.pairs.places[size_t(&value - model.program.values.data)].block;
   if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
   if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;

@@ -4,7 +4,6 @@
 #include "runtime/base/os/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/widen.h"
-#include "runtime/op/weight_pairs.h"
 
 namespace ingot {
 namespace {
@@ -65,9 +64,6 @@ Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& a
   return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes, detail);
 }
 
-// Large enough that the copies, not their beginnings, take the time.
-constexpr uint64_t kStagingBytes = 2 << 20;
-
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
                       ErrorDetail* detail) {
   const Allocator allocator = allocator_of(model);
@@ -97,7 +93,8 @@ void widen(DType stored, const uint8_t* from, uint8_t* to, uint64_t bytes) {
   (stored == DType::kF16 ? widen_f16 : widen_bf16)(from, to, size_t(bytes / 4));
 }
 
-/// Elements [first, first + bytes / 4) of a constant, to `to`. What is read lies first in the upper half of that.
+}  // namespace
+
 Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t first, uint8_t* to, uint64_t bytes,
                       ErrorDetail* detail) {
   const uint64_t at = weight_part(model.file, value.segment).offset + value.segment_offset + 2 * first;
@@ -110,6 +107,8 @@ Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t fi
   return {};
 }
 
+namespace {
+
 Status upload_widened(const OpenModel& model, const ValueDef& value, Device& device, uint8_t* to, ErrorDetail* detail) {
   constexpr uint64_t kChunkBytes = 16 * 1024;
   uint8_t chunk[kChunkBytes];
@@ -121,92 +120,14 @@ Status upload_widened(const OpenModel& model, const ValueDef& value, Device& dev
   return {};
 }
 
-constexpr uint64_t kRowBytes = 64;  // of a panel: 16 f32
+}  // namespace
 
-/// How a constant becomes pairs: runs of rows of panels, all panels as one where none has an odd row at its end.
-struct PanelRuns {
-  uint64_t runs, rows;
-  explicit PanelRuns(const ValueDef& value) {
-    uint64_t k = 1;
-    for (int i = 1; i < value.rank; i++) k *= uint64_t(value.dims[i]);
-    const uint64_t panels = value.constant_bytes / kRowBytes / k;
-    runs = k % 2 ? panels : 1, rows = k % 2 ? k : panels * k;
-  }
-};
-
-/// Pairs of one constant: read(first row, count) answers where `count` rows are, `staging` has room for what is made of them.
-template <class Read>
-Status upload_runs(const ValueDef& value, Device& device, uint8_t* to, uint8_t* staging, uint64_t staging_bytes,
-                   ErrorDetail* detail, const Read& read) {
-  const PanelRuns all(value);
-  const uint64_t most = staging_bytes / kRowBytes & ~uint64_t{1};
-  for (uint64_t run = 0; run < all.runs; run++)
-    for (uint64_t done = 0; done < all.rows; done += most) {
-      const uint64_t rows = all.rows - done < most ? all.rows - done : most, bytes = (rows + 1) / 2 * kRowBytes;
-      const uint8_t* from = nullptr;
-      INGOT_TRY(read(run * all.rows + done, rows, &from));
-      make_pairs(from, size_t(rows), staging);
-      INGOT_TRY(device.interface->upload(device, to, staging, bytes, detail));
-      to += bytes;
-    }
-  return {};
-}
-
-/// One constant to its place.
-Status upload_constant(const OpenModel& model, const ValueDef& value, Device& device, uint8_t* to, uint8_t* staging,
-                       ErrorDetail* detail) {
-  const uint64_t at = weight_part(model.file, value.segment).offset + value.segment_offset;
-  // Bytes [first, first + bytes) as kernels of the CPU see them; in memory where they are, else in staging.
-  const auto read = [&](uint64_t first, uint64_t bytes, const uint8_t** from) -> Status {
-    *from = staging;
-    if (is_widened(value)) return widen_elements(model, value, first / 4, staging, bytes, detail);
-    if (model.source.memory) return *from = model.source.memory + at + first, Status();
-    return read_source(model.source, at + first, staging, bytes, detail);
-  };
-  if (value.pairs)
-    return upload_runs(value, device, to, staging, kStagingBytes, detail,
-                       [&](uint64_t row, uint64_t rows, const uint8_t** from) {
-                         return read(row * kRowBytes, rows * kRowBytes, from);
-                       });
-  for (uint64_t done = 0; done < value.constant_bytes; done += kStagingBytes) {
-    const uint64_t left = value.constant_bytes - done, bytes = left < kStagingBytes ? left : kStagingBytes;
-    const uint8_t* from = nullptr;
-    INGOT_TRY(read(done, bytes, &from));
-    INGOT_TRY(device.interface->upload(device, to + done, from, bytes, detail));
-  }
-  return {};
-}
-
-/// What was read is no longer there to be compared; that the file still has it is.
 Status check_read_parts(const OpenModel& model, const Layout& layout, ErrorDetail* detail) {
   if (!model.check_hashes || model.source.memory) return {};
   for (uint32_t i = 0; i < model.file.weight_part_count; i++)
     if (layout.part_offsets[i] == kNoOffset)
       INGOT_TRY(check_part_hash(model.source, model.file, model.file.first_weight_part + i, detail));
   return {};
-}
-
-}  // namespace
-
-Status upload_constants(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
-                        ErrorDetail* detail) {
-  const Allocator allocator = allocator_of(model);
-  uint8_t* staging = nullptr;
-  INGOT_TRY(allocate(allocator, kStagingBytes, 64, "staging of weights", &staging, detail));
-  Status status;
-  for (const ValueDef& value : model.program.values)
-    if (status.ok() && value.kind == ValueKind::kConstant && !value.inline_data)
-      status = upload_constant(model, value, device, base + layout.constants + kWidenedBlock * value.pairs_block,
-                               staging, detail);
-  allocator.release(allocator.user, staging, kStagingBytes);
-  return status.ok() ? check_read_parts(model, layout, detail) : status;
-}
-
-Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to, ErrorDetail* detail) {
-  uint8_t chunk[16 * 1024];
-  return upload_runs(value, device, to, chunk, sizeof chunk, detail, [&](uint64_t row, uint64_t, const uint8_t** from) {
-    return *from = panels + row * kRowBytes, Status();
-  });
 }
 
 Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device, ErrorDetail* detail) {

@@ -16,9 +16,12 @@ Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base
 /// Reads every part into the memory of a device, in chunks.
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
 
-/// Every constant outside the program part to its place on a device that holds pairs (Layout::pairs).
-Status upload_constants(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base, ErrorDetail* detail);
-/// A constant that may be pairs, from f32 panels in memory to pairs at `to` on a device.
-Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to, ErrorDetail* detail);
+// For whoever brings constants one by one.
+constexpr uint64_t kStagingBytes = 2 << 20;  // large enough that the copies, not their beginnings, take the time
+/// Elements [first, first + bytes / 4) of a constant that the file stores in 16 bits, as f32 to `to`, through the upper half of that.
+Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t first, uint8_t* to, uint64_t bytes,
+                      ErrorDetail* detail);
+/// Of parts that were not read as a whole (kNoOffset) and are no longer there to be compared: that the file still has them.
+Status check_read_parts(const OpenModel& model, const Layout& layout, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "runtime/op/linear.h"
 #include "runtime/op/weight_pairs.h"
@@ -169,6 +170,51 @@ TEST_CASE("pairs: where the CPU runs a part of the program, weights on the GPU a
       CHECK(gpu.requirements().weights_shared == kPairs + kOddPairs + rounded(kBias) + rounded(kPlain));
     }
     CHECK(alive() == "");
+  }
+}
+
+TEST_CASE(
+    "pairs: places of constants are found for the first GPU alone, and go with the model, whichever allocation fails") {
+  struct Counted {
+    int64_t alive = 0, calls = 0, fails_at = -1;
+  };
+  fake_cuda();
+  TemporaryFile file(products_network({kFp16, DType::kF16}));
+  for (int64_t fails_at = 0;; fails_at++) {
+    Counted counted;
+    const ingot_allocator allocator = {
+        &counted,
+        [](void* user, size_t bytes, size_t alignment) -> void* {
+          Counted& c = *static_cast<Counted*>(user);
+          if (c.calls++ == c.fails_at) return nullptr;
+          c.alive++;
+          return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+        },
+        [](void* user, void* at, size_t) { static_cast<Counted*>(user)->alive--, free(at); }};
+    bool made = false;
+    {
+      ingot_open_options open = open_options(scalar());
+      open.allocator = &allocator;
+      auto model = Model::open(file.path(), open);
+      REQUIRE(model.ok());
+      Session cpu = make(*model, on("cpu"));
+      const std::vector<float> want = answer(cpu);
+      const int64_t before = counted.alive;
+      counted.calls = 0, counted.fails_at = fails_at;
+      auto first = model->session(on("cuda"));
+      made = first.ok();
+      if (!made) CHECK(first.error().code == INGOT_OUT_OF_MEMORY);
+      if (!made) CHECK(alive() == "");
+      counted.fails_at = -1;
+      Session again = make(*model, on("cuda"));
+      check_close(answer(again), want);
+      CHECK(counted.alive > before);
+    }
+    CHECK(counted.alive == 0);
+    CHECK(alive() == "");
+    if (!made) continue;
+    CHECK(fails_at >= 2);  // of the session, of the places
+    break;
   }
 }
 

@@ -34,7 +34,6 @@ std::optional<Model> open_as_fp16(const std::string& path) {
   auto* values = const_cast<ValueDef*>(program.values.data);
   program.precision = uint8_t(GpuPrecision::kFp16);
   undo_winograd(program, values);
-  if (!place_pairs(&program, values, nullptr).ok()) return std::nullopt;
   return model;
 }
 

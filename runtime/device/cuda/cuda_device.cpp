@@ -11,6 +11,9 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request, 
                       ErrorDetail* detail);
 // runtime/session/tunings.h
 Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
+// runtime/session/pairs.h, shared_weights.h
+extern const PairsCode kPairsCode;
+extern const SharedWeightsCode kSharedWeightsCode;
 }  // namespace ingot
 
 namespace ingot::cuda {
@@ -137,8 +140,9 @@ void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, 
   out->why = chosen.why;
 }
 
-bool pairs(const Device& device, uint32_t precision) {
-  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
+const PairsCode* pairs(const Device& device, uint32_t precision) {
+  const bool takes = ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
+  return takes ? &kPairsCode : nullptr;
 }
 
 Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
@@ -193,9 +197,10 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 
 }  // namespace
 
-const DeviceInterface kCudaDevice = {"cuda",       false,        reserve,       release,        upload,  download,
-                                     resolve,      run,          outside_bytes, supports,       scratch, reserve_host,
-                                     release_host, check_memory, true,          assign_devices, knows,   &kCudaQueue,
-                                     true,         read_tunings, tell_choice,   pairs};
+const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
+                                     download,       resolve,      run,          outside_bytes, supports,
+                                     scratch,        reserve_host, release_host, check_memory,  &kSharedWeightsCode,
+                                     assign_devices, knows,        &kCudaQueue,  true,          read_tunings,
+                                     tell_choice,    pairs};
 
 }  // namespace ingot::cuda
