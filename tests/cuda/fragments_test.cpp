@@ -1,16 +1,12 @@
 // Tensor cores and asynchronous copies in the emulator: layouts of fragments as the PTX ISA states them, element by element; and
 // mistakes planted in a small kernel, each of which the emulator must find.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/tensor_core.cuh"
+#include "tests/cuda/emulated.h"
 #include "tests/cuda/fragment_layouts.h"
 
 using namespace ingot;
@@ -18,13 +14,6 @@ using namespace ingot::cuda;
 using namespace ingot::test;
 
 namespace {
-
-/// Runs body() in every thread of `blocks` blocks.
-template <class Body>
-void launch(unsigned blocks, unsigned threads, uint32_t shared_bytes, Body body) {
-  emulate::launch(
-      {blocks, 1, 1}, threads, shared_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
-}
 
 uint32_t encode(F16, double x) { return cpu::f32_to_f16(float(x)); }
 uint32_t encode(Bf16, double x) { return cpu::f32_to_bf16(float(x)); }
@@ -146,21 +135,6 @@ bool is_right(Bug bug, uint32_t order) {
       if (d[size_t(m * 8 + n)] != want) return false;
     }
   return true;
-}
-
-/// Runs body in a child; whether it aborted.
-template <class Body>
-bool aborts(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (!freopen("/dev/null", "w", stderr)) _exit(1);
-    signal(SIGABRT, SIG_DFL);
-    body();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 }  // namespace

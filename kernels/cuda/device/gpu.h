@@ -7,7 +7,7 @@
 //   GPU_CALLED                                                    a function that is called: large, and not of an inner loop
 //   INGOT_UNROLL, GPU_UNROLL_BY(n)                                 before a loop: wholly, n times
 //   gpu_shared<T>()                                               dynamic shared memory, 16-byte aligned
-//   GPU_SHARED(type, name)                                        static shared memory
+//   GPU_SHARED(type, name), GPU_SHARED_ARRAY(type, name, [n][m])   static shared memory
 //   threadIdx, blockIdx, __syncthreads(), __shfl_xor_sync() ...   as in CUDA
 //
 // Device code is C++17 without the standard library, compiled with -fmad=false: a product and a sum are two roundings unless
@@ -23,6 +23,7 @@
 #define GPU_PRAGMA(text) _Pragma(#text)
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
+#define GPU_SHARED_ARRAY(type, name, extents) __shared__ type name extents
 #define INGOT_GPU_KERNEL(name, Params, threads) \
   extern "C" __global__ void __launch_bounds__(threads) ingot_##name(const __grid_constant__ Params p)
 #define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \

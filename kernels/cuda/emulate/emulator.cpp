@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/cuda/emulate/shared_memory.h"
+
 extern "C" void ingot_switch_fiber(void** save, void* load);
 
 // Saves what a called function must keep, swaps stacks.
@@ -77,7 +79,6 @@ thread_local Counts counts;
 namespace {
 
 constexpr size_t kStack = 128 << 10;
-constexpr uint32_t kMaxShared = 227 << 10;
 constexpr unsigned kMaxThreads = 1024;
 
 struct Copy {
@@ -105,12 +106,14 @@ struct Meeting {
 };
 struct Warp {
   Meeting meetings[4];
+  Site barrier;  // where its lanes wait
+  unsigned at_barrier = 0, barrier_generation = 0;
 };
 struct Block {
   unsigned threads = 0, alive = 0, at_barrier = 0, barrier_generation = 0;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
-  std::vector<unsigned char> shared;
+  SharedMemory shared;
   void* main_stack = nullptr;
   void (*body)(const void*) = nullptr;
   const void* argument = nullptr;
@@ -169,28 +172,29 @@ void prepare(Fiber& fiber) {
   fiber.stack_pointer = frame;
 }
 
-/// The order in which one sweep visits the threads.
+/// An order in which to visit the threads of a block, or the blocks of a grid.
 struct Sweep {
-  unsigned at = 0, step = 1;
-  explicit Sweep(unsigned threads, uint32_t* random) {
+  uint64_t at = 0, step = 1;
+  Sweep(uint64_t count, uint32_t* random) {
     if (order == 1) {
-      at = step = threads - 1;
+      at = step = count - 1;
     } else if (order) {
       *random = *random * 1664525u + 1013904223u;
       at = *random >> 8;
       step = (*random >> 4 & 15) * 2 + 1;
-      while (std::gcd(step, threads) != 1) step += 2;
+      while (std::gcd(step, count) != 1) step += 2;
     }
-    at %= threads;
-    step %= threads;
+    at %= count;
+    step %= count;
   }
+  void advance(uint64_t count) { at = at + step < count ? at + step : at + step - count; }
 };
 
 void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
   Block& b = *block;
   b.alive = b.threads;
   b.at_barrier = 0;
-  std::memset(b.shared.data(), 0xa5, b.shared.size());
+  b.shared.begin_block();
   b.warps.assign((b.threads + 31) / 32, {});
   for (unsigned i = 0; i < b.threads; i++) {
     Fiber& fiber = b.fibers[i];
@@ -206,15 +210,15 @@ void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
   while (b.alive) {
     bool progress = false;
     Sweep sweep(b.threads, random);
-    for (unsigned i = 0; i < b.threads; i++) {
+    for (unsigned i = 0; i < b.threads; i++, sweep.advance(b.threads)) {
       Fiber& fiber = b.fibers[sweep.at];
-      sweep.at = sweep.at + sweep.step < b.threads ? sweep.at + sweep.step : sweep.at + sweep.step - b.threads;
       if (fiber.is_done || (fiber.waits_on && *fiber.waits_on == fiber.seen)) continue;
       progress = true;
       enter(fiber);
     }
     if (!progress && b.alive) fail("deadlock: a barrier or a warp operation that not all threads reach");
   }
+  b.shared.end_block();
   current = nullptr;
 }
 
@@ -231,12 +235,16 @@ void fail(const char* what) {
   std::abort();
 }
 
-void* dynamic_shared() {
-  return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block->shared.data()) + 127) & ~uintptr_t{127});
-}
+void* dynamic_shared() { return block->shared.dynamic(); }
+void declare_shared(void* at, size_t bytes) { block->shared.declare(at, bytes); }
 
-void sync_block() {
+/// All lanes of a warp wait in the same place: bar.sync is aligned, so two branches with a barrier each are undefined on a GPU.
+void sync_block(const Site& site) {
   const unsigned generation = block->barrier_generation;
+  Warp& warp = block->warps[current->warp];
+  if (warp.barrier_generation != generation) warp.barrier_generation = generation, warp.at_barrier = 0;
+  if (warp.at_barrier++ && !(warp.barrier == site)) fail("lanes of one warp wait at two barriers");
+  warp.barrier = site;
   block->at_barrier++;
   open_barrier_if_full();
   if (block->barrier_generation == generation) wait_until_changed(block->barrier_generation, generation);
@@ -291,44 +299,28 @@ void async_wait(unsigned pending) {
 }
 
 void count_conflicts(const void* const* addresses, int count, unsigned bytes) {
-  // 128 bytes a pass: 16-byte accesses are served eight lanes at a time, 8-byte ones sixteen.
-  const int group = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
-  for (int first = 0; first < count; first += group) {
-    unsigned worst = 1;
-    for (unsigned bank = 0; bank < 32; bank++) {
-      uintptr_t words[32];
-      unsigned found = 0;
-      for (int i = first; i < first + group && i < count; i++)
-        for (unsigned b = 0; b < bytes; b += 4) {
-          const uintptr_t word = (reinterpret_cast<uintptr_t>(addresses[i]) + b) / 4;
-          if (word % 32 != bank) continue;
-          bool known = false;
-          for (unsigned k = 0; k < found; k++) known = known || words[k] == word;
-          if (!known && found < 32) words[found++] = word;
-        }
-      worst = found > worst ? found : worst;
-    }
-    counts.bank_conflicts += worst - 1;
-  }
+  counts.bank_conflicts += bank_conflicts(addresses, count, bytes);
 }
 
 void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void*), const void* argument) {
   static thread_local Block own;
-  if (threads == 0 || threads > kMaxThreads || shared_bytes > kMaxShared || grid.y > 65535 || grid.z > 65535 ||
-      grid.x > 0x7fffffff || grid.x == 0 || grid.y == 0 || grid.z == 0)
+  if (threads == 0 || threads > kMaxThreads || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffff || grid.x == 0 ||
+      grid.y == 0 || grid.z == 0)
     fail("a launch out of bounds");
   block = &own;
   own.threads = threads;
   if (own.fibers.size() < threads) own.fibers.resize(threads);
-  own.shared.resize(size_t{shared_bytes} + 128);
+  own.shared.begin_launch(shared_bytes);
   own.body = body;
   own.argument = argument;
   counts.launches++;
   uint32_t random = order;
-  Dim3 at;
-  for (at.z = 0; at.z < grid.z; at.z++)
-    for (at.y = 0; at.y < grid.y; at.y++)
-      for (at.x = 0; at.x < grid.x; at.x++) run_block(at, grid, &random);
+  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  Sweep sweep(blocks, &random);
+  for (uint64_t i = 0; i < blocks; i++, sweep.advance(blocks)) {
+    const uint64_t row = sweep.at / grid.x;
+    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid, &random);
+  }
   here = nullptr;
 }
 

@@ -1,7 +1,8 @@
 // kernels/cuda/emulate/emulator.h - runs device code on a CPU: one fiber a thread of a block, blocks one after the other. It finds what
-// a CPU would forgive: a missing barrier (threads run in an adversarial order), a barrier or a warp operation that not all of a group
-// reach, a shuffle from a lane outside its mask, an asynchronous copy that nobody waited for (it lands no earlier than it is waited
-// for, over poison), misaligned rows; and it counts bank conflicts of shared memory.
+// a CPU would forgive: a missing barrier (threads run in an adversarial order, blocks too), a barrier or a warp operation that not all
+// of a group reach, two barriers for one warp, a shuffle from a lane outside its mask, an asynchronous copy that nobody waited for (it
+// lands no earlier than it is waited for, over poison), misaligned rows, shared memory that is read before it is written or is more than
+// there is; and it counts bank conflicts.
 // Mistakes end the process with one line: these are bugs of kernels.
 // Threads  one launch at a time in each OS thread; everything is thread_local.
 #pragma once
@@ -20,10 +21,10 @@ struct Place {
 };
 extern thread_local Place* here;
 
-/// 0: ascending, 1: descending, else a new random order in each sweep, from this seed.
+/// Of threads and of blocks. 0: ascending, 1: descending, else a new random order in each sweep, from this seed.
 void set_order(uint32_t order);
 
-/// Runs body(argument) in every thread of the grid. `shared_bytes`: dynamic shared memory, filled with a pattern for each block.
+/// Runs body(argument) in every thread of the grid. `shared_bytes`: dynamic shared memory. All of a block's is filled with a pattern first.
 void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void* argument),
             const void* argument);
 
@@ -32,9 +33,20 @@ struct Counts {
 };
 extern thread_local Counts counts;
 
+/// Where in the source a thread is.
+struct Site {
+  const char* file = "";
+  int line = 0;
+  bool operator==(const Site& other) const { return line == other.line && std::strcmp(file, other.file) == 0; }
+};
+
 void* dynamic_shared();
-void sync_block();
+void declare_shared(void* at, size_t bytes);
+void sync_block(const Site& site);
 [[noreturn]] void fail(const char* what);
+
+/// Of a variable's name, which is not to be followed by extents.
+constexpr bool is_name(const char* text) { return *text == 0 || (*text != '[' && is_name(text + 1)); }
 
 /// The lanes of `mask` meet; the last to come runs operate(registers, mask), where registers[i] is what lane i passed: it lies on that
 /// lane's suspended stack, so that the operation reads and writes the registers of the whole warp in place.
@@ -76,13 +88,20 @@ T shuffle(const char* operation, uint32_t mask, T value, unsigned from) {
 }  // namespace ingot::cuda::emulate
 
 // The names of CUDA that kernels use.
-#define GPU_SHARED(type, name) static thread_local type name
+#define GPU_SHARED(type, name)                                                       \
+  static_assert(::ingot::cuda::emulate::is_name(#name), "arrays: GPU_SHARED_ARRAY"); \
+  GPU_SHARED_ARRAY(type, name, )
+#define GPU_SHARED_ARRAY(type, name, extents) \
+  static thread_local type name extents;      \
+  ::ingot::cuda::emulate::declare_shared(&(name), sizeof(name))
 #define threadIdx (::ingot::cuda::emulate::here->thread)
 #define blockIdx (::ingot::cuda::emulate::here->block)
 #define blockDim (::ingot::cuda::emulate::here->block_dim)
 #define gridDim (::ingot::cuda::emulate::here->grid_dim)
 
-inline void __syncthreads() { ::ingot::cuda::emulate::sync_block(); }
+inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  ::ingot::cuda::emulate::sync_block({file, line});
+}
 inline void __syncwarp(uint32_t mask = ~0u) {
   char nothing = 0;
   ::ingot::cuda::emulate::meet(

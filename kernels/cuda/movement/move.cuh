@@ -55,7 +55,7 @@ template <int bytes>
 GPU_FN void turn_tiles(const TurnParams& p) {
   using T = Unit<bytes>;
   constexpr int kRows = 256 / kTurnSide;  // of threads
-  GPU_SHARED(T, tile[kTurnSide][kTurnSide + 1]);
+  GPU_SHARED_ARRAY(T, tile, [kTurnSide][kTurnSide + 1]);
   const int x = int(threadIdx.x % kTurnSide), y = int(threadIdx.x / kTurnSide);
   for (int64_t t = blockIdx.x; t < p.tiles; t += gridDim.x) {
     const TurnPlace at = turn_place(p, uint64_t(t));

@@ -9,7 +9,7 @@ namespace ingot::cuda {
 GPU_FN int digit_of(const SortParams& p, uint64_t key) { return int(key >> p.shift & (kSortDigits - 1)); }
 
 INGOT_GPU_KERNEL(sort_count, SortParams, 256) {
-  GPU_SHARED(uint32_t, counts[kSortDigits]);
+  GPU_SHARED_ARRAY(uint32_t, counts, [kSortDigits]);
   counts[threadIdx.x] = 0;
   __syncthreads();
   const int64_t begin = int64_t(blockIdx.x) * p.share, end = begin + p.share < p.count ? begin + p.share : p.count;
@@ -20,7 +20,7 @@ INGOT_GPU_KERNEL(sort_count, SortParams, 256) {
 
 /// One block; a thread a digit. Its grid is one block, so `share` says how many blocks counted.
 INGOT_GPU_KERNEL(sort_scan, SortParams, 256) {
-  GPU_SHARED(uint64_t, sums[kSortDigits]);
+  GPU_SHARED_ARRAY(uint64_t, sums, [kSortDigits]);
   const int64_t blocks = p.share;
   uint64_t* own = p.places + int64_t(threadIdx.x) * blocks;
   uint64_t sum = 0;
@@ -42,9 +42,9 @@ INGOT_GPU_KERNEL(sort_scan, SortParams, 256) {
 
 INGOT_GPU_KERNEL(sort_place, SortParams, 256) {
   constexpr int kWarps = 256 / 32;
-  GPU_SHARED(uint32_t,
-             before[kWarps][kSortDigits]);  // of this round: pairs of a warp, then those of the warps before it
-  GPU_SHARED(uint64_t, next[kSortDigits]);  // where the next pair of a digit goes
+  // Of this round: pairs of a warp, then those of the warps before it.
+  GPU_SHARED_ARRAY(uint32_t, before, [kWarps][kSortDigits]);
+  GPU_SHARED_ARRAY(uint64_t, next, [kSortDigits]);  // where the next pair of a digit goes
   const int warp = int(threadIdx.x / 32), lane = int(threadIdx.x % 32);
   next[threadIdx.x] = p.places[int64_t(threadIdx.x) * gridDim.x + blockIdx.x];
   const int64_t begin = int64_t(blockIdx.x) * p.share, end = begin + p.share < p.count ? begin + p.share : p.count;

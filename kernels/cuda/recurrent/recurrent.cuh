@@ -45,7 +45,7 @@ INGOT_GPU_KERNEL(recurrent_finish, RecurrentParams, 128) {
 /// Rows of a chunk are (step, batch); a thread makes 4 rows of one column in each of 4 panels.
 INGOT_GPU_KERNEL(recurrent_inputs, RecurrentParams, 128) {
   constexpr int kRows = 32, kDepth = 32, kPanels = 4;
-  GPU_SHARED(float, xs[kRows][kDepth + 1]);
+  GPU_SHARED_ARRAY(float, xs, [kRows][kDepth + 1]);
   const int d = int(blockIdx.z), lane = int(threadIdx.x % 16), group = int(threadIdx.x / 16);
   const int64_t columns = gate_columns(p), panels = columns / 16, rows = p.count * p.batch, begin = chunk_begin(p, d);
   const int64_t panel_tiles = (panels + kPanels - 1) / kPanels, tiles = panel_tiles * ((rows + kRows - 1) / kRows);
@@ -176,7 +176,7 @@ GPU_FN void make_units(const RecurrentParams& p, int d, int64_t step, int64_t ro
 }
 
 INGOT_GPU_KERNEL(recurrent_step, RecurrentParams, 256) {
-  GPU_SHARED(float, state[kMaxStateRows][kStateDepth]);
+  GPU_SHARED_ARRAY(float, state, [kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p);
   GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch; row += int64_t(gridDim.y) * rows)
       GPU_ROLLED for (int64_t unit = int64_t(blockIdx.x) * 16; unit < p.padded; unit += int64_t(gridDim.x) * 16)
@@ -185,7 +185,7 @@ INGOT_GPU_KERNEL(recurrent_step, RecurrentParams, 256) {
 
 /// A block sees what it wrote itself after a barrier, and nobody else needs it.
 INGOT_GPU_KERNEL_BLOCKS(recurrent_steps, RecurrentParams, 256, 1) {
-  GPU_SHARED(float, state[kMaxStateRows][kStateDepth]);
+  GPU_SHARED_ARRAY(float, state, [kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p), d = int(blockIdx.z);
   const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;
   GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch; row += int64_t(gridDim.y) * rows)

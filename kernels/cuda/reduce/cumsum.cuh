@@ -34,7 +34,7 @@ GPU_FN void cumsum_columns_of(const CumSumParams& p) {
 constexpr int kCumSumThreads = 64;
 
 GPU_FN void cumsum_rows_of(const CumSumParams& p) {
-  GPU_SHARED(float, squares[kCumSumThreads / 32][32][33]);
+  GPU_SHARED_ARRAY(float, squares, [kCumSumThreads / 32][32][33]);
   auto* square = squares[threadIdx.x / 32];
   const int lane = int(threadIdx.x % 32);
   GPU_ROLLED for (int64_t first = grid_thread() / 32 * 32; first < p.lines; first += grid_threads()) {

@@ -66,8 +66,8 @@ GPU_FN float group_share(const NormChannelsParams& p, const float* sums, int64_t
 /// For each channel of each picture: position i in lane i % 16, then the tree. squares: of the differences from the mean.
 template <bool squares>
 GPU_FN void channel_sums(const NormChannelsParams& p) {
-  GPU_SHARED(float, lanes[kRowLanes][kChannelTile]);
-  GPU_SHARED(float, means[kChannelTile]);
+  GPU_SHARED_ARRAY(float, lanes, [kRowLanes][kChannelTile]);
+  GPU_SHARED_ARRAY(float, means, [kChannelTile]);
   const int column = int(threadIdx.x % kChannelTile), lane = int(threadIdx.x / kChannelTile);
   const int64_t channels = p.channels.divisor, tiles = (channels + kChannelTile - 1) / kChannelTile;
   GPU_ROLLED for (int64_t t = blockIdx.x; t < tiles * p.pictures; t += gridDim.x) {

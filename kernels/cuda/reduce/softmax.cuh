@@ -16,7 +16,7 @@ constexpr int kHeldStride = kHeldRow + 16;  // the halves of a warp use differen
 /// Room for a row in shared memory. A lane reads there only what it wrote itself, so nothing waits.
 template <int threads>
 GPU_FN float* held_row() {
-  GPU_SHARED(float, rows[threads / kRowLanes][kHeldStride]);
+  GPU_SHARED_ARRAY(float, rows, [threads / kRowLanes][kHeldStride]);
   return rows[threadIdx.x / kRowLanes];
 }
 /// fn(i) for this lane's elements below n.
@@ -69,7 +69,7 @@ INGOT_GPU_KERNEL(softmax_long, SoftmaxParams, 256) {
 
 INGOT_GPU_KERNEL(softmax_columns, SoftmaxParams, 128) {
   using Fn = cpu::Math<V>;
-  GPU_SHARED(float, lanes[kRowLanes][128]);  // of each thread its own
+  GPU_SHARED_ARRAY(float, lanes, [kRowLanes][128]);  // of each thread its own
   GPU_ROLLED for (int64_t line = grid_thread(); line < p.lines; line += grid_threads()) {
     uint64_t rest = uint64_t(line);
     const int64_t column = int64_t(take_remainder(&rest, p.columns)), middle = int64_t(take_remainder(&rest, p.middle));

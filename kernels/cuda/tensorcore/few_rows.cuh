@@ -44,7 +44,7 @@ GPU_FN void few_rows(const ProductParams& p) {
       }
     }
   }
-  GPU_SHARED(float, all[4][kRows][16]);
+  GPU_SHARED_ARRAY(float, all, [4][kRows][16]);
   INGOT_UNROLL for (int r = 0; r < kRows; r++) INGOT_UNROLL for (int i = 0; i < 4; i++) {
     float s = sums[r][i];
     INGOT_UNROLL for (int apart = 4; apart < 32; apart *= 2) s += __shfl_xor_sync(~0u, s, apart);
