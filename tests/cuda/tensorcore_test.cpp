@@ -2,9 +2,9 @@
 // threads; no bank conflict in a main loop; which kernel and how many splits for which extents.
 #include <doctest/doctest.h>
 
-#include "runtime/base/checked_math.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/emulate/emulated_kernels.h"
+#include "runtime/base/checked_math.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
@@ -274,6 +274,26 @@ TEST_CASE("tensor cores: products of two activations, batches broadcast") {
     const Run run = check_product(w, c.m > 128 ? 1 : 2);
     CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
   }
+}
+
+TEST_CASE("tensor cores: a sum of nothing is zero, however the operands lie") {
+  for (const bool trans_a : {false, true})
+    for (const bool trans_b : {false, true})
+      for (const int64_t m : {int64_t(3), int64_t(40)}) {
+        CAPTURE(trans_a);
+        CAPTURE(trans_b);
+        CAPTURE(m);
+        MatMulAttributes t;
+        t.trans_a = trans_a, t.trans_b = trans_b;
+        Work w{OpCode::kMatMul, &t, {}, Tensor(DType::kF32, {m, 5})};
+        const auto dims = [](int64_t rows, int64_t columns, bool swap) {
+          return swap ? std::vector<int64_t>{columns, rows} : std::vector<int64_t>{rows, columns};
+        };
+        w.inputs = {Tensor(DType::kF32, dims(m, 0, trans_a)), Tensor(DType::kF32, dims(0, 5, trans_b))};
+        const Run run = on_gpu(w, GpuPrecision::kFast, 0, {});
+        CHECK(run.status.ok());
+        for (int64_t i = 0; i < m * 5; i++) REQUIRE(run.y.at(i) == 0);
+      }
 }
 
 TEST_CASE(

@@ -61,7 +61,8 @@ void set_groups(Product* q, const TensorView& w, int64_t groups, int64_t o, int6
 /// x as `lines` rows of k words.
 void set_rows(Product* q, int64_t lines, int64_t k, int64_t stride) {
   ProductParams& p = q->p;
-  p.m = narrow(q, lines), p.c = narrow(q, k), p.pixel_stride = stride, p.channel_stride = 1;
+  p.m = narrow(q, lines), p.pixel_stride = stride, p.channel_stride = 1;
+  p.c = narrow(q, k > 0 ? k : 1);  // kernels divide by it, also where there is nothing to sum
   p.h = p.oh = 1, p.width = p.ow = p.m;
   p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
 }
