@@ -7,6 +7,7 @@
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
 #include "tests/conformance/conformance_gpu.h"
+#include "tests/conformance/fences.h"
 
 namespace ingot::conformance {
 namespace {
@@ -85,7 +86,10 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   work.sink = {nullptr, [](void*, const GpuLaunch& launch) { return cuda::emulate::run_launch(launch); }};
   if (choice >= 0) check_choice(*row, work, choice);
   cuda::emulate::set_order(order);
-  *status = row->plan(work);
+  {
+    const Fences fences(arguments, work.scratch, bytes, kOperandGuard);
+    *status = row->plan(work);
+  }
   cuda::emulate::set_order(0);
   for (size_t i = 0; i < kGuard; i++)
     if (work.scratch[bytes + i] != 0xa5) cuda::emulate::fail("scratch overrun");

@@ -17,7 +17,7 @@ namespace ingot::conformance {
 namespace {
 
 constexpr uint8_t kPattern = 0xa5;
-constexpr size_t kGuard = 64;
+constexpr size_t kGuard = kOperandGuard;
 
 std::vector<const KernelTable*> runnable_tables() {
   std::vector<const KernelTable*> tables;

@@ -8,6 +8,8 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
+#include "tests/conformance/conformance_gpu.h"
+#include "tests/conformance/fences.h"
 
 namespace ingot::conformance {
 
@@ -72,7 +74,10 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
                }};
   cuda::emulate::set_order(order);
   cuda::emulate::counts = {};
-  run.status = row->plan(work);
+  {
+    const Fences fences(a, work.scratch, bytes, kOperandGuard);
+    run.status = row->plan(work);
+  }
   if (run.status.ok() && fault) run.status = Status(Code::kBadIndexValue);
   cuda::emulate::set_order(0);
   CHECK(cuda::emulate::counts.bank_conflicts == 0);
