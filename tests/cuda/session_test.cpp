@@ -373,3 +373,25 @@ TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(answer(gpu) == expected);
 }
+
+TEST_CASE("cuda: a lost GPU stays lost while any session on it is left; afterwards a new one has a new context") {
+  FakeCuda& fake = fake_cuda();
+  FileBytes bytes(chain_network(4));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  std::vector<float> expected;
+  {
+    Session first = make(model, on("cuda")), second = make(model, on("cuda"));
+    expected = answer(first);
+    fake.fail_code = 700;
+    fake.fail_at_call = 2;  // the launch
+    CHECK(first.run().error().code == INGOT_DEVICE_LOST);
+    CHECK(second.run().error().code == INGOT_DEVICE_LOST);
+    const auto again = model.session(on("cuda"));
+    REQUIRE(!again.ok());
+    CHECK(again.error().code >= INGOT_NO_SUCH_DEVICE);
+    CHECK(std::string(again.error().field) == "CUDA_ERROR_ILLEGAL_ADDRESS");
+  }
+  CHECK(fake.sticky == 0);
+  Session again = make(model, on("cuda"));
+  CHECK(answer(again) == expected);
+}

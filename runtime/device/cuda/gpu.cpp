@@ -193,7 +193,7 @@ Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code 
   const Status status = fail_on(device, detail, code, name);
   if (!detail) return status;
   if (code >= Code::kNoSuchDevice && code <= Code::kDeviceFault) detail->have = uint64_t(result);
-  if (code == Code::kDeviceLost) detail->hint = "make the session again; if it happens again: `ingot doctor`";
+  if (code == Code::kDeviceLost) detail->hint = "end every session on this GPU, then make them again; if it happens again: `ingot doctor`";
   return status;
 }
 

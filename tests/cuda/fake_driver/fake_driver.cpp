@@ -15,9 +15,10 @@ Result fake_cuda_take_back(Address at) {
   return world().device.erase(at) ? injected : misuse("a resource that is not registered");
 }
 
-Result cuInit(unsigned) {
+Result cuInit(unsigned flags) {
   if (!world().process) world().process = getpid();
   ENTER(cuInit);
+  if (flags) return kInvalidValue;
   return visible().empty() ? Result(kNoDevice) : kOk;
 }
 Result cuDriverGetVersion(int* version) {
@@ -38,6 +39,8 @@ Result cuDeviceGet(DeviceId* device, int ordinal) {
 }
 Result cuDeviceGetName(char* name, int length, DeviceId device) {
   ENTER(cuDeviceGetName);
+  CHECK_DEVICE(device);
+  if (length < 1) return kInvalidValue;
   const char* named = std::getenv("FAKE_CUDA_NAME");
   if (named && *named && device == 0)
     std::snprintf(name, size_t(length), "%s", named);
@@ -47,6 +50,7 @@ Result cuDeviceGetName(char* name, int length, DeviceId device) {
 }
 Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
   ENTER(cuDeviceGetAttribute);
+  CHECK_DEVICE(device);
   const int sm = int(number_of("FAKE_CUDA_SM", device, 0));
   switch (attribute) {
     case kAttributeMultiprocessors: *value = 4; break;
@@ -62,11 +66,13 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
 }
 Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId device) {
   ENTER(cuDeviceTotalMem_v2);
+  CHECK_DEVICE(device);
   *bytes = bytes_of(device);
   return kOk;
 }
 Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
   ENTER(cuDevicePrimaryCtxRetain);
+  CHECK_DEVICE(device);
   ContextT& own = world().contexts[device];
   if (!own.references && number_of("FAKE_CUDA_COMPUTE_MODE", device, 0) == kComputeModeProhibited)
     return kUnknownResult;
@@ -79,7 +85,9 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
   ENTER_TO_RELEASE(cuDevicePrimaryCtxRelease_v2);
   ContextT& own = world().contexts[device];
   if (own.references < 1) return misuse("a context that nobody holds");
-  if (--own.references == 0) world().control.contexts--;
+  if (--own.references) return injected;
+  world().control.contexts--;
+  if (!world().control.contexts) world().control.sticky = 0;  // what was wrong went with the context
   return injected;
 }
 // The back end makes no context; its callers may.
@@ -175,6 +183,7 @@ Result cuModuleLoadData(Module* module, const void* image) {
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   ENTER_WITH_CONTEXT(cuModuleGetFunction);
   if (!world().modules.count(module)) return misuse("a module that is not loaded");
+  if (module->context != current.back()) return misuse("a module of another context than the current one");
   const int kernel = emulate::find_kernel(name);
   const TestKernel* test = kernel < 0 ? find_test_kernel(name) : nullptr;
   if (kernel < 0 && !test) return kNotFoundResult;
@@ -184,7 +193,7 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
     return kNotFoundResult;
   std::unique_ptr<FunctionT>& own = world().functions[{module, name}];
   if (!own) own = std::make_unique<FunctionT>();
-  *own = {kernel, test, module, module->context};
+  own->kernel = kernel, own->test = test, own->module = module, own->context = module->context;
   *function = own.get();
   return kOk;
 }
@@ -193,9 +202,11 @@ Result cuModuleUnload(Module module) {
   const Result result = destroy(world().modules, module, &world().control.modules);
   return result ? result : injected;
 }
-Result cuFuncSetAttribute(Function, int attribute, int value) {
+Result cuFuncSetAttribute(Function function, int attribute, int value) {
   ENTER_WITH_CONTEXT(cuFuncSetAttribute);
-  return attribute == kFunctionMaxDynamicShared && value <= 163 << 10 ? kOk : Result(kInvalidValue);
+  if (attribute != kFunctionMaxDynamicShared || value < 0 || value > 163 << 10) return kInvalidValue;
+  function->most_shared = uint32_t(value);
+  return kOk;
 }
 Result cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   ENTER_WITH_CONTEXT(cuMemGetInfo_v2);
@@ -226,8 +237,9 @@ Result cuMemFree_v2(Address address) {
   world().device.erase(it);
   return injected;
 }
-Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   ENTER_WITH_CONTEXT(cuMemHostAlloc);
+  if (flags & ~(kHostPortable | kHostMapped)) return kInvalidValue;  // another address on the GPU, if write-combined
   uint64_t at;
   if (const Result result = allocate(world().pinned, bytes, &at)) return result;
   *pointer = reinterpret_cast<void*>(uintptr_t(at));

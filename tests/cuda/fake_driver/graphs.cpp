@@ -3,8 +3,9 @@
 
 extern "C" {
 
-Result cuGraphCreate(Graph* graph, unsigned) {
+Result cuGraphCreate(Graph* graph, unsigned flags) {
   ENTER(cuGraphCreate);
+  if (flags) return kInvalidValue;
   *graph = create<GraphT>(world().graphs, &world().control.graphs);
   return kOk;
 }
@@ -29,6 +30,9 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   const GpuKernel* kernel = test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
   const uint32_t threads = test ? test->threads : kernel->threads;
   const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
+  if (!p->grid_x || !p->grid_y || !p->grid_z || p->grid_x > INT32_MAX || p->grid_y > 65535 || p->grid_z > 65535 ||
+      p->shared_bytes > p->function->most_shared || p->extra)
+    return kInvalidValue;
   if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
   Node added;
   added.function = p->function;

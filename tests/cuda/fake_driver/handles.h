@@ -26,6 +26,7 @@ struct FunctionT {
   const TestKernel* test = nullptr;  // else
   ModuleT* module = nullptr;
   ContextT* context = nullptr;
+  uint32_t most_shared = 48 << 10;  // dynamic
 };
 /// Work on a stream: done when `event`, if there is one, has reached `turn`.
 struct Work {

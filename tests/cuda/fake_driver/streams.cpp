@@ -3,8 +3,9 @@
 
 extern "C" {
 
-Result cuStreamCreate(Stream* stream, unsigned) {
+Result cuStreamCreate(Stream* stream, unsigned flags) {
   ENTER_WITH_CONTEXT(cuStreamCreate);
+  if (flags & ~kStreamNonBlocking) return kInvalidValue;
   *stream = create<StreamT>(world().streams, &world().control.streams);
   (*stream)->context = current.back();
   return kOk;
@@ -35,8 +36,9 @@ Result cuStreamQuery(Stream stream) {
   if (!is_blocked(*stream)) do_first(stream);  // time passes
   return kNotReady;
 }
-Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   ENTER_WITH_CONTEXT(cuStreamWaitEvent);
+  if (flags) return kInvalidValue;
   CHECK_STREAM(stream);
   if (!world().events.count(event)) return misuse("an event that is not alive");
   if (is_dropped("cuStreamWaitEvent") || event->reached == event->recorded) return kOk;

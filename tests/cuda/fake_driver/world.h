@@ -271,6 +271,8 @@ using ingot::GpuKernel;
 #define ENTER_TO_RELEASE_WITH_CONTEXT(name) \
   ENTER_TO_RELEASE(name);                   \
   if (current.empty() && !refused_context) misuse("no context is current")
+#define CHECK_DEVICE(device) \
+  if (device < 0 || size_t(device) >= visible().size()) return kInvalidDevice
 // A stream that is alive, in the context that is current.
 #define CHECK_STREAM(stream)                                                       \
   if (!world().streams.count(stream)) return misuse("a stream that is not alive"); \
