@@ -236,3 +236,32 @@ TEST_CASE("cuda: with another context current, runs, started runs and pipelines 
   }
   CHECK(alive() == "");
 }
+
+TEST_CASE(
+    "cuda: with another context current, whatever call fails: nothing is made in that context, and it stays current") {
+  two_gpus();
+  FileBytes bytes(chain_network(10));
+  {
+    const Other other(1);
+    Model model = open_bytes_or_fail(bytes, scalar());
+    void* popped;
+    REQUIRE(entry<int(void*)>("cuCtxPushCurrent_v2")(other.context) == 0);
+    const std::string before = alive();
+    bool reached = true;
+    for (uint64_t n = 1; reached; n++) {
+      CAPTURE(n);
+      {
+        fake_cuda().fail_code = 201;
+        fake_cuda().fail_at_call = n;
+        auto session = model.session(on("cuda:0"));
+        if (session) (void)session->run();
+        reached = fake_cuda().fail_at_call == 0;
+      }
+      heal();
+      CHECK(alive() == before);
+    }
+    entry<int(void**)>("cuCtxPopCurrent_v2")(&popped);
+    CHECK(popped == other.context);
+  }
+  CHECK(alive() == "");
+}

@@ -39,7 +39,7 @@ int64_t ask_free_bytes(int ordinal) {
   int64_t free_bytes;
   {
     const cuda::Current current(gpu.context);
-    free_bytes = int64_t(cuda::free_bytes(gpu));
+    free_bytes = current.refused() ? 0 : int64_t(cuda::free_bytes(gpu));
   }
   cuda::drop_gpu(gpu);
   return free_bytes;

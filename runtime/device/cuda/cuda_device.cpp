@@ -30,7 +30,8 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
   Address at = 0;
   {
     const Current current(s.gpu.context);
-    const Result result = driver().cuMemAlloc_v2(&at, size_t(bytes));
+    Result result = current.refused();
+    if (!result) result = driver().cuMemAlloc_v2(&at, size_t(bytes));
     if (result == kResultOutOfMemory) {
       status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu, bytes));
       if (detail)
@@ -66,7 +67,8 @@ Status upload(Device& device, uint8_t* to, const void* from, uint64_t bytes, Err
   if (!bytes) return {};
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
-  Result result = driver().cuMemcpyHtoDAsync_v2(address_of(to), from, size_t(bytes), s.stream);
+  Result result = current.refused();
+  if (!result) result = driver().cuMemcpyHtoDAsync_v2(address_of(to), from, size_t(bytes), s.stream);
   // The caller may change what it gave as soon as this returns.
   if (!result) result = driver().cuStreamSynchronize(s.stream);
   return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
@@ -76,7 +78,8 @@ Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, E
   if (!bytes) return {};
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
-  Result result = driver().cuMemcpyDtoHAsync_v2(to, address_of(from), size_t(bytes), s.stream);
+  Result result = current.refused();
+  if (!result) result = driver().cuMemcpyDtoHAsync_v2(to, address_of(from), size_t(bytes), s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);
   return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
 }
@@ -149,7 +152,8 @@ Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* 
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
   void* at = nullptr;
-  const Result result = driver().cuMemHostAlloc(&at, size_t(bytes), kHostPortable | kHostMapped);
+  Result result = current.refused();
+  if (!result) result = driver().cuMemHostAlloc(&at, size_t(bytes), kHostPortable | kHostMapped);
   if (result == kResultOutOfMemory)
     return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs", bytes);
   if (result) return fail_with(device, detail, result, Code::kDeviceLost);
@@ -170,6 +174,7 @@ void release_host(Device& device, uint8_t* at) {
 Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
+  if (current.refused()) return fail_with(device, detail, current.refused(), Code::kDeviceLost);
   const auto refuse = [&](const char* field, const char* hint) {
     const Status status = fail_on(device, detail, Code::kInvalidArgument, field);
     if (detail) detail->hint = hint;

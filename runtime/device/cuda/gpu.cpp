@@ -96,7 +96,8 @@ Status find_callers_context(const Device& device, DeviceId id, Context* out, Err
   Result result;
   {
     const Current current(*out);
-    result = driver().cuCtxGetDevice(&found);
+    result = current.refused();
+    if (!result) result = driver().cuCtxGetDevice(&found);
   }
   if (result) return fail_with(device, detail, result, Code::kInvalidArgument);
   if (found == id) return {};
@@ -193,7 +194,8 @@ Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code 
   const Status status = fail_on(device, detail, code, name);
   if (!detail) return status;
   if (code >= Code::kNoSuchDevice && code <= Code::kDeviceFault) detail->have = uint64_t(result);
-  if (code == Code::kDeviceLost) detail->hint = "end every session on this GPU, then make them again; if it happens again: `ingot doctor`";
+  if (code == Code::kDeviceLost)
+    detail->hint = "end every session on this GPU, then make them again; if it happens again: `ingot doctor`";
   return status;
 }
 

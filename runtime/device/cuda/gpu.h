@@ -45,20 +45,22 @@ void drop_gpu(const Gpu& gpu);
 /// code for the architecture. @pre the context is current
 Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
 
-/// Makes the context current while it lives. Where the driver refuses, calls fail for want of a context, and what the caller had
-/// current stays.
+/// Makes the context current while it lives. Where the driver refuses, what the caller had current stays: nothing may be made or
+/// launched then, since it would be in that context.
 class Current {
  public:
-  explicit Current(Context context) : pushed_(driver().cuCtxPushCurrent_v2(context) == 0) {}
+  explicit Current(Context context) : refused_(driver().cuCtxPushCurrent_v2(context)) {}
   ~Current() {
     Context own;
-    if (pushed_) driver().cuCtxPopCurrent_v2(&own);
+    if (!refused_) driver().cuCtxPopCurrent_v2(&own);
   }
+  /// 0, or the driver's reason.
+  Result refused() const { return refused_; }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
  private:
-  bool pushed_;
+  Result refused_;
 };
 
 /// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory, what the system can make free.

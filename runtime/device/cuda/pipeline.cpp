@@ -101,7 +101,8 @@ Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out
   Status status;
   {
     const Current current(state_of(device).gpu.context);
-    if (const Result result = take(queue)) status = fail_with(device, detail, result, Code::kDeviceLost);
+    if (const Result result = current.refused() ? current.refused() : take(queue))
+      status = fail_with(device, detail, result, Code::kDeviceLost);
     for (uint32_t i = 0; i < queue->count && status.ok(); i++)
       status = make_piece(device, queue->lanes[i].slot.program, &queue->lanes[i].piece, detail);
   }
@@ -139,7 +140,7 @@ Status submit_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
   Lane& lane = queue->lanes[index];
   *static_cast<volatile uint32_t*>(lane.slot.program.fault) = 0;
   const Current current(s.gpu.context);
-  const Result result = queue_work(queue, lane, s.stream);
+  const Result result = current.refused() ? current.refused() : queue_work(queue, lane, s.stream);
   return result ? lose(device, detail, result) : Status();
 }
 
@@ -148,6 +149,7 @@ Status collect_slot(DeviceQueue* queue, uint32_t index, uint64_t deadline_ns, Er
   INGOT_TRY(check_usable(device, detail));
   const Lane& lane = queue->lanes[index];
   const Current current(state_of(device).gpu.context);
+  if (current.refused()) return lose(device, detail, current.refused());
   const Result result = deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
   if (result == kNotReady)
     return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());

@@ -168,6 +168,7 @@ Status launch(Device& device, const StepProgram& program, void (*ended)(void*), 
   const StretchPieces& only = part->stretches[0];
   static_cast<volatile Told*>(s.told)->fault = 0;
   const Current current(s.gpu.context);
+  if (current.refused()) return lose(device, detail, current.refused());
   Result result = launch_graph(s, only.pieces[only.newest].exec);
   if (!result && ended) result = driver().cuLaunchHostFunc(s.stream, ended, user);
   return result ? lose(device, detail, result) : Status();
@@ -177,7 +178,8 @@ Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Current current(s.gpu.context);
-  const Result result = driver().cuStreamSynchronize(s.stream);
+  Result result = current.refused();
+  if (!result) result = driver().cuStreamSynchronize(s.stream);
   return result ? lose(device, detail, result) : read_fault(&s.told->fault, detail);
 }
 
@@ -185,7 +187,7 @@ Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
 bool is_ended(Device& device) {
   if (is_forked()) return true;
   const Current current(state_of(device).gpu.context);
-  return driver().cuStreamQuery(state_of(device).stream) != kNotReady;
+  return current.refused() || driver().cuStreamQuery(state_of(device).stream) != kNotReady;
 }
 
 bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integrated; }
@@ -201,6 +203,7 @@ Status build_part(Device& device, const StepProgram& program, ErrorDetail* detai
   Part* part = find_part(s, program);
   if (!part) INGOT_TRY(add_part(device, program, &part, detail));
   const Current current(s.gpu.context);
+  if (current.refused()) return fail_with(device, detail, current.refused(), Code::kDeviceLost);
   for (uint32_t i = 0; i < part->count; i++) INGOT_TRY(build_piece(device, program, &part->stretches[i], detail));
   return {};
 }
@@ -212,6 +215,7 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
   if (!part) return no_graph(device, detail);
   static_cast<volatile Told*>(s.told)->fault = 0;
   const Current current(s.gpu.context);
+  if (current.refused()) return lose(device, detail, current.refused());
   return Replay(device, program, *part, control, detail).run();
 }
 
@@ -225,8 +229,7 @@ void drop_parts(SessionState* s) {
 }
 
 Status check_usable(Device& device, ErrorDetail* detail) {
-  if (is_forked())
-    return fail_on(device, detail, Code::kDeviceLost, kForked);
+  if (is_forked()) return fail_on(device, detail, Code::kDeviceLost, kForked);
   if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
   return {};
 }

@@ -37,8 +37,9 @@ Status open_state(Device& device, ErrorDetail* detail) {
     const Current current(gpu.context);
     s->stream = static_cast<Stream>(device.stream);
     s->owns_stream = !s->stream;
-    result = s->owns_stream ? driver().cuStreamCreate(&s->stream, kStreamNonBlocking) : 0;
-    if (result) s->stream = nullptr;
+    result = current.refused();
+    if (!result && s->owns_stream) result = driver().cuStreamCreate(&s->stream, kStreamNonBlocking);
+    if (result && s->owns_stream) s->stream = nullptr;
     if (!result) result = driver().cuMemHostAlloc(&told, kToldBytes, kHostPortable | kHostMapped);
   }
   if (result) {

@@ -76,7 +76,7 @@ Status make_timed_graph(Device& device, const StepProgram& program, const Stretc
                         GraphExec* out, ErrorDetail* detail);
 
 /// Launches the graph of a stretch that records events, made when it is first asked for, waits, and tells control.watch of each
-/// instruction.
+/// instruction. @pre the context is current
 Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch, const RunControl& control,
                  ErrorDetail* detail);
 void drop_timing(Timing* timing);

@@ -68,7 +68,6 @@ Status run_timed(Device& device, const StepProgram& program, StretchPieces* stre
                  ErrorDetail* detail) {
   SessionState& s = state_of(device);
   Piece& piece = stretch->pieces[stretch->newest];
-  const Current current(s.gpu.context);
   if (!piece.timing) INGOT_TRY(make(device, program, stretch->stretch, &piece.timing, detail));
   Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);

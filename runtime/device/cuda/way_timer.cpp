@@ -14,7 +14,8 @@ WayClock::~WayClock() {
 Status WayClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
   INGOT_TRY(check_usable(device_, detail));
   const Current current(state_of(device_).gpu.context);
-  Result result = driver().cuEventCreate(&begin_, kEventWithTiming);
+  Result result = current.refused();
+  if (!result) result = driver().cuEventCreate(&begin_, kEventWithTiming);
   if (result) begin_ = nullptr;
   if (!result && (result = driver().cuEventCreate(&end_, kEventWithTiming)) != 0) end_ = nullptr;
   if (!result && scratch_bytes) {
@@ -37,6 +38,7 @@ Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* ou
   SessionState& s = state_of(device_);
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
+  if (current.refused()) return lose(device_, detail, current.refused());
   GpuWork work;
   work.arguments = timed.arguments;
   work.scratch = reinterpret_cast<uint8_t*>(uintptr_t(scratch_));
@@ -59,7 +61,8 @@ Status WayClock::time(GraphExec graph, double* nanoseconds, ErrorDetail* detail)
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
   float milliseconds = 0;
-  Result result = driver().cuEventRecord(begin_, s.stream);
+  Result result = current.refused();
+  if (!result) result = driver().cuEventRecord(begin_, s.stream);
   if (!result) result = driver().cuGraphLaunch(graph, s.stream);
   if (!result) result = driver().cuEventRecord(end_, s.stream);
   INGOT_TRY(wait_for(result, detail));

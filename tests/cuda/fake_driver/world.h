@@ -265,8 +265,9 @@ using ingot::GpuKernel;
   const Marked marked;                                            \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   const Result injected = enter(#name)
-#define ENTER_WITH_CONTEXT(name) \
-  ENTER(name);                   \
+#define ENTER_WITH_CONTEXT(name)                                                                        \
+  ENTER(name);                                                                                          \
+  if (!current.empty() && refused_context) return misuse("in the context before one that was refused"); \
   if (current.empty()) return refused_context ? kInvalidContext : (misuse("no context is current"), kInvalidContext)
 #define ENTER_TO_RELEASE_WITH_CONTEXT(name) \
   ENTER_TO_RELEASE(name);                   \
