@@ -224,6 +224,9 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   else
     CHECK(finds(orin, "no device code", "INGOT_CUDA_ARCHITECTURES=87"));
 
+  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "3"}}).out), "another has it", "end the other process"));
+  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "2"}}).out), "prohibits it", "nvidia-smi -c DEFAULT"));
+
   const Ran old = ask({{"FAKE_CUDA_VERSION", "11000"}}, {"--require", "cuda"});
   CHECK(old.exit == 7);
   CHECK(has(Json::parse(old.out)["cuda"]["problem"], "older than 11.4"));

@@ -99,6 +99,9 @@ TEST_CASE("gpu input: a GPU that no device code fits is an error when it was ask
   machine.check_refused("cuda", prohibited, 7, {"compute mode prohibits it", "nvidia-smi -c DEFAULT"});
   CHECK(machine.ask("auto", prohibited).exit == 0);
   CHECK(machine.ask("auto", {{"FAKE_CUDA_COMPUTE_MODE", "2"}}).exit == 0);
+  const Environment taken = {{"FAKE_CUDA_COMPUTE_MODE", "3"}};
+  machine.check_refused("cuda", taken, 7, {"for one process at a time", "another has it", "nvidia-smi"});
+  CHECK(machine.ask("auto", taken).exit == 0);
 }
 
 TEST_CASE("gpu input: libraries that are no driver") {

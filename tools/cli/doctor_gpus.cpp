@@ -56,6 +56,10 @@ GpuReport examine(int ordinal) {
   out.total_bytes = int64_t(facts.total_bytes);
   out.problem = text_of(facts.problem);
   out.fix = text_of(facts.hint);
+  if (const char* const busy = facts.problem ? nullptr : cuda::busy_reason(ordinal)) {
+    out.problem = text_of(busy);
+    out.fix = cuda::kBusyHint;
+  }
   cuda::ImageEntry entry;
   const Span<const uint8_t> images = ingot_cuda_kernel_set.images();
   const char* const unit = ingot_cuda_kernel_set.units[0];

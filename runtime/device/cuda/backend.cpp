@@ -41,6 +41,7 @@ Status find(const char* name, Device* out, ErrorDetail* detail) {
                   uint64_t(ordinal) + 1, uint64_t(count), detail);
   const GpuFacts& facts = gpu_facts(ordinal);
   if (facts.problem) return refuse(name, facts.problem, facts.hint, 0, 0, detail);
+  if (const char* const busy = busy_reason(ordinal)) return refuse(name, busy, kBusyHint, 0, 0, detail);
   *out = {&kCudaDevice, kGpuNames[ordinal], "asked for", ordinal};
   return {};
 }
@@ -51,8 +52,8 @@ bool find_best(Device* out, const char** why_not) {
   const bool none = *why_not != nullptr;
   for (int i = 0; !none && i < d.device_count && i < kMaxGpus; i++) {
     const GpuFacts& facts = gpu_facts(i);
-    *why_not = facts.problem;
-    if (facts.problem) continue;
+    *why_not = facts.problem ? facts.problem : busy_reason(i);
+    if (*why_not) continue;
     *out = {&kCudaDevice, kGpuNames[i], "auto: the first GPU that can be used", i};
     return true;
   }
@@ -71,7 +72,8 @@ bool offer(uint32_t index, DeviceOffer* out) {
   }
   if (int64_t{index} >= d.device_count || index >= uint32_t(kMaxGpus)) return false;
   const GpuFacts& facts = gpu_facts(int(index));
-  *out = {kGpuNames[index], !facts.problem, facts.problem ? facts.problem : facts.name};
+  const char* const problem = facts.problem ? facts.problem : busy_reason(int(index));
+  *out = {kGpuNames[index], !problem, problem ? problem : facts.name};
   return true;
 }
 

@@ -45,7 +45,7 @@ enum : int {  // CUdevice_attribute
   kAttributeMinor = 76,
   kAttributeSharedPerBlockOptin = 97,
 };
-enum : int { kComputeModeProhibited = 2 };                                       // CUcomputemode
+enum : int { kComputeModeProhibited = 2, kComputeModeExclusive = 3 };            // CUcomputemode
 enum : int { kFunctionMaxDynamicShared = 8 };                                    // CUfunction_attribute
 enum : int { kPointerContext = 1, kPointerMemoryType = 2, kPointerDevice = 9 };  // CUpointer_attribute
 enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };                          // CUmemorytype

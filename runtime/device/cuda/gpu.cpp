@@ -60,6 +60,7 @@ bool read_facts(int ordinal, GpuFacts* to) {
   to->shared_bytes = uint32_t(of.get(kAttributeSharedPerBlockOptin));
   const bool is_unified = of.get(kAttributeUnifiedAddressing) != 0;
   const int compute_mode = of.get(kAttributeComputeMode);
+  to->is_exclusive = compute_mode == kComputeModeExclusive;
   if (of.refused) {
     to->problem = "device: the CUDA driver does not describe it";
     to->hint = "`ingot doctor` says more";
@@ -114,6 +115,16 @@ const GpuFacts& gpu_facts(int ordinal) {
     has_facts[ordinal] = read_facts(ordinal, &facts[ordinal]);  // an error of the driver may pass
   }
   return facts[ordinal];
+}
+
+const char* busy_reason(int ordinal) {
+  if (!gpu_facts(ordinal).is_exclusive) return nullptr;
+  DeviceId id = 0;
+  Context context = nullptr;
+  Result result = driver().cuDeviceGet(&id, ordinal);
+  if (!result) result = driver().cuDevicePrimaryCtxRetain(&context, id);
+  if (!result) driver().cuDevicePrimaryCtxRelease_v2(id);
+  return result ? "device: the GPU is for one process at a time (its compute mode), and another has it" : nullptr;
 }
 
 GpuTraits traits_of(const GpuFacts& f) {

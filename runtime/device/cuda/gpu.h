@@ -23,12 +23,17 @@ struct GpuFacts {
   bool is_integrated;
   uint64_t total_bytes;
   uint32_t shared_bytes;
+  bool is_exclusive;    // for one process at a time
   const char* problem;  // null: usable
   const char* hint;
 };
 /// @pre driver().problem is null, 0 <= ordinal < device_count
 const GpuFacts& gpu_facts(int ordinal);
 GpuTraits traits_of(const GpuFacts& facts);
+/// Why a GPU that can be used cannot be now: it is exclusive, and another process has it. Null: nothing says so. Asks for a context, of
+/// exclusive ones alone.
+const char* busy_reason(int ordinal);
+constexpr const char* kBusyHint = "end the other process (nvidia-smi shows it), or as root: nvidia-smi -c DEFAULT";
 
 /// A reference to a GPU in use. The context is the primary one, or the caller's.
 struct Gpu {

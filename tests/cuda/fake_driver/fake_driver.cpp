@@ -74,8 +74,9 @@ Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
   ENTER(cuDevicePrimaryCtxRetain);
   CHECK_DEVICE(device);
   ContextT& own = world().contexts[device];
-  if (!own.references && number_of("FAKE_CUDA_COMPUTE_MODE", device, 0) == kComputeModeProhibited)
-    return kUnknownResult;
+  const long compute_mode = number_of("FAKE_CUDA_COMPUTE_MODE", device, 0);
+  if (!own.references && compute_mode == kComputeModeProhibited) return kUnknownResult;
+  if (!own.references && compute_mode == kComputeModeExclusive) return kDeviceUnavailable;
   own.device = device;
   if (own.references++ == 0) world().control.contexts++;
   *context = &own;
