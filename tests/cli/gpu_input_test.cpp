@@ -102,6 +102,9 @@ TEST_CASE("gpu input: a GPU that no device code fits is an error when it was ask
   const Environment taken = {{"FAKE_CUDA_COMPUTE_MODE", "3"}};
   machine.check_refused("cuda", taken, 7, {"for one process at a time", "another has it", "nvidia-smi"});
   CHECK(machine.ask("auto", taken).exit == 0);
+  const std::string report = machine.folder / "report";
+  CHECK(machine.ask("cuda", {{"FAKE_CUDA_COMPUTE_MODE", "-3"}, {"FAKE_CUDA_REPORT", report}}).exit == 0);
+  CHECK(has(slurp(report), "\ncontexts 0\n"));
 }
 
 TEST_CASE("gpu input: libraries that are no driver") {

@@ -118,12 +118,17 @@ const GpuFacts& gpu_facts(int ordinal) {
 }
 
 const char* busy_reason(int ordinal) {
-  if (!gpu_facts(ordinal).is_exclusive) return nullptr;
+  static std::atomic<uint32_t> had_once{0};  // by ordinal: a context takes a tenth of a second to make
+  const uint32_t own_bit = 1u << ordinal;
+  if (!gpu_facts(ordinal).is_exclusive || (had_once.load(std::memory_order_relaxed) & own_bit)) return nullptr;
   DeviceId id = 0;
   Context context = nullptr;
   Result result = driver().cuDeviceGet(&id, ordinal);
   if (!result) result = driver().cuDevicePrimaryCtxRetain(&context, id);
-  if (!result) driver().cuDevicePrimaryCtxRelease_v2(id);
+  if (!result) {
+    driver().cuDevicePrimaryCtxRelease_v2(id);
+    had_once.fetch_or(own_bit, std::memory_order_relaxed);
+  }
   return result ? "device: the GPU is for one process at a time (its compute mode), and another has it" : nullptr;
 }
 

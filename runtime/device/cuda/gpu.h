@@ -31,7 +31,7 @@ struct GpuFacts {
 const GpuFacts& gpu_facts(int ordinal);
 GpuTraits traits_of(const GpuFacts& facts);
 /// Why a GPU that can be used cannot be now: it is exclusive, and another process has it. Null: nothing says so. Asks for a context, of
-/// exclusive ones alone.
+/// exclusive ones alone, until one was had.
 const char* busy_reason(int ordinal);
 constexpr const char* kBusyHint = "end the other process (nvidia-smi shows it), or as root: nvidia-smi -c DEFAULT";
 

@@ -55,7 +55,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
   switch (attribute) {
     case kAttributeMultiprocessors: *value = 4; break;
     case kAttributeIntegrated: *value = int(number_of("FAKE_CUDA_INTEGRATED", device, 0)); break;
-    case kAttributeComputeMode: *value = int(number_of("FAKE_CUDA_COMPUTE_MODE", device, 0)); break;
+    case kAttributeComputeMode: *value = std::abs(int(number_of("FAKE_CUDA_COMPUTE_MODE", device, 0))); break;
     case kAttributeUnifiedAddressing: *value = 1; break;
     case kAttributeMajor: *value = sm / 10; break;
     case kAttributeMinor: *value = sm % 10; break;

@@ -10,7 +10,7 @@
 // ("conv2d_thin=500,add_splits=90"), a million where it says nothing. FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
 //
 // FAKE_CUDA_NAME (of the first GPU), FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes
-// cubins of sm_87 and looks kernels up in them too), FAKE_CUDA_INTEGRATED, FAKE_CUDA_COMPUTE_MODE (2: prohibited, 3: exclusive, and another process has it); of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000),
+// cubins of sm_87 and looks kernels up in them too), FAKE_CUDA_INTEGRATED, FAKE_CUDA_COMPUTE_MODE (2: prohibited, 3: exclusive, and another process has it; -3: and none has); of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000),
 // FAKE_CUDA_ORDER (of threads), CUDA_VISIBLE_DEVICES as the driver's own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process),
 // FAKE_CUDA_REPORT (a file that receives the counts when the process ends, those of each kernel among them).
 #pragma once
