@@ -49,7 +49,10 @@ function(ingot_find_nvcc)
   set(ingot_nvccs ${found} PARENT_SCOPE)
 endfunction()
 
-# The index of the compiler for an architecture in `out`; empty when none can.
+# What decides inside a graph (unit `conditional`) calls a function that compilers know from here on.
+set(INGOT_CUDA_CONDITIONAL_FROM 12.3)
+
+# ingot_nvcc_for(ARCHITECTURE OUT [UNIT]): the index of the compiler for an architecture; empty when none can.
 function(ingot_nvcc_for architecture out)
   set(best)
   list(LENGTH ingot_nvccs count)
@@ -58,6 +61,11 @@ function(ingot_nvcc_for architecture out)
     foreach(i RANGE ${last})
       if(NOT architecture IN_LIST ingot_nvcc_targets_${i})
         continue()
+      endif()
+      if("${ARGN}" STREQUAL conditional)
+        if(ingot_nvcc_version_${i} VERSION_LESS INGOT_CUDA_CONDITIONAL_FROM)
+          continue()
+        endif()
       endif()
       if("${best}" STREQUAL ""
          OR (architecture IN_LIST INGOT_CUDA_OLDEST AND ingot_nvcc_version_${i} VERSION_LESS ingot_nvcc_version_${best})
@@ -129,7 +137,17 @@ function(ingot_cuda_images)
     # For ingot_cuda_test_module().
     set_property(GLOBAL APPEND PROPERTY INGOT_CUDA_ARCHITECTURES_MADE ${architecture})
     set_property(GLOBAL PROPERTY INGOT_CUDA_COMMAND_${architecture} ${launcher} ${nvcc} -ccbin ${host} ${options} -arch=sm_${architecture})
+    set(of_architecture ${version})
     foreach(unit ${ARGN})
+      ingot_nvcc_for(${architecture} i ${unit})
+      if("${i}" STREQUAL "")
+        continue()
+      endif()
+      list(GET ingot_nvccs ${i} nvcc)
+      set(version ${ingot_nvcc_version_${i}})
+      if(of_architecture VERSION_LESS 13 AND version VERSION_GREATER_EQUAL 13)
+        continue()  # drivers that take the others would refuse it
+      endif()
       set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${unit}.sm${architecture}.cuda${version}.cubin)
       add_custom_command(OUTPUT ${cubin} BYPRODUCTS ${cubin}.ptxas
         COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/compile_unit.py ${cubin} ${launcher} ${nvcc} -ccbin ${host} ${options} -I${PROJECT_SOURCE_DIR}

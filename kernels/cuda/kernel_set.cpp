@@ -11,8 +11,8 @@ const Span<const GpuRow>* const kFamilies[] = {
     &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,     &kPictureRows,
     &kRecurrentRows,  &kFrameRows,           &kMeasuredRows};
 
-enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence };
-constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence"};
+enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional };
+constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence", "conditional"};
 
 constexpr GpuKernel kKernels[] = {
 #define INGOT_CUDA_ROW(unit, name, Params, threads) {"ingot_" #name, unit, threads, uint32_t(sizeof(Params))},
@@ -27,6 +27,9 @@ constexpr GpuKernel kKernels[] = {
 #undef X
 #define X(name, Params, threads) INGOT_CUDA_ROW(kSequence, name, Params, threads)
                 INGOT_CUDA_UNIT_SEQUENCE(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kConditional, name, Params, threads)
+                    INGOT_CUDA_UNIT_CONDITIONAL(X)
 #undef X
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
@@ -48,4 +51,5 @@ const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const
                                             uint16_t(KernelId::copy_in),
                                             uint16_t(KernelId::copy_out),
                                             uint16_t(KernelId::tell_control),
+                                            uint16_t(KernelId::decide),
                                             takes_pairs_of_f16};

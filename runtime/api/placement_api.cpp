@@ -86,6 +86,8 @@ ingot_code write_branch(const NamedBranch& from, ingot_branch* out) {
   to.waits = from.waits;
   to.most = from.most;
   to.taken = from.taken;
+  to.on_device = !from.why_host;
+  to.why = from.why_host ? from.why_host : "";
   return wrote(write_sized(to, out));
 }
 

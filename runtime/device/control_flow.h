@@ -13,6 +13,9 @@
 
 namespace ingot {
 
+inline constexpr const char* kNoBranch = "the file was not cast for this branch";
+inline constexpr const char* kTooManyIterations = "a loop's count is above what the file was cast for";
+
 template <class Operands>
 class ControlFlow {
  public:
@@ -31,7 +34,7 @@ class ControlFlow {
         operands_.enter(is_true ? branches.then_subprogram : branches.else_subprogram);
         break;
       }
-      case StepKind::kRefuse: return refuse(detail, "the file was not cast for this branch", step.index);
+      case StepKind::kRefuse: return refuse(detail, kNoBranch, step.index);
       case StepKind::kLoop: return begin(step, arguments, at, detail);
       case StepKind::kRepeat: {
         Trip& trip = trips_[step.loop];
@@ -60,7 +63,7 @@ class ControlFlow {
     const int64_t most = loop.as<LoopAttributes>().most;
     const int64_t count = loop.inputs[0].present() ? operands_.count(step.index) : most;
     if (count > most) {
-      const Status status = refuse(detail, "a loop's count is above what the file was cast for", step.index);
+      const Status status = refuse(detail, kTooManyIterations, step.index);
       if (detail) detail->need = uint64_t(most), detail->have = uint64_t(count);
       return status;
     }

@@ -77,6 +77,7 @@ struct StepProgram {
   uint32_t* fault = nullptr;    // in its memory of the host: who found a bad index; null: the device's own word
   const uint64_t* known = nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
   uint64_t* entered = nullptr;  // by subprogram: how often this run began it, told by devices with host_branches
+  const char* host_decides = "";  // why the host decides Ifs and Loops; null: the device does, wherever it can
 };
 
 /// An instruction that has just ended; the strings are static or the model's.
@@ -133,6 +134,9 @@ struct DeviceInterface {
   const QueueInterface* queue = nullptr;
   /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are in a run as the data say.
   bool host_branches = false;
+  /// Of these: why every one of them is the host's, a static sentence; null where the device can decide inside one launch. A null function:
+  /// it never can.
+  const char* (*host_decides)(const Device& device) = nullptr;
   /// read_tunings() of the layer above, where the device offers choices.
   Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
@@ -158,6 +162,7 @@ struct Device {
   int ordinal = 0;
   void* state = nullptr;   // of a session's split, or its share of a GPU
   void* stream = nullptr;  // of the caller's, for a GPU
+  bool host_branches = false;  // asked for: the host decides although the device could
 };
 
 /// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.

@@ -31,7 +31,39 @@ ControlNeeds needs_of(const StepProgram& program, const StepDef& step) {
   return needs;
 }
 
+/// No loop of those steps may go round more often than kMostDecided.
+bool is_bounded(const StepProgram& program, uint32_t step, uint32_t end) {
+  struct Open {
+    int64_t most;  // with the loops around it
+    uint32_t end;
+  } open[kMaxSubprogramDepth];
+  uint32_t depth = 0;
+  for (; step < end; step++) {
+    const StepDef& s = program.steps[step];
+    if (s.kind != StepKind::kLoop) continue;
+    while (depth && open[depth - 1].end <= step) depth--;
+    const int64_t own = static_cast<const LoopAttributes*>(program.instructions[s.index].attributes)->most;
+    if (own > kMostDecided) return false;
+    const int64_t most = (depth ? open[depth - 1].most : 1) * (own > 1 ? own : 1);  // below 0: an expression
+    if (most > kMostDecided) return false;
+    open[depth++] = {most, s.target};
+  }
+  return true;
+}
+
 }  // namespace
+
+uint32_t end_of_control(const StepProgram& program, uint32_t step) {
+  const StepDef& s = program.steps[step];
+  return s.kind == StepKind::kIf ? program.steps[s.target - 1].target : s.target;  // a then-branch ends with a jump
+}
+
+const char* why_host_decides(const StepProgram& program, uint32_t step) {
+  if (program.host_decides) return program.host_decides;
+  return is_bounded(program, step, end_of_control(program, step))
+             ? nullptr
+             : "a loop in it may go round more than 1048576 times, and nothing cancels a graph";
+}
 
 bool is_known(const StepProgram& program, uint32_t instruction) {
   const int32_t v = program.instructions[instruction].inputs[0];
@@ -58,6 +90,14 @@ void StretchScan::enter(const StepDef& step) {
   }
 }
 
+/// The step behind what the device goes through at `step`; `step` itself where the host decides.
+uint32_t StretchScan::behind_of(uint32_t step) const {
+  const StepKind kind = program_.steps[step].kind;
+  if (kind == StepKind::kRun) return step + 1;
+  const bool begins = kind == StepKind::kIf || kind == StepKind::kLoop;
+  return begins && !why_host_decides(program_, step) ? end_of_control(program_, step) : step;
+}
+
 bool StretchScan::next(Stretch* out) {
   const uint32_t end = uint32_t(program_.steps.size);
   while (!has_ended_) {
@@ -68,7 +108,7 @@ bool StretchScan::next(Stretch* out) {
     s.subprogram = depth_ ? open_[depth_ - 1].subprogram : 0;
     s.brings_inputs = moves_ports_ && is_first_;
     is_first_ = false;
-    while (at_ < until && program_.steps[at_].kind == StepKind::kRun) at_++;
+    for (uint32_t behind; at_ < until && (behind = behind_of(at_)) != at_;) at_ = behind;
     s.end_step = at_;
     if (at_ < until) {
       s.ends_at_control = true;
@@ -95,6 +135,12 @@ Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogr
   }
   course.waits += subprogram == 0;
   return course;
+}
+
+bool is_one_stretch(const StepProgram& program, bool moves_ports) {
+  Stretch only;
+  return StretchScan(program, moves_ports).next(&only) && only.first_step == program.first_step &&
+         only.end_step == program.steps.size && !only.ends_at_control;
 }
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
-// runtime/device/stretches.h - a program with control flow for a device that cannot decide by itself: stretches of instructions, each one
+// runtime/device/stretches.h - a program with control flow for a device that launches: stretches of instructions, each one
 // launch, and between them the host goes where an If or a Loop says. What decides is brought to the host at the end of the stretch
-// before it, and the host waits for that; a constant needs neither.
+// before it, and the host waits for that; a constant needs neither. What the device decides by itself is inside a stretch, as if it
+// were one instruction.
 //   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
 //         [a, tells c]                           [then]                           [else]          [b]        3 launches, 2 waits
 // Owns     nothing.   Threads  any.
@@ -19,7 +20,7 @@ struct ControlNeeds {
 };
 
 struct Stretch {
-  uint32_t first_step = 0, end_step = 0;  // instructions alone
+  uint32_t first_step = 0, end_step = 0;  // instructions, and Ifs and Loops that the device decides
   uint32_t subprogram = 0;                // that they are in
   bool ends_at_control = false;           // which is step end_step
   bool brings_inputs = false, takes_outputs = false;
@@ -41,12 +42,22 @@ class StretchScan {
   };
 
   void enter(const StepDef& step);
+  uint32_t behind_of(uint32_t step) const;
 
   const StepProgram& program_;
   bool moves_ports_, is_first_ = true, has_ended_ = false;
   uint32_t at_, depth_ = 0;
   Open open_[kMaxSubprogramDepth] = {};
 };
+
+/// No graph is cancelled once it is launched, so the device takes no loop that may go round more often than this (those inside each other
+/// multiplied). Bounds that are expressions are extents of the program's tensors, and are taken.
+constexpr int64_t kMostDecided = int64_t{1} << 20;
+
+/// Why the host decides the If or the Loop that begins at `step`, with all in it: a static sentence; null: the device does.
+const char* why_host_decides(const StepProgram& program, uint32_t step);
+/// The step behind an If or a Loop, which begins at `step`.
+uint32_t end_of_control(const StepProgram& program, uint32_t step);
 
 /// What operand 0 of an If or a Loop decides is a constant: StepProgram::known has it.
 bool is_known(const StepProgram& program, uint32_t instruction);
@@ -56,5 +67,7 @@ struct Course {
   uint32_t launches = 0, waits = 0;
 };
 Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram);
+/// Nothing is left to the host.
+bool is_one_stretch(const StepProgram& program, bool moves_ports);
 
 }  // namespace ingot

@@ -121,6 +121,29 @@ struct ControlParams {
   volatile ControlTold* told;
 };
 
+/// A loop that has begun, where the GPU decides; pinned memory, by how many loops it lies in.
+struct LoopTrip {
+  int64_t iteration, count;
+};
+enum class Deciding : uint32_t { kIf = 0, kLoop = 1, kRepeat = 2 };
+/// The parameter of the kernel decide, which sets conditions of a graph's nodes: those of an If, or of a Loop before its first
+/// iteration and behind each. Null or 0: not asked for.
+struct DecideParams {
+  uint64_t handles[2];  // of the driver: where the If is true, where it is false; of the Loop
+  Deciding what;
+  uint32_t refuses[2];          // 1: the file has no such branch
+  uint32_t fault_value;         // written to `fault` where the file was not cast for what is asked
+  volatile uint32_t* fault;     // of the run; where one was found, no loop goes on
+  volatile uint64_t* taken[2];  // one more where that branch or the body begins
+  const uint8_t* condition;     // null: `known_condition`
+  const int64_t* count;         // null: `known_count`
+  uint64_t known_condition;
+  int64_t known_count, most;
+  int64_t* iteration;  // for the body, which may overwrite it
+  volatile LoopTrip* trip;
+  volatile ControlTold* told;  // the count that was too large
+};
+
 /// Everything that an application links for GPUs of one make.
 struct GpuKernelSet {
   Span<const Span<const GpuRow>* const> families;  // rows are tried in order
@@ -129,6 +152,7 @@ struct GpuKernelSet {
   Span<const uint8_t> (*images)();  // device code of all architectures, see kernels/cuda/image; empty: built without
   uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
   uint16_t tell_control;            // see kernels/cuda/control
+  uint16_t decide;  // in a unit of its own, which some architectures lack: kernels/cuda/control/decide.cuh
   /// Whether weights are to be given as pairs of f16, wherever takes_pairs() (runtime/op/weight_pairs.h): the rows then take them.
   bool (*pairs)(const GpuTraits& traits, GpuPrecision precision);
 };

@@ -5,6 +5,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/device/stretches.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
@@ -139,6 +140,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   if (!a) {
     const Status status = find_device(request.device, &p->device, detail);
     p->device.stream = request.gpu_stream;
+    p->device.host_branches = request.host_branches;
     return status;
   }
   if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
@@ -148,6 +150,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
     return Status(Code::kNoKernel, a->lacking);
   }
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
+  p->device.host_branches = request.host_branches;
   if (a->used_count == 1) return {};
   p->split = &a->plan;
   *p->split = SplitPlan();
@@ -196,7 +199,7 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
   return {};
 }
 
-bool branches_on_host(const ProgramDef& program, const Preparation& p) {
+bool has_branches(const ProgramDef& program, const Preparation& p) {
   for (size_t i = 0; i < program.instructions.size; i++) {
     if (!is_control(program.instructions[i].op)) continue;
     const DeviceAssignment* a = p.split ? p.split->assignment : nullptr;
@@ -394,6 +397,7 @@ StepProgram outline_of(const ProgramDef& program, const Device& device) {
   outline.values = program.values;
   if (device.interface->reserve_host)
     outline.ports.size = program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
+  outline.host_decides = why_host_decides(device);
   return outline;
 }
 
@@ -421,8 +425,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0, model.workspace.operands,
                                   &p.scratch.per_thread, detail));
   }
-  p.has_host_branches = os::kHasPages && branches_on_host(model.program, p);
-  if (!p.split && !p.has_host_branches) p.queue = p.device.interface->queue;
+  p.has_branches = os::kHasPages && has_branches(model.program, p);
+  const bool needs_host = p.has_branches && !is_one_stretch(outline_of(model.program, p.device), true);
+  if (!p.split && !needs_host) p.queue = p.device.interface->queue;
   p.starts_background = request.asynchronous && !p.queue;
   if (p.starts_background && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");

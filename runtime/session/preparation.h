@@ -34,6 +34,7 @@ struct SessionRequest {
   bool asynchronous =
       false;             // what is started runs on a thread of the session's, where the device does not run by itself
   bool untuned = false;  // kernels as the model has them, whatever the file says
+  bool host_branches = false;  // the host decides Ifs and Loops, whatever the device could
   bool strict = false;   // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
@@ -95,7 +96,7 @@ struct Preparation {
   const char* threads_reason = "";
   bool starts_threads = false;            // of its own
   bool starts_background = false;         // for what is started
-  bool has_host_branches = false;         // an If or a Loop that the host decides for a device
+  bool has_branches = false;              // an If or a Loop on a device with launches
   const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone
   uint32_t join_spins = 0;                // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
@@ -145,7 +146,12 @@ inline bool can_run(const OpenModel& model, const Device& device, uint32_t instr
   return find_lack(model, device, instruction, operands) == Lack::kNothing;
 }
 
-/// The program as it is before it has memory: steps, and how many ports `device` moves.
+/// Why the host decides every If and Loop of `device`; null: the device does, wherever it can.
+inline const char* why_host_decides(const Device& device) {
+  return device.interface->host_decides ? device.interface->host_decides(device)
+                                        : "the device decides nothing by itself";
+}
+/// The program as it is before it has memory: steps, how many ports `device` moves, and who decides there.
 StepProgram outline_of(const ProgramDef& program, const Device& device);
 
 /// Operand types of an instruction into `operands`; addresses stay null.

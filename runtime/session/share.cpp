@@ -60,7 +60,7 @@ struct Devices {
   const SplitPlan* split;
   const Device& of(uint32_t instruction) const {
     if (!split) return *alone;
-    return split->assignment->devices[split->assignment->of_instruction[instruction]];
+    return split->devices[split->assignment->of_instruction[instruction]];
   }
 };
 
@@ -74,6 +74,18 @@ uint32_t count_branches(const ProgramDef& program, const Devices& devices, uint3
     count++;
   }
   return count;
+}
+
+/// Why the host decides an If or a Loop, or what it lies in; null: the device does.
+const char* reason_of(const StepProgram& outline, uint32_t instruction) {
+  for (uint32_t at = 0, end = 0; at < outline.steps.size; at++) {
+    const StepDef& step = outline.steps[at];
+    if (step.kind != StepKind::kIf && step.kind != StepKind::kLoop) continue;
+    const char* const why = why_host_decides(outline, at);
+    if (!why) end = end_of_control(outline, at) > end ? end_of_control(outline, at) : end;
+    if (step.index == instruction) return at < end ? nullptr : why;
+  }
+  return nullptr;
 }
 
 Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t index, uint32_t* subprogram,
@@ -91,7 +103,9 @@ Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t i
     out->is_else = static_cast<const IfAttributes*>(caller.instruction->attributes)->else_subprogram == *subprogram;
   if (const uint32_t owner = owner_of(program, caller.index))
     out->parent = int32_t(count_branches(program, devices, owner, kNoInstruction, nullptr));
-  const Course course = course_of(outline_of(program, device), false, *subprogram);
+  const StepProgram outline = outline_of(program, device);
+  out->why_host = reason_of(outline, caller.index);
+  const Course course = course_of(outline, false, *subprogram);
   out->launches = course.launches;
   out->waits = course.waits;
   return {};
@@ -158,7 +172,7 @@ Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_
   INGOT_TRY(prepare(model, fallback.request(), &p, detail));
   uint32_t subprogram;
   const Status status =
-      p.has_host_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out) : Code::kNotFound;
+      p.has_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out) : Code::kNotFound;
   if (!status.ok()) return fail(detail, Code::kNotFound, "branch index", 0, index);
   const void* const* bound = p.planned.bound.attributes;
   if (out->is_loop)

@@ -11,7 +11,8 @@ struct NamedShare : DeviceShare {
   const char* reason = "";
 };
 
-/// A branch of an If or the body of a Loop that the host decides for a device: what it adds to a run each time that it is taken.
+/// A branch of an If or the body of a Loop on a device with launches: what it adds to a run each time that it is taken, which is
+/// nothing where the device decides.
 struct NamedBranch {
   const char* name = "";  // the subprogram's
   const char* device = "";
@@ -19,6 +20,7 @@ struct NamedBranch {
   bool is_loop = false, is_else = false;
   int32_t parent = -1;  // the branch that it lies in
   uint32_t launches = 0, waits = 0;
+  const char* why_host = nullptr;  // static: why the host decides; null: the device does
   int64_t most = 1;    // times, each time that what it lies in is taken
   uint64_t taken = 0;  // in the last run
 };

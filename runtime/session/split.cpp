@@ -138,7 +138,10 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
   const DeviceAssignment& a = *plan.assignment;
   if (model.workspace.planner_bytes < model.program.values.size)
     return fail(detail, Code::kInternal, "split: workspace", model.program.values.size, model.workspace.planner_bytes);
-  for (uint32_t d = 0; d < kMaxDevices; d++) plan.devices[d] = a.devices[d];
+  for (uint32_t d = 0; d < kMaxDevices; d++) {
+    plan.devices[d] = a.devices[d];
+    plan.devices[d].host_branches = p->device.host_branches;
+  }
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
   for (uint32_t d = 0; d < a.device_count; d++)  // of all GPUs, whoever reads them
     if (plan.devices[d].interface->read_tunings && !p->tunings.part.size)
@@ -255,6 +258,8 @@ void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation&
   split->segments = {block.segments, split->segment_count};
   split->transfers = {block.transfers, split->transfer_count};
   split->part_offsets = block.part_offsets;
+  for (uint32_t d = 0; d < p.split->assignment->device_count; d++)
+    split->host_decides[d] = why_host_decides(split->devices[d]);
   if (p.layout.part_offsets)
     std::memcpy(block.part_offsets, p.layout.part_offsets, model.file.weight_part_count * sizeof(uint64_t));
   session->split = split;
@@ -295,6 +300,7 @@ StepProgram program_of(const Split& split, const StepProgram& whole, const Segme
   part.steps.size = segment.end_step;
   if (segment.device == 0) return part;
   const DeviceShare& share = split.shares[segment.device];
+  part.host_decides = split.host_decides[segment.device];
   part.scratch = split.bases[segment.device] + share.scratch;
   if (split.devices[segment.device].interface->scratch) part.scratch_stride = share.scratch_bytes;
   part.shared_scratch = part.scratch + part.scratch_stride;

@@ -34,6 +34,7 @@ struct Split : SplitPlan {
   Span<const Segment> segments;
   Span<const Transfer> transfers;
   uint64_t* part_offsets = nullptr;  // of the weights on the CPU
+  const char* host_decides[kMaxDevices] = {};  // StepProgram::host_decides; asked once, since a run locks nothing
 };
 
 }  // namespace ingot

@@ -265,8 +265,8 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     t.crew = carver->take<Crew>(1);
   if (os::kHasThreads) t.queued = carver->take<QueuedRun>(1);
   if (p.starts_background) t.background = carver->take<Background>(1);
-  if (p.has_host_branches) t.known = carver->take<uint64_t>(program.instructions.size);
-  if (p.has_host_branches) t.entered = carver->take<uint64_t>(program.subprograms.size);
+  if (p.has_branches) t.known = carver->take<uint64_t>(program.instructions.size);
+  if (p.has_branches) t.entered = carver->take<uint64_t>(program.subprograms.size);
   if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
     t.routes = carver->take<PortRoute>(route_count(program));

@@ -82,10 +82,25 @@ TEST_CASE("control: place says what branches and loops on a GPU add to a run, an
   REQUIRE(run({"convert", source + ".onnx", "-o", file}).exit == 0);
   RunOptions options;
   options.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
-  const Ran ran = run({"place", file, "--device", "cuda", "--dim", "T=9", "--json"}, options);
-  INFO(ran.err);
-  REQUIRE(ran.exit == 0);
-  const auto report = nlohmann::json::parse(ran.out);
+  const auto place = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"place", file, "--device", "cuda", "--dim", "T=9", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run(words, options);
+    INFO(ran.err);
+    REQUIRE(ran.exit == 0);
+    return nlohmann::json::parse(ran.out);
+  };
+  const auto decided = place({});  // by the GPU, inside one launch
+  CHECK(decided["devices"][0]["launches"] == 1);
+  CHECK(decided["devices"][0]["waits"] == 1);
+  REQUIRE(decided["branches"].size() == 5);
+  for (const auto& branch : decided["branches"]) {
+    CHECK(branch["on_device"] == true);
+    CHECK(branch["why"] == "");
+    CHECK(branch["launches"] == 0);
+    CHECK(branch["waits"] == 0);
+  }
+  const auto report = place({"--host-branches"});
   REQUIRE(report["devices"].size() == 1);
   CHECK(report["devices"][0]["name"] == "cuda:0");
   CHECK(report["devices"][0]["launches"] == 3);  // before the first loop, between the two, behind the second
@@ -96,6 +111,8 @@ TEST_CASE("control: place says what branches and loops on a GPU add to a run, an
   for (const auto& branch : report["branches"]) {
     CHECK(branch["device"] == "cuda:0");
     CHECK(branch["launches"] >= 1);
+    CHECK(branch["on_device"] == false);
+    CHECK(branch["why"] == "it was asked for: INGOT_HOST_BRANCHES");
     loops += branch["kind"] == "each iteration";
     waiting += branch["waits"] > 0;
   }
@@ -103,5 +120,7 @@ TEST_CASE("control: place says what branches and loops on a GPU add to a run, an
   CHECK(waiting >= 2);
   const Ran shown = run({"place", file, "--device", "cuda", "--dim", "T=9"}, options);
   CHECK(shown.out.find("each iteration") != std::string::npos);
-  CHECK(run({"check", file, "--golden", source + ".npz", "--device", "cuda", "--strict"}, options).exit == 0);
+  CHECK(shown.out.find("on the device") != std::string::npos);
+  for (const char* way : {"--strict", "--host-branches"})
+    CHECK(run({"check", file, "--golden", source + ".npz", "--device", "cuda", way}, options).exit == 0);
 }

@@ -13,6 +13,14 @@ inline Session make(const Model& model, const ingot_session_options& options) {
   return std::move(*session);
 }
 
+/// On the GPU, the host deciding.
+inline ingot_session_options by_host(uint32_t flags = 0) { return on("cuda", flags | INGOT_HOST_BRANCHES); }
+/// Whether the driver's graphs decide where nobody asks for the host: tests are registered with older drivers too (CMakeLists.txt).
+inline bool driver_decides() {
+  const char* version = std::getenv("FAKE_CUDA_VERSION");
+  return !version || !*version || std::atoi(version) >= 12040;
+}
+
 struct Counts {
   uint64_t launches = 0, waits = 0;
   bool operator==(const Counts& other) const { return launches == other.launches && waits == other.waits; }

@@ -11,6 +11,52 @@
 using namespace ingot;
 using namespace ingot::test;
 
+namespace {
+
+/// Of a run whose loop makes three iterations.
+void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32_t flags, int code, int calls_of_run) {
+  bool reached = true;
+  int in_runs = 0;
+  for (uint64_t n = 1; reached; n++) {
+    CAPTURE(code);
+    CAPTURE(n);
+    {
+      Model model = open_bytes_or_fail(bytes, scalar());
+      fake_cuda().fail_code = code;
+      fake_cuda().fail_at_call = n;
+      auto session = model.session(on("cuda", flags));
+      if (!session) {
+        CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
+        CHECK(session.error().field[0] != 0);
+        reached = fake_cuda().fail_at_call == 0;
+        CHECK(reached);
+      } else {
+        const bool was_made_well = fake_cuda().fail_at_call != 0;
+        fill_nested(*session, false, false, {3, 1});
+        const auto ran = session->run();
+        if (ran.ok()) {
+          CHECK(read<float>(session->output("y")) == expected);
+        } else {
+          in_runs += was_made_well;
+          CHECK((ran.error().code == INGOT_DEVICE_LOST || ran.error().code == INGOT_OUT_OF_MEMORY));
+          CHECK(std::string(ran.error().name) == "cuda:0");
+        }
+        const bool sticky = fake_cuda().sticky != 0;
+        reached = fake_cuda().fail_at_call == 0;
+        fake_cuda().fail_at_call = 0;
+        const auto again = session->run();
+        if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST) CHECK(again.error().code == INGOT_WRONG_STATE);
+        if (ran.ok() && !sticky) CHECK(again.ok());
+      }
+    }
+    heal();
+    CHECK(alive() == "");
+  }
+  CHECK(in_runs == calls_of_run);
+}
+
+}  // namespace
+
 TEST_CASE(
     "cuda branches: every call of the driver fails in turn: a named error, nothing leaked, the session usable or "
     "dead") {
@@ -26,45 +72,10 @@ TEST_CASE(
     REQUIRE(cpu.run().ok());
     expected = read<float>(cpu.output("y"));
   }
+  const int by_host = 1 + 2 + 2 + 3 * 3 + 2 + 1 + 3;  // the context, launches and waits of that run
   for (const int code : {2, 1, 700, 719}) {
-    bool reached = true;
-    int in_runs = 0;
-    for (uint64_t n = 1; reached; n++) {
-      CAPTURE(code);
-      CAPTURE(n);
-      {
-        Model model = open_bytes_or_fail(bytes, scalar());
-        fake_cuda().fail_code = code;
-        fake_cuda().fail_at_call = n;
-        auto session = model.session(on("cuda"));
-        if (!session) {
-          CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
-          CHECK(session.error().field[0] != 0);
-          reached = fake_cuda().fail_at_call == 0;
-          CHECK(reached);
-        } else {
-          const bool was_made_well = fake_cuda().fail_at_call != 0;
-          fill_nested(*session, false, false, {3, 1});
-          const auto ran = session->run();
-          if (ran.ok()) {
-            CHECK(read<float>(session->output("y")) == expected);
-          } else {
-            in_runs += was_made_well;
-            CHECK((ran.error().code == INGOT_DEVICE_LOST || ran.error().code == INGOT_OUT_OF_MEMORY));
-            CHECK(std::string(ran.error().name) == "cuda:0");
-          }
-          const bool sticky = fake_cuda().sticky != 0;
-          reached = fake_cuda().fail_at_call == 0;
-          fake_cuda().fail_at_call = 0;
-          const auto again = session->run();
-          if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST) CHECK(again.error().code == INGOT_WRONG_STATE);
-          if (ran.ok() && !sticky) CHECK(again.ok());
-        }
-      }
-      heal();
-      CHECK(alive() == "");
-    }
-    CHECK(in_runs == int(1 + 2 + 2 + 3 * 3 + 2 + 1 + 3));  // the context, launches and waits of that run
+    fail_each_call(bytes, expected, INGOT_HOST_BRANCHES, code, by_host);
+    fail_each_call(bytes, expected, 0, code, driver_decides() ? 3 : by_host);
   }
 }
 
@@ -73,7 +84,7 @@ TEST_CASE("cuda branches: the sixteen newest bindings keep their graphs, branche
   FileBytes bytes(branching_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda", INGOT_REBINDABLE)), cpu = make(model, on("cpu", INGOT_REBINDABLE));
+    Session gpu = make(model, by_host(INGOT_REBINDABLE)), cpu = make(model, on("cpu", INGOT_REBINDABLE));
     const uint32_t stretches = 4;  // before the If, two branches, behind it
     const auto run = [&](int64_t n, bool flag) {
       for (Session* s : {&cpu, &gpu}) {
@@ -106,7 +117,7 @@ TEST_CASE(
   FileBytes bytes(looping_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), plain = make(model, on("cuda")), async = make(model, on("cuda", INGOT_ASYNC));
+    Session cpu = make(model, on("cpu")), plain = make(model, by_host()), async = make(model, by_host(INGOT_ASYNC));
     CHECK(async.requirements().outside_bytes > plain.requirements().outside_bytes);
     fill_loop(cpu, {3, 1});
     REQUIRE(cpu.run().ok());
@@ -140,7 +151,7 @@ TEST_CASE(
   FileBytes bytes(looping_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    const ingot_session_options session = on("cuda");
+    const ingot_session_options session = by_host();
     ingot_pipeline_options options = pipeline_options();
     options.session = &session;
     options.depth = 3;

@@ -15,7 +15,7 @@ TEST_CASE("cuda branches: a loop runs as its count and its condition say, with o
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", INGOT_STRICT));
+    Session cpu = make(model, on("cpu")), gpu = make(model, by_host(INGOT_STRICT));
     CHECK(std::string(gpu.share(0).device) == "cuda:0");
     CHECK(gpu.share(0).instructions == 7);
     for (const int64_t count : {0, 1, 2, 3, 2, -4})
@@ -52,7 +52,7 @@ TEST_CASE("cuda branches: iterations that the host can count are launched withou
     FileBytes bytes(counted_network(known));
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+    Session cpu = make(model, on("cpu")), gpu = make(model, by_host());
     write(cpu.input(0), ramp(32));
     write(gpu.input(0), ramp(32));
     REQUIRE(cpu.run().ok());
@@ -70,7 +70,7 @@ TEST_CASE("cuda branches: Ifs and loops inside each other, at every edge of what
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", INGOT_STRICT));
+    Session cpu = make(model, on("cpu")), gpu = make(model, by_host(INGOT_STRICT));
     for (const bool outer : {true, false})
       for (const bool inner : {true, false})
         for (const int64_t count : {0, 1, 5})
@@ -104,14 +104,14 @@ TEST_CASE("cuda branches: Ifs and loops inside each other, at every edge of what
       CHECK(branch.most == int64_t(most[i]));
       ingot_branch of_model{};
       of_model.size = sizeof of_model;
-      const ingot_session_options options = on("cuda");
+      const ingot_session_options options = by_host();
       REQUIRE(ingot_model_branch(model.get(), &options, i, &of_model, nullptr) == INGOT_OK);
       of_model.taken = branch.taken;
       CHECK(std::memcmp(&of_model, &branch, sizeof branch) == 0);
     }
     ingot_branch beyond{};
     beyond.size = sizeof beyond;
-    const ingot_session_options options = on("cuda"), on_cpu = on("cpu");
+    const ingot_session_options options = by_host(), on_cpu = on("cpu");
     CHECK(ingot_model_branch(model.get(), &options, 7, &beyond, nullptr) == INGOT_NOT_FOUND);
     CHECK(ingot_model_branch(model.get(), &on_cpu, 0, &beyond, nullptr) == INGOT_NOT_FOUND);
     ingot_share before{};
@@ -129,7 +129,7 @@ TEST_CASE("cuda branches: what the file was not cast for ends the run, and the s
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(one_sided, scalar());
-    Session gpu = make(model, on("cuda"));
+    Session gpu = make(model, by_host());
     for (const uint8_t flag : {1, 0, 1, 0}) {
       write(gpu.input("flag"), std::vector<uint8_t>{flag});
       write(gpu.input("x"), std::vector<float>(8, 2.0f));
@@ -144,7 +144,7 @@ TEST_CASE("cuda branches: what the file was not cast for ends the run, and the s
       CHECK(fake_cuda().queued == 0);
     }
     Model loops = open_bytes_or_fail(looping, scalar());
-    Session looper = make(loops, on("cuda"));
+    Session looper = make(loops, by_host());
     fill_loop(looper, {4, 100});
     const auto refused = looper.run();
     CHECK(refused.error().code == INGOT_CONTROL_REFUSED);
@@ -164,7 +164,7 @@ TEST_CASE(
   FileBytes bytes(looping_network(int64_t{1} << 40));
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda"));
+    Session gpu = make(model, by_host());
     fill_loop(gpu, {int64_t{1} << 40, -1});
     const auto late = gpu.run_until(ingot_clock_ns() + 20'000'000);
     CHECK(late.error().code == INGOT_DEADLINE_EXCEEDED);
@@ -194,7 +194,7 @@ TEST_CASE(
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+    Session cpu = make(model, on("cpu")), gpu = make(model, by_host());
     for (const int64_t count : {0, 1, 3}) {
       CAPTURE(count);
       for (Session* s : {&cpu, &gpu}) {
@@ -216,7 +216,7 @@ TEST_CASE(
       CHECK(std::string(gpu.branch(0).name) == "body");
       CHECK(gpu.branch(1).name == nullptr);  // the other one is the CPU's
     }
-    const auto strict = model.session(on("cuda", INGOT_STRICT));
+    const auto strict = model.session(by_host(INGOT_STRICT));
     REQUIRE(!strict.ok());
     CHECK(strict.error().code == INGOT_NO_KERNEL);
     CHECK(std::string(strict.error().name) == "e");
@@ -231,7 +231,7 @@ TEST_CASE(
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+    Session cpu = make(model, on("cpu")), gpu = make(model, by_host());
     for (const int64_t bad : {-1, 2, 0, -1}) {
       CAPTURE(bad);
       std::vector<int64_t> indices = {3, 1, 0, 2};
@@ -258,7 +258,7 @@ TEST_CASE("cuda branches: a profile has every instruction that ran, as often as 
   FileBytes bytes(looping_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda"));
+    Session gpu = make(model, by_host());
     std::vector<uint32_t> seen;
     ingot_session_set_profile(
         gpu.get(),

@@ -123,6 +123,38 @@ inline cast::FileSpec nested_network() {
   return f;
 }
 
+/// Loops one inside the other: p = relu x; for i < outer: for j < inner: p = p + x, then p = -p; y = p, and the iterations of both.
+inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inner) {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  const int32_t outer = p.add_value(input("outer", {}, DType::kI64)),
+                inner = p.add_value(input("inner", {}, DType::kI64));
+  const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
+  const int32_t i = p.add_value(output("i", {}, DType::kI64)), j = p.add_value(activation("j", {}, DType::kI64));
+  const int32_t carried = p.add_value(activation("p", {4, 8})), q = p.add_value(activation("q", {4, 8}));
+  const int32_t sum = p.add_value(activation("sum", {4, 8})), total = p.add_value(activation("total", {}, DType::kI64));
+  const int32_t more = p.add_value(activation("more", {}, DType::kI64)), r = p.add_value(output("r", {}, DType::kI64));
+  const int32_t zero = p.add_value(inlined(one_i64("zero", 0)));
+  ElementwiseAttributes add = step(ElementwiseOp::kAdd, 0, 1);
+  add.compute = ComputeType::kI64;
+  p.add_instruction(step(ElementwiseOp::kRelu), {x}, {carried});
+  p.add_instruction(CopyAttributes(), {zero}, {total});
+  p.add_instruction(LoopAttributes{1, most_outer}, {outer, -1, carried, total}, {i});
+  p.add_instruction(CopyAttributes(), {carried}, {y});
+  p.add_instruction(CopyAttributes(), {total}, {r});
+  p.subprograms.push_back({"outer",
+                           {{CopyAttributes(), {carried}, {q}, {}, 1},
+                            {LoopAttributes{2, most_inner}, {inner, -1, q}, {j}, {}, 1},
+                            {add, {total, j}, {more}, {}, 1},
+                            {CopyAttributes(), {more}, {total}, {}, 1},
+                            {step(ElementwiseOp::kNeg), {q}, {carried}, {}, 1}}});
+  p.subprograms.push_back(
+      {"inner", {{step(ElementwiseOp::kAdd, 0, 1), {q, x}, {sum}, {}, 1}, {CopyAttributes(), {sum}, {q}, {}, 1}}});
+  add_ports(&f);
+  return f;
+}
+
 /// Two loops one behind the other: p = relu x, `count` times p = -(p + x); then `count` times p = exp p by way of f64, which is the C
 /// library's on the CPU and nobody's on the GPU; y = abs p.
 inline cast::FileSpec half_lacking_network() {

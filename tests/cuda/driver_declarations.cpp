@@ -33,6 +33,9 @@ struct Signature<R (*)(A...)> : Signature<R(A...)> {};
                                typename Signature<decltype(ingot::cuda::Driver::name)>::type>, \
                 #name);
 INGOT_CUDA_DRIVER(X)
+#if CUDA_VERSION >= 12040
+INGOT_CUDA_DRIVER_OPTIONAL(X)
+#endif
 #undef X
 
 using Params = CUDA_KERNEL_NODE_PARAMS_v1;
@@ -49,6 +52,24 @@ static_assert(offsetof(Own, params) == offsetof(Params, kernelParams) &&
 
 using namespace ingot::cuda;
 #define SAME(own, theirs) static_assert(static_cast<unsigned long>(own) == static_cast<unsigned long>(theirs), #own)
+#if CUDA_VERSION >= 12040
+static_assert(sizeof(ConditionalNodeParams) == sizeof(CUgraphNodeParams), "");
+static_assert(offsetof(ConditionalNodeParams, type) == offsetof(CUgraphNodeParams, type), "");
+#define AT(own, theirs)                                                                                        \
+  static_assert(offsetof(ConditionalNodeParams, own) ==                                                        \
+                    offsetof(CUgraphNodeParams, conditional) + offsetof(CUDA_CONDITIONAL_NODE_PARAMS, theirs), \
+                #own)
+AT(handle, handle);
+AT(kind, type);
+AT(size, size);
+AT(bodies, phGraph_out);
+AT(context, ctx);
+#undef AT
+SAME(kNodeConditional, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME(kConditionalIf, CU_GRAPH_COND_TYPE_IF);
+SAME(kConditionalWhile, CU_GRAPH_COND_TYPE_WHILE);
+SAME(kConditionAssignDefault, CU_GRAPH_COND_ASSIGN_DEFAULT);
+#endif
 SAME(kAttributeMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(kAttributeIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);
 SAME(kAttributeComputeMode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);

@@ -31,7 +31,7 @@ def main():
     for (sm, compiler), cells in sorted(by.items()):
         one, raw = sum(p for _, p in cells.values()), sum(b for b, _ in cells.values())
         most = max(most, one)
-        print(f"{sm:>4} CUDA {compiler // 1000}.{compiler % 1000 // 10} " + " ".join(f"{cells[u][1]:>12,}" for u in units) + f" {one:>12,} {raw:>12,}")
+        print(f"{sm:>4} CUDA {compiler // 1000}.{compiler % 1000 // 10} " + " ".join(f"{cells[u][1]:>12,}" if u in cells else f"{'-':>12}" for u in units) + f" {one:>12,} {raw:>12,}")
     print(f"largest of one architecture {most:,}, ceiling {ONE:,}; all {total:,}, ceiling {ALL:,}")
     failed = (most > ONE) + (total > ALL)
     print(f"image sizes: {2 - failed} passed, {failed} failed")

@@ -59,11 +59,18 @@ TEST_CASE("image: every unit has an entry for the emulator, and every entry unpa
       CHECK(std::string(bytes.begin(), bytes.end()) == std::string("emulated", 9));
     architectures.insert(entry.sm);
   }
+  const char* const decides =
+      ingot_cuda_kernel_set.units[ingot_cuda_kernel_set.kernels[ingot_cuda_kernel_set.decide].unit];
   for (const char* unit : ingot_cuda_kernel_set.units)
     for (const int sm : architectures) {
       ImageEntry entry;
       INFO(std::string(unit) << " for " << sm);
-      REQUIRE(find_image(all, unit, sm, &entry));
+      // What decides inside graphs needs a compiler of CUDA 12.3, which an old one for Jetsons is not.
+      const bool is_optional = unit == decides && find_image(all, ingot_cuda_kernel_set.units[0], sm, &entry) &&
+                               entry.compiler && entry.compiler < 12030;
+      const bool is_there = find_image(all, unit, sm, &entry);
+      if (is_optional && !is_there) continue;
+      REQUIRE(is_there);
       CHECK(entry.sm == sm);
       CHECK(std::string(entry.unit) == unit);
     }

@@ -54,7 +54,7 @@ Json shares_of(Engine& engine, const SessionSettings& settings) {
   return rows;
 }
 
-/// What an If or a Loop adds to a run of a device that the CPU decides for.
+/// What an If or a Loop adds to a run of a device with launches, and who decides it.
 Json branches_of(Engine& engine, const SessionSettings& settings) {
   static constexpr const char* kKinds[] = {"if true", "if false", "each iteration"};
   Json rows = Json::array();
@@ -68,7 +68,9 @@ Json branches_of(Engine& engine, const SessionSettings& settings) {
                     {"in", b.parent},
                     {"launches", b.launches},
                     {"waits", b.waits},
-                    {"most", b.most}});
+                    {"most", b.most},
+                    {"on_device", b.on_device != 0},
+                    {"why", b.why}});
   return rows;
 }
 
@@ -187,10 +189,11 @@ void print(const Json& report, bool all) {
                  short_bytes(d["weights_bytes"]), short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
   }
   printf("%s", devices.text().c_str());
-  Table branches({"besides, in", "of", "taken", ">launches", ">waits", ">at most"});
+  Table branches({"besides, in", "of", "taken", ">launches", ">waits", ">at most", "decided"});
   for (const Json& b : report["branches"])
     branches.row({b["name"], "instruction " + b["instruction"].dump(), b["kind"], b["launches"].dump(),
-                  b["waits"].dump(), b["most"].dump()});
+                  b["waits"].dump(), b["most"].dump(),
+                  b["on_device"] ? "on the device" : "by the CPU: " + b["why"].get<std::string>()});
   if (!branches.empty()) printf("%s", branches.text().c_str());
   print_left(report["left_to_cpu"], all);
   print_choices(report["choices"], all);

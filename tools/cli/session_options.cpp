@@ -7,6 +7,8 @@ namespace ingot::cli {
 void SessionArguments::declare(CLI::App* command, bool memory) {
   command->add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
   command->add_flag("--strict", strict, "an error where the device has no kernel for an instruction; else the CPU runs it");
+  command->add_flag("--host-branches", host_branches,
+                    "the CPU decides Ifs and Loops of a GPU between launches, although its driver could inside one");
   command->add_option("--place", places,
                       "device of the weights of that name, * for any letters; 'trained': where they were saved (repeatable)")
       ->type_name("PATTERN=DEVICE")
@@ -43,6 +45,7 @@ SessionSettings SessionArguments::session_settings() const {
   settings.device = device;
   settings.places = parse_places(places);
   if (strict) settings.flags |= INGOT_STRICT;
+  if (host_branches) settings.flags |= INGOT_HOST_BRANCHES;
   settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
   if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
   if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;  // 0 would mean no limit

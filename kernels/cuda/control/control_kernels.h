@@ -3,3 +3,4 @@
 #include "runtime/op/gpu_kernel.h"
 
 #define INGOT_CUDA_CONTROL(X) X(tell_control, ControlParams, 32)
+#define INGOT_CUDA_DECIDING(X) X(decide, DecideParams, 32)

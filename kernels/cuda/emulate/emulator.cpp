@@ -227,6 +227,8 @@ void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
 void set_order(uint32_t to) { order = to; }
 unsigned lane_index() { return current->lane; }
 
+void (*conditional_setter)(uint64_t handle, bool value) = nullptr;
+
 void fail(const char* what) {
   std::fprintf(stderr, "emulated GPU: %s", what);
   if (here)

@@ -48,6 +48,13 @@ void sync_block(const Site& site);
 /// Of a variable's name, which is not to be followed by extents.
 constexpr bool is_name(const char* text) { return *text == 0 || (*text != '[' && is_name(text + 1)); }
 
+/// Where cudaGraphSetConditional() ends: whoever has graphs puts itself here. Null: a kernel that calls it fails.
+extern void (*conditional_setter)(uint64_t handle, bool value);
+inline void set_conditional(uint64_t handle, bool value) {
+  if (!conditional_setter) fail("a condition is set where there are no graphs");
+  conditional_setter(handle, value);
+}
+
 /// The lanes of `mask` meet; the last to come runs operate(registers, mask), where registers[i] is what lane i passed: it lies on that
 /// lane's suspended stack, so that the operation reads and writes the registers of the whole warp in place.
 void meet(const char* operation, uint32_t mask, void* registers,

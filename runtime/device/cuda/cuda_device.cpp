@@ -143,6 +143,16 @@ void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, 
   out->why = chosen.why;
 }
 
+const char* host_decides(const Device& device) {
+  if (device.host_branches) return "it was asked for: INGOT_HOST_BRANCHES";
+  const Driver& d = driver();
+  if (d.version < kConditionalDriver || !d.cuGraphConditionalHandleCreate || !d.cuGraphAddNode_v2)
+    return "the driver is older than CUDA 12.4, whose graphs decide nothing";
+  return gpu_facts(device.ordinal).has_decider
+             ? nullptr
+             : "this build has no device code that decides for this GPU: its compiler was older than CUDA 12.3";
+}
+
 const PairsCode* pairs(const Device& device, uint32_t precision) {
   const bool takes = ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
   return takes ? &kPairsCode : nullptr;
@@ -205,7 +215,7 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
 const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
                                      download,       resolve,      run,          outside_bytes, supports,
                                      scratch,        reserve_host, release_host, check_memory,  &kSharedWeightsCode,
-                                     assign_devices, knows,        &kCudaQueue,  true,          read_tunings,
-                                     tell_choice,    pairs};
+                                     assign_devices, knows,        &kCudaQueue,  true,          host_decides,
+                                     read_tunings,   tell_choice,  pairs};
 
 }  // namespace ingot::cuda

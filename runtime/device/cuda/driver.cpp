@@ -123,6 +123,9 @@ void load() {
     return give_up("device: the CUDA driver is too old: it lacks " #name, "CUDA 11.4 (JetPack 5) or newer is needed");
   INGOT_CUDA_DRIVER(X)
 #undef X
+#define X(name, parameters) table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name));
+  INGOT_CUDA_DRIVER_OPTIONAL(X)
+#undef X
   // NOLINTEND(bugprone-macro-parentheses)
   // From cuInit on a child has a driver that refuses every call, also where no session was made yet.
   if (!os::watch_forks(nullptr).ok())

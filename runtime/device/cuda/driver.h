@@ -36,6 +36,24 @@ struct KernelNodeParams {
   void** extra;
 };
 
+/// CUgraphNodeParams of a node that is CUDA_CONDITIONAL_NODE_PARAMS
+struct ConditionalNodeParams {
+  int type;  // kNodeConditional
+  int reserved[3];
+  uint64_t handle;
+  int kind;
+  unsigned size;  // of bodies
+  Graph* bodies;  // the driver's, written when the node is added
+  Context context;
+  long long padding[26];
+};
+enum : int {
+  kNodeConditional = 13,
+  kConditionalIf = 0,
+  kConditionalWhile = 1
+};                                                // CUgraphNodeType, CUgraphConditionalNodeType
+enum : unsigned { kConditionAssignDefault = 1 };  // CU_GRAPH_COND_*
+
 enum : int {  // CUdevice_attribute
   kAttributeMultiprocessors = 16,
   kAttributeIntegrated = 18,
@@ -121,10 +139,17 @@ enum : Result {
   X(cuGraphExecDestroy, (GraphExec exec))                                                                           \
   X(cuGraphDestroy, (Graph graph))
 
+/// Null where the driver is older; see can_decide().
+#define INGOT_CUDA_DRIVER_OPTIONAL(X)                                                                                  \
+  X(cuGraphConditionalHandleCreate, (uint64_t * handle, Graph graph, Context context, unsigned value, unsigned flags)) \
+  X(cuGraphAddNode_v2, (GraphNode * node, Graph graph, const GraphNode* before, const void* edges, size_t count,       \
+                        ConditionalNodeParams* params))
+
 struct Driver {
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define X(name, parameters) Result(*name) parameters;
   INGOT_CUDA_DRIVER(X)
+  INGOT_CUDA_DRIVER_OPTIONAL(X)
 #undef X
   // NOLINTEND(bugprone-macro-parentheses)
   int version;  // 12040: CUDA 12.4
@@ -144,5 +169,7 @@ constexpr const char* kForkedHint = "make the session after fork(), in a process
 
 /// Oldest driver whose graphs can be used as they are here.
 constexpr int kOldestDriver = 11040;
+/// From these on graphs have conditional nodes, and those of an If a second body.
+constexpr int kConditionalDriver = 12040, kElseDriver = 12080;
 
 }  // namespace ingot::cuda

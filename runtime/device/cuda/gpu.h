@@ -24,6 +24,7 @@ struct GpuFacts {
   uint64_t total_bytes;
   uint32_t shared_bytes;
   bool is_exclusive;    // for one process at a time
+  bool has_decider;     // device code for conditional nodes of graphs
   const char* problem;  // null: usable
   const char* hint;
 };

@@ -3,21 +3,11 @@
 #include <string.h>
 
 #include "runtime/device/cuda/choice.h"
+#include "runtime/device/cuda/graph_walk.h"
 #include "runtime/device/cuda/way_timer.h"
 
 namespace ingot::cuda {
 namespace {
-
-/// What a sink sees on its way through the program.
-struct Walk {
-  Device* device;
-  SessionState* state;
-  ErrorDetail* detail;
-  uint64_t hash = 14695981039346656037ull;
-  Graph graph = nullptr;
-  GraphNode last = nullptr;
-  const Event* next_event = nullptr;  // of a graph that records when instructions end
-};
 
 uint64_t mix(uint64_t hash, const void* bytes, size_t count) {
   const uint8_t* at = static_cast<const uint8_t*>(bytes);
@@ -80,26 +70,25 @@ Status add_event(Walk& walk) {
 }
 
 /// The inputs, or the outputs; or what an instruction measured, whose storage may be another value's afterwards.
-Status move_ports(const StepProgram& program, bool inputs, const GpuTraits& traits, const GpuSink& sink,
-                  uint32_t after = kNoInstruction) {
+Status move_ports(const Walk& walk, const StepProgram& program, bool inputs, uint32_t after = kNoInstruction) {
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
     if (port.is_input != inputs || port.after != after || !port.rows || !port.row_bytes) continue;
     const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home), port.home_stride,
                                port.row_bytes, port.rows};
-    const uint64_t pieces = port.rows * port.row_bytes / (16 * 256) + 1, most = uint64_t(traits.multiprocessors) * 8;
+    const uint64_t pieces = port.rows * port.row_bytes / (16 * 256) + 1,
+                   most = uint64_t(walk.traits.multiprocessors) * 8;
     GpuLaunch launch;
     launch.kernel = inputs ? ingot_cuda_kernel_set.copy_in : ingot_cuda_kernel_set.copy_out;
     launch.grid_x = uint32_t(pieces < most ? pieces : most);
     launch.params = &params;
     launch.params_bytes = sizeof params;
-    INGOT_TRY(sink.launch(sink.user, launch));
+    INGOT_TRY(walk.sink.launch(walk.sink.user, launch));
   }
   return {};
 }
 
-Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, const GpuTraits& traits,
-                        const GpuSink& sink) {
+Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) {
   const InstructionDef& instruction = program.instructions[index];
   GpuWork work;
   work.arguments = &program.calls[index].arguments;
@@ -107,10 +96,10 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
   work.scratch_bytes = program.scratch_stride;
   work.fault = program.fault ? program.fault : &walk.state->told->fault;
   work.fault_value = index + 1;
-  work.traits = traits;
+  work.traits = walk.traits;
   work.precision = GpuPrecision(program.precision);
-  work.sink = sink;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments, traits, work.precision);
+  work.sink = walk.sink;
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments, work.traits, work.precision);
   Status status;
   Chosen chosen;
   if (row) {
@@ -127,13 +116,13 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index, 
 }
 
 /// What the host has to know behind the stretch.
-Status tell(Walk& walk, const StepProgram& program, const Stretch& stretch, const GpuSink& sink) {
+Status tell(const Walk& walk, const StepProgram& program, const Stretch& stretch) {
   const StepDef& step = program.steps[stretch.end_step];
   const OpArguments& control = program.calls[step.index].arguments;
   ControlParams params = {};
   params.begins = step.kind == StepKind::kLoop;
   if (stretch.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
-  params.counter = &walk.state->told->iterations[step.loop];
+  params.counter = &walk.state->told->trips[step.loop].iteration;
   if (stretch.needs.condition) params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
   if (stretch.needs.count) params.count = control.inputs[0].as<const int64_t>();
   params.told = &walk.state->told->control;
@@ -141,23 +130,18 @@ Status tell(Walk& walk, const StepProgram& program, const Stretch& stretch, cons
   launch.kernel = ingot_cuda_kernel_set.tell_control;
   launch.params = &params;
   launch.params_bytes = sizeof params;
-  return sink.launch(sink.user, launch);
+  return walk.sink.launch(walk.sink.user, launch);
 }
 
 Status walk_stretch(Walk& walk, const StepProgram& program, const Stretch& stretch,
                     Status (*launch)(void*, const GpuLaunch&)) {
-  const GpuTraits traits = traits_of(gpu_facts(walk.device->ordinal));
-  const GpuSink sink = {&walk, launch};
-  if (stretch.brings_inputs) INGOT_TRY(move_ports(program, true, traits, sink));
+  walk.traits = traits_of(gpu_facts(walk.device->ordinal));
+  walk.sink = {&walk, launch};
+  if (stretch.brings_inputs) INGOT_TRY(move_ports(walk, program, true));
   INGOT_TRY(add_event(walk));
-  for (uint32_t s = stretch.first_step; s < stretch.end_step; s++) {
-    const uint32_t index = program.steps[s].index;
-    INGOT_TRY(plan_instruction(walk, program, index, traits, sink));
-    if (program.instructions[index].measures) INGOT_TRY(move_ports(program, false, traits, sink, index));
-    INGOT_TRY(add_event(walk));
-  }
-  if (stretch.needs.any()) INGOT_TRY(tell(walk, program, stretch, sink));
-  if (stretch.takes_outputs) INGOT_TRY(move_ports(program, false, traits, sink));
+  INGOT_TRY(walk_steps(walk, program, stretch.first_step, stretch.end_step));
+  if (stretch.needs.any()) INGOT_TRY(tell(walk, program, stretch));
+  if (stretch.takes_outputs) INGOT_TRY(move_ports(walk, program, false));
   return add_event(walk);
 }
 
@@ -203,6 +187,21 @@ Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretc
 }
 
 }  // namespace
+
+Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, uint32_t end_step) {
+  for (uint32_t s = first_step; s < end_step; s++) {
+    const uint32_t index = program.steps[s].index;
+    if (program.steps[s].kind != StepKind::kRun) {
+      INGOT_TRY(walk_decision(walk, program, s));
+      s = end_of_control(program, s) - 1;
+      continue;
+    }
+    INGOT_TRY(plan_instruction(walk, program, index));
+    if (program.instructions[index].measures) INGOT_TRY(move_ports(walk, program, false, index));
+    INGOT_TRY(add_event(walk));
+  }
+  return {};
+}
 
 Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail) {
   SessionState& s = state_of(device);

@@ -7,6 +7,8 @@ namespace ingot::cuda {
 /// Whether this build carries code that runs on compute capability `sm` with a driver of that version (12040: 12.4); on any at all.
 bool has_modules(int sm, int driver);
 bool has_any_modules();
+/// The same for the module that a kernel is in.
+bool has_kernel(int sm, uint16_t kernel);
 
 /// @pre the context of the GPU is current
 Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);

@@ -153,7 +153,7 @@ Status collect_slot(DeviceQueue* queue, uint32_t index, uint64_t deadline_ns, Er
   const Result result = deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
   if (result == kNotReady)
     return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());
-  return result ? lose(device, detail, result) : read_fault(lane.slot.program.fault, detail);
+  return result ? lose(device, detail, result) : read_fault(device, lane.slot.program, detail);
 }
 
 }  // namespace cuda

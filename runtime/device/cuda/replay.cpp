@@ -1,44 +1,11 @@
-// runtime/device/cuda/replay.cpp - a program's graphs, made when shapes are bound, and a run that launches them: one where there is no
-// control flow, else as many as the data say, the host deciding between them what comes next (decision D56).
-#include <new>
-
+// runtime/device/cuda/replay.cpp - a run launches the program's graphs: one where the host decides nothing, else as many as the data
+// say, the host deciding between them what comes next (decision D56).
 #include "runtime/base/os/file.h"
-#include "runtime/base/os/memory.h"
 #include "runtime/device/control_flow.h"
 #include "runtime/device/cuda/session_state.h"
 
 namespace ingot::cuda {
 namespace {
-
-bool moves_ports(const StepProgram& program) { return program.ports.size != 0; }
-
-uint32_t count_stretches(const StepProgram& program) {
-  uint32_t count = 0;
-  StretchScan scan(program, moves_ports(program));
-  for (Stretch s; scan.next(&s);) count++;
-  return count;
-}
-
-Part* find_part(const SessionState& s, const StepProgram& program) {
-  Part* part = s.parts;
-  while (part && part->first_step != program.first_step) part = part->next;
-  return part;
-}
-
-Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDetail* detail) {
-  const uint64_t bytes = part_bytes(program);
-  void* block = os::heap_allocate(size_t(bytes), alignof(Part));
-  if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: a program's graphs", bytes);
-  SessionState& s = state_of(device);
-  Part* part = new (block) Part;
-  part->first_step = program.first_step;
-  part->stretches = reinterpret_cast<StretchPieces*>(part + 1);
-  StretchScan scan(program, moves_ports(program));
-  for (Stretch stretch; scan.next(&stretch);) (new (&part->stretches[part->count++]) StretchPieces)->stretch = stretch;
-  part->next = s.parts;
-  *out = s.parts = part;
-  return {};
-}
 
 /// The stretch that begins at `step`; null: there is nothing to launch.
 StretchPieces* find_stretch(const Part& part, uint32_t step) {
@@ -77,6 +44,14 @@ class ToldOperands {
   const volatile ControlTold& told_;
 };
 
+/// What the GPU decides in the run that begins, and what it decided in the one that has ended.
+void clear_counts(const Part& part) {
+  for (uint32_t i = 0; i < part.subprograms; i++) part.taken[i] = 0;
+}
+void add_counts(const Part& part, const StepProgram& program) {
+  for (uint32_t i = 0; i < part.subprograms && program.entered; i++) program.entered[i] += part.taken[i];
+}
+
 /// One run, from the launch of its first graph.
 class Replay {
  public:
@@ -91,15 +66,20 @@ class Replay {
         flow_(program, &operands_) {}
 
   Status run() {
-    Status status = go();
+    clear_counts(part_);
+    const Status status = end(go());
+    if (status.code() != Code::kDeviceLost) add_counts(part_, program_);
+    return status;
+  }
+
+ private:
+  Status end(Status status) {
     if (status.ok()) return control_.watch ? status : wait();  // who is watched has waited
     // What is queued reads and writes memory that belongs to the caller again.
     if (status.code() == Code::kDeviceLost) return status;
     if (const Result result = driver().cuStreamSynchronize(state_.stream)) return lose(device_, detail_, result);
     return status;
   }
-
- private:
   Status go() {
     const uint32_t end = uint32_t(program_.steps.size);
     for (uint32_t at = program_.first_step;;) {
@@ -127,7 +107,7 @@ class Replay {
   }
   Status wait() {
     const Result result = driver().cuStreamSynchronize(state_.stream);
-    return result ? lose(device_, detail_, result) : read_fault(&state_.told->fault, detail_);
+    return result ? lose(device_, detail_, result) : read_fault(device_, program_, detail_);
   }
   /// Between launches, as the CPU does between instructions.
   Status poll(uint32_t instruction) {
@@ -142,7 +122,7 @@ class Replay {
     }
     if (!status.ok() && detail_) detail_->instruction = instruction;
     // What is not waited for may have told already that the rest is for nothing.
-    return status.ok() ? read_fault(&state_.told->fault, detail_) : status;
+    return status.ok() ? read_fault(device_, program_, detail_) : status;
   }
 
   Device& device_;
@@ -159,13 +139,14 @@ Status no_graph(const Device& device, ErrorDetail* detail) {
   return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
 }
 
-/// @pre no control flow: one stretch
+/// @pre one stretch
 Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
   if (!part || part->count != 1) return no_graph(device, detail);
   const StretchPieces& only = part->stretches[0];
+  clear_counts(*part);
   static_cast<volatile Told*>(s.told)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
@@ -174,13 +155,15 @@ Status launch(Device& device, const StepProgram& program, void (*ended)(void*), 
   return result ? lose(device, detail, result) : Status();
 }
 
-Status finish(Device& device, const StepProgram&, ErrorDetail* detail) {
+Status finish(Device& device, const StepProgram& program, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Current current(s.gpu.context);
   Result result = current.refused();
   if (!result) result = driver().cuStreamSynchronize(s.stream);
-  return result ? lose(device, detail, result) : read_fault(&s.told->fault, detail);
+  if (result) return lose(device, detail, result);
+  if (const Part* part = find_part(s, program)) add_counts(*part, program);
+  return read_fault(device, program, detail);
 }
 
 /// An error ends a run as well; finish() names it.
@@ -194,20 +177,6 @@ bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integra
 
 }  // namespace
 
-uint64_t part_bytes(const StepProgram& program) {
-  return sizeof(Part) + uint64_t(count_stretches(program)) * sizeof(StretchPieces);
-}
-
-Status build_part(Device& device, const StepProgram& program, ErrorDetail* detail) {
-  SessionState& s = state_of(device);
-  Part* part = find_part(s, program);
-  if (!part) INGOT_TRY(add_part(device, program, &part, detail));
-  const Current current(s.gpu.context);
-  if (current.refused()) return fail_with(device, detail, current.refused(), Code::kDeviceLost);
-  for (uint32_t i = 0; i < part->count; i++) INGOT_TRY(build_piece(device, program, &part->stretches[i], detail));
-  return {};
-}
-
 Status run_part(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
@@ -216,16 +185,11 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
   static_cast<volatile Told*>(s.told)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
-  return Replay(device, program, *part, control, detail).run();
-}
-
-void drop_parts(SessionState* s) {
-  while (Part* part = s->parts) {
-    for (uint32_t i = 0; i < part->count; i++)
-      for (Piece& piece : part->stretches[i].pieces) drop_piece(&piece);
-    s->parts = part->next;
-    os::heap_release(part);
-  }
+  if (!control.watch || !part->subprograms) return Replay(device, program, *part, control, detail).run();
+  StepProgram watched = program;
+  watched.host_decides = "the run is watched";
+  INGOT_TRY(build_part(device, watched, detail));
+  return Replay(device, watched, *find_part(s, watched), control, detail).run();
 }
 
 Status check_usable(Device& device, ErrorDetail* detail) {
@@ -239,12 +203,23 @@ Status lose(Device& device, ErrorDetail* detail, Result result) {
   return fail_with(device, detail, result, Code::kDeviceLost);
 }
 
-Status read_fault(const uint32_t* word, ErrorDetail* detail) {
-  const uint32_t fault = *static_cast<const volatile uint32_t*>(word);
+Status read_fault(const Device& device, const StepProgram& program, ErrorDetail* detail) {
+  const Told& told = *state_of(device).told;
+  const uint32_t fault = *static_cast<const volatile uint32_t*>(program.fault ? program.fault : &told.fault);
   if (!fault) return {};
-  (void)fail(detail, Code::kBadIndexValue, "an index tensor holds an index outside its range");
+  const Call& call = program.calls[fault - 1];
+  const OpCode op = program.instructions[fault - 1].op;
+  Code code = Code::kControlRefused;
+  if (op == OpCode::kIf) {
+    (void)fail(detail, code, kNoBranch);
+  } else if (op == OpCode::kLoop) {
+    (void)fail(detail, code, kTooManyIterations, uint64_t(call.arguments.as<LoopAttributes>().most),
+               uint64_t(static_cast<const volatile ControlTold&>(told.control).count));
+  } else {
+    (void)fail(detail, code = Code::kBadIndexValue, "an index tensor holds an index outside its range");
+  }
   if (detail) detail->instruction = fault - 1;
-  return Status(Code::kBadIndexValue, fault - 1);
+  return Status(code, fault - 1);
 }
 
 const QueueInterface kCudaQueue = {launch,     finish,      is_ended,    stages,      queue_bytes,

@@ -26,20 +26,23 @@ struct StretchPieces {
 /// What is resolved and run as one: a program, or the stretch of one that a split leaves to this device.
 struct Part {
   Part* next = nullptr;
+  bool host_decides = false;  // all of it
+  uint64_t* taken = nullptr;  // pinned, by subprogram: how often the GPU began it; null: it decides nothing
+  uint32_t subprograms = 0;   // in it
   uint32_t first_step = 0, count = 0;
   StretchPieces* stretches = nullptr;  // behind it, in the order of their steps
 };
-/// Of the heap.
+/// Of the heap, and pinned.
 uint64_t part_bytes(const StepProgram& program);
 
 /// Pinned: what kernels tell the host.
 struct Told {
   uint32_t fault;  // instruction + 1 whose index tensor was wrong
   ControlTold control;
-  int64_t iterations[kMaxSubprogramDepth];  // by how many loops a loop lies in
+  LoopTrip trips[kMaxSubprogramDepth];  // by how many loops a loop lies in
 };
 
-constexpr uint64_t kToldBytes = 256;
+constexpr uint64_t kToldBytes = 512;
 static_assert(sizeof(Told) <= kToldBytes, "");
 
 struct SessionState {
@@ -60,16 +63,18 @@ inline SessionState& state_of(const Device& device) { return *static_cast<Sessio
 
 /// The graphs of `program`'s stretches, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
 Status build_part(Device& device, const StepProgram& program, ErrorDetail* detail);
-/// Launches them as control flow goes, and waits; with control.watch those that record events. Beside errors of the device: kBadIndexValue kControlRefused kCancelled
-/// kDeadlineExceeded.
+/// Launches them as control flow goes, and waits. With control.watch those that record events, and the host decides all: no event can be
+/// recorded inside a conditional node. Beside errors of the device: kBadIndexValue kControlRefused kCancelled kDeadlineExceeded.
 Status run_part(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail);
 /// Gives back every graph. @pre the context is current
 void drop_parts(SessionState* state);
 
 /// The graph of one stretch, found among `stretch->pieces` or made instead of the oldest. @pre the context is current
 Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail);
-/// A graph of all of a program without control flow beside the newest ones, that its owner destroys. @pre as build_piece()
+/// A graph of all of a program whose host decides nothing beside the newest ones, that its owner destroys. @pre as build_piece()
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail);
+/// Of the part that build_part() made; null.
+Part* find_part(const SessionState& state, const StepProgram& program);
 void drop_piece(Piece* piece);
 /// The graph with a record of events[0] before the first instruction, of events[i + 1] behind instruction i, of the last one at the end.
 Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch, const Event* events,
@@ -85,8 +90,8 @@ void drop_timing(Timing* timing);
 Status check_usable(Device& device, ErrorDetail* detail);
 /// Any error of a run is final: what a kernel did cannot be known.
 Status lose(Device& device, ErrorDetail* detail, Result result);
-/// What a run wrote into its word: kBadIndexValue.
-Status read_fault(const uint32_t* fault, ErrorDetail* detail);
+/// What a run wrote into its word: kBadIndexValue kControlRefused.
+Status read_fault(const Device& device, const StepProgram& program, ErrorDetail* detail);
 
 // Of kCudaQueue, for pipelines.
 uint64_t queue_bytes();

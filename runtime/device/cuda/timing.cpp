@@ -72,7 +72,7 @@ Status run_timed(Device& device, const StepProgram& program, StretchPieces* stre
   Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);
   if (!result) result = tell(program, stretch->stretch, piece.timing, os::monotonic_ns(), control);
-  return result ? lose(device, detail, result) : read_fault(&s.told->fault, detail);
+  return result ? lose(device, detail, result) : read_fault(device, program, detail);
 }
 
 void drop_timing(Timing* timing) {

@@ -404,6 +404,7 @@ enum {
   INGOT_STRICT = 128,           /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
                                    what it cannot, and the placement says so */
   INGOT_UNTUNED = 512,          /* a GPU computes as its model has it, whatever `ingot tune` recorded in the file */
+  INGOT_HOST_BRANCHES = 1024,   /* the CPU decides Ifs and Loops of a GPU between launches, although the driver could inside one */
   INGOT_ASYNC = 256             /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on several devices;
                                    a session wholly on a GPU needs none and makes none */
 };
@@ -628,9 +629,9 @@ INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t 
 INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index,
                                        ingot_share* out_share, ingot_error* error);
 
-/** A branch of an If or the body of a Loop that the CPU decides for a device with launches: each time that it is taken a run has so
-    many launches and waits more, without those of the branches inside it. Launches of a run: those of the share, and of
-    every branch on that device launches * taken. The same for waits. */
+/** A branch of an If or the body of a Loop on a device with launches. Where the CPU decides, a run has so many launches and waits more each
+    time that it is taken, without those of the branches inside it; where the device decides, inside one launch, it has none. Launches
+    of a run: those of the share, and of every branch on that device launches * taken. The same for waits. */
 typedef struct ingot_branch {
   size_t size;
   const char* device;
@@ -641,6 +642,8 @@ typedef struct ingot_branch {
   uint32_t launches, waits;
   int64_t most;          /* times that it is taken at most, each time that its parent is */
   uint64_t taken;        /* times in the last run; of a model 0 */
+  uint32_t on_device;    /* 1: the device decides; 0: the CPU between launches */
+  const char* why;       /* static: why the CPU decides; "" where the device does */
 } ingot_branch;
 /** INGOT_NOT_FOUND beyond the last; there is none on a device that goes through control flow by itself, as the CPU does. */
 INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch);

@@ -6,6 +6,8 @@
 // events allow (`order`). Misuse that a real driver
 // would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
 //
+// Conditional nodes of graphs are there from FAKE_CUDA_VERSION 12040 on, a second body of an If from 12080 on; older versions refuse both.
+//
 // Time is pretended as well, and passes for kernels alone: FAKE_CUDA_TIMES gives nanoseconds of a launch by name
 // ("conv2d_thin=500,add_splits=90"), a million where it says nothing. FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
 //
@@ -24,6 +26,7 @@ struct FakeCuda {
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
   uint64_t launches, waits, uploads, downloads;                        // graph launches, synchronisations, copies
   uint64_t kernels;                                                    // run in graphs; its clock: a kernel is 1 ms
+  uint64_t decided;                                                    // conditional nodes that were reached
   uint64_t most_bytes;                                                 // of device memory, ever
   uint64_t misuses;
   // faults
@@ -36,6 +39,7 @@ struct FakeCuda {
   uint64_t pinned_bytes;  // alive
   uint64_t queued;        // not done yet
   const char* times;      // as FAKE_CUDA_TIMES, which is asked where this is null
+  uint64_t most_rounds;   // of a loop inside a graph; beyond them the device is lost, as in one without end. 0: 100,000
   const char* drop_call;  // a call that does nothing and says that it succeeded: a bug that a test plants
   long
       mark_call;  // a system call made with 1 at the entry of each call and with 0 at its end, for who traces them; 0: none

@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/graphs.cpp - entry points: graphs.
+// tests/cuda/fake_driver/graphs.cpp - entry points: graphs; conditional.cpp has those of conditional nodes.
+#include "tests/cuda/fake_driver/conditional.h"
 #include "tests/cuda/fake_driver/world.h"
 
 extern "C" {
@@ -14,6 +15,7 @@ Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* 
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (!world().events.count(event)) return misuse("an event that is not alive");
   if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (graph->is_body) return misuse("an event inside a conditional node");
   Node added;
   added.event = event;
   *node = add_node(graph, std::move(added));
@@ -50,8 +52,10 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
 Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
   ENTER_WITH_CONTEXT(cuGraphInstantiateWithFlags);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  if (const Result result = check_conditions(graph)) return result;
   *exec = create<GraphExecT>(world().execs, &world().control.execs);
   (*exec)->graph = *graph;
+  collect_conditions((*exec)->graph, &(*exec)->conditions);
   return kOk;
 }
 Result cuGraphUpload(GraphExec exec, Stream stream) {
@@ -63,13 +67,16 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   ENTER_WITH_CONTEXT(cuGraphLaunch);
   CHECK_STREAM(stream);
   if (!world().execs.count(exec)) return misuse("a graph that is not alive");
-  for (const Node& node : exec->graph.nodes)
-    if (node.function && (node.function->context != stream->context || !world().modules.count(node.function->module)))
-      return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
+  if (!all_run_in(exec->graph, stream->context))
+    return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
   world().control.launches++;
   queue(stream, [exec] {
     const uint64_t began = world().now;
+    world().running = exec;
+    for (const auto& condition : exec->conditions)
+      if (condition->is_assigned) condition->value = condition->initial;
     for (const Node& node : exec->graph.nodes) run_node(node);
+    world().running = nullptr;
     const long noise = number("FAKE_CUDA_NOISE", 0);
     if (noise > 0 && ++world().graphs_run % uint64_t(noise) == 0) world().now += 9 * (world().now - began);
   });
@@ -83,6 +90,10 @@ Result cuGraphExecDestroy(GraphExec exec) {
 }
 Result cuGraphDestroy(Graph graph) {
   ENTER_TO_RELEASE(cuGraphDestroy);
+  if (world().graphs.count(graph)) {
+    if (graph->is_body) return misuse("a graph that is the body of a node");
+    forget_bodies(*graph);
+  }
   const Result result = destroy(world().graphs, graph, &world().control.graphs);
   return result ? result : injected;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,24 @@ struct EventT {
   bool is_timed = false;
   uint64_t time = 0;  // nanoseconds of the pretended clock
 };
+/// A condition that a kernel sets.
+struct Conditional {
+  uint64_t handle = 0;
+  ContextT* context = nullptr;
+  unsigned value = 0, initial = 0;
+  bool is_assigned = false;  // `initial`, at each launch
+  bool is_placed = false;    // in a node
+};
+struct GraphT;
+struct ConditionalNode {
+  int kind = 0;
+  std::shared_ptr<Conditional> condition;
+  std::vector<std::shared_ptr<GraphT>> bodies;
+  std::vector<GraphT*> handed_out;  // the same, for who adds the node
+};
 struct Node {
-  const FunctionT* function = nullptr;  // null: an event
+  const FunctionT* function = nullptr;  // null: an event, or a condition
+  std::shared_ptr<ConditionalNode> conditional;
   int kernel = -1;
   const TestKernel* test = nullptr;
   EventT* event = nullptr;
@@ -55,12 +72,15 @@ struct Node {
 };
 struct GraphT {
   std::vector<Node> nodes;
+  std::vector<std::shared_ptr<Conditional>> conditions;  // made for it
+  bool is_body = false, is_instantiated = false;
 };
 struct GraphNodeT {
   size_t index = 0;
 };
 struct GraphExecT {
   GraphT graph;
+  std::vector<std::shared_ptr<Conditional>> conditions;  // of bodies too
 };
 
 }  // namespace ingot::cuda

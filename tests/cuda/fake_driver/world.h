@@ -43,6 +43,8 @@ struct World {
   std::set<void*> modules, streams, events, graphs, execs;
   std::map<std::pair<ModuleT*, std::string>, std::unique_ptr<FunctionT>> functions;
   std::vector<std::unique_ptr<GraphNodeT>> nodes;
+  const GraphExecT* running = nullptr;
+  uint64_t handles = 0;              // of conditions, made so far
   uint64_t now = 0, graphs_run = 0;  // nanoseconds of the pretended clock
   std::vector<uint64_t> kernel_runs = std::vector<uint64_t>(ingot_cuda_kernel_set.kernels.size);
 
@@ -223,7 +225,10 @@ inline uint64_t duration_of(const char* kernel) {
   return kOtherwise;
 }
 
+void run_conditional(const ConditionalNode& node);
+
 inline void run_node(const Node& node) {
+  if (node.conditional) return run_conditional(*node.conditional);
   if (node.event) {
     node.event->reached = ++node.event->recorded;
     node.event->time = world().now;
