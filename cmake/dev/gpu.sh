@@ -7,13 +7,14 @@
 #   --prepare     only builds, and makes every model and file that the parts need, so that --prebuilt finds them
 #   --fresh       forgets what was done
 #   --list        the parts
-gpu_parts=(doctor fragments conformance models replays pipeline torch sanitizers)
+gpu_parts=(doctor fragments conformance branches models replays pipeline torch sanitizers)
 
 gpu_title() {
   case $1 in
     doctor) echo "doctor" ;;
     fragments) echo "fragments of tensor cores, loads, copies and conversions beside the emulator's" ;;
     conformance) echo "conformance through the driver" ;;
+    branches) echo "Ifs and Loops, decided inside graphs and by the CPU" ;;
     models) echo "whole models, the bits of the CPU" ;;
     replays) [ -n "$gpu_fake" ] && echo "30 replays, the same bits each time" || echo "1000 replays, the same bits each time; load to first result, p50, p99" ;;
     pipeline) echo "items: naive loop, run(), pipeline" ;;
@@ -49,6 +50,9 @@ gpu_part_doctor() {
 gpu_part_fragments() { build/gcc/tests/cuda/test_cuda_fragments_gpu; }
 
 gpu_part_conformance() { build/gcc/tests/conformance/test_conformance_driver; }
+
+# A loop that did not end would hold the GPU: its process is ended, so that the parts behind have it.
+gpu_part_branches() { timeout --kill-after=10 300 build/gcc/tests/cuda/test_cuda_branches_gpu; }
 
 gpu_models() {
   gpu_need_python "models on a GPU" || { echo "[skip] no model ran: numpy and onnx are not to be had"; return 0; }
@@ -203,7 +207,7 @@ gpu_run_part() {
 }
 
 gpu_build() {
-  configure_and_build gcc gpu_runner state_runner trap_runner rebind_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
+  configure_and_build gcc gpu_runner state_runner trap_runner rebind_runner test_conformance_driver test_cuda_fragments_gpu test_cuda_branches_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
     -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 

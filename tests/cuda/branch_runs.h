@@ -2,16 +2,10 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include "tests/cuda/branching_networks.h"
+#include "tests/cuda/branch_inputs.h"
 #include "tests/cuda/chain_items.h"
 
 namespace ingot::test {
-
-inline Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
 
 /// On the GPU, the host deciding.
 inline ingot_session_options by_host(uint32_t flags = 0) { return on("cuda", flags | INGOT_HOST_BRANCHES); }
@@ -48,20 +42,6 @@ inline Counts counted_run(Session& session) {
   const Counts counts = {after.launches - before.launches, after.waits - before.waits};
   CHECK(deeds(after) - deeds(before) == counts.launches + counts.waits);
   return counts;
-}
-
-struct LoopInputs {
-  int64_t count, end;
-};
-inline void fill_loop(Session& session, const LoopInputs& in) {
-  write(session.input("count"), std::vector<int64_t>{in.count});
-  write(session.input("end"), std::vector<int64_t>{in.end});
-  write(session.input("x"), ramp(32));
-}
-inline void fill_nested(Session& session, bool outer, bool inner, const LoopInputs& in) {
-  write(session.input("outer"), std::vector<uint8_t>{outer});
-  write(session.input("inner"), std::vector<uint8_t>{inner});
-  fill_loop(session, in);
 }
 
 }  // namespace ingot::test
