@@ -1,6 +1,6 @@
 // gpu_runner - a file on a GPU beside the CPU, on the same raw inputs: the same bits in every run, exactly the launches and the memory that
 // were stated. Over the fake driver (INGOT_CUDA_DRIVER) its counts are compared too: launches, waits, transfers, bytes, nothing alive
-// at the end, no misuse. Needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
+// at the end, no misuse. What the GPU decides inside a graph is run again with the host deciding. Needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
 //
 //   gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]     inputs as raw_runner's
 //   gpu_runner --name                prints the GPU's
@@ -209,10 +209,20 @@ double quantile(std::vector<double> values, double q) {
   return values.empty() ? 0 : values[std::min(values.size() - 1, size_t(q * double(values.size())))];
 }
 
+/// Whether the GPU decides any If or Loop of it.
+bool decides(const Opened& o) {
+  ingot_branch branch{};
+  branch.size = sizeof branch;
+  bool any = false;
+  for (uint32_t i = 0; ingot_model_branch(o.model, &o.options, i, &branch, nullptr) == INGOT_OK; i++)
+    any = any || branch.on_device;
+  return any;
+}
+
 class OnGpu {
  public:
-  OnGpu(const Arguments& a, Opened* o, const Answers& expected)
-      : a_(a), o_(*o), expected_(expected), fake_(find_fake()) {}
+  OnGpu(const Arguments& a, Opened* o, const Answers& expected, bool prints)
+      : a_(a), o_(*o), expected_(expected), prints_(prints), fake_(find_fake()) {}
 
   int run() {
     ingot_error error{};
@@ -228,7 +238,7 @@ class OnGpu {
     int status = run_session(session, need, began);
     if (!status && fake_ && fake_->bytes - alive_before != device_bytes_)
       status = wrong("bytes on the GPU", device_bytes_, fake_->bytes);
-    if (!status) status = report(free_before);
+    if (!status && prints_) status = report(free_before);
     ingot_session_destroy(session);
     return status;
   }
@@ -242,7 +252,7 @@ class OnGpu {
       return wrong("arena of the session", need.arena_bytes, stated_.device_bytes);
     if (stated_.split && stated_.device_bytes != need.device_bytes)
       return wrong("memory on the GPU", need.device_bytes, stated_.device_bytes);
-    if (const int status = run_once(session, true)) return status;
+    if (const int status = run_once(session, prints_)) return status;
     first_result_ms_ = milliseconds_since(began);
     FakeCuda before = fake_ ? *fake_ : FakeCuda{};
     reset_waits_ = reset_uploads_ = 0;
@@ -319,6 +329,7 @@ class OnGpu {
   const Arguments& a_;
   Opened& o_;
   const Answers& expected_;
+  const bool prints_;
   size_t runs_ = 0;
   uint64_t reset_waits_ = 0, reset_uploads_ = 0;
   FakeCuda* fake_;
@@ -353,7 +364,12 @@ int main(int argc, char** argv) {
     o.options.threads = 1;
     Answers expected;
     if (const int status = run_on_cpu(&o, a.dir, std::min(a.runs, 8), &expected)) return status;
-    if (const int status = OnGpu(a, &o, expected).run()) return status;
+    if (const int status = OnGpu(a, &o, expected, true).run()) return status;
+    if (decides(o)) {
+      o.options.flags |= INGOT_HOST_BRANCHES;
+      a.runs = std::min(a.runs, 3), a.seconds = 0;
+      if (const int status = OnGpu(a, &o, expected, false).run()) return status;
+    }
   }
   const FakeCuda* fake = find_fake();
   return fake ? check_nothing_alive(*fake) : 0;

@@ -42,6 +42,7 @@ struct Job {
   std::vector<std::pair<std::string, int64_t>> dims;
   bool rebind = false;  // to other extents before each run, in the arena of the largest
   bool split = false;   // over the CPU and the two fake GPUs
+  bool host_branches = false;
   const char* device = nullptr;
 };
 
@@ -76,6 +77,7 @@ int run_armed(const Job& job) {
   options.bindings = bindings.data();
   options.binding_count = bindings.size();
   if (job.rebind) options.flags |= INGOT_REBINDABLE;
+  if (job.host_branches) options.flags |= INGOT_HOST_BRANCHES;
   options.device = job.device;
   FakeCuda* const fake = job.device ? DriverTraps::find_fake() : nullptr;
   if (job.device && !fake) return 1;
@@ -204,13 +206,19 @@ int own_models(const char* device) {
                              {"counting", counting_network(true)},
                              {"lookup", lookup_network()},
                              {"measuring", measuring_network()}};
-  constexpr size_t kChain = 0, kBranching = 1;
+  constexpr size_t kChain = 0, kBranching = 1, kCounting = 2;
   bool all = true;
   for (size_t i = 0; i < networks.size(); i++)
     for (int threads = 1; threads <= 3; threads++) all = holds(job_of(networks, i, "", threads, device)) && all;
   Job rebound = job_of(networks, kBranching, ", rebound", 2, device);
   rebound.rebind = true;
   all = holds(rebound) && all;
+  for (const size_t i : {kBranching, kCounting}) {
+    if (!device) break;
+    Job by_host = job_of(networks, i, ", the host decides", 1, device);
+    by_host.host_branches = true;
+    all = holds(by_host) && all;
+  }
   for (size_t i = 0; i < networks.size() && !device; i++) {
     Job split = job_of(networks, i, ", split", 2, nullptr);
     split.split = true;
