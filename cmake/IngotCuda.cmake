@@ -137,7 +137,6 @@ function(ingot_cuda_images)
     # For ingot_cuda_test_module().
     set_property(GLOBAL APPEND PROPERTY INGOT_CUDA_ARCHITECTURES_MADE ${architecture})
     set_property(GLOBAL PROPERTY INGOT_CUDA_COMMAND_${architecture} ${launcher} ${nvcc} -ccbin ${host} ${options} -arch=sm_${architecture})
-    set(of_architecture ${version})
     foreach(unit ${ARGN})
       ingot_nvcc_for(${architecture} i ${unit})
       if("${i}" STREQUAL "")
@@ -145,9 +144,6 @@ function(ingot_cuda_images)
       endif()
       list(GET ingot_nvccs ${i} nvcc)
       set(version ${ingot_nvcc_version_${i}})
-      if(of_architecture VERSION_LESS 13 AND version VERSION_GREATER_EQUAL 13)
-        continue()  # drivers that take the others would refuse it
-      endif()
       set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${unit}.sm${architecture}.cuda${version}.cubin)
       add_custom_command(OUTPUT ${cubin} BYPRODUCTS ${cubin}.ptxas
         COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/compile_unit.py ${cubin} ${launcher} ${nvcc} -ccbin ${host} ${options} -I${PROJECT_SOURCE_DIR}

@@ -150,7 +150,7 @@ const char* host_decides(const Device& device) {
     return "the driver is older than CUDA 12.4, whose graphs decide nothing";
   return gpu_facts(device.ordinal).has_decider
              ? nullptr
-             : "this build has no device code that decides for this GPU: its compiler was older than CUDA 12.3";
+             : "this build has no device code that decides for this GPU and this driver";
 }
 
 const PairsCode* pairs(const Device& device, uint32_t precision) {

@@ -68,7 +68,7 @@ bool read_facts(int ordinal, GpuFacts* to) {
   }
   to->total_bytes = total;
   if (to->shared_bytes < (48u << 10)) to->shared_bytes = 48u << 10;
-  to->has_decider = has_kernel(to->sm, ingot_cuda_kernel_set.decide);
+  to->has_decider = has_kernel(to->sm, driver().version, ingot_cuda_kernel_set.decide);
   if (!is_unified) {
     to->problem = "device: the GPU has no unified addressing";
     to->hint = "use cpu";

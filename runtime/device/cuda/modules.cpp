@@ -40,10 +40,10 @@ bool has_modules(int sm, int driver) {
   ImageEntry entry;
   return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry, driver);
 }
-bool has_kernel(int sm, uint16_t kernel) {
+bool has_kernel(int sm, int driver, uint16_t kernel) {
   ImageEntry entry;
   const char* const unit = ingot_cuda_kernel_set.units[ingot_cuda_kernel_set.kernels[kernel].unit];
-  return find_image(ingot_cuda_kernel_set.images(), unit, sm, &entry);
+  return find_image(ingot_cuda_kernel_set.images(), unit, sm, &entry, driver);
 }
 bool has_any_modules() {
   ImageEntry entry;

@@ -8,7 +8,7 @@ namespace ingot::cuda {
 bool has_modules(int sm, int driver);
 bool has_any_modules();
 /// The same for the module that a kernel is in.
-bool has_kernel(int sm, uint16_t kernel);
+bool has_kernel(int sm, int driver, uint16_t kernel);
 
 /// @pre the context of the GPU is current
 Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
