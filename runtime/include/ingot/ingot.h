@@ -623,15 +623,12 @@ typedef struct ingot_share {
   uint64_t upload_bytes, download_bytes;
   uint32_t waits;           /* of the CPU for this device, in a run */
 } ingot_share;
-/** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. */
+/** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. The model's is what the session's will say, to the byte; it allocates nothing. */
 INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share);
-/** What ingot_session_share() will say, to the byte. Allocates nothing. */
-INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index,
-                                       ingot_share* out_share, ingot_error* error);
+INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index, ingot_share* out_share, ingot_error* error);
 
-/** A branch of an If or the body of a Loop on a device with launches. Where the CPU decides, a run has so many launches and waits more each
-    time that it is taken, without those of the branches inside it; where the device decides, inside one launch, it has none. Launches
-    of a run: those of the share, and of every branch on that device launches * taken. The same for waits. */
+/** A branch of an If or the body of a Loop on a device with launches: so many more of a run each time that it is taken, without those of the branches in it; none
+    where the device decides, inside one launch. Launches of a run: those of the share, and of every branch on that device launches * taken. The same for waits. */
 typedef struct ingot_branch {
   size_t size;
   const char* device;
@@ -648,8 +645,7 @@ typedef struct ingot_branch {
 /** INGOT_NOT_FOUND beyond the last; there is none on a device that goes through control flow by itself, as the CPU does. */
 INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch);
 /** What ingot_session_branch() will say. Allocates nothing. */
-INGOT_API ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index,
-                                        ingot_branch* out_branch, ingot_error* error);
+INGOT_API ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index, ingot_branch* out_branch, ingot_error* error);
 /** Where a device has several ways to compute an instruction: which one, and who says so. */
 typedef int32_t ingot_choice_source;
 enum {
