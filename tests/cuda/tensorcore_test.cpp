@@ -188,6 +188,40 @@ TEST_CASE("tensor cores: small and unaligned groups are the exact row's, bit for
   }
 }
 
+TEST_CASE("tensor cores: groups of a picture that turns out unaligned make do with the scratch that was asked for") {
+  Conv2dAttributes t;
+  t.kernel_h = t.kernel_w = 3, t.groups = 2, t.method = ConvMethod::kGrouped;
+  Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {1, 4, 5, 32})};
+  w.inputs = {Tensor(DType::kF32, {1, 6, 7, 32}, 4).random(1),
+              random_weights(Packing::kDense, {32, 3, 3, 16}, 2, 9 * 16).packed};
+  Tensor around(DType::kF32, {1, 6, 7, 36});  // whose channels from the second on are the picture
+  for (int64_t i = 0; i < 6 * 7 * 32; i++) around.set(i / 32 * 36 + 1 + i % 32, w.inputs[0].at(i));
+  std::vector<TensorView> views = views_of(w.inputs);
+  Tensor y = w.output;
+  GpuWork work;
+  const auto scratch_of = [&] {
+    const OpArguments a = arguments_of(w, views, y.view());
+    const GpuRow* const row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, GpuPrecision::kFp16);
+    return row->scratch(a, work.traits, GpuPrecision::kFp16);
+  };
+  const TensorView at = y.view();
+  views[0].data = views[1].data = y.view().data = nullptr;  // as a session asks
+  work.scratch_bytes = scratch_of();
+  views[0].data = around.view().as<float>() + 1, views[1].data = w.inputs[1].view().data, y.view() = at;
+  REQUIRE(scratch_of() > work.scratch_bytes);  // tiles would want packed weights
+  std::vector<uint8_t> scratch(work.scratch_bytes + 512, 0xa5);
+  const OpArguments a = arguments_of(w, views, y.view());
+  work.arguments = &a, work.precision = GpuPrecision::kFp16;
+  work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256;
+  work.sink = {nullptr, [](void*, const GpuLaunch& l) { return cuda::emulate::run_launch(l); }};
+  y.poison();
+  REQUIRE(find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision)->plan(work).ok());
+  const uint8_t* const end = scratch.data() + scratch.size();
+  for (const uint8_t* byte = work.scratch + work.scratch_bytes; byte < end; byte++) REQUIRE(*byte == 0xa5);
+  int64_t differs = -1;
+  CHECK(y.same_bits(on_cpu(w), &differs));
+}
+
 TEST_CASE("tensor cores: every activation of an epilogue") {
   for (int kind = 0; kind < int(Activation::kPrelu); kind++) {
     CAPTURE(kind);

@@ -121,9 +121,12 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   ChoiceList ways;
   list_ways(j, p, work.traits, &ways);
   const uint16_t way = ways.pick(work.choice).id;
-  if (way == kOneEachWay) return launch_each(work, j);
+  const bool packs = t.method == ConvMethod::kGrouped && p.k > 0;
+  // The row of tensor cores asks for its own scratch, before addresses are known, and comes here when they turn out unaligned.
+  const bool has_room = !packs || work.scratch_bytes >= grouped_scratch(t, j.e);
+  if (way == kOneEachWay || !has_room) return launch_each(work, j);
   if (way == kFewRowsWay) return launch_few_rows(work, p);
-  if (t.method == ConvMethod::kGrouped && p.k > 0) {
+  if (packs) {
     const PackPanelsParams pack = {j.w, scratch, p.groups, p.outputs, p.k};
     INGOT_TRY(launch(work, KernelId::pack_panels, blocks_for(p.groups * p.w_group, 256, work.traits), pack));
   }
