@@ -29,11 +29,14 @@ BareGpu& gpu() {
   return *found;
 }
 
-/// Device memory with a guard at either end.
+/// Device memory with a guard at either end, as far from a multiple of 16 as the contents are on the host.
 class Guarded {
  public:
-  Guarded(const void* contents, uint64_t bytes) : host_(bytes + 2 * kGuard, kPattern), bytes_(bytes) {
-    if (contents && bytes) std::memcpy(host_.data() + kGuard, contents, bytes);
+  Guarded(const void* contents, uint64_t bytes)
+      : start_(kGuard + reinterpret_cast<uintptr_t>(contents) % 16),
+        host_(start_ + bytes + kGuard, kPattern),
+        bytes_(bytes) {
+    if (contents && bytes) std::memcpy(host_.data() + start_, contents, bytes);
     address_ = gpu().allocate(host_.size());
     gpu().upload(address_, host_.data(), host_.size());
   }
@@ -41,20 +44,20 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
 
-  uint8_t* inside() const { return reinterpret_cast<uint8_t*>(uintptr_t(address_ + kGuard)); }
+  uint8_t* inside() const { return reinterpret_cast<uint8_t*>(uintptr_t(address_ + start_)); }
   /// What is there now; ends the process when a guard changed.
   const uint8_t* fetch() {
     gpu().download(host_.data(), address_, host_.size());
-    for (size_t i = 0; i < kGuard; i++)
-      if (host_[i] != kPattern || host_[kGuard + bytes_ + i] != kPattern) {
-        std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n",
-                     host_[i] != kPattern ? "before" : "behind");
+    for (size_t i = 0; i < host_.size(); i++)
+      if ((i < start_ || i >= start_ + bytes_) && host_[i] != kPattern) {
+        std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n", i < start_ ? "before" : "behind");
         std::abort();
       }
-    return host_.data() + kGuard;
+    return host_.data() + start_;
   }
 
  private:
+  size_t start_;
   std::vector<uint8_t> host_;
   uint64_t bytes_;
   cuda::Address address_;

@@ -50,6 +50,23 @@ void check_choice(const GpuRow& row, GpuWork work, int choice) {
   if ((launches_of(row, work) == chosen) != (choice == 0)) cuda::emulate::fail("a choice that is not what it says");
 }
 
+/// Operands without addresses, as a session has them when it asks for scratch.
+class Types {
+ public:
+  explicit Types(const OpArguments& a)
+      : inputs_(a.inputs, a.inputs + a.input_count), outputs_(a.outputs, a.outputs + a.output_count), arguments_(a) {
+    for (TensorView& v : inputs_) v.data = nullptr;
+    for (TensorView& v : outputs_) v.data = nullptr;
+    arguments_.inputs = inputs_.data();
+    arguments_.outputs = outputs_.data();
+  }
+  const OpArguments& arguments() const { return arguments_; }
+
+ private:
+  std::vector<TensorView> inputs_, outputs_;
+  OpArguments arguments_;
+};
+
 }  // namespace
 
 int gpu_choices(OpCode op, const OpArguments& arguments) {
@@ -75,7 +92,7 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
     work.choice = &choices[choice];
     coverage.ways[std::string(op_name(op)) + " " + work.choice->name]++;
   }
-  const uint64_t bytes = gpu_scratch(*row, arguments, work.traits, work.precision, work.choice);
+  const uint64_t bytes = gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.choice);
   std::vector<uint8_t> scratch(bytes + 512 + kGuard, 0xa5);
   uint32_t fault = 0;
   work.arguments = &arguments;

@@ -17,7 +17,7 @@ namespace ingot::conformance {
 namespace {
 
 constexpr uint8_t kPattern = 0xa5;
-constexpr size_t kGuard = kOperandGuard;
+constexpr size_t kGuard = kOperandGuard, kMostShift = 16;
 
 std::vector<const KernelTable*> runnable_tables() {
   std::vector<const KernelTable*> tables;
@@ -124,8 +124,8 @@ bool overlaps(const Case& test, int input, uint32_t mask) {
   return (mask >> input & 1) != 0 && test.inputs[size_t(input)].present();
 }
 
-/// The device code in the emulator, in several orders of threads, in every way that a row offers, and with every permitted
-/// aliasing: the bits of one lane.
+/// The device code in the emulator, in several orders of threads, with unaligned operands, in every way that a row offers, and with
+/// every permitted aliasing: the bits of one lane.
 void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference, uint32_t mask) {
   INFO("isa: emulated GPU");
   for (uint32_t order : {0u, 1u, 77u}) {
@@ -137,6 +137,23 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     CHECK(status.ok());
     check_guards(outputs);
     check_guards(work.inputs);
+    compare_bits(outputs, reference);
+  }
+  for (int64_t shift : {1, 2, 3}) {  // as what is written into columns of another value
+    CAPTURE(shift);
+    const auto shifted = [&](std::vector<Tensor> tensors, int64_t elements) {
+      for (Tensor& t : tensors)
+        if (t.view().packing == Packing::kDense) t = t.shifted(elements++);
+      return tensors;
+    };
+    const std::vector<Tensor> inputs = shifted(work.inputs, shift);
+    std::vector<Tensor> outputs = shifted(work.outputs, shift - 1);
+    const Bound bound(test.attributes, inputs, outputs);
+    Status status;
+    REQUIRE(run_on_gpu(test.op, bound.arguments, 3, &status));
+    CHECK(status.ok());
+    check_guards(outputs);
+    check_guards(inputs);
     compare_bits(outputs, reference);
   }
   const int choices = gpu_choices(test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
@@ -177,18 +194,32 @@ Tensor::Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding, Pack
   for (size_t i = 0; i < dims.size(); i++) view_.dims[i] = dims[i];
   view_.row_stride = (dims.empty() ? 1 : dims.back()) + row_padding;
   REQUIRE(storage_bytes(view_, &bytes_));
-  memory_.assign(bytes_ + 2 * kGuard, kPattern);
+  start_ = kGuard;
+  memory_.assign(start_ + bytes_ + kMostShift + kGuard, kPattern);
   aim();
 }
-Tensor::Tensor(const Tensor& other) : view_(other.view_), memory_(other.memory_), bytes_(other.bytes_) { aim(); }
+Tensor::Tensor(const Tensor& other)
+    : view_(other.view_), memory_(other.memory_), bytes_(other.bytes_), start_(other.start_) {
+  aim();
+}
 Tensor& Tensor::operator=(const Tensor& other) {
   view_ = other.view_;
   memory_ = other.memory_;
   bytes_ = other.bytes_;
+  start_ = other.start_;
   aim();
   return *this;
 }
-void Tensor::aim() { view_.data = present() ? memory_.data() + kGuard : nullptr; }
+Tensor Tensor::shifted(int64_t elements) const {
+  Tensor to = *this;
+  if (!present()) return to;
+  to.start_ = kGuard + size_t(elements) * size_t(dtype_bytes(view_.dtype)) % kMostShift;
+  to.poison();
+  std::memcpy(to.memory_.data() + to.start_, memory_.data() + start_, bytes_);
+  to.aim();
+  return to;
+}
+void Tensor::aim() { view_.data = present() ? memory_.data() + start_ : nullptr; }
 void Tensor::poison() { std::memset(memory_.data(), kPattern, memory_.size()); }
 
 int64_t Tensor::offset(int64_t n) const {
@@ -215,15 +246,15 @@ Tensor& Tensor::values(const std::vector<double>& numbers) {
 
 std::string Tensor::guard_fault() const {
   if (!present()) return "";
-  for (size_t i = 0; i < kGuard; i++) {
+  for (size_t i = 0; i < start_; i++)
     if (memory_[i] != kPattern) return "bytes before the tensor changed";
-    if (memory_[kGuard + bytes_ + i] != kPattern) return "bytes behind the tensor changed";
-  }
+  for (size_t i = start_ + bytes_; i < memory_.size(); i++)
+    if (memory_[i] != kPattern) return "bytes behind the tensor changed";
   if (view_.packing != Packing::kDense || view_.rank == 0 || view_.elements() == 0) return "";
   const int64_t width = dtype_bytes(view_.dtype);
   for (int64_t r = 0; r + 1 < view_.rows(); r++)
     for (int64_t b = (r * view_.row_stride + view_.row_length()) * width; b < (r + 1) * view_.row_stride * width; b++)
-      if (memory_[kGuard + size_t(b)] != kPattern) return "bytes between rows changed";
+      if (memory_[start_ + size_t(b)] != kPattern) return "bytes between rows changed";
   return "";
 }
 

@@ -34,6 +34,9 @@ class Tensor {
   /// Same bits wherever the tensor has elements; NaN equals NaN.
   bool same_bits(const Tensor& other, int64_t* first_difference) const;
 
+  /// The same, `elements` further on in memory: no more aligned than its elements, for up to 16 bytes. @pre dense
+  Tensor shifted(int64_t elements) const;
+
   Tensor(const Tensor& other);
   Tensor& operator=(const Tensor& other);
 
@@ -41,6 +44,7 @@ class Tensor {
   TensorView view_;
   std::vector<uint8_t> memory_;
   uint64_t bytes_ = 0;
+  size_t start_ = 0;  // in memory_
   void aim();
 };
 
