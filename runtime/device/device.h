@@ -137,6 +137,8 @@ struct DeviceInterface {
   /// Of these: why every one of them is the host's, a static sentence; null where the device can decide inside one launch. A null function:
   /// it never can.
   const char* (*host_decides)(const Device& device) = nullptr;
+  /// Of these: nothing in the program is left to the host. By address, so that programs without such a device do not link the code.
+  bool (*is_one_launch)(const StepProgram& outline) = nullptr;
   /// read_tunings() of the layer above, where the device offers choices.
   Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,

@@ -137,9 +137,9 @@ Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogr
   return course;
 }
 
-bool is_one_stretch(const StepProgram& program, bool moves_ports) {
+bool is_one_stretch(const StepProgram& program) {
   Stretch only;
-  return StretchScan(program, moves_ports).next(&only) && only.first_step == program.first_step &&
+  return StretchScan(program, true).next(&only) && only.first_step == program.first_step &&
          only.end_step == program.steps.size && !only.ends_at_control;
 }
 

@@ -67,7 +67,7 @@ struct Course {
   uint32_t launches = 0, waits = 0;
 };
 Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram);
-/// Nothing is left to the host.
-bool is_one_stretch(const StepProgram& program, bool moves_ports);
+/// Of a program that moves its ports: nothing is left to the host.
+bool is_one_stretch(const StepProgram& program);
 
 }  // namespace ingot

@@ -113,7 +113,7 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.descriptors = s->tables.descriptors;
   s->program.known = s->tables.known;
   s->program.entered = s->tables.entered;
-  s->program.host_decides = why_host_decides(s->device);
+  if (os::kHasPages) s->program.host_decides = why_host_decides(s->device);
   s->control.cancel = &s->cancel;
 }
 

@@ -5,7 +5,6 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/base/os/memory.h"
-#include "runtime/device/stretches.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
@@ -397,7 +396,7 @@ StepProgram outline_of(const ProgramDef& program, const Device& device) {
   outline.values = program.values;
   if (device.interface->reserve_host)
     outline.ports.size = program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
-  outline.host_decides = why_host_decides(device);
+  if (os::kHasPages) outline.host_decides = why_host_decides(device);
   return outline;
 }
 
@@ -426,8 +425,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
                                   &p.scratch.per_thread, detail));
   }
   p.has_branches = os::kHasPages && has_branches(model.program, p);
-  const bool needs_host = p.has_branches && !is_one_stretch(outline_of(model.program, p.device), true);
-  if (!p.split && !needs_host) p.queue = p.device.interface->queue;
+  const DeviceInterface& device = *p.device.interface;
+  if (!p.split && (!p.has_branches || device.is_one_launch(outline_of(model.program, p.device))))
+    p.queue = device.queue;
   p.starts_background = request.asynchronous && !p.queue;
   if (p.starts_background && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");

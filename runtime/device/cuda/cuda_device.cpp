@@ -216,6 +216,6 @@ const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,     
                                      download,       resolve,      run,          outside_bytes, supports,
                                      scratch,        reserve_host, release_host, check_memory,  &kSharedWeightsCode,
                                      assign_devices, knows,        &kCudaQueue,  true,          host_decides,
-                                     read_tunings,   tell_choice,  pairs};
+                                     is_one_stretch, read_tunings, tell_choice,  pairs};
 
 }  // namespace ingot::cuda
