@@ -16,9 +16,9 @@ namespace {
 
 constexpr const char* kNoCuda = "device: this program was linked without CUDA";
 
-const DeviceBackend* cuda_backend() { return &ingot_cuda_backend; }
-
 }  // namespace
+
+const DeviceBackend* device_backend() { return &ingot_cuda_backend; }
 
 Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have) {
   const Status status = fail(detail, code, field, need, have);
@@ -29,9 +29,9 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
 Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   if (!name || std::strcmp(name, "auto") == 0) {
     *out = {&kHostDevice, "cpu", "auto: cuda is not in this program, and the fake devices are for tests", 0};
-    if (cuda_backend()) {
+    if (device_backend()) {
       const char* why_not = "";
-      if (cuda_backend()->find_best(out, &why_not)) return {};
+      if (device_backend()->find_best(out, &why_not)) return {};
       *out = {&kHostDevice, "cpu", why_not, 0};
     }
     return {};
@@ -53,7 +53,7 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   }
   const char* field = "device: not a name of one";
   if (std::strncmp(name, "cuda", 4) == 0) {
-    if (cuda_backend()) return cuda_backend()->find(name, out, detail);
+    if (device_backend()) return device_backend()->find(name, out, detail);
     field = kNoCuda;
   }
   if (os::kHasPages && std::strncmp(name, "fake", 4) == 0) field = "device: there are two fakes, 0 and 1";
@@ -71,9 +71,9 @@ bool device_offer(uint32_t index, DeviceOffer* out) {
     return true;
   }
   index--;
-  if (cuda_backend()) {
+  if (device_backend()) {
     uint32_t count = 0;
-    while (cuda_backend()->offer(count, out)) {
+    while (device_backend()->offer(count, out)) {
       if (count == index) return true;
       count++;
     }

@@ -18,6 +18,7 @@ struct AssignmentRequest;
 struct Preparation;
 struct PairsCode;
 struct SharedWeightsCode;
+struct AutoCode;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
 struct Call {
@@ -155,6 +156,7 @@ struct DeviceBackend {
   /// The device that "auto" takes: false with a static reason when there is none.
   bool (*find_best)(Device* out, const char** why_not);
   bool (*offer)(uint32_t index, struct DeviceOffer* out);
+  const AutoCode* automatic = nullptr;  // kAutoCode of the layer above, linked only with a back end
 };
 
 struct Device {
@@ -166,6 +168,9 @@ struct Device {
   void* stream = nullptr;  // of the caller's, for a GPU
   bool host_branches = false;  // asked for: the host decides although the device could
 };
+
+/// Null: this program was linked without one.
+const DeviceBackend* device_backend();
 
 /// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.
 Status find_device(const char* name, Device* out, ErrorDetail* detail);

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "runtime/base/os/memory.h"
+#include "runtime/session/auto_device.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/measure.h"
 #include "runtime/session/pairs.h"
@@ -190,6 +191,13 @@ Status session_requirements(const OpenModel& model, const SessionRequest& asked,
 }
 
 Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
+  const Status status = make_session(model, asked, out, detail);
+  const DeviceBackend* backend = device_backend();
+  if (status.ok() || !detail || !backend) return status;
+  return backend->automatic->session(model, asked, status, *detail, out);
+}
+
+Status make_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
   Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
   const SessionRequest& request = fallback.request();

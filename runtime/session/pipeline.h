@@ -43,6 +43,8 @@ struct PipelineNeeds {
 Status pipeline_requirements(const OpenModel& model, const PipelineRequest& request, PipelineNeeds* out,
                              ErrorDetail* detail);
 Status create_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail);
+/// The same, but what "auto" chose is not given up for the CPU where it fails (auto_device.h).
+Status make_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail);
 /// Ends the item that runs, drops the others. @pre nobody is inside another call
 void destroy_pipeline(RunPipeline* pipeline);
 

@@ -1,6 +1,7 @@
 // runtime/session/pipeline_create.cpp - makes and unmakes pipelines: the session, then memory for each slot, then threads.
 #include <new>
 
+#include "runtime/session/auto_device.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/pipeline_slots.h"
 
@@ -173,7 +174,7 @@ Status pipeline_requirements(const OpenModel& model, const PipelineRequest& requ
   return measure(model, request, &shape, out, detail);
 }
 
-Status create_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail) {
+Status make_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail) {
   SlotShape shape;
   PipelineNeeds needs;
   INGOT_TRY(measure(model, request, &shape, &needs, detail));
@@ -191,7 +192,7 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& request, R
   p->loader = request.loader;
   p->loader_user = request.loader_user;
   p->slots = parts.slots;
-  Status status = create_session(model, session_request(request), &p->session, detail);
+  Status status = make_session(model, session_request(request), &p->session, detail);
   if (status.ok()) status = fill(p, parts, shape, needs, detail);
   if (!status.ok()) {
     destroy_pipeline(p);
@@ -199,6 +200,13 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& request, R
   }
   *out = p;
   return {};
+}
+
+Status create_pipeline(const OpenModel& model, const PipelineRequest& asked, RunPipeline** out, ErrorDetail* detail) {
+  const Status status = make_pipeline(model, asked, out, detail);
+  const DeviceBackend* backend = device_backend();
+  if (status.ok() || !detail || !backend) return status;
+  return backend->automatic->pipeline(model, asked, status, *detail, out);
 }
 
 void destroy_pipeline(RunPipeline* p) {

@@ -138,6 +138,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   const DeviceAssignment* a = request.assignment;
   if (!a) {
     const Status status = find_device(request.device, &p->device, detail);
+    if (request.device_reason) p->device.reason = request.device_reason;
     p->device.stream = request.gpu_stream;
     p->device.host_branches = request.host_branches;
     return status;

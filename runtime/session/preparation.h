@@ -24,6 +24,7 @@ enum class ArenaSource : uint8_t { kOwn, kCaller, kAllocator };
 /// What a session is asked to be.
 struct SessionRequest {
   const char* device = nullptr;
+  const char* device_reason = nullptr;           // why that one, where it was not asked for; static
   const DeviceAssignment* assignment = nullptr;  // or these devices
   Span<const DimBinding> bindings;
   bool rebindable = false;

@@ -63,7 +63,10 @@ struct RunSession {
 /// Nothing is allocated: what create would take.
 Status session_requirements(const OpenModel& model, const SessionRequest& request, Requirements* out,
                             ErrorDetail* detail);
+/// `detail` is wanted where "auto" may have to give up its GPU (auto_device.h).
 Status create_session(const OpenModel& model, const SessionRequest& request, RunSession** out, ErrorDetail* detail);
+/// The same, but what "auto" chose is not given up for the CPU where it fails.
+Status make_session(const OpenModel& model, const SessionRequest& request, RunSession** out, ErrorDetail* detail);
 void destroy_session(RunSession* session);
 
 Status run_session(RunSession* session, uint64_t deadline_ns, ErrorDetail* detail);

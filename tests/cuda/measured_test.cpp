@@ -6,20 +6,12 @@
 
 #include <ingot/pipeline.hpp>
 
-#include "tests/cuda/cuda_test.h"
+#include "tests/cuda/session_answers.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
-
-const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
-
-Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
 
 void measure(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
   for (cast::SymbolSpec& symbol : p->symbols)

@@ -8,7 +8,7 @@
 
 #include "runtime/op/linear.h"
 #include "runtime/op/weight_pairs.h"
-#include "tests/cuda/cuda_test.h"
+#include "tests/cuda/session_answers.h"
 #include "tools/cast/packing.h"
 
 using namespace ingot;
@@ -79,14 +79,7 @@ cast::FileSpec products_network(const Network& n) {
   return file;
 }
 
-const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
-
-Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
-std::vector<float> answer(Session& session) {
+std::vector<float> answer_to_numbers(Session& session) {
   write(session.input(0), numbers(session.input(0).bytes / 4, 9));
   if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
   return read<float>(session.output(0));
@@ -121,9 +114,9 @@ TEST_CASE("pairs: the bytes of weights in a GPU's memory, by what the file store
         REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
         Session first = make(model, options), second = make(model, options), cpu = make(model, on("cpu"));
         CHECK(fake_cuda().bytes == 2 * need.arena_bytes + need.weights_shared);
-        const std::vector<float> y = answer(first);
-        CHECK(y == answer(second));
-        check_close(y, answer(cpu));
+        const std::vector<float> y = answer_to_numbers(first);
+        CHECK(y == answer_to_numbers(second));
+        check_close(y, answer_to_numbers(cpu));
         if (precision != kFp16) {
           CHECK(need.weights_shared >= kPanels + kOddPanels + kBias + kPlain);
           continue;
@@ -153,7 +146,7 @@ TEST_CASE("pairs: read from a file with its hashes, and at other extents") {
       const ingot_binding binding = {"rows", rows};
       REQUIRE(ingot_session_rebind(gpu.get(), &binding, 1, nullptr) == INGOT_OK);
       REQUIRE(ingot_session_rebind(cpu.get(), &binding, 1, nullptr) == INGOT_OK);
-      check_close(answer(gpu), answer(cpu));
+      check_close(answer_to_numbers(gpu), answer_to_numbers(cpu));
     }
   }
   CHECK(alive() == "");
@@ -166,7 +159,7 @@ TEST_CASE("pairs: where the CPU runs a part of the program, weights on the GPU a
     {
       Model model = open_bytes_or_fail(bytes, scalar());
       Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
-      check_close(answer(gpu), answer(cpu));
+      check_close(answer_to_numbers(gpu), answer_to_numbers(cpu));
       CHECK(gpu.requirements().weights_shared == kPairs + kOddPairs + rounded(kBias) + rounded(kPlain));
     }
     CHECK(alive() == "");
@@ -198,7 +191,7 @@ TEST_CASE(
       auto model = Model::open(file.path(), open);
       REQUIRE(model.ok());
       Session cpu = make(*model, on("cpu"));
-      const std::vector<float> want = answer(cpu);
+      const std::vector<float> want = answer_to_numbers(cpu);
       const int64_t before = counted.alive;
       counted.calls = 0, counted.fails_at = fails_at;
       auto first = model->session(on("cuda"));
@@ -207,7 +200,7 @@ TEST_CASE(
       if (!made) CHECK(alive() == "");
       counted.fails_at = -1;
       Session again = make(*model, on("cuda"));
-      check_close(answer(again), want);
+      check_close(answer_to_numbers(again), want);
       CHECK(counted.alive > before);
     }
     CHECK(counted.alive == 0);

@@ -5,51 +5,10 @@
 
 #include <fstream>
 
-#include "kernels/cpu/cpu_kernels.h"
-#include "tests/cuda/cuda_test.h"
+#include "tests/cuda/session_answers.h"
 
 using namespace ingot;
 using namespace ingot::test;
-
-namespace {
-
-const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
-
-Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
-
-/// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that the GPU has.
-cast::FileSpec split_network() {
-  cast::FileSpec file;
-  file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
-  const auto f64 = [](cast::ValueSpec value) {
-    value.dtype = DType::kF64;
-    return value;
-  };
-  const int32_t x = p.add_value(input("x", {4, 8})), w = p.add_value(constant("w", {8}));
-  const int32_t a = p.add_value(activation("a", {4, 8})), wide = p.add_value(f64(activation("wide", {4, 8})));
-  const int32_t e = p.add_value(f64(activation("e", {4, 8}))), y = p.add_value(output("y", {4, 8}));
-  p.add_instruction(step(ElementwiseOp::kAdd), {x, w}, {a});
-  ElementwiseAttributes exp = step(ElementwiseOp::kExp), convert;
-  exp.compute = ComputeType::kF64;
-  p.add_instruction(convert, {a}, {wide});
-  p.add_instruction(exp, {wide}, {e});
-  p.add_instruction(convert, {e}, {y});
-  add_ports(&file);
-  return file;
-}
-
-std::vector<float> answer(Session& session) {
-  write(session.input(0), ramp(session.input(0).bytes / 4));
-  if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
-  return read<float>(session.output(0));
-}
-
-}  // namespace
 
 TEST_CASE(
     "cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and leaves nothing "

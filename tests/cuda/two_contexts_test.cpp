@@ -4,15 +4,12 @@
 #include <ingot/pipeline.hpp>
 #include <thread>
 
-#include "kernels/cpu/cpu_kernels.h"
-#include "tests/cuda/cuda_test.h"
+#include "tests/cuda/session_answers.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
-
-const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
 
 FakeCuda& two_gpus() {
   setenv("FAKE_CUDA_DEVICES", "2", 1);
@@ -45,18 +42,6 @@ struct Other {
   }
   void* at() const { return reinterpret_cast<void*>(uintptr_t(memory)); }
 };
-
-Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
-
-std::vector<float> answer(Session& session) {
-  write(session.input(0), ramp(session.input(0).bytes / 4));
-  if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
-  return read<float>(session.output(0));
-}
 
 }  // namespace
 
