@@ -20,7 +20,9 @@ bool is_of_cpu(const ingot_share& share) {
 
 /// Every call of the driver that making something makes fails in turn, with each of these codes.
 template <class Make>
-void fail_each_call(Make make) {
+void fail_each_call(const Model& model, Make make) {
+  // What finds the GPU is asked once in a process, and not meant here.
+  { const Session found = ingot::test::make(model, on("cuda")); }
   for (const int code : {2, 1, 719}) {
     int by_cpu = 0;
     for (uint64_t n = 1;; n++) {
@@ -70,7 +72,7 @@ TEST_CASE("auto: whatever call of the driver fails while a session is made, ther
       Session cpu = make(model, on("cpu"));
       expected = answer(cpu);
     }
-    fail_each_call([&](int* by_cpu) {
+    fail_each_call(model, [&](int* by_cpu) {
       auto session = model.session(on("auto"));
       const bool reached = fake_cuda().fail_at_call == 0;
       fake_cuda().fail_at_call = 0;
@@ -91,7 +93,7 @@ TEST_CASE("auto: a pipeline that cannot be made on the GPU is the CPU's, slots a
   fake_cuda();
   FileBytes bytes(chain_network(8));
   Model model = open_bytes_or_fail(bytes, scalar());
-  fail_each_call([&](int* by_cpu) {
+  fail_each_call(model, [&](int* by_cpu) {
     const ingot_session_options options = on("auto");
     auto pipeline = Pipeline::create(model, with(options, 2));
     const bool reached = fake_cuda().fail_at_call == 0;
