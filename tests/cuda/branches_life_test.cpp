@@ -16,7 +16,7 @@ namespace {
 /// Of a run whose loop makes three iterations.
 void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32_t flags, int code, int calls_of_run) {
   bool reached = true;
-  int in_runs = 0;
+  int in_runs = 0, other_ways = 0;
   for (uint64_t n = 1; reached; n++) {
     CAPTURE(code);
     CAPTURE(n);
@@ -28,6 +28,7 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
       if (!session) {
         CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
         CHECK(session.error().field[0] != 0);
+        other_ways += std::string(session.error().hint).find("--host-branches") != std::string::npos;
         reached = fake_cuda().fail_at_call == 0;
         CHECK(reached);
       } else {
@@ -53,6 +54,7 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
     CHECK(alive() == "");
   }
   CHECK(in_runs == calls_of_run);
+  CHECK((other_ways > 5) == (driver_decides() && !(flags & INGOT_HOST_BRANCHES) && code != 2));
 }
 
 }  // namespace

@@ -88,8 +88,14 @@ Status build_part(Device& device, const StepProgram& program, ErrorDetail* detai
   if (current.refused()) return fail_with(device, detail, current.refused(), Code::kDeviceLost);
   Part* part = find_part(s, program);
   if (!part) INGOT_TRY(add_part(device, program, &part, detail));
-  for (uint32_t i = 0; i < part->count; i++) INGOT_TRY(build_piece(device, program, &part->stretches[i], detail));
-  return {};
+  Status status;
+  for (uint32_t i = 0; i < part->count && status.ok(); i++)
+    status = build_piece(device, program, &part->stretches[i], detail);
+  // A driver may refuse what decides inside a graph although its version says otherwise.
+  if (detail && part->subprograms && status.code() >= Code::kNoSuchDevice)
+    detail->hint =
+        "with INGOT_HOST_BRANCHES (--host-branches) the CPU decides Ifs and Loops, in graphs without conditional nodes";
+  return status;
 }
 
 void drop_parts(SessionState* s) {
