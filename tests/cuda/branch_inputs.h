@@ -1,16 +1,9 @@
 // tests/cuda/branch_inputs.h - sessions of branching_networks.h and their inputs, on any device.
 #pragma once
-#include <stdexcept>
-
 #include "tests/cuda/branching_networks.h"
+#include "tests/cuda/make_session.h"
 
 namespace ingot::test {
-
-inline Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
 
 struct LoopInputs {
   int64_t count, end;

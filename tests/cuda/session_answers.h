@@ -3,15 +3,9 @@
 #include <stdexcept>
 
 #include "tests/cuda/chain_items.h"
+#include "tests/cuda/make_session.h"
 
 namespace ingot::test {
-
-/// A session, or the test ends.
-inline Session make(const Model& model, const ingot_session_options& options) {
-  auto session = model.session(options);
-  if (!session) throw std::runtime_error(session.error().text());
-  return std::move(*session);
-}
 
 /// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that the GPU has.
 inline cast::FileSpec split_network() {
