@@ -147,6 +147,25 @@ class Types(nn.Module):
                 torch.linalg.vector_norm(x, 2, 1), x.unsqueeze(0).expand(2, 3, 4).repeat_interleave(2, 2), torch.logical_not(i > 2) & (i < 6), ~(i > 3))
 
 
+class Antialias(nn.Module):
+    """Interpolation as Pillow does it: smaller and larger, by sizes and by scales, over corners and not; and a scale that
+    float rounds to another size than double does."""
+
+    def forward(self, x):
+        out = []
+        for mode in ("bilinear", "bicubic"):
+            for corners in (False, True):
+                for size in ((5, 7), (19, 4), (23, 29), (1, 1), (13, 1)):
+                    out.append(F.interpolate(x, size=size, mode=mode, align_corners=corners, antialias=True))
+            out.append(F.interpolate(x, scale_factor=(0.37, 1.3), mode=mode, antialias=True))
+            out.append(F.interpolate(x, scale_factor=(1.7, 0.61), mode=mode, antialias=True))
+            out.append(F.interpolate(x[..., :1], size=(6, 4), mode=mode, align_corners=True, antialias=True))
+        long = x.reshape(1, 1, 2, -1)[..., :100]
+        out.append(F.interpolate(long, scale_factor=(1, 0.29), mode="bilinear"))
+        out.append(F.interpolate(long, scale_factor=(1, 0.29), mode="nearest"))
+        return tuple(out)
+
+
 class Unknown(nn.Module):
     """Two operators that are refused, one of them twice, and what reads them."""
 
@@ -219,6 +238,8 @@ def main():
     write("picture", picture, (torch.randn(1, 3, 12, 16),), train=True)
     write("turned", Turned(), (torch.randn(1, 3, 6, 4),))
     write("types", Types(), (torch.arange(8), torch.rand(3, 4)))
+    torch.manual_seed(7)
+    write("antialias", Antialias(), (torch.randn(1, 2, 13, 16),))
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))
 

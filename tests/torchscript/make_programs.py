@@ -139,6 +139,17 @@ class Sizes(nn.Module):
         return y, torch.cat([y[:, :1], y[:, -1:]], 1).reshape(batch, -1)
 
 
+class Antialias(nn.Module):
+    """Interpolation as Pillow does it, smaller and larger, by sizes and by scales."""
+
+    def forward(self, x: torch.Tensor):
+        a = F.interpolate(x, size=[5, 7], mode="bilinear", antialias=True)
+        b = F.interpolate(x, size=[5, 29], mode="bicubic", antialias=True)
+        c = F.interpolate(x, scale_factor=0.61, mode="bicubic", antialias=True)
+        d = F.interpolate(x, size=[6, 7], mode="bilinear", align_corners=True, antialias=True)
+        return a, b, c, d
+
+
 class Rounds(nn.Module):
     """A loop over a length that stays open: a Loop of the graph."""
 
@@ -196,6 +207,8 @@ def main():
     ids = torch.randint(0, 11, (2, 6))
     save("sizes", torch.jit.script(net), golden(net, ids))
     save("rounds", torch.jit.script(Rounds()), golden(Rounds(), torch.randn(5, 3)))
+    torch.manual_seed(7)
+    save("antialias", torch.jit.script(Antialias()), golden(Antialias(), torch.randn(1, 2, 13, 16)))
     script = torch.jit.script(seeded(Streaming).eval())
     stream = torch.jit.load(io.BytesIO(script.save_to_buffer()))
     x = torch.randn(6, 2, 3)

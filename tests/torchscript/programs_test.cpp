@@ -81,6 +81,7 @@ TEST_CASE("committed programs give what torch gave") {
   CHECK(run(committed("sizes", {"ids=2x6"})) == "");
   CHECK(run(committed("sizes", {"ids=BxL"})) == "");
   CHECK(run(committed("sizes", {"ids=BxL"}, {}, {"ids=i64"})) == "");
+  CHECK(run(committed("antialias", {"x=1x2x13x16"})) == "");
   CHECK(run(committed("rounds", {"x=5x3"})) == "");
   CHECK(run(committed("rounds", {"x=Nx3"})) == "");
   CHECK(run(committed("streaming", {"x=2x3"})) == "");

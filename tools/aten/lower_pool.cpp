@@ -1,5 +1,7 @@
 // tools/aten/lower_pool.cpp - pools and resizing.
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "tools/aten/operands.h"
 
@@ -48,7 +50,8 @@ Results average_pool(Operands& o) {
   const size_t rank = spatial_rank(o);
   Attributes attributes = pool_window(o, rank);
   const bool fixed = o.has("divisor_override") && o.given("divisor_override");
-  attributes["count_include_pad"] = int64_t(fixed || o.flag("count_include_pad"));
+  const bool padded = o.flag("count_include_pad");
+  attributes["count_include_pad"] = int64_t(fixed || padded);
   double factor = 1;
   if (fixed) {
     if (o.flag("ceil_mode")) o.refuse("divisor_override", "with ceil_mode is not supported");
@@ -116,27 +119,71 @@ Results adaptive_pool(Operands& o) {
   return results;
 }
 
-/// Scales that were given decide where samples lie, not the sizes that they round to.
+/// Scales that were given decide where samples lie, the sizes how many there are.
 ValueId resized(Operands& o, ValueId x, const Dims& size, const std::vector<double>& scales, Attributes attributes) {
   const Dims in = o.b.dims(x);
-  bool by_scale = scales.size() + 2 == in.size();
+  const bool scaled = scales.size() + 2 == in.size();
+  bool by_scale = scaled;  // alone: the sizes follow from them, whichever type computes them
   std::vector<double> all = {1, 1};
-  for (size_t i = 0; by_scale && i < scales.size(); i++) {
+  for (size_t i = 0; scaled && i < scales.size(); i++) {
     const auto extent = in[i + 2].value(), wanted = size[i].value();
     const bool whole = scales[i] == std::floor(scales[i]);
-    const bool agrees = extent && wanted ? int64_t(std::floor(double(*extent) * scales[i])) == *wanted : whole;
-    by_scale = agrees && float(scales[i]) > 0;
+    const bool agrees = extent && wanted ? int64_t(std::floor(double(*extent) * scales[i])) == *wanted &&
+                                               int64_t(std::floor(float(*extent) * float(scales[i]))) == *wanted
+                                         : whole && size[i] == in[i + 2] * Dim(int64_t(scales[i]));
+    by_scale = by_scale && agrees;
     all.push_back(scales[i]);
   }
-  if (by_scale) {
-    attributes["scales"] = all;
-    return o.b.emit("Resize", {x}, attributes);
-  }
+  if (scaled) attributes["scales"] = all;
+  if (by_scale) return o.b.emit("Resize", {x}, attributes);
   std::vector<ValueId> extents;
   for (const Dim& d : {in[0], in[1]}) extents.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
   for (const Dim& d : size) extents.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
   return o.b.emit("Resize", {x, graph::kAbsent, graph::kAbsent, o.b.emit("Concat", extents, {{"axis", int64_t(0)}})},
                   attributes);
+}
+/// One for each dimension that is resized, or none: a scale that is not given beside others is the quotient of extents.
+std::vector<double> stated_scales(Operands& o, const Dims& in) {
+  std::vector<std::optional<double>> given;
+  if (o.has("scale_factors")) {
+    if (!o.given("scale_factors")) return {};
+    const Value& all = o.value("scale_factors");
+    for (const Value& item : all.items ? *all.items : std::vector<Value>(in.size() - 2, all))
+      given.push_back(item.is(Value::Kind::kFloat) ? item.number : double(item.integer.value().value_or(1)));
+  } else {
+    for (const char* name : {"scales_d", "scales_h", "scales_w", "scales"})
+      if (o.has(name)) given.push_back(o.given(name) ? std::optional<double>(o.number(name)) : std::nullopt);
+  }
+  if (std::none_of(given.begin(), given.end(), [](const auto& scale) { return scale.has_value(); })) return {};
+  const Dims to = o.dims("output_size");
+  std::vector<double> out;
+  for (size_t i = 0; i < given.size(); i++) {
+    // 0: not known
+    const int64_t extent = i + 2 < in.size() ? in[i + 2].value().value_or(0) : 0;
+    const int64_t wanted = i < to.size() ? to[i].value().value_or(0) : 0;
+    if (!given[i] && (extent < 1 || wanted < 1))
+      o.refuse("scales", "are given for some dimensions alone", "bind the dimensions with --dim");
+    out.push_back(given[i] ? *given[i] : double(wanted) / double(extent));
+  }
+  return out;
+}
+/// PyTorch's antialiasing is Pillow's: what lies outside counts for nothing, the cubic's coefficient is -0.5, and with
+/// align_corners only the distance between samples changes: they still begin in the middle of the first one.
+void add_antialias(Operands& o, const Dims& in, const Dims& size, Attributes* attributes, std::vector<double>* scales) {
+  (*attributes)["antialias"] = int64_t(1);
+  (*attributes)["exclude_outside"] = int64_t(1);
+  (*attributes)["coordinate_transformation_mode"] = std::string("half_pixel");
+  if (attributes->count("cubic_coeff_a")) (*attributes)["cubic_coeff_a"] = -0.5;
+  if (!o.flag("align_corners")) return;
+  constexpr double kOneSample = 1e8;  // all of them lie at the input's first edge
+  scales->clear();
+  for (size_t i = 0; i < size.size(); i++) {
+    const auto extent = in[i + 2].value(), wanted = size[i].value();
+    if (!extent || !wanted)
+      o.refuse("align_corners", "with antialias needs fixed dimensions, the input is " + graph::text(in),
+               "bind them with --dim");
+    scales->push_back(*extent > 1 && *wanted > 1 ? double(*wanted - 1) / double(*extent - 1) : kOneSample);
+  }
 }
 Results upsample(Operands& o) {
   const std::string& op = o.op();
@@ -145,15 +192,7 @@ Results upsample(Operands& o) {
   const ValueId x = o.read(input);
   const Dims in = o.b.dims(x);
   if (in.size() != rank + 2) o.corrupt("its input has shape " + graph::text(in));
-  std::vector<double> scales;
-  if (o.has("scale_factors")) {
-    if (o.given("scale_factors") && o.value("scale_factors").items)
-      for (const Value& item : *o.value("scale_factors").items)
-        scales.push_back(item.is(Value::Kind::kFloat) ? item.number : double(item.integer.value().value_or(1)));
-  } else {
-    for (const char* name : {"scales_d", "scales_h", "scales_w", "scales"})
-      if (o.given(name)) scales.push_back(o.number(name));
-  }
+  std::vector<double> scales = stated_scales(o, in);
   for (const double scale : scales)
     if (!(scale > 0 && scale < 65536)) o.corrupt("scale " + std::to_string(scale) + " is out of range");
   for (const Dim& d : in)
@@ -185,9 +224,7 @@ Results upsample(Operands& o) {
         {"mode", std::string(cubic ? "cubic" : "linear")},
         {"coordinate_transformation_mode", std::string(o.flag("align_corners") ? "align_corners" : "half_pixel")}};
     if (cubic) attributes["cubic_coeff_a"] = -0.75;
-    if (op.find("_aa") != std::string::npos) {
-      attributes["antialias"] = int64_t(1);
-    }
+    if (op.find("_aa") != std::string::npos) add_antialias(o, in, size, &attributes, &scales);
   }
   return o.result(resized(o, x, size, scales, attributes));
 }

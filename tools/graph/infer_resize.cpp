@@ -98,6 +98,15 @@ void apply_sizes(Site& site, Dims& out, std::vector<double>& scales) {
   }
 }
 
+/// Beside sizes, which no file of ONNX has: the sizes say how many samples there are, the scales where they lie.
+std::vector<double> given_scales(Site& site) {
+  const std::vector<double> scales = site.node.numbers("scales");
+  if (scales.size() != site.dims(0).size()) site.corrupt("has " + std::to_string(scales.size()) + " scales");
+  for (const double scale : scales)
+    if (!(scale >= 1e-9 && scale < 1e9)) site.corrupt("scale " + std::to_string(scale) + " is out of range");
+  return scales;
+}
+
 void resize(Site& site) {
   if (site.node.inputs.size() == 1 && site.settled()) return;  // in normal form
   check_modes(site);
@@ -113,6 +122,7 @@ void resize(Site& site) {
     std::vector<double> from_sizes(in.size(), 0.0);
     apply_sizes(site, out, from_sizes);
     for (size_t i = 0; i < in.size(); i++) scales[i] = out[i] == in[i] && from_sizes[i] == 0 ? 1.0 : from_sizes[i];
+    if (site.node.has("scales")) scales = given_scales(site);
   } else if (by_scales) {
     if (site.node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
       site.refuse("scales", "with tf_crop_and_resize sizes are built", "export with sizes");
