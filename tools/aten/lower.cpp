@@ -149,6 +149,7 @@ Results lower_call(Builder& b, const Call& call) {
     Choice choice = choose(call);
     Operands operands(b, *choice.schema, choice.values);
     Results results = choice.schema->lower(operands);
+    operands.refuse_unread();
     if (choice.in_place) results = write_back(b, choice, std::move(results));
     name_results(b, call, results);
     return results;

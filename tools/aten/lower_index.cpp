@@ -24,9 +24,10 @@ Results embedding(Operands& o) {
   return o.result(o.b.emit("Gather", {o.read("weight"), as_index(o, o.read("indices"))}, {{"axis", int64_t(0)}}));
 }
 Results gather(Operands& o) {
-  const ValueId x = o.read("self"), index = as_index(o, o.read("index"));
+  const ValueId x = o.read("self"), index = as_index(o, o.read(o.has("indices") ? "indices" : "index"));
+  const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0) return o.result(x);
-  return o.result(o.b.emit("GatherElements", {x, index}, {{"axis", o.axis("dim", o.b.rank(x))}}));
+  return o.result(o.b.emit("GatherElements", {x, index}, {{"axis", axis}}));
 }
 Results scatter(Operands& o) {
   const ValueId x = o.read("self"), index = as_index(o, o.read("index"));
@@ -149,11 +150,12 @@ Results index_put(Operands& o) {
   const Dims in = o.b.dims(x);
   const DType dtype = o.b.dtype(x);
   const ValueId values = o.b.cast(o.read("values"), dtype);
+  const bool accumulate = o.flag("accumulate");
   const std::vector<Value>& given = *o.value("indices").items;
   // One mask over the first dimensions and one number: a choice, whatever the mask holds.
   if (given.size() == 1 && given[0].is(Value::Kind::kTensor) && graph::product(o.b.dims(values)) == Dim(1)) {
     ValueId mask = o.b.read(given[0].tensor);
-    if (o.b.dtype(mask) == DType::kBool && !o.flag("accumulate")) {
+    if (o.b.dtype(mask) == DType::kBool && !accumulate) {
       Dims wide = o.b.dims(mask);
       wide.resize(in.size(), Dim(1));
       return o.result(o.b.emit("Where", {o.b.reshape(mask, wide), o.b.reshape(values, {}), x}));
@@ -172,7 +174,7 @@ Results index_put(Operands& o) {
   shape.pop_back();
   const Dims moved = o.b.dims(front);
   shape.insert(shape.end(), moved.begin() + int64_t(indices.by.size()), moved.end());
-  const std::string reduction = o.flag("accumulate") ? "add" : "none";
+  const std::string reduction = accumulate ? "add" : "none";
   const ValueId made = o.b.emit("ScatterND", {front, where, o.b.expand(values, shape)}, {{"reduction", reduction}});
   return o.result(o.b.transpose(made, back));
 }
@@ -235,7 +237,7 @@ void add_indexing(Table& table) {
             "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False",
             embedding);
   table.add("gather", "Tensor self, int dim, Tensor index, bool sparse_grad=False", gather);
-  table.add("take_along_dim", "Tensor self, Tensor index, int dim", gather);
+  table.add("take_along_dim", "Tensor self, Tensor indices, int dim", gather);
   table.add("scatter.src", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add("scatter.value", "Tensor self, int dim, Tensor index, Scalar value", scatter);
   table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, str reduce", scatter);

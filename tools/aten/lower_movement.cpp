@@ -203,7 +203,9 @@ Results broadcast_tensors(Operands& o) {
 }
 Results meshgrid(Operands& o) {
   const std::vector<ValueId> parts = o.read_all("tensors");
-  const bool swapped = o.given("indexing") && o.text("indexing") == "xy" && parts.size() >= 2;
+  const std::string indexing = o.given("indexing") ? o.text("indexing") : "ij";
+  if (indexing != "ij" && indexing != "xy") o.refuse("indexing", "'" + indexing + "' is not known");
+  const bool swapped = indexing == "xy" && parts.size() >= 2;
   Dims dims;
   for (const ValueId id : parts) dims.push_back(graph::product(o.b.dims(id)));
   if (swapped) std::swap(dims[0], dims[1]);

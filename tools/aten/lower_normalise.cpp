@@ -59,9 +59,20 @@ Results group_norm(Operands& o) {
     for (int i = 0; i < 2; i++) results.push_back(Value::unavailable(kStatistics));
   return results;
 }
+/// The last dimensions of x, which the program states again.
+Dims normalized_shape(Operands& o, ValueId x) {
+  const Dims shape = o.dims("normalized_shape"), in = o.b.dims(x);
+  bool same = shape.size() <= in.size();
+  for (size_t i = 0; same && i < shape.size(); i++) {
+    const Dim& last = in[in.size() - shape.size() + i];
+    same = !shape[i].is_static() || !last.is_static() || shape[i] == last;
+  }
+  if (!same) o.corrupt("normalizes " + graph::text(shape) + " of " + graph::text(in));
+  return shape;
+}
 Results layer_norm(Operands& o) {
   const ValueId x = o.read("input");
-  const Dims shape = o.dims("normalized_shape");
+  const Dims shape = normalized_shape(o, x);
   const DType dtype = o.b.dtype(x);
   std::vector<ValueId> inputs = {x, vector_or(o, "weight", dtype, shape, 1)};
   if (o.given("bias")) inputs.push_back(o.read("bias"));
@@ -73,7 +84,7 @@ Results layer_norm(Operands& o) {
 }
 Results rms_norm(Operands& o) {
   const ValueId x = o.read("input");
-  const Dims shape = o.dims("normalized_shape");
+  const Dims shape = normalized_shape(o, x);
   const DType dtype = o.b.dtype(x);
   const double epsilon = o.given("eps") ? o.number("eps") : 1.1920928955078125e-07;
   return o.result(o.b.emit("RMSNormalization", {x, vector_or(o, "weight", dtype, shape, 1)},
@@ -82,7 +93,8 @@ Results rms_norm(Operands& o) {
 Results softmax(Operands& o) {
   ValueId x = o.read("self");
   if (o.has("dtype")) x = o.b.cast(x, o.dtype("dtype", o.b.dtype(x)));
-  if (!is_floating_type(o.b.dtype(x))) x = o.b.cast(x, DType::kF32);
+  if (!is_floating_type(o.b.dtype(x)) || (o.has("half_to_float") && o.flag("half_to_float")))
+    x = o.b.cast(x, DType::kF32);
   const bool logarithm = o.op() == "log_softmax" || o.op() == "_log_softmax";
   const Dims dims = o.b.dims(x);
   if (dims.empty()) x = o.b.reshape(x, {Dim(1)});

@@ -15,8 +15,8 @@ std::vector<int64_t> reduced_axes(Operands& o, int64_t rank) {
   return o.axes("dim", rank);
 }
 ValueId reduced(Operands& o, const char* op, ValueId x, bool keep) {
-  if (o.b.rank(x) == 0) return x;
-  return o.b.reduce(op, x, reduced_axes(o, o.b.rank(x)), keep);
+  const std::vector<int64_t> axes = reduced_axes(o, o.b.rank(x));
+  return o.b.rank(x) == 0 ? x : o.b.reduce(op, x, axes, keep);
 }
 
 Results sum(Operands& o) {
@@ -42,19 +42,21 @@ ValueId position_of_extreme(Operands& o, ValueId x, bool largest, int64_t axis, 
 Results extreme_along(Operands& o) {
   const ValueId x = o.read("self");
   const bool largest = o.op() == "max", keep = kept(o);
-  if (o.b.rank(x) == 0) return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
   const int64_t axis = o.axis("dim", o.b.rank(x));
+  if (o.b.rank(x) == 0) return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
   const ValueId values = o.b.reduce(largest ? "ReduceMax" : "ReduceMin", x, {axis}, keep);
   return {Value::of(o.b.own(values)), Value::of(o.b.own(position_of_extreme(o, x, largest, axis, keep)))};
 }
 Results arg_extreme(Operands& o) {
   ValueId x = o.read("self");
   if (o.b.dtype(x) == DType::kBool) x = o.b.cast(x, DType::kI32);
-  const bool largest = o.op() == "argmax";
-  if (o.given("dim") && o.b.rank(x) > 0)
-    return o.result(position_of_extreme(o, x, largest, o.axis("dim", o.b.rank(x)), kept(o)));
-  const ValueId flat = o.b.reshape(x, {graph::product(o.b.dims(x))});
-  return o.result(position_of_extreme(o, flat, largest, 0, false));
+  const bool largest = o.op() == "argmax", keep = kept(o);
+  const int64_t axis = o.given("dim") ? o.axis("dim", o.b.rank(x)) : -1;
+  if (axis >= 0 && o.b.rank(x) > 0) return o.result(position_of_extreme(o, x, largest, axis, keep));
+  const Dims in = o.b.dims(x);
+  const ValueId flat = o.b.reshape(x, {graph::product(in)});
+  const ValueId made = position_of_extreme(o, flat, largest, 0, false);
+  return o.result(keep ? o.b.reshape(made, Dims(in.size(), Dim(1))) : made);
 }
 /// Through integers: at least one, or all, are other than 0.
 Results truth(Operands& o) {
@@ -146,14 +148,14 @@ Results cumulative(Operands& o) {
   ValueId x = o.read("self");
   const DType natural = is_floating_type(o.b.dtype(x)) ? o.b.dtype(x) : DType::kI64;
   x = o.b.cast(x, o.dtype("dtype", natural));
+  const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0) return o.result(x);
-  return o.result(o.b.emit("CumSum", {x},
-                           {{"axis", o.axis("dim", o.b.rank(x))}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}}));
+  return o.result(o.b.emit("CumSum", {x}, {{"axis", axis}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}}));
 }
 Results ordered(Operands& o, const Dim& count, bool largest, bool sorted) {
   const ValueId x = o.read("self");
-  if (o.b.rank(x) == 0) return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
   const int64_t axis = o.axis("dim", o.b.rank(x));
+  if (o.b.rank(x) == 0) return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
   const std::vector<ValueId> made = o.b.emit_many(
       "TopK", {x}, {{"k", Dims{count}}, {"axis", axis}, {"largest", int64_t(largest)}, {"sorted", int64_t(sorted)}}, 2);
   return {Value::of(o.b.own(made[0])), Value::of(o.b.own(made[1]))};

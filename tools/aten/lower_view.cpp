@@ -116,7 +116,7 @@ std::vector<int64_t> identity(int64_t rank) {
 Results permute(Operands& o) {
   const Tensor x = o.tensor("self");
   const int64_t rank = o.b.rank(o.b.read(x));
-  const std::vector<int64_t> perm = rank == 0 ? std::vector<int64_t>() : o.axes("dims", rank);
+  const std::vector<int64_t> perm = o.dims("dims").empty() ? std::vector<int64_t>() : o.axes("dims", rank);
   if (int64_t(perm.size()) != rank)
     o.corrupt("permutes " + std::to_string(perm.size()) + " of " + std::to_string(rank) + " dimensions");
   return as_result(permuted(o, x, perm));
@@ -126,7 +126,8 @@ Results transpose(Operands& o) {
   const int64_t rank = o.b.rank(o.b.read(x));
   std::vector<int64_t> perm = identity(rank);
   if (o.has("dim0")) {
-    if (rank > 0) std::swap(perm[size_t(o.axis("dim0", rank))], perm[size_t(o.axis("dim1", rank))]);
+    const int64_t from = o.axis("dim0", rank), to = o.axis("dim1", rank);
+    if (rank > 0) std::swap(perm[size_t(from)], perm[size_t(to)]);
   } else if (o.op() == "mT" || rank == 2) {
     if (rank < 2) o.corrupt("is for matrices");
     std::swap(perm[size_t(rank - 1)], perm[size_t(rank - 2)]);
@@ -257,6 +258,11 @@ Results select(Operands& o) {
 Results parts_of(Operands& o, const Tensor& x, int64_t axis, const Dims& sizes) {
   std::vector<ValueId> made;
   const ValueId whole = o.b.read(x);
+  Dim sum(0);
+  for (const Dim& size : sizes) sum = sum + size;
+  const Dim extent = o.b.dims(whole)[size_t(axis)];
+  if (sum.is_static() && extent.is_static() && sum != extent)
+    o.corrupt("its parts hold " + sum.text() + " of " + extent.text());
   if (sizes.size() == 1)
     made = {whole};
   else

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/aten/no_effect.h"
+
 namespace ingot::aten {
 
 DType dtype_of_c10(int64_t scalar_type) {
@@ -24,6 +26,19 @@ DType dtype_of_c10(int64_t scalar_type) {
   }
 }
 
+namespace {
+
+/// As Value::describe(), with the items of a list.
+std::string spelled(const Value& value) {
+  if (!value.items) return value.describe();
+  std::string all;
+  for (const Value& item : *value.items)
+    all += (all.empty() ? "" : ", ") + (item.is(Value::Kind::kInt) ? item.integer.text() : item.describe());
+  return "the list [" + all + "]";
+}
+
+}  // namespace
+
 int64_t wrapped_axis(int64_t axis, int64_t rank, const std::string& owner) {
   const int64_t count = std::max<int64_t>(rank, 1);
   if (axis < -count || axis >= count)
@@ -38,11 +53,27 @@ bool Operands::has(const char* name) const {
 }
 const Value& Operands::value(const char* name) const {
   for (size_t i = 0; i < schema_.parameters.size(); i++)
-    if (schema_.parameters[i].name == name) return values_[i];
+    if (schema_.parameters[i].name == name) {
+      read_[i] = true;
+      return values_[i];
+    }
   throw std::logic_error("aten::" + schema_.name + " has no argument " + name);
 }
-bool Operands::given(const char* name) const { return has(name) && !value(name).is(Value::Kind::kNone); }
+bool Operands::given(const char* name) const {
+  for (size_t i = 0; i < schema_.parameters.size(); i++) {
+    if (schema_.parameters[i].name != name) continue;
+    const bool none = values_[i].is(Value::Kind::kNone);
+    if (none) read_[i] = true;  // that something is there is not yet read
+    return !none;
+  }
+  return false;
+}
 
+Tensor Operands::tensor(const char* name) const {
+  const Value& v = value(name);
+  if (!v.is(Value::Kind::kTensor)) refuse(name, "is " + v.describe() + ", expected a tensor");
+  return v.tensor;
+}
 std::vector<ValueId> Operands::read_all(const char* name) {
   std::vector<ValueId> out;
   for (const Value& item : *value(name).items) {
@@ -116,6 +147,14 @@ DType Operands::dtype(const char* name, DType otherwise) const {
   return found;
 }
 
+void Operands::refuse_unread() const {
+  for (size_t i = 0; i < values_.size(); i++) {
+    const Parameter& p = schema_.parameters[i];
+    if (read_[i] || is_neutral(p, values_[i]) || no_effect(schema_, p.name)) continue;
+    refuse(p.name, "is " + spelled(values_[i]) + ", which is not supported",
+           p.otherwise ? "leave it at its default, " + spelled(*p.otherwise) : "");
+  }
+}
 void Operands::refuse(const std::string& argument, const std::string& why, const std::string& hint) const {
   throw Refused{argument, why, hint};
 }

@@ -1,5 +1,6 @@
 // tools/aten/operands.h - the arguments of one call, bound to the names of its schema: what a lowering function is written with.
-// Every getter refuses an argument that it cannot give, by name. Inside tools/aten only.
+// Every getter refuses an argument that it cannot give, by name, and remembers that the argument was read: what a lowering left
+// unread is refused at its end unless it says nothing (no_effect.h). Inside tools/aten only.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace ingot::aten {
 class Operands {
  public:
   Operands(Builder& builder, const Schema& schema, std::vector<Value> values)
-      : b(builder), schema_(schema), values_(std::move(values)) {}
+      : b(builder), schema_(schema), values_(std::move(values)), read_(values_.size(), false) {}
   Builder& b;
 
   const std::string& op() const { return schema_.name; }  // without "_"
@@ -20,7 +21,7 @@ class Operands {
   bool has(const char* name) const;    // the operator has such an argument
   bool given(const char* name) const;  // it is there and not None
   const Value& value(const char* name) const;
-  Tensor tensor(const char* name) const { return value(name).tensor; }
+  Tensor tensor(const char* name) const;
   ValueId read(const char* name) { return b.read(tensor(name)); }
   ValueId read_or_absent(const char* name) { return given(name) ? read(name) : graph::kAbsent; }
   std::vector<ValueId> read_all(const char* name);  // of a list without None
@@ -39,6 +40,8 @@ class Operands {
   std::vector<int64_t> axes(const char* name, int64_t rank) const;
   DType dtype(const char* name, DType otherwise) const;
 
+  /// Refuses the first argument that nobody read and whose value is not the default. To be called when the lowering is done.
+  void refuse_unread() const;
   [[noreturn]] void refuse(const std::string& argument, const std::string& why, const std::string& hint = "") const;
   [[noreturn]] void corrupt(const std::string& what) const;
   Results result(ValueId id) { return {Value::of(b.own(id))}; }
@@ -46,6 +49,7 @@ class Operands {
  private:
   const Schema& schema_;
   std::vector<Value> values_;
+  mutable std::vector<bool> read_;
 };
 
 /// kInvalid for types that no tensor of ours has.

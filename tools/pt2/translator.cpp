@@ -65,6 +65,12 @@ int64_t c10_type_of(int64_t serialized) {
   return serialized == 28 ? 27 : -1;
 }
 
+/// torch.export's numbers of layouts as those of c10, where 0 is the dense one; -1: none.
+int64_t c10_layout_of(int64_t serialized) {
+  static const int64_t kLayouts[] = {-1, 1, 2, 4, 5, 6, 3, 0};
+  return serialized >= 1 && serialized <= 7 ? kLayouts[serialized] : -1;
+}
+
 Translator::Translator(const std::string& file, const Json& program, const onnx::ImportOptions& options)
     : file_(file),
       program_(program),
@@ -391,7 +397,8 @@ Value Translator::argument(const Json& value, Names& names) {
     return list_of(
         v, [](const Json& each) { return Value::of(each.is_string() ? each.get<std::string>() : std::string()); });
   if (kind == "as_scalar_type") return Value::of(Dim(c10_type_of(integer(v, "a type"))));
-  if (kind == "as_memory_format" || kind == "as_layout") return Value::of(Dim(integer(v, "a format")));
+  if (kind == "as_memory_format") return Value::of(Dim(integer(v, "a format")));
+  if (kind == "as_layout") return Value::of(Dim(c10_layout_of(integer(v, "a layout"))));
   if (kind == "as_device") return Value::of(text(v, "type"));
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v, names);
   if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")

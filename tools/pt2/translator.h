@@ -17,6 +17,9 @@ namespace ingot::pt2 {
 /// torch.export's numbers of element types as those of c10, which arguments have elsewhere; -1: none.
 int64_t c10_type_of(int64_t serialized);
 
+/// The same of layouts, dense: 0.
+int64_t c10_layout_of(int64_t serialized);
+
 class Translator {
  public:
   Translator(const std::string& file, const Json& program, const onnx::ImportOptions& options);
