@@ -4,7 +4,7 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
 stages_all=(lint gcc tidy tsan package firmware models cuda sizes aarch64 nodes demo fuzz asan)
-stages_long=(fuzz_long peers abi browser torch keras board)
+stages_long=(fuzz_long peers abi browser torch trial keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -55,6 +55,7 @@ stage_seconds() {
   case $1 in
     gcc | asan | aarch64 | peers) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
     fuzz_long) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
+    trial) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
     *) echo "${INGOT_STAGE_SECONDS:-2700}" ;;
   esac
 }
@@ -151,6 +152,17 @@ stage_torch() {
   "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --compare docs/checkpoints.md
   need_python "checkpoints over exports" torch torchvision timm onnx==1.23.2 onnxscript safetensors || { echo "[skip] no checkpoint was laid over an export: onnx, onnxscript and safetensors are not to be had"; return 0; }
   "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay
+}
+
+# Some 1,800 modules in .pt2 and TorchScript against eager torch; what is not equal is in tests/torch/trial/expected.tsv.
+# Results are kept in build/trial: a stage that was ended goes on where it was.
+stage_trial() {
+  dev_build_gcc
+  need_python "the trial of many programs" torch torchvision timm transformers || {
+    echo "[skip] no program was tried: torch, torchvision, timm and transformers are not to be had"
+    return 0
+  }
+  "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs"
 }
 
 # Networks of keras.applications as keras saves them, with its own outputs.

@@ -64,6 +64,16 @@ class FirstOfMapping(torch.nn.Module):
         return self.inner(x)["out"]
 
 
+def settle(net):
+    """Statistics that are not those of a fresh module, so that each matters; and no head that starts at zero, which would prove nothing."""
+    for module in net.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+        if isinstance(module, torch.nn.Linear) and not module.weight.any():
+            torch.nn.init.normal_(module.weight, 0, 0.02)
+
+
 def build(name):
     library, size, options = NETWORKS[name]
     torch.manual_seed(zlib.crc32(name.encode()))
@@ -75,12 +85,7 @@ def build(name):
         net = torchvision.models.get_model(name, **options)
     if library == "segmentation":
         net = FirstOfMapping(net)
-    for module in net.modules():  # statistics that are not those of a fresh module, so that each matters
-        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 1.5)
-        if isinstance(module, torch.nn.Linear) and not module.weight.any():  # a head that starts at zero would prove nothing
-            torch.nn.init.normal_(module.weight, 0, 0.02)
+    settle(net)
     return net.eval(), (torch.rand(1, 3, size, size),)
 
 
