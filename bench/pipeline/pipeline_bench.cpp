@@ -64,7 +64,7 @@ struct World {
     uint32_t state = 1;
     for (auto& frame : frames)
       for (uint32_t i = 0; i < summary.input_count; i++) {
-        const ingot_tensor like = session.input(i);
+        const ingot_tensor like = session.input(i).value();
         frame.emplace_back(size_t(like.bytes));
         for (size_t at = 0; like.dtype == INGOT_F32 && at + 4 <= frame.back().size(); at += 4) {
           state = state * 1664525u + 1013904223u;
@@ -74,7 +74,7 @@ struct World {
       }
     for (const Bytes& input : frames[0]) in_bytes += input.size();
     for (uint32_t i = 0; i < summary.output_count; i++) {
-      answers.emplace_back(size_t(session.output(i).bytes));
+      answers.emplace_back(size_t(session.output(i)->bytes));
       out_bytes += answers.back().size();
     }
   }
@@ -89,12 +89,12 @@ struct World {
   template <class Ports>
   void fill(const Ports& ports, uint64_t item) const {
     for (uint32_t i = 0; i < frame(item).size(); i++)
-      std::memcpy(ports.input(i).data, frame(item)[i].data(), frame(item)[i].size());
+      std::memcpy(ports.input(i)->data, frame(item)[i].data(), frame(item)[i].size());
   }
   template <class Ports>
   void fetch(const Ports& ports) {
     for (uint32_t i = 0; i < answers.size(); i++)
-      std::memcpy(answers[i].data(), ports.output(i).data, answers[i].size());
+      std::memcpy(answers[i].data(), ports.output(i)->data, answers[i].size());
   }
 };
 
@@ -216,7 +216,7 @@ class Comparison {
   }
 
   void bind(uint32_t index, bool is_input, void* at) {
-    ingot_tensor tensor = is_input ? session_.input(index) : session_.output(index);
+    ingot_tensor tensor = is_input ? session_.input(index).value() : session_.output(index).value();
     tensor.data = at;
     tensor.row_stride = 0;
     if (memory_.is_gpu())
@@ -259,7 +259,7 @@ class Comparison {
       }
       (void)take(p.pop(), "pop");
       world_.fetch(p);
-      p.release();
+      p.release().value();
       done(item);
     }
   }

@@ -41,9 +41,8 @@ static void print_tensor(const char* name, const ingot_tensor* tensor) {
 }
 
 static int run(const ingot_model* model, ingot_session* session) {
-  ingot_model_summary summary = {0};
+  ingot_model_summary summary = INGOT_INIT(ingot_model_summary);
   ingot_error error;
-  summary.size = sizeof summary;
   ingot_model_summarize(model, &summary);
   for (uint32_t i = 0; i < summary.input_count; i++) {
     ingot_tensor input;
@@ -67,20 +66,17 @@ int main(int argc, char** argv) {
   }
   ingot_error error;
   ingot_model* model;
-  ingot_open_options open = {0};
-  open.size = sizeof open;
+  ingot_open_options open = INGOT_INIT(ingot_open_options);
   open.kernels = ingot_cpu_kernels(NULL);
   if (ingot_model_open(argv[1], &open, &model, &error) != INGOT_OK) return fail(argv[1], &error);
 
   ingot_binding bindings[MAX_BINDINGS];
-  ingot_session_options options = {0};
-  options.size = sizeof options;
+  ingot_session_options options = INGOT_INIT(ingot_session_options);
   options.threads = 1;
   options.arena_kind = INGOT_ARENA_CALLER;
   options.bindings = bindings;
   options.binding_count = parse_bindings(argc, argv, bindings);
-  ingot_requirements need = {0};
-  need.size = sizeof need;
+  ingot_requirements need = INGOT_INIT(ingot_requirements);
   if (ingot_model_requirements(model, &options, &need, &error) != INGOT_OK) return fail("requirements", &error);
   printf("arena: %llu bytes (weights %llu, activations %llu, scratch %llu, tables %llu)\n",
          (unsigned long long)need.arena_bytes, (unsigned long long)need.weights_copied, (unsigned long long)need.activations,

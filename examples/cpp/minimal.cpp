@@ -49,16 +49,16 @@ int main(int argc, char** argv) {
 
   const ingot_model_summary summary = model->summary();
   for (uint32_t i = 0; i < summary.input_count; i++) {
-    const ingot::Elements<float> input = session->input<float>(i);
-    std::fill(input.begin(), input.end(), 0.0f);  // your picture, your samples
+    const auto input = session->input<float>(i);  // or by name
+    if (!input) return fail("input", input.error());
+    std::fill(input->begin(), input->end(), 0.0f);  // your image, your samples
   }
   if (const auto ran = session->run(); !ran) return fail("run", ran.error());
   for (uint32_t i = 0; i < summary.output_count; i++) {
-    ingot_value_type type;
-    ingot_model_output(model->get(), i, &type);
-    std::printf("%s:", type.name);
-    const ingot::Elements<float> output = session->output<float>(i);
-    for (size_t k = 0; k < 4 && k < output.size; k++) std::printf(" %g", static_cast<double>(output[k]));
+    const auto output = session->output<float>(i);
+    if (!output) return fail("output", output.error());
+    std::printf("%s:", model->output(i)->name);
+    for (size_t k = 0; k < 4 && k < output->size; k++) std::printf(" %g", static_cast<double>((*output)[k]));
     std::printf("\n");
   }
   return 0;

@@ -25,7 +25,7 @@ struct Decoder {
     const uint64_t begin = ingot_clock_ns();
     do {
       uint32_t state = uint32_t(item) * 2654435761u + 1;
-      for (float& element : ingot::elements<float>(to)) {
+      for (float& element : ingot::elements<float>(to).value()) {
         state = state * 1664525u + 1013904223u;
         element = static_cast<float>(state >> 8) * 0x1p-24f;
       }
@@ -44,7 +44,7 @@ int32_t load(void* user, ingot_pipeline* pipeline, uint64_t item) {
 
 double sum_of(const ingot_tensor& output) {
   double sum = 0;
-  for (const float element : ingot::elements<float>(output)) sum += static_cast<double>(element);
+  for (const float element : ingot::elements<float>(output).value()) sum += static_cast<double>(element);
   return sum;
 }
 
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   {
     auto session = model->session(options);
     if (!session) return fail("session", session.error());
-    decoder.decode(session->input(0), 0);
+    decoder.decode(session->input(0).value(), 0);
     for (int i = 0; i < 3; i++) {  // the first is the slowest
       const uint64_t begin = ingot_clock_ns();
       if (const auto ran = session->run(); !ran) return fail("run", ran.error());
@@ -82,10 +82,10 @@ int main(int argc, char** argv) {
     const uint64_t begin = ingot_clock_ns();
     for (uint64_t item = 0; item < decoder.frames; item++) {
       const uint64_t from = ingot_clock_ns();
-      decoder.decode(session->input(0), item);
+      decoder.decode(session->input(0).value(), item);
       decode_ns += ingot_clock_ns() - from;
       if (const auto ran = session->run(); !ran) return fail("run", ran.error());
-      expected.push_back(sum_of(session->output(0)));
+      expected.push_back(sum_of(session->output(0).value()));
     }
     plain_ns = ingot_clock_ns() - begin;
   }
@@ -106,8 +106,8 @@ int main(int argc, char** argv) {
       if (item.error().code == INGOT_NOT_FOUND) break;  // the end
       return fail("frame", item.error());
     }
-    equal += sum_of(pipeline->output(0)) == expected[item.value()];
-    pipeline->release();
+    equal += sum_of(pipeline->output(0).value()) == expected[item.value()];
+    if (const auto released = pipeline->release(); !released) return fail("frame", released.error());
   }
   const uint64_t ns = ingot_clock_ns() - begin;
 

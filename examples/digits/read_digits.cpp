@@ -37,17 +37,19 @@ int main(int argc, char** argv) {
   options.bindings = &batch, options.binding_count = 1;
   auto session = model->session(options);
   if (!session) return fail("session", session.error());
-  const auto input = session->input<float>("image");
+  const auto image_input = session->input<float>("image");
+  if (!image_input) return fail(argv[1], image_input.error());
   for (size_t d = 0; d < count; d++)
     for (size_t y = 0; y < 28; y++)
-      for (size_t x = 0; x < 28; x++) input[(d * 28 + y) * 28 + x] = static_cast<float>(gray[y * image.width + d * 28 + x]) / 255.f;
+      for (size_t x = 0; x < 28; x++) (*image_input)[(d * 28 + y) * 28 + x] = static_cast<float>(gray[y * image.width + d * 28 + x]) / 255.f;
   if (auto run = session->run(); !run) return fail("run", run.error());
   const auto p = session->output<float>("digit");
+  if (!p) return fail(argv[1], p.error());
   std::string text;
   float least = 1;
   for (size_t d = 0; d < count; d++) {
-    const float* best = std::max_element(p.data + d * 10, p.data + d * 10 + 10);
-    text += static_cast<char>('0' + (best - (p.data + d * 10)));
+    const float* best = std::max_element(p->data + d * 10, p->data + d * 10 + 10);
+    text += static_cast<char>('0' + (best - (p->data + d * 10)));
     least = std::min(least, *best);
   }
   std::printf("%s  (least certain %.3f; arena %.2f MB, weights included)\n", text.c_str(), static_cast<double>(least),

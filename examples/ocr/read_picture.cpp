@@ -47,11 +47,9 @@ struct Network {
   ingot::Session session(int height, int width) {
     std::vector<ingot_binding> bindings;
     const ingot_model_summary summary = model.summary();
-    ingot_value_type x{};
-    ingot_model_input(model.get(), 0, &x);
+    const ingot_value_type x = need(model.input(0), "the network");
     for (uint32_t i = 0; i < summary.symbol_count; i++) {
-      ingot_symbol symbol{};
-      ingot_model_symbol(model.get(), i, &symbol);
+      const ingot_symbol symbol = need(model.symbol(i), "the network");
       int64_t value = 1;
       if (x.dim_symbol[2] == static_cast<int32_t>(i)) value = height;
       if (x.dim_symbol[3] == static_cast<int32_t>(i)) value = width;
@@ -121,9 +119,9 @@ Picture line_picture(const Picture& picture, const Quad& quad, int height) {
 bool upside_down(Network& network, const Picture& line) {
   ingot::Session session = network.session(48, 192);
   const Picture fitted = resize(line, std::min(192, line.width), 48);
-  to_planes(fitted, session.input<float>(0).data, 192);
+  to_planes(fitted, need(session.input<float>(0), "direction").data, 192);
   need(session.run(), "direction");
-  const auto p = session.output<float>(0);
+  const auto p = need(session.output<float>(0), "direction");
   return p[1] > 0.9f;
 }
 
@@ -141,15 +139,14 @@ int main(int argc, char** argv) try {
   const Picture picture = load_png(argv[4]);
 
   const auto begin = Clock::now();
-  ingot_value_type x{};
-  ingot_model_input(detect.model.get(), 0, &x);
+  const ingot_value_type x = need(detect.model.input(0), argv[1]);
   const auto round32 = [](int n) { return std::max(32, (n + 16) / 32 * 32); };
   const int height = x.dims[2] > 0 ? static_cast<int>(x.dims[2]) : round32(picture.height);
   const int width = x.dims[3] > 0 ? static_cast<int>(x.dims[3]) : round32(picture.width);
   ingot::Session session = detect.session(height, width);
-  to_planes(resize(picture, width, height), session.input<float>(0).data, width);
+  to_planes(resize(picture, width, height), need(session.input<float>(0), "detection").data, width);
   need(session.run(), "detection");
-  std::vector<TextBox> boxes = find_text_boxes(session.output<float>(0).data, width, height);
+  std::vector<TextBox> boxes = find_text_boxes(need(session.output<float>(0), "detection").data, width, height);
   const double detect_ms = ms_since(begin);
 
   const auto begin_reading = Clock::now();
@@ -159,10 +156,10 @@ int main(int argc, char** argv) try {
     Picture line = line_picture(picture, box.quad, 48);
     if (upside_down(direction, line)) line = turn_half(line);
     ingot::Session reader = recognise.session(48, line.width);
-    to_planes(line, reader.input<float>(0).data, line.width);
+    to_planes(line, need(reader.input<float>(0), "recognition").data, line.width);
     need(reader.run(), "recognition");
-    const ingot_tensor out = reader.output(0u);
-    const Reading reading = decode(static_cast<const float*>(out.data), out.dims[1], out.dims[2], characters);
+    const ingot_tensor out = need(reader.output(0), "recognition");
+    const Reading reading = decode(need(reader.output<float>(0), "recognition").data, out.dims[1], out.dims[2], characters);
     if (reading.score >= 0.5f) std::printf("%-32s  score %.3f\n", reading.text.c_str(), reading.score);
   }
   std::printf("%zu lines; detection %.0f ms, direction and reading %.0f ms; arenas %.1f, %.1f, %.1f MB (weights included)\n", boxes.size(),

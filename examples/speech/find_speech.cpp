@@ -125,32 +125,36 @@ int main(int argc, char** argv) {
 
   auto model = ingot::Model::open(argv[1], ingot_cpu_kernels(nullptr));
   if (!model) return fail(argv[1], model.error());
-  ingot_symbol symbol{};
-  ingot_model_symbol(model->get(), 0, &symbol);
-  const ingot_binding binding{symbol.name, static_cast<int64_t>(frames)};
+  const auto symbol = model->symbol(0);
+  if (!symbol) return fail(argv[1], symbol.error());
+  const ingot_binding binding{symbol->name, static_cast<int64_t>(frames)};
   ingot_session_options options = ingot::session_options();
   options.bindings = &binding, options.binding_count = 1, options.threads = argc > 3 ? std::atoi(argv[3]) : 0;
   auto session = model->session(options);
   if (!session) return fail("session", session.error());
 
   const auto input = session->input<float>("input"), h = session->input<float>("h"), c = session->input<float>("c");
-  if (input.size != frames * (kContext + kFrame) || h.empty() || c.empty()) return std::fprintf(stderr, "find_speech: %s: not silero-vad's sequence form\n", argv[1]), 5;
-  std::fill(h.begin(), h.end(), 0.f), std::fill(c.begin(), c.end(), 0.f);
+  for (const auto* port : {&input, &h, &c})
+    if (!*port) return fail(argv[1], port->error());
+  if (input->size != frames * (kContext + kFrame))
+    return std::fprintf(stderr, "find_speech: %s: not silero-vad's sequence form\n", argv[1]), 5;
+  std::fill(h->begin(), h->end(), 0.f), std::fill(c->begin(), c->end(), 0.f);
   for (size_t f = 0; f < frames; f++)
     for (size_t i = 0; i < kContext + kFrame; i++) {
       const auto at = static_cast<int64_t>(f * kFrame + i) - kContext;
-      input[f * (kContext + kFrame) + i] = at >= 0 && at < static_cast<int64_t>(samples.size()) ? samples[static_cast<size_t>(at)] : 0.f;
+      (*input)[f * (kContext + kFrame) + i] = at >= 0 && at < static_cast<int64_t>(samples.size()) ? samples[static_cast<size_t>(at)] : 0.f;
     }
   const auto begin = std::chrono::steady_clock::now();
   if (auto run = session->run(); !run) return fail("run", run.error());
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 
   const auto probability = session->output<float>("speech_probs");
-  const std::vector<Segment> found = segments(probability.data, probability.size);
+  if (!probability) return fail(argv[1], probability.error());
+  const std::vector<Segment> found = segments(probability->data, probability->size);
   const double length = static_cast<double>(samples.size()) / kRate;
   std::string line;
   for (size_t i = 0; i < 64; i++) {
-    const float p = probability[i * frames / 64];
+    const float p = (*probability)[i * frames / 64];
     line += p > 0.8f ? "#" : p > 0.5f ? "+" : p > 0.2f ? "." : " ";
   }
   std::printf("0.0 s |%s| %.1f s\n", line.c_str(), length);

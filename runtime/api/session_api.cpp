@@ -188,6 +188,9 @@ ingot_code ingot_session_rebind(ingot_session* session, const ingot_binding* bin
 void ingot_session_destroy(ingot_session* session) {
   if (session) destroy_session(unwrap(session));
 }
+const ingot_model* ingot_session_model(const ingot_session* session) {
+  return session ? reinterpret_cast<const ingot_model*>(unwrap(session)->model) : nullptr;
+}
 
 ingot_code ingot_session_input(ingot_session* session, uint32_t index, ingot_tensor* out_tensor) {
   return port_view(session, true, index, out_tensor);

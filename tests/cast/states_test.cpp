@@ -45,12 +45,12 @@ struct Running {
     session = std::move(*made);
   }
   void write(const std::string& name, const Bytes& bytes) {
-    const ingot_tensor port = session.input(name.c_str());
+    const ingot_tensor port = session.input(name.c_str()).value();
     REQUIRE(port.bytes == bytes.size());
     std::memcpy(port.data, bytes.data(), bytes.size());
   }
   Bytes read(const std::string& name) const {
-    const ingot_tensor port = session.output(name.c_str());
+    const ingot_tensor port = session.output(name.c_str()).value();
     REQUIRE(port.data);
     const uint8_t* at = static_cast<const uint8_t*>(port.data);
     return Bytes(at, at + port.bytes);
@@ -85,11 +85,11 @@ CastReport check(const CoreGraph& graph, const Pairs& pairs, const std::vector<s
   CHECK(kept.model.summary().input_count == plain.model.summary().input_count - pairs.size());
   CHECK(kept.model.summary().output_count == plain.model.summary().output_count - pairs.size());
   std::vector<Bytes> fed;
-  for (const StatePair& pair : pairs) fed.emplace_back(plain.session.input(pair.input.c_str()).bytes, uint8_t{0});
+  for (const StatePair& pair : pairs) fed.emplace_back(plain.session.input(pair.input.c_str())->bytes, uint8_t{0});
   for (uint32_t step = 0; step < 6; step++) {
     CAPTURE(step);
     for (size_t i = 0; i < pairs.size(); i++) plain.write(pairs[i].input, fed[i]);
-    const Bytes x = random_floats(plain.session.input("x").bytes, step);
+    const Bytes x = random_floats(plain.session.input("x")->bytes, step);
     plain.write("x", x);
     kept.write("x", x);
     plain.run();
@@ -245,7 +245,7 @@ TEST_CASE("state: initial values") {
       std::memcpy(bytes.data(), ones.data(), 32);
       running.write("x", bytes);
       running.run();
-      CHECK(running.session.output<float>("y")[7] == 2.5f + float(step));
+      CHECK(running.session.output<float>("y").value()[7] == 2.5f + float(step));
     }
     REQUIRE(running.session.reset_state().ok());
   }

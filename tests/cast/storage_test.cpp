@@ -105,7 +105,7 @@ Answer run(const FileSpec& file, const ingot_kernel_table* kernels, int32_t thre
   const ingot_requirements got = session->requirements();
   CHECK(std::memcmp(&need.value(), &got, sizeof got) == 0);
   for (uint32_t i = 0; i < model->summary().input_count; i++) {
-    const ingot_tensor x = session->input(i);
+    const ingot_tensor x = session->input(i).value();
     std::memset(x.data, 0, x.bytes);
     if (x.dtype != INGOT_F32) continue;
     const std::vector<float> from = numbers(x.bytes / 4);
@@ -117,7 +117,7 @@ Answer run(const FileSpec& file, const ingot_kernel_table* kernels, int32_t thre
   answer.weights = model->summary().weights_bytes;
   answer.widened = got.weights_widened;
   for (uint32_t i = 0; i < model->summary().output_count; i++) {
-    const ingot_tensor y = session->output(i);
+    const ingot_tensor y = session->output(i).value();
     const auto* from = static_cast<const uint8_t*>(y.data);
     answer.outputs.emplace_back(from, from + y.bytes);
   }

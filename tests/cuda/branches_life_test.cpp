@@ -164,9 +164,9 @@ TEST_CASE(
     for (uint64_t item = 0; item < 20; item++) {
       while (made->free() && pushed < 20) {
         REQUIRE(made->push([&](Pipeline& p) {
-                      std::memcpy(p.input(0).data, &(const int64_t&)int64_t(pushed % 4), 8);
-                      std::memcpy(p.input(1).data, &(const int64_t&)int64_t(pushed % 3), 8);
-                      std::memcpy(p.input(2).data, ramp(32, float(pushed)).data(), 128);
+                      std::memcpy(p.input(0)->data, &(const int64_t&)int64_t(pushed % 4), 8);
+                      std::memcpy(p.input(1)->data, &(const int64_t&)int64_t(pushed % 3), 8);
+                      std::memcpy(p.input(2)->data, ramp(32, float(pushed)).data(), 128);
                     })
                     .ok());
         pushed++;
@@ -176,8 +176,8 @@ TEST_CASE(
       fill_loop(cpu, {int64_t(item % 4), int64_t(item % 3)});
       write(cpu.input("x"), ramp(32, float(item)));
       REQUIRE(cpu.run().ok());
-      CHECK(std::memcmp(made->output(0).data, cpu.output(0).data, 128) == 0);
-      made->release();
+      CHECK(std::memcmp(made->output(0)->data, cpu.output(0)->data, 128) == 0);
+      made->release().value();
     }
   }
   CHECK(alive() == "");

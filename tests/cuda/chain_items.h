@@ -32,7 +32,7 @@ inline bool is_chain_of(const Elements<float>& y, float x) {
 }
 
 inline void fill(Pipeline& pipeline, float x) {
-  for (float& element : pipeline.input<float>(0)) element = x;
+  for (float& element : pipeline.input<float>(0).value()) element = x;
 }
 
 inline ingot_pipeline_options with(const ingot_session_options& session, uint32_t depth) {
@@ -51,8 +51,8 @@ inline int wrong_items(Pipeline& pipeline, uint64_t count) {
       if (!pipeline.push([&](Pipeline& p) { fill(p, float(pushed++ % 50)); })) return -1;
     const auto popped = pipeline.pop();
     if (!popped.ok() || popped.error().code) return -1;
-    wrong += !is_chain_of(pipeline.output<float>(0), float(item % 50));
-    pipeline.release();
+    wrong += !is_chain_of(pipeline.output<float>(0).value(), float(item % 50));
+    pipeline.release().value();
   }
   return wrong;
 }

@@ -123,9 +123,9 @@ TEST_CASE("cuda conditional: a pipeline queues items, one launch each, and names
       while (made->free() && pushed < 20) {
         const int64_t count = int64_t(pushed % 5), end = int64_t(pushed % 3);  // every fifth is beyond the bound of 3
         REQUIRE(made->push([&](Pipeline& p) {
-                      std::memcpy(p.input(0).data, &count, 8);
-                      std::memcpy(p.input(1).data, &end, 8);
-                      std::memcpy(p.input(2).data, ramp(32, float(pushed)).data(), 128);
+                      std::memcpy(p.input(0)->data, &count, 8);
+                      std::memcpy(p.input(1)->data, &end, 8);
+                      std::memcpy(p.input(2)->data, ramp(32, float(pushed)).data(), 128);
                     })
                     .ok());
         pushed++;
@@ -139,9 +139,9 @@ TEST_CASE("cuda conditional: a pipeline queues items, one launch each, and names
         fill_loop(cpu, {int64_t(item % 5), int64_t(item % 3)});
         write(cpu.input("x"), ramp(32, float(item)));
         REQUIRE(cpu.run().ok());
-        CHECK(std::memcmp(made->output(0).data, cpu.output(0).data, 128) == 0);
+        CHECK(std::memcmp(made->output(0)->data, cpu.output(0)->data, 128) == 0);
       }
-      made->release();
+      made->release().value();
     }
     CHECK(fake_cuda().launches - launches == 20);
   }

@@ -65,7 +65,7 @@ std::vector<int64_t> places(const std::vector<float>& x) {
 }
 
 void check_found(Session& session, const std::vector<float>& x) {
-  const ingot_tensor found = session.output("found");
+  const ingot_tensor found = session.output("found").value();
   CHECK(found.dims[1] == int64_t(places(x).size() / 2));
   CHECK(read<int64_t>(found) == places(x));
   CHECK(read<float>(session.output("z")) == x);
@@ -85,7 +85,7 @@ TEST_CASE(
   {
     const Model model = open_bytes_or_fail(bytes, scalar());
     Session gpu = make(model, on("cuda", INGOT_STRICT));
-    CHECK(gpu.output("found").dims[1] == 36);  // the most, before a run
+    CHECK(gpu.output("found")->dims[1] == 36);  // the most, before a run
     const FakeCuda before = fake_cuda();
     uint64_t runs = 0;
     for (uint32_t pattern = 0; pattern < 8192; pattern += 631, runs++) {
@@ -114,14 +114,14 @@ TEST_CASE("cuda measured: memory of the caller's, bound before and between runs"
     Session gpu = make(model, on("cuda"));
     run(gpu, sparse(36, 3));
     AlignedBlock memory(2 * 48 * 8, 64);
-    ingot_tensor found = make(model, on("cpu")).output("found");  // at the most
+    ingot_tensor found = make(model, on("cpu")).output("found").value();  // at the most
     found.data = memory.data();
     found.row_stride = 48;  // rows apart
     found.bytes = (48 + 36) * 8;
     REQUIRE(gpu.bind_output(0, found).ok());
     const std::vector<float> x = sparse(36, 1000);
     run(gpu, x);
-    const ingot_tensor shown = gpu.output("found");
+    const ingot_tensor shown = gpu.output("found").value();
     const size_t n = places(x).size() / 2;
     CHECK(shown.dims[1] == int64_t(n));
     CHECK(shown.row_stride == 48);
@@ -152,7 +152,7 @@ TEST_CASE("cuda measured: memory of the caller's, bound before and between runs"
     for (const uint32_t pattern : {5u, 8191u, 0u}) {
       const std::vector<float> y = sparse(36, pattern);
       run(gpu, y);
-      const ingot_tensor there = gpu.output("found");
+      const ingot_tensor there = gpu.output("found").value();
       CHECK(there.bytes == places(y).size() * 8);
       CHECK(there.row_stride == there.dims[1]);  // dense, as long as they are
       const int64_t* back = reinterpret_cast<const int64_t*>(uintptr_t(at));
@@ -230,18 +230,18 @@ TEST_CASE("cuda measured: items of a pipeline have the extents of their own data
         REQUIRE(pipeline
                     ->push([&](Pipeline& p) {
                       const std::vector<float> x = data(pushed);
-                      std::copy(x.begin(), x.end(), p.input<float>(0).begin());
+                      std::copy(x.begin(), x.end(), p.input<float>(0)->begin());
                     })
                     .ok());
       REQUIRE(pipeline->pop().ok());
-      const ingot_tensor found = pipeline->output(0);  // rows where those of the most would be
+      const ingot_tensor found = pipeline->output(0).value();  // rows where those of the most would be
       std::vector<int64_t> got;
       for (int64_t row = 0; row < found.dims[0]; row++) {
         const int64_t* at = static_cast<const int64_t*>(found.data) + row * found.row_stride;
         got.insert(got.end(), at, at + found.dims[1]);
       }
       CHECK(got == places(data(popped)));
-      pipeline->release();
+      pipeline->release().value();
     }
   }
   CHECK(alive() == "");

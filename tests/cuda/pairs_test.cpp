@@ -80,7 +80,7 @@ cast::FileSpec products_network(const Network& n) {
 }
 
 std::vector<float> answer_to_numbers(Session& session) {
-  write(session.input(0), numbers(session.input(0).bytes / 4, 9));
+  write(session.input(0), numbers(session.input(0)->bytes / 4, 9));
   if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
   return read<float>(session.output(0));
 }

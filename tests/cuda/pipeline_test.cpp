@@ -34,7 +34,7 @@ TEST_CASE("cuda async: start is one launch, wait is one wait, and nothing else; 
       REQUIRE(session->wait().ok());
       CHECK(deeds(fake) - deeds(before) == 1);
       CHECK(fake.waits - before.waits == 1);
-      CHECK(is_chain_of(session->output<float>(0), float(i)));
+      CHECK(is_chain_of(session->output<float>(0).value(), float(i)));
     }
     std::atomic<int> ended{0};
     REQUIRE(ingot_session_start_with(
@@ -183,7 +183,7 @@ TEST_CASE("cuda pipeline: a loader on a thread of its own") {
         ingot_tensor tensor;
         if (item == 40) return 1;
         if (ingot_pipeline_input(pipeline, 0, &tensor)) return -1;
-        for (float& element : elements<float>(tensor)) element = float(item);
+        for (float& element : elements<float>(tensor).value()) element = float(item);
         return 0;
       };
       auto pipeline = Pipeline::create(model, options);
@@ -195,8 +195,8 @@ TEST_CASE("cuda pipeline: a loader on a thread of its own") {
           CHECK(item.error().code == INGOT_NOT_FOUND);
           break;
         }
-        CHECK(is_chain_of(pipeline->output<float>(0), float(items)));
-        pipeline->release();
+        CHECK(is_chain_of(pipeline->output<float>(0).value(), float(items)));
+        pipeline->release().value();
       }
       CHECK(items == 40);
       auto dropped = Pipeline::create(model, options);
@@ -230,8 +230,8 @@ TEST_CASE("cuda pipeline: an index that is wrong is its item's error alone") {
       CHECK(popped.ok() == (item != 1));
       if (item == 1) CHECK(popped.error().code == INGOT_BAD_INDEX_VALUE);
       if (item == 1) CHECK(failed == 1);
-      if (item != 1) CHECK(pipeline->output<float>(0)[8] == ramp(32, 0)[size_t(item) * 8]);
-      if (item != 1) pipeline->release();
+      if (item != 1) CHECK(pipeline->output<float>(0).value()[8] == ramp(32, 0)[size_t(item) * 8]);
+      if (item != 1) pipeline->release().value();
     }
   }
   CHECK(alive() == "");
@@ -266,8 +266,8 @@ TEST_CASE("cuda pipeline: every call of the driver fails in turn: a named error,
               const auto popped = pipeline->pop(&failed);
               if (popped.ok()) {
                 CHECK(!lost);
-                CHECK(is_chain_of(pipeline->output<float>(0), float(item)));
-                pipeline->release();
+                CHECK(is_chain_of(pipeline->output<float>(0).value(), float(item)));
+                pipeline->release().value();
                 continue;
               }
               CHECK((popped.error().code == INGOT_DEVICE_LOST || popped.error().code == INGOT_OUT_OF_MEMORY));

@@ -31,7 +31,7 @@ inline cast::FileSpec split_network() {
 
 /// Of a run on ramp().
 inline std::vector<float> answer(Session& session) {
-  write(session.input(0), ramp(session.input(0).bytes / 4));
+  write(session.input(0), ramp(session.input(0)->bytes / 4));
   if (const auto ran = session.run(); !ran) throw std::runtime_error(ran.error().text());
   return read<float>(session.output(0));
 }

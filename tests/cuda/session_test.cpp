@@ -231,10 +231,10 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
     pop(&context);
     const std::vector<float> values = ramp(32);
     std::memcpy(reinterpret_cast<void*>(uintptr_t(in)), values.data(), 128);
-    ingot_tensor tensor = gpu.input(0);
+    ingot_tensor tensor = gpu.input(0).value();
     tensor.data = reinterpret_cast<void*>(uintptr_t(in));
     REQUIRE(gpu.bind_device_input(0, tensor).ok());
-    tensor = gpu.output(0);
+    tensor = gpu.output(0).value();
     tensor.data = reinterpret_cast<void*>(uintptr_t(out));
     REQUIRE(gpu.bind_device_output(0, tensor).ok());
     const uint64_t graphs = fake.execs;
@@ -251,7 +251,7 @@ TEST_CASE("cuda: memory of the device is read and written where it is; other mem
       CHECK(bound.error().field[0] != 0);
     };
     refused(host, INGOT_INVALID_ARGUMENT);
-    refused(other.input(0).data, INGOT_INVALID_ARGUMENT);
+    refused(other.input(0)->data, INGOT_INVALID_ARGUMENT);
     refused(reinterpret_cast<void*>(uintptr_t(in) + 4), INGOT_MISALIGNED);
     refused(nullptr, INGOT_INVALID_ARGUMENT);
     refused(reinterpret_cast<void*>(uintptr_t(in) + 64),

@@ -127,7 +127,7 @@ TEST_CASE("cuda: two contexts of one GPU: sessions beside each other, memory of 
       CHECK(answer(inside) == expected);
       CHECK(answer(again) == expected);
       const auto bind = [](Session& session, const Other& memory) {
-        ingot_tensor tensor = session.input(0);
+        ingot_tensor tensor = session.input(0).value();
         tensor.data = memory.at();
         return session.bind_device_input(0, tensor);
       };
@@ -140,7 +140,7 @@ TEST_CASE("cuda: two contexts of one GPU: sessions beside each other, memory of 
       CHECK(has(far_off.error().field, "of another CUDA context than the session's"));
       CHECK(answer(primary) == expected);  // as it was
       CHECK(bind(inside, own).ok());
-      const std::vector<float> values = ramp(inside.input(0).bytes / 4);
+      const std::vector<float> values = ramp(inside.input(0)->bytes / 4);
       std::memcpy(own.at(), values.data(), values.size() * 4);
       REQUIRE(inside.run().ok());
       CHECK(read<float>(inside.output(0)) == expected);
@@ -168,7 +168,7 @@ TEST_CASE("cuda: a context that the caller has current is current after every ca
       CHECK(current() == other.context);
       CHECK(answer(gpu) == answer(gpu));
       CHECK(current() == other.context);
-      ingot_tensor tensor = gpu.input(0);
+      ingot_tensor tensor = gpu.input(0).value();
       tensor.data = other.at();
       CHECK(!gpu.bind_device_input(0, tensor).ok());
       CHECK(current() == other.context);
@@ -205,10 +205,10 @@ TEST_CASE("cuda: with another context current, runs, started runs and pipelines 
       }
       CHECK(gpu.wait().ok());
       CHECK(read<float>(gpu.output(0)) == expected);
-      CHECK(pipeline->push([&](Pipeline& p) { write(p.input(0), ramp(p.input(0).bytes / 4)); }).ok());
+      CHECK(pipeline->push([&](Pipeline& p) { write(p.input(0), ramp(p.input(0)->bytes / 4)); }).ok());
       CHECK(pipeline->pop().ok());
       CHECK(read<float>(pipeline->output(0)) == expected);
-      pipeline->release();
+      pipeline->release().value();
     };
     work();
     void* popped;

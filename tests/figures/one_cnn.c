@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   ingot_error error;
   ingot_model* model = NULL;
   ingot_session* session = NULL;
-  ingot_open_options open = {sizeof open};
-  ingot_session_options options = {sizeof options};
+  ingot_open_options open = INGOT_INIT(ingot_open_options);
+  ingot_session_options options = INGOT_INIT(ingot_session_options);
   ingot_tensor input, output;
   open.kernels = ingot_model_kernels();
   options.threads = 1;

@@ -72,7 +72,7 @@ TEST_CASE("device: fake equals the CPU, bound ports included, and its memory is 
     REQUIRE(session->run().ok());
     answers.push_back(read<float>(session->output("y")));
     AlignedBlock out(3 * 16 * 4, 64);
-    ingot_tensor tensor = session->output("y");
+    ingot_tensor tensor = session->output("y").value();
     tensor.data = out.data();
     REQUIRE(session->bind_output(0, tensor).ok());
     write(session->input("x"), ramp(48));

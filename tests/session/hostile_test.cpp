@@ -47,7 +47,7 @@ void use(const Model& model, std::mt19937* random, Tally* tally) {
   auto session = model.session(options);
   if (!session) return;
   tally->sessions++;
-  for (uint32_t i = 0; i < summary.input_count; i++) std::memset(session->input(i).data, 0, session->input(i).bytes);
+  for (uint32_t i = 0; i < summary.input_count; i++) std::memset(session->input(i)->data, 0, session->input(i)->bytes);
   tally->runs += session->run().ok();
   char text[64];
   for (uint32_t i = 0; i < summary.value_count; i++) {
@@ -79,7 +79,8 @@ TEST_CASE("hostile: damaged programs with right hashes are refused, or run to th
       else
         tally.refused++;
     }
-    MESSAGE(std::string(name) << ": " << tally.refused << " refused, " << tally.sessions << " sessions, " << tally.runs << " runs");
+    MESSAGE(std::string(name) << ": " << tally.refused << " refused, " << tally.sessions << " sessions, " << tally.runs
+                              << " runs");
     CHECK(tally.refused > 100);
     CHECK(tally.runs > 0);
   }

@@ -74,7 +74,7 @@ void check_packed(Session& session, const std::vector<float>& x) {
   float sum = 0;
   for (size_t i = 0; i < x.size(); i++)
     if (x[i] != 0) expected.push_back(x[i]), where.push_back(int64_t(i)), sum += x[i];
-  const ingot_tensor y = session.output("y"), at = session.output("at");
+  const ingot_tensor y = session.output("y").value(), at = session.output("at").value();
   CHECK(y.dims[0] == int64_t(expected.size()));
   CHECK(at.dims[0] == int64_t(expected.size()));
   CHECK(read<float>(y) == expected);
@@ -100,7 +100,7 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
       options.flags = flags;
       auto session = model.session(options);
       REQUIRE_MESSAGE(session.ok(), session.error().text());
-      CHECK(session->output("y").dims[0] == 12);  // the bound, before anything was measured
+      CHECK(session->output("y")->dims[0] == 12);  // the bound, before anything was measured
       for (uint32_t pattern = 0; pattern < 4096; pattern += 7) check_packed(*session, sparse(12, pattern));
       check_packed(*session, sparse(12, 0));
       check_packed(*session, sparse(12, 4095));
@@ -111,14 +111,14 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   AlignedBlock x(64, 64), y(64, 64), sum(64, 64), at(128, 64);
   const auto bind = [&](bool is_input, uint32_t index, AlignedBlock& memory) {
-    ingot_tensor tensor = is_input ? session->input(index) : session->output(index);
+    ingot_tensor tensor = is_input ? session->input(index).value() : session->output(index).value();
     tensor.data = memory.data();
     const auto bound = is_input ? session->bind_input(index, tensor) : session->bind_output(index, tensor);
     REQUIRE_MESSAGE(bound.ok(), bound.error().text());
   };
   bind(true, 0, x), bind(false, 0, y), bind(false, 1, sum), bind(false, 2, at);
   for (const uint32_t pattern : {5u, 4095u, 0u, 1024u}) check_packed(*session, sparse(12, pattern));
-  ingot_tensor small = session->output(0);
+  ingot_tensor small = session->output(0).value();
   CHECK(small.dims[0] == 1);
   small.dims[0] = 5;
   CHECK(session->bind_output(0, small).error().code == INGOT_SHAPE_MISMATCH);  // room for the most is wanted
@@ -134,7 +134,7 @@ TEST_CASE("measured: with a free extent, bound and bound again") {
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   for (const int64_t w : {40, 1, 13, 24, 39}) {
     REQUIRE(session->rebind("W", w).ok());
-    CHECK(session->output("y").dims[0] == w);
+    CHECK(session->output("y")->dims[0] == w);
     for (const uint32_t pattern : {0u, 4095u, 1365u, 1u}) check_packed(*session, sparse(size_t(w), pattern));
   }
   const ingot_binding n = {"n", 4};
@@ -172,7 +172,7 @@ TEST_CASE("measured: what the data gets wrong is named, and the session goes on"
     return session->run();
   };
   CHECK(run(3).ok());
-  CHECK(session->output("y").dims[0] == 3);
+  CHECK(session->output("y")->dims[0] == 3);
   for (const int64_t asked : {int64_t{13}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
     const auto beyond = run(asked);
     CHECK(beyond.error().code == INGOT_DIMENSION_OUT_OF_BOUNDS);
@@ -184,7 +184,7 @@ TEST_CASE("measured: what the data gets wrong is named, and the session goes on"
   CHECK(contradicting.error().code == INGOT_DIMENSION_OUT_OF_BOUNDS);
   CHECK(contradicting.error().instruction == 4);
   CHECK(run(3).ok());
-  CHECK(session->output("y").dims[0] == 3);
+  CHECK(session->output("y")->dims[0] == 3);
 }
 
 TEST_CASE("measured: an extent that grows as less is measured never leaves what was planned") {
@@ -202,7 +202,7 @@ TEST_CASE("measured: an extent that grows as less is measured never leaves what 
   write(session->input("one"), std::vector<float>{2.0f});
   write(session->input("x"), sparse(12, 4095));
   CHECK(session->run().ok());
-  CHECK(session->output("y").dims[0] == 8);
+  CHECK(session->output("y")->dims[0] == 8);
   write(session->input("one"), std::vector<float>{2.0f});
   write(session->input("x"), sparse(12, 15));
   const auto grown = session->run();

@@ -13,7 +13,8 @@ using namespace ingot::test;
 namespace {
 
 uint64_t sum(const ingot_requirements& r) {
-  return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state + r.scratch + r.tables + r.rounding;
+  return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state + r.scratch + r.tables +
+         r.rounding;
 }
 
 struct Shape {
@@ -34,7 +35,7 @@ std::vector<Shape> shapes() {
 
 void fill_inputs(const Model& model, Session& session) {
   for (uint32_t i = 0; i < model.summary().input_count; i++) {
-    const ingot_tensor tensor = session.input(i);
+    const ingot_tensor tensor = session.input(i).value();
     std::memset(tensor.data, tensor.dtype == INGOT_F32 ? 0x3f : tensor.dtype == INGOT_BOOL ? 1 : 0, tensor.bytes);
   }
 }

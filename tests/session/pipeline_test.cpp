@@ -37,7 +37,7 @@ bool is_chain_of(const Elements<float>& y, float x) {
 }
 
 void fill(Pipeline& pipeline, float x) {
-  for (float& element : pipeline.input<float>(0)) element = x;
+  for (float& element : pipeline.input<float>(0).value()) element = x;
 }
 
 uint64_t held(const CountingAllocator& heap) {
@@ -57,7 +57,7 @@ int32_t load(void* user, ingot_pipeline* pipeline, uint64_t item) {
   if (item >= count.limit) return count.last;
   ingot_tensor tensor;
   if (ingot_pipeline_input(pipeline, 0, &tensor)) return -1;
-  for (float& element : elements<float>(tensor)) element = float(item);
+  for (float& element : elements<float>(tensor).value()) element = float(item);
   return 0;
 }
 
@@ -76,13 +76,13 @@ TEST_CASE("async: a started run is waited for, with a thread of the session's an
       REQUIRE(session->start().ok());
       CHECK(session->start().error().code == INGOT_WRONG_STATE);
       CHECK(session->run().error().code == INGOT_WRONG_STATE);
-      ingot_tensor mine = session->input(0);
+      ingot_tensor mine = session->input(0).value();
       CHECK(session->bind_input(0, mine).error().code == INGOT_WRONG_STATE);
       CHECK(session->reset_state().error().code == INGOT_WRONG_STATE);
       if (i % 2)
         while (!session->has_ended()) std::this_thread::yield();
       REQUIRE(session->wait().ok());
-      CHECK(is_chain_of(session->output<float>(0), float(i)));
+      CHECK(is_chain_of(session->output<float>(0).value(), float(i)));
       CHECK(session->wait().error().code == INGOT_WRONG_STATE);
     }
     write(session->input(0), ramp(800));
@@ -139,13 +139,13 @@ TEST_CASE("pipeline: one thread fills and reads; order is kept, every slot has i
       const auto item = pipeline.pop();
       REQUIRE(item.ok());
       CHECK(item.value() == popped);
-      CHECK(is_chain_of(pipeline.output<float>(0), float(popped)));
+      CHECK(is_chain_of(pipeline.output<float>(0).value(), float(popped)));
       CHECK(pipeline.pop().error().code == INGOT_WRONG_STATE);  // not released
-      pipeline.release();
-      CHECK(pipeline.output(0).data == nullptr);
+      pipeline.release().value();
+      CHECK(pipeline.output(0).error().code == INGOT_WRONG_STATE);
       popped++;
     }
-    pipeline.finish();
+    pipeline.finish().value();
     CHECK(pipeline.pop().error().code == INGOT_NOT_FOUND);
     CHECK(pipeline.acquire().error().code == INGOT_WRONG_STATE);
   }
@@ -158,8 +158,8 @@ TEST_CASE("pipeline: state goes from item to item") {
   for (int i = 1; i <= 20; i++) {
     REQUIRE(pipeline.push([](Pipeline& p) { fill(p, 2); }).ok());
     REQUIRE(pipeline.pop().ok());
-    CHECK(pipeline.output<float>(0)[3] == float(2 * i));
-    pipeline.release();
+    CHECK(pipeline.output<float>(0).value()[3] == float(2 * i));
+    pipeline.release().value();
   }
 }
 
@@ -186,8 +186,8 @@ TEST_CASE("pipeline: an item's error comes with its number, and the others go on
       CHECK(popped.error().code == INGOT_BAD_INDEX_VALUE);
       CHECK(failed == 1);
     } else {
-      CHECK(pipeline.output<float>(0)[8] == ramp(32, 0)[size_t(item) * 8]);
-      pipeline.release();
+      CHECK(pipeline.output<float>(0).value()[8] == ramp(32, 0)[size_t(item) * 8]);
+      pipeline.release().value();
     }
   }
   CHECK(pipeline.free() == 3);
@@ -211,7 +211,7 @@ TEST_CASE("pipeline: a producer with a thread of its own, and a loader on one of
         if (with_loader) return;
         for (int i = 0; i < 100; i++)
           if (!pipeline.push([i](Pipeline& p) { fill(p, float(i)); })) return;
-        pipeline.finish();
+        pipeline.finish().value();
       });
       uint64_t items = 0;
       for (;; items++) {
@@ -221,8 +221,8 @@ TEST_CASE("pipeline: a producer with a thread of its own, and a loader on one of
           break;
         }
         CHECK(item.error().code == INGOT_OK);
-        CHECK(is_chain_of(pipeline.output<float>(0), float(items)));
-        pipeline.release();
+        CHECK(is_chain_of(pipeline.output<float>(0).value(), float(items)));
+        pipeline.release().value();
       }
       producer.join();
       CHECK(items == 100);
@@ -240,7 +240,7 @@ TEST_CASE("pipeline: a loader's failure is told behind the last item, once") {
   Pipeline pipeline = make(model, options);
   for (int i = 0; i < 3; i++) {
     REQUIRE(pipeline.pop().ok());
-    pipeline.release();
+    pipeline.release().value();
   }
   const auto failed = pipeline.pop();
   CHECK(failed.error().code == INGOT_FILE_READ);
@@ -271,8 +271,8 @@ TEST_CASE("pipeline: an item that is not there at the deadline is given later; n
       CHECK(popped.error().have >= popped.error().need);
       late++;
     }
-    CHECK(is_chain_of(pipeline.output<float>(0), float(item)));
-    pipeline.release();
+    CHECK(is_chain_of(pipeline.output<float>(0).value(), float(item)));
+    pipeline.release().value();
   }
   CHECK(late > 0);
   options.flags = INGOT_PIPELINE_TWO_THREADS;
@@ -282,7 +282,7 @@ TEST_CASE("pipeline: an item that is not there at the deadline is given later; n
   CHECK(ingot_clock_ns() >= began + 20'000'000);
   REQUIRE(empty.push([&](Pipeline& p) { fill(p, 3); }).ok());
   REQUIRE(empty.pop_until(ingot_clock_ns() + 60'000'000'000u).ok());
-  CHECK(is_chain_of(empty.output<float>(0), 3));
+  CHECK(is_chain_of(empty.output<float>(0).value(), 3));
   empty.cancel();
   CHECK(empty.pop_until(ingot_clock_ns() + 60'000'000'000u).error().code == INGOT_CANCELLED);
 }
@@ -299,7 +299,7 @@ TEST_CASE("pipeline: destroyed and cancelled at any time, from any thread") {
     Pipeline pipeline = make(model, options);
     for (int i = 0; i < round % 5; i++) {
       REQUIRE(pipeline.pop().ok());
-      pipeline.release();
+      pipeline.release().value();
     }
     if (round % 2) continue;
     std::thread other([&] { pipeline.cancel(); });
@@ -309,7 +309,7 @@ TEST_CASE("pipeline: destroyed and cancelled at any time, from any thread") {
         CHECK(item.error().code == INGOT_CANCELLED);
         break;
       }
-      pipeline.release();
+      pipeline.release().value();
     }
     other.join();
   }
@@ -338,7 +338,7 @@ TEST_CASE("pipeline: bytes are what the requirements say; no item allocates; bad
     for (int i = 0; i < 20; i++) {
       REQUIRE(pipeline.push([](Pipeline& p) { fill(p, 1); }).ok());
       REQUIRE(pipeline.pop().ok());
-      pipeline.release();
+      pipeline.release().value();
     }
     CHECK(heap.calls == calls);
     ingot_requirements own = {};
@@ -375,7 +375,7 @@ TEST_CASE("pipeline: devices with memory of their own, through copies") {
   for (int i = 0; i < 10; i++) {
     REQUIRE(pipeline.push([i](Pipeline& p) { fill(p, float(i)); }).ok());
     REQUIRE(pipeline.pop().ok());
-    CHECK(is_chain_of(pipeline.output<float>(0), float(i)));
-    pipeline.release();
+    CHECK(is_chain_of(pipeline.output<float>(0).value(), float(i)));
+    pipeline.release().value();
   }
 }

@@ -147,7 +147,7 @@ ingot_session_options with(const Assignment& assignment) {
 
 void fill(const Model& model, const Session& session) {
   for (uint32_t i = 0; i < model.summary().input_count; i++)
-    if (session.input(i).dtype == INGOT_F32) write(session.input(i), ramp(session.input(i).bytes / 4, float(i) - 3));
+    if (session.input(i)->dtype == INGOT_F32) write(session.input(i), ramp(session.input(i)->bytes / 4, float(i) - 3));
 }
 
 std::vector<std::vector<float>> run_twice(const Model& model, const ingot_session_options& options) {
@@ -500,7 +500,7 @@ TEST_CASE("placement: branches, loops, state, measured sizes and other extents c
           write(s->input("x"), ramp(12, from));
           REQUIRE(s->run().ok());
         }
-        CHECK(alone->output("y").dims[0] == session->output("y").dims[0]);
+        CHECK(alone->output("y")->dims[0] == session->output("y")->dims[0]);
         CHECK(read<float>(alone->output("y")) == read<float>(session->output("y")));
       }
     }

@@ -33,7 +33,7 @@ TEST_CASE("ports: bound memory is used in place, inputs keep their contents, and
     AlignedBlock in(128, 64), out(128, 64), out2(128, 64);
     std::memcpy(in.data(), x.data(), 128);
     if (flags) {
-      CHECK(session->input(0).data == nullptr);
+      CHECK(session->input(0)->data == nullptr);
       CHECK(session->run().error().code == INGOT_WRONG_STATE);
       CHECK(std::string(session->run().error().name) == "x");
       CHECK(model.requirements(one_thread(flags)).value().activations <
@@ -42,13 +42,13 @@ TEST_CASE("ports: bound memory is used in place, inputs keep their contents, and
       write(session->input(0), x);
       REQUIRE(session->run().ok());
     }
-    REQUIRE(session->bind_input(0, with_memory(session->input(0), in.data())).ok());
+    REQUIRE(session->bind_input(0, with_memory(session->input(0).value(), in.data())).ok());
     if (flags) CHECK(std::string(session->run().error().name) == "y");
-    REQUIRE(session->bind_output(0, with_memory(session->output(0), out.data())).ok());
+    REQUIRE(session->bind_output(0, with_memory(session->output(0).value(), out.data())).ok());
     REQUIRE(session->run().ok());
     CHECK(std::memcmp(in.data(), x.data(), 128) == 0);
-    CHECK(session->output(0).data == out.data());
-    REQUIRE(session->bind_output(0, with_memory(session->output(0), out2.data())).ok());
+    CHECK(session->output(0)->data == out.data());
+    REQUIRE(session->bind_output(0, with_memory(session->output(0).value(), out2.data())).ok());
     REQUIRE(session->run().ok());
     CHECK(std::memcmp(out.data(), out2.data(), 128) == 0);
     for (size_t i = 0; i < 32; i++)
@@ -75,19 +75,19 @@ TEST_CASE("ports: an output that lies in an intermediate, and another that lies 
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     AlignedBlock in(64, 64), y(64, 64), flat(64, 64);
     std::memcpy(in.data(), x.data(), 64);
-    REQUIRE(session->bind_input(0, with_memory(session->input(0), in.data())).ok());
+    REQUIRE(session->bind_input(0, with_memory(session->input(0).value(), in.data())).ok());
     if (!flags) {
       REQUIRE(session->run().ok());
       CHECK(read<float>(session->output("y"))[15] == -x[15]);
       CHECK(read<float>(session->output("flat"))[0] == 0.0f);
     }
     std::memset(y.data(), 0x55, 64), std::memset(flat.data(), 0x55, 64);
-    REQUIRE(session->bind_output(0, with_memory(session->output(0), y.data())).ok());
+    REQUIRE(session->bind_output(0, with_memory(session->output(0).value(), y.data())).ok());
     if (!flags) {
       REQUIRE(session->run().ok());
       CHECK(read<float>(session->output("flat"))[15] == -x[15]);
     }
-    REQUIRE(session->bind_output(1, with_memory(session->output(1), flat.data())).ok());
+    REQUIRE(session->bind_output(1, with_memory(session->output(1).value(), flat.data())).ok());
     const auto ran = session->run();
     REQUIRE_MESSAGE(ran.ok(), ran.error().text());
     CHECK(std::memcmp(in.data(), x.data(), 64) == 0);
@@ -102,7 +102,7 @@ TEST_CASE("ports: what does not fit is named with both numbers") {
   auto session = model.session(one_thread());
   REQUIRE(session.ok());
   AlignedBlock memory(256, 64);
-  const ingot_tensor good = with_memory(session->input(0), memory.data());
+  const ingot_tensor good = with_memory(session->input(0).value(), memory.data());
   struct Case {
     const char* what;
     void (*spoil)(ingot_tensor*);

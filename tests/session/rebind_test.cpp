@@ -23,7 +23,7 @@ std::vector<float> run_branching(Session& session, int64_t n, bool flag) {
   write(session.input("flag"), std::vector<uint8_t>{flag});
   const auto ran = session.run();
   REQUIRE_MESSAGE(ran.ok(), ran.error().text());
-  REQUIRE(session.output("y").dims[0] == (n + 1) / 2);
+  REQUIRE(session.output("y")->dims[0] == (n + 1) / 2);
   return read<float>(session.output("y"));
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("rebind: every binding in one arena equals a session made for it, up a
       options.device = device;
       auto session = model.session(options);
       REQUIRE_MESSAGE(session.ok(), session.error().text());
-      CHECK(session->input("x").dims[0] == kMost);
+      CHECK(session->input("x")->dims[0] == kMost);
       for (int64_t turn = 1; turn <= 2 * kMost; turn++) {
         const int64_t n = turn % 2 ? (turn + 1) / 2 : kMost + 1 - turn / 2;
         CAPTURE(n);
@@ -66,8 +66,7 @@ TEST_CASE("rebind: every binding in one arena equals a session made for it, up a
         fixed.binding_count = 1;
         auto own = model.session(fixed);
         REQUIRE(own.ok());
-        for (const bool flag : {false, true})
-          CHECK(run_branching(*session, n, flag) == run_branching(*own, n, flag));
+        for (const bool flag : {false, true}) CHECK(run_branching(*session, n, flag) == run_branching(*own, n, flag));
       }
     }
 }
@@ -92,7 +91,7 @@ TEST_CASE("rebind: the requirement is exact, and the same whatever is bound firs
   options.arena_bytes = need.arena_bytes;
   auto session = model.session(options);
   REQUIRE_MESSAGE(session.ok(), session.error().text());
-  CHECK(session->input("x").dims[0] == 5);
+  CHECK(session->input("x")->dims[0] == 5);
   REQUIRE(session->rebind("N", kMost).ok());
   run_branching(*session, kMost, true);
   run_branching(*session, kMost, false);
@@ -178,7 +177,7 @@ TEST_CASE("rebind: a value that is larger at a smaller binding has its place, or
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   for (int64_t n = 1; n <= 9; n++) {
     REQUIRE(session->rebind("N", n).ok());
-    CHECK(session->input(0).dims[0] == 100 - n);
+    CHECK(session->input(0)->dims[0] == 100 - n);
     write(session->input(0), ramp(size_t(100 - n)));
     REQUIRE(session->run().ok());
   }
@@ -190,7 +189,7 @@ TEST_CASE("rebind: a value that is larger at a smaller binding has its place, or
   CHECK(refused.error().code == INGOT_ARENA_TOO_SMALL);
   CHECK(refused.error().need == 100);
   CHECK(refused.error().have == 36);
-  CHECK(bent->input(0).dims[0] == 9);
+  CHECK(bent->input(0)->dims[0] == 9);
   write(bent->input(0), ramp(9));
   CHECK(bent->run().ok());
 }
@@ -207,7 +206,8 @@ TEST_CASE("rebind: ports of the caller's are given back, and bound again with th
   for (const int64_t n : {64, 3, 20}) {
     REQUIRE(session->rebind("N", n).ok());
     CHECK(session->run().error().code == INGOT_WRONG_STATE);  // unbound
-    ingot_tensor in = session->input("x"), on = session->input("flag"), out = session->output("y");
+    ingot_tensor in = session->input("x").value(), on = session->input("flag").value(),
+                 out = session->output("y").value();
     in.data = x.data(), on.data = flag.data(), out.data = y.data();
     REQUIRE(session->bind_input(0, in).ok());
     REQUIRE(session->bind_input(1, on).ok());

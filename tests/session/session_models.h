@@ -102,6 +102,15 @@ std::vector<T> read(const ingot_tensor& tensor) {
   const T* data = static_cast<const T*>(tensor.data);
   return std::vector<T>(data, data + tensor.bytes / sizeof(T));
 }
+/// A port that does not exist ends the test with its error's text.
+template <class T>
+void write(const Result<ingot_tensor>& tensor, const std::vector<T>& values) {
+  write(tensor.value(), values);
+}
+template <class T>
+std::vector<T> read(const Result<ingot_tensor>& tensor) {
+  return read<T>(tensor.value());
+}
 std::vector<float> ramp(size_t count, float from = -3.5f);
 
 }  // namespace ingot::test

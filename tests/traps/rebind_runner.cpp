@@ -65,7 +65,7 @@ void fill(const Session& session, uint32_t inputs) {
   uint32_t state = 1;
   const auto next = [&] { return state = state * 1664525u + 1013904223u; };
   for (uint32_t i = 0; i < inputs; i++) {
-    const ingot_tensor tensor = session.input(i);
+    const ingot_tensor tensor = session.input(i).value();
     const uint64_t count = tensor.bytes / ingot_dtype_bytes(tensor.dtype);
     for (uint64_t k = 0; k < count; k++) {
       const float real = float(int32_t(next())) * (1.0f / 2147483648.0f);
@@ -86,7 +86,7 @@ void fill(const Session& session, uint32_t inputs) {
 void print_outputs(const Session& session, uint32_t outputs, const Case& one) {
   uint64_t hash = 14695981039346656037u, bytes = 0;
   for (uint32_t i = 0; i < outputs; i++) {
-    const ingot_tensor tensor = session.output(i);
+    const ingot_tensor tensor = session.output(i).value();
     int64_t rows = 1;
     for (int32_t d = 0; d + 1 < tensor.rank; d++) rows *= tensor.dims[d];
     const uint64_t element = ingot_dtype_bytes(tensor.dtype);

@@ -94,12 +94,12 @@ int run_armed(const Job& job) {
   bool ok = true;
   const auto fill = [&] {
     for (uint32_t i = 0; i < inputs; i++) {
-      const ingot_tensor tensor = session->input(i);
+      const ingot_tensor tensor = session->input(i).value();
       std::memset(tensor.data, 0, tensor.bytes);
     }
     for (const auto& [name, value] : job.dims)  // an integer that steers, such as a sample rate
-      if (const ingot_tensor tensor = session->input(name.c_str()); tensor.data && tensor.bytes == sizeof value)
-        std::memcpy(tensor.data, &value, sizeof value);
+      if (const auto tensor = session->input(name); tensor && tensor->data && tensor->bytes == sizeof value)
+        std::memcpy(tensor->data, &value, sizeof value);
   };
   fill();
   if (const auto warm = session->run(); !warm) return complain(warm.error(), "run");

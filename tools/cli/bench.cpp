@@ -162,7 +162,7 @@ int bench(const Arguments& a) {
 
   std::vector<std::unique_ptr<Port>> ports;
   for (uint32_t i = 0; i < engine.summary().input_count; i++) {
-    ports.push_back(std::make_unique<Port>(engine.session().input(i)));
+    ports.push_back(std::make_unique<Port>(engine.session().input(i).value()));
     Array made;
     if (given.empty()) made = make_input(engine, i, ports.back()->tensor);
     engine.set_port(ports.back()->tensor, given.empty() ? made : *given[i],
@@ -171,7 +171,7 @@ int bench(const Arguments& a) {
     if (!bound) fail_with(a.file, bound.error());
   }
   for (uint32_t i = 0; i < engine.summary().output_count; i++) {
-    ports.push_back(std::make_unique<Port>(engine.session().output(i)));
+    ports.push_back(std::make_unique<Port>(engine.session().output(i).value()));
     const auto bound = engine.session().bind_output(i, ports.back()->tensor);
     if (!bound) fail_with(a.file, bound.error());
   }

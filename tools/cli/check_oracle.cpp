@@ -22,7 +22,7 @@ std::vector<CheckedValue> check_against_oracle(const std::string& path, const st
     engine->bind_dims(dims);
     engine->create_session({});
     for (uint32_t i = 0; i < engine->summary().input_count; i++) {
-      engine->set_input(i, make_input(*engine, i, engine->session().input(i)), path + ": made input");
+      engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), path + ": made input");
     }
     progress.show(engine == &fast ? "running" : "running the naive kernels");
     engine->run();

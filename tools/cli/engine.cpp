@@ -287,7 +287,8 @@ bool Engine::find_choice(const SessionSettings& settings, uint32_t instruction, 
 
 std::string Engine::default_device(const SessionSettings& settings) const {
   if (settings.device != "auto") return settings.device;
-  const Assignment unruled = cli::assign(model_, path_, "auto", {});  // the CPU, and what was chosen where that is another
+  const Assignment unruled =
+      cli::assign(model_, path_, "auto", {});  // the CPU, and what was chosen where that is another
   return unruled.device(unruled.device(1) ? 1 : 0);
 }
 
@@ -310,13 +311,14 @@ void Engine::create_session(const SessionSettings& settings) {
   auto session = model_.session(options);
   if (!session && session.error().code == INGOT_OUT_OF_MEMORY && session.error().need > session.error().have &&
       session.error().have)
-    fail(Exit::kUnavailable, path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
+    fail(Exit::kUnavailable,
+         path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
 }
 
 void Engine::set_input(uint32_t i, const Array& array, const std::string& where) {
-  set_port(session_.input(i), array, where);
+  set_port(session_.input(i).value(), array, where);
 }
 
 void Engine::set_port(const ingot_tensor& port, const Array& array, const std::string& where) const {
@@ -341,7 +343,7 @@ void Engine::run() {
   fail_with(where, result.error());
 }
 
-Array Engine::take_output(uint32_t i) { return copy_out(session_.output(i), output(i).name); }
+Array Engine::take_output(uint32_t i) { return copy_out(session_.output(i).value(), output(i).name); }
 
 ingot_placement Engine::placement() const {
   ingot_placement placement{};

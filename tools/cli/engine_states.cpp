@@ -26,13 +26,10 @@ ingot_tensor tensor_in(std::vector<uint8_t>* saved, uint32_t i) {
   return tensor;
 }
 
-bool lies_here(const ingot_tensor& tensor) { return tensor.data || tensor.dtype != INGOT_INVALID_DTYPE; }
-
 }  // namespace
 
 ingot_tensor Engine::state_tensor(uint32_t i) {
-  const ingot_tensor tensor = session_.state(i);
-  if (lies_here(tensor)) return tensor;
+  if (const auto tensor = session_.state(i)) return *tensor;  // else the device keeps it to itself
   Result<std::vector<uint8_t>> saved = session_.save_state();
   const std::string where = path_ + ": state '" + state(i).type.name + "'";
   if (!saved.ok()) fail_with(where, saved.error());
@@ -42,7 +39,7 @@ ingot_tensor Engine::state_tensor(uint32_t i) {
 
 void Engine::set_state(uint32_t i, const host::Array& array, const std::string& where) {
   set_port(state_tensor(i), array, where);
-  if (lies_here(session_.state(i))) return;
+  if (session_.state(i)) return;
   const uint64_t hashed = saved_states_.size() - kSha256Bytes;
   sha256(saved_states_.data(), hashed, saved_states_.data() + hashed);
   const Result<void> done = session_.restore_state(saved_states_.data(), saved_states_.size());

@@ -71,7 +71,7 @@ class Finder {
       if (!assumed.empty()) a_.notes.push_back("assumed " + assumed + " (say others with --dim)");
       engine.create_session(q_.session);
       for (uint32_t i = 0; i < engine.summary().input_count; i++) {
-        inputs_.push_back(make_input(engine, i, engine.session().input(i)));
+        inputs_.push_back(make_input(engine, i, engine.session().input(i).value()));
         inputs_.back().name = engine.input(i).name;
       }
       states_ = states_of(&engine);

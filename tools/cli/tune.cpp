@@ -70,7 +70,7 @@ SessionSettings settings_of(const Arguments& a, uint32_t flags) {
 /// The outputs of a run on inputs that are the same for every call.
 std::vector<Array> outputs_of(Engine& engine) {
   for (uint32_t i = 0; i < engine.summary().input_count; i++)
-    engine.set_input(i, make_input(engine, i, engine.session().input(i)), "input");
+    engine.set_input(i, make_input(engine, i, engine.session().input(i).value()), "input");
   engine.run();
   std::vector<Array> outputs;
   for (uint32_t i = 0; i < engine.summary().output_count; i++) outputs.push_back(engine.take_output(i));

@@ -80,7 +80,7 @@ struct Timed {
 /// Medians by instruction over some runs. Instructions in a branch that was not taken have none.
 std::vector<Timed> time_instructions(Engine* engine, double seconds) {
   for (uint32_t i = 0; i < engine->summary().input_count; i++) {
-    engine->set_input(i, make_input(*engine, i, engine->session().input(i)), engine->path() + ": made input");
+    engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), engine->path() + ": made input");
   }
   std::vector<Timed> times(engine->summary().instruction_count);
   Progress progress("timing " + engine->path());
@@ -90,7 +90,7 @@ std::vector<Timed> time_instructions(Engine* engine, double seconds) {
     Profile profile;
     profile.watch(engine->session().get());
     for (uint32_t i = 0; i < engine->summary().input_count; i++) {  // a run may overwrite its inputs
-      engine->set_input(i, make_input(*engine, i, engine->session().input(i)), engine->path() + ": made input");
+      engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), engine->path() + ": made input");
     }
     engine->run();
     for (const ProfiledInstruction& p : profile.instructions()) {
@@ -159,8 +159,8 @@ Json moves_of(const ProgramView& view) {
 void print_memory(const Json& m, bool all) {
   printf("Memory: arena of %s bytes\n", grouped(m["arena_bytes"].get<uint64_t>()).c_str());
   Table parts({"", ">"});
-  for (const char* part :
-       {"weights_mapped", "weights_copied", "weights_widened", "activations", "state", "scratch", "tables", "rounding"}) {
+  for (const char* part : {"weights_mapped", "weights_copied", "weights_widened", "activations", "state", "scratch",
+                           "tables", "rounding"}) {
     std::string name = part;
     std::replace(name.begin(), name.end(), '_', ' ');
     if (m[part].get<uint64_t>()) parts.row({name, grouped(m[part].get<uint64_t>())});
@@ -293,7 +293,8 @@ void add_why(CLI::App& app, Action* chosen) {
                                   [a] { return why(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   command->add_flag("--json", a->json, "print a report for scripts");
-  command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")->type_name("OUT.html");
+  command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")
+      ->type_name("OUT.html");
   command->add_flag("--all", a->all, "list every value and instruction, not only the largest");
   command->add_option("--seconds", a->seconds, "how long to time the instructions (0.5)")->type_name("S");
   a->session.declare(command, false);

@@ -8,9 +8,9 @@
  *           nothing. Strings are UTF-8 and end in 0. Strings handed in are read during the call only. Strings handed
  *           out belong to the object they were asked from and die with it; names of operators, kernels and rules are
  *           static.
- * Structs   Those whose first field is `size` grow at their end: set it to sizeof before the call, zero the rest
- *           (`ingot_session_options o = {sizeof o};`). Zero is the default of every field. A library that is older
- *           than the caller refuses fields that it does not know when they are not zero.
+ * Structs   Those whose first field is `size` grow at their end: set it to sizeof before the call, zero the rest:
+ *           `ingot_session_options o = INGOT_INIT(ingot_session_options);`. Zero is the default of every field. A
+ *           library that is older than the caller refuses fields that it does not know when they are not zero.
  * Lifetime  A kernel table, a reader, an allocator and memory lent to a model or session must outlive it. A model
  *           must outlive its sessions, a pool the sessions that use it.
  * Threads   A model is immutable: any thread, any number at once; sessions of one model are independent of each
@@ -27,14 +27,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32)
+#ifdef _WIN32
 #define INGOT_API
 #else
 #define INGOT_API __attribute__((visibility("default")))
 #endif
 
+/** Initializer of a struct whose first field is `size`: that is set, every other field is zero. */
 #ifdef __cplusplus
+extern "C++" {
+template <class T>
+inline T ingot_init() { T made = T(); return made.size = sizeof made, made; }
+}
+#define INGOT_INIT(type) ingot_init<type>()
 extern "C" {
+#else
+#define INGOT_INIT(type) {.size = sizeof(type)}
 #endif
 
 /* -------------------------------------------------------------------------------------------------- version, errors */
@@ -54,8 +62,7 @@ enum {
   INGOT_OK = 0,
   INGOT_INVALID_ARGUMENT = 1,
   INGOT_NOT_FOUND = 2,
-  INGOT_SHAPE_MISMATCH = 3,
-  INGOT_DTYPE_MISMATCH = 4,
+  INGOT_SHAPE_MISMATCH = 3, INGOT_DTYPE_MISMATCH = 4,
   INGOT_UNBOUND_DIMENSION = 5,
   INGOT_DIMENSION_OUT_OF_BOUNDS = 6,
   INGOT_MISALIGNED = 7,
@@ -63,18 +70,11 @@ enum {
   INGOT_CANCELLED = 9,
   INGOT_DEADLINE_EXCEEDED = 10,
   INGOT_BAD_INDEX_VALUE = 11,
-  INGOT_BAD_STATE_VALUE = 12,
-  INGOT_STATE_MISMATCH = 13,
+  INGOT_BAD_STATE_VALUE = 12, INGOT_STATE_MISMATCH = 13,
   INGOT_CONTROL_REFUSED = 14,
-  INGOT_NOT_INGOT = 20,
-  INGOT_TRUNCATED = 21,
-  INGOT_HEADER_INVALID = 22,
-  INGOT_HASH_MISMATCH = 23,
-  INGOT_UNSUPPORTED_VERSION = 24,
-  INGOT_UNSUPPORTED_FEATURE = 25,
-  INGOT_STRUCTURE_INVALID = 26,
-  INGOT_MEANING_INVALID = 27,
-  INGOT_PLAN_INVALID = 28,
+  INGOT_NOT_INGOT = 20, INGOT_TRUNCATED = 21, INGOT_HEADER_INVALID = 22, INGOT_HASH_MISMATCH = 23,
+  INGOT_UNSUPPORTED_VERSION = 24, INGOT_UNSUPPORTED_FEATURE = 25,
+  INGOT_STRUCTURE_INVALID = 26, INGOT_MEANING_INVALID = 27, INGOT_PLAN_INVALID = 28,
   INGOT_UNSUPPORTED_OPERATOR = 29,
   INGOT_NO_KERNEL = 30,
   INGOT_LIMIT_EXCEEDED = 31,
@@ -85,9 +85,7 @@ enum {
   INGOT_MAP_FAILED = 44,
   INGOT_THREAD_FAILED = 45,
   INGOT_LOCK_FAILED = 46,
-  INGOT_NO_SUCH_DEVICE = 60,
-  INGOT_DEVICE_LOST = 61,
-  INGOT_DEVICE_FAULT = 62,
+  INGOT_NO_SUCH_DEVICE = 60, INGOT_DEVICE_LOST = 61, INGOT_DEVICE_FAULT = 62,
   INGOT_INTERNAL = 90
 };
 
@@ -463,6 +461,8 @@ INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const in
 INGOT_API ingot_code ingot_session_create(const ingot_model* model, const ingot_session_options* options,
                                           ingot_session** out_session, ingot_error* error);
 INGOT_API void ingot_session_destroy(ingot_session* session);
+/** The model that it is made of. */
+INGOT_API const ingot_model* ingot_session_model(const ingot_session* session);
 
 /** Other values for the symbols named in `bindings`, within the bounds of an INGOT_REBINDABLE session; the others keep
     theirs. Made in the arena that the session has: no allocation, no lock. Afterwards ask for inputs and outputs again:

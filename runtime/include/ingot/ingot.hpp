@@ -1,11 +1,17 @@
-// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing, allocates nothing
-// itself. The rules of ingot.h hold (lifetimes, threads). A moved-from Model, Session or Pool is empty and may only be
-// destroyed.
+// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing, and allocates for the
+// text of an error alone. The rules of ingot.h hold (lifetimes, threads). A moved-from Model, Session or Pool is empty and
+// may only be destroyed.
 //
 //   auto model = ingot::Model::open("net.ingot", ingot_cpu_kernels(nullptr));
 //   if (!model) return fail(model.error());
 //   auto session = model->session();
-//   ...  session->input<float>(0)[i] = x;  session->run();  session->output<float>(0)[0]
+//   if (!session) return fail(session.error());
+//   for (float& x : session->input<float>("audio").value()) x = next_sample();
+//   if (auto ran = session->run(); !ran) return fail(ran.error());
+//   use(session->output<float>("speech").value());
+//
+// What may fail gives a Result. To take a value out of one that holds an error ends the program with the error's text on
+// stderr: a name that does not exist, or another element type, is never an empty view. Ask ok() first to go on instead.
 #ifndef INGOT_INGOT_HPP_
 #define INGOT_INGOT_HPP_
 
@@ -15,89 +21,9 @@
 #include <vector>
 
 #include "ingot.h"
+#include "views.hpp"
 
 namespace ingot {
-
-/// The numbers behind a failure, and their text.
-struct Error : ingot_error {
-  Error() : ingot_error{} {}
-  explicit Error(ingot_code why) : ingot_error{} { code = why; }
-  std::string text() const {
-    std::string line(ingot_error_text(this, nullptr, 0), '\0');
-    ingot_error_text(this, line.empty() ? nullptr : &line[0], line.size() + 1);
-    return line;
-  }
-};
-
-/// A value or an error. @pre ok() for the value, !ok() for the error.
-template <class T>
-class [[nodiscard]] Result {
- public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: a value is a result
-  Result(const Error& error) : error_(error) {}  // NOLINT: and so is an error
-  bool ok() const { return error_.code == INGOT_OK; }
-  explicit operator bool() const { return ok(); }
-  T& value() { return value_; }
-  const T& value() const { return value_; }
-  T& operator*() { return value_; }
-  T* operator->() { return &value_; }
-  const Error& error() const { return error_; }
-
- private:
-  T value_{};
-  Error error_;
-};
-template <>
-class [[nodiscard]] Result<void> {
- public:
-  Result() = default;
-  Result(const Error& error) : error_(error) {}  // NOLINT
-  bool ok() const { return error_.code == INGOT_OK; }
-  explicit operator bool() const { return ok(); }
-  const Error& error() const { return error_; }
-
- private:
-  Error error_;
-};
-
-/// Elements that lie one behind the other; empty when the tensor is of another type or not dense.
-template <class T>
-struct Elements {
-  T* data = nullptr;
-  size_t size = 0;
-  T* begin() const { return data; }
-  T* end() const { return data + size; }
-  T& operator[](size_t i) const { return data[i]; }
-  bool empty() const { return size == 0; }
-};
-
-template <class T>
-constexpr ingot_dtype dtype_of() {
-  using U = std::remove_cv_t<T>;
-  if (std::is_same_v<U, float>) return INGOT_F32;
-  if (std::is_same_v<U, double>) return INGOT_F64;
-  if (std::is_same_v<U, bool>) return INGOT_BOOL;
-  if (std::is_integral_v<U>) {
-    const bool s = std::is_signed_v<U>;
-    switch (sizeof(U)) {
-      case 1: return s ? INGOT_I8 : INGOT_U8;
-      case 2: return s ? INGOT_I16 : INGOT_U16;
-      case 4: return s ? INGOT_I32 : INGOT_U32;
-      case 8: return s ? INGOT_I64 : INGOT_U64;
-    }
-  }
-  return INGOT_INVALID_DTYPE;
-}
-
-/// Typed elements of a tensor view.
-template <class T>
-Elements<T> elements(const ingot_tensor& tensor) {
-  size_t count = 1;
-  for (int32_t i = 0; i < tensor.rank; i++) count *= static_cast<size_t>(tensor.dims[i]);
-  const bool dense = tensor.bytes == count * sizeof(T);
-  if (tensor.dtype != dtype_of<T>() || !tensor.data || !dense) return {};
-  return {static_cast<T*>(tensor.data), count};
-}
 
 /// Owns an object of the C interface.
 template <class T, void (*Destroy)(T*)>
@@ -133,14 +59,9 @@ Result<void> checked(Call&& call) {
   return error;
 }
 
-inline ingot_session_options session_options() {
-  ingot_session_options options{};
-  options.size = sizeof options;
-  return options;
-}
+inline ingot_session_options session_options() { return INGOT_INIT(ingot_session_options); }
 inline ingot_open_options open_options(const ingot_kernel_table* kernels) {
-  ingot_open_options options{};
-  options.size = sizeof options;
+  ingot_open_options options = INGOT_INIT(ingot_open_options);
   options.kernels = kernels;
   return options;
 }
@@ -159,21 +80,26 @@ class Pool : public Owner<ingot_pool, ingot_pool_destroy> {
 class Session : public Owner<ingot_session, ingot_session_destroy> {
  public:
   using Owner::Owner;
-  /// View of a port by index or name; data is null when there is no such port, or it has no memory yet.
-  ingot_tensor input(uint32_t index) const { return view(ingot_session_input, index); }
-  ingot_tensor output(uint32_t index) const { return view(ingot_session_output, index); }
-  ingot_tensor input(int index) const { return input(static_cast<uint32_t>(index)); }
-  ingot_tensor output(int index) const { return output(static_cast<uint32_t>(index)); }
-  ingot_tensor input(const char* name) const { return view(ingot_session_input_by_name, name); }
-  ingot_tensor output(const char* name) const { return view(ingot_session_output_by_name, name); }
-  template <class T, class Key>
-  Elements<T> input(Key key) const {
-    return elements<T>(input(key));
+  /// View of a port by index or name; data is null when the caller has yet to bind it.
+  Result<ingot_tensor> input(PortKey key) const { return view(ingot_session_input, detail::Kind::kInput, key); }
+  Result<ingot_tensor> output(PortKey key) const { return view(ingot_session_output, detail::Kind::kOutput, key); }
+  /// A state variable where it lies.
+  Result<ingot_tensor> state(PortKey key) const { return view(ingot_session_state, detail::Kind::kState, key); }
+  /// Their elements, of that C++ type.
+  template <class T>
+  Result<Elements<T>> input(PortKey key) const {
+    return detail::typed<T>(input(key), model(), detail::Kind::kInput, key);
   }
-  template <class T, class Key>
-  Elements<T> output(Key key) const {
-    return elements<T>(output(key));
+  template <class T>
+  Result<Elements<T>> output(PortKey key) const {
+    return detail::typed<T>(output(key), model(), detail::Kind::kOutput, key);
   }
+  template <class T>
+  Result<Elements<T>> state(PortKey key) const {
+    return detail::typed<T>(state(key), model(), detail::Kind::kState, key);
+  }
+  /// The model that it is made of; null of an empty session.
+  const ingot_model* model() const { return ingot_session_model(object_); }
   Result<void> bind_input(uint32_t index, const ingot_tensor& tensor) {
     return checked([&](ingot_error* e) { return ingot_session_bind_input(object_, index, &tensor, e); });
   }
@@ -200,14 +126,15 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   Result<void> wait() {
     return checked([&](ingot_error* e) { return ingot_session_wait(object_, e); });
   }
-  /// Whether wait() would not sleep.
+  /// Whether wait() would not sleep: also where nothing was started, which wait() then tells.
   bool has_ended() {
     int32_t ended = 0;
-    ingot_session_poll(object_, &ended, nullptr);
-    return ended != 0;
+    return ingot_session_poll(object_, &ended, nullptr) || ended != 0;
   }
   Result<void> rebind(const ingot_binding* bindings, size_t count) {
-    return checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
+    const auto bound = checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
+    if (bound) return {};
+    return detail::with_symbols(bound.error(), model());
   }
   Result<void> rebind(const char* name, int64_t value) {
     const ingot_binding binding = {name, value};
@@ -217,8 +144,6 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   Result<void> reset_state() {
     return checked([&](ingot_error* e) { return ingot_session_reset_state(object_, e); });
   }
-  /// A state variable where it lies; data is null when there is none of that index.
-  ingot_tensor state(uint32_t index) const { return view(ingot_session_state, index); }
   Result<std::vector<uint8_t>> save_state() const {
     Error error;
     uint64_t bytes = 0;
@@ -238,32 +163,27 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     return checked([&](ingot_error* e) { return ingot_session_park(object_, e); });
   }
   ingot_requirements requirements() const {
-    ingot_requirements need{};
-    need.size = sizeof need;
+    ingot_requirements need = INGOT_INIT(ingot_requirements);
     ingot_session_requirements(object_, &need);
     return need;
   }
   /// What device `index` has and does; zeros and null names beyond the last.
   ingot_share share(uint32_t index) const {
-    ingot_share share{};
-    share.size = sizeof share;
+    ingot_share share = INGOT_INIT(ingot_share);
     ingot_session_share(object_, index, &share);
     return share;
   }
   /// Null names beyond the last.
   ingot_branch branch(uint32_t index) const {
-    ingot_branch branch{};
-    branch.size = sizeof branch;
+    ingot_branch branch = INGOT_INIT(ingot_branch);
     ingot_session_branch(object_, index, &branch);
     return branch;
   }
 
  private:
-  template <class Call, class Key>
-  ingot_tensor view(Call call, Key key) const {
-    ingot_tensor tensor{};
-    call(object_, key, &tensor);
-    return tensor;
+  template <class Call>
+  Result<ingot_tensor> view(Call call, detail::Kind kind, const PortKey& key) const {
+    return detail::view(call, object_, model(), kind, key);
   }
 };
 
@@ -278,14 +198,12 @@ class Assignment : public Owner<ingot_assignment, ingot_assignment_destroy> {
   const char* reason_of(uint32_t instruction) const { return ingot_assignment_reason(object_, instruction); }
   /// Null names beyond the last.
   ingot_weight weight(uint32_t index) const {
-    ingot_weight weight{};
-    weight.size = sizeof weight;
+    ingot_weight weight = INGOT_INIT(ingot_weight);
     ingot_assignment_weight(object_, index, &weight, nullptr);
     return weight;
   }
   ingot_weight_place place(uint32_t index) const {
-    ingot_weight_place place{};
-    place.size = sizeof place;
+    ingot_weight_place place = INGOT_INIT(ingot_weight_place);
     ingot_assignment_weight(object_, index, nullptr, &place);
     return place;
   }
@@ -310,23 +228,41 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
     return Model(model);
   }
   ingot_model_summary summary() const {
-    ingot_model_summary summary{};
-    summary.size = sizeof summary;
+    ingot_model_summary summary = INGOT_INIT(ingot_model_summary);
     ingot_model_summarize(object_, &summary);
     return summary;
   }
+  /// Type of an input or output, by index or name.
+  Result<ingot_value_type> input(PortKey key) const {
+    return type(ingot_model_input, ingot_model_find_input, detail::Kind::kInput, key);
+  }
+  Result<ingot_value_type> output(PortKey key) const {
+    return type(ingot_model_output, ingot_model_find_output, detail::Kind::kOutput, key);
+  }
+  Result<ingot_symbol> symbol(uint32_t index) const {
+    ingot_symbol found{};
+    if (ingot_model_symbol(object_, index, &found)) return detail::no_such(object_, detail::Kind::kSymbol, index);
+    return found;
+  }
+  /// Text under a key of the metadata.
+  Result<std::string> metadata(const char* key) const {
+    Error error;
+    uint64_t bytes = 0;
+    if (ingot_model_metadata(object_, key, nullptr, 0, &bytes, &error)) return error;
+    std::string text(static_cast<size_t>(bytes), '\0');
+    if (bytes && ingot_model_metadata(object_, key, &text[0], bytes, &bytes, &error)) return error;
+    return text;
+  }
   Result<ingot_requirements> requirements(const ingot_session_options& options = session_options()) const {
     Error error;
-    ingot_requirements need{};
-    need.size = sizeof need;
-    if (ingot_model_requirements(object_, &options, &need, &error)) return error;
+    ingot_requirements need = INGOT_INIT(ingot_requirements);
+    if (ingot_model_requirements(object_, &options, &need, &error)) return detail::with_symbols(error, object_);
     return need;
   }
   /// `place` is called with each weight, a const ingot_weight&, and answers a device's name; null or "" is `device`.
   template <class Place>
   Result<Assignment> assign(const char* device, Place&& place) const {
-    ingot_assignment_options options{};
-    options.size = sizeof options;
+    ingot_assignment_options options = INGOT_INIT(ingot_assignment_options);
     options.device = device;
     options.user = const_cast<void*>(static_cast<const void*>(&place));
     options.place = [](void* user, const ingot_weight* weight) -> const char* {
@@ -340,8 +276,18 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
   Result<Session> session(const ingot_session_options& options = session_options()) const {
     Error error;
     ingot_session* session = nullptr;
-    if (ingot_session_create(object_, &options, &session, &error)) return error;
+    if (ingot_session_create(object_, &options, &session, &error)) return detail::with_symbols(error, object_);
     return Session(session);
+  }
+
+ private:
+  template <class Ask, class Find>
+  Result<ingot_value_type> type(Ask ask, Find find, detail::Kind kind, const PortKey& key) const {
+    ingot_value_type found{};
+    const int64_t index = key.name ? find(object_, key.name) : key.index;
+    if (index < 0 || index > INT32_MAX || ask(object_, static_cast<uint32_t>(index), &found))
+      return detail::no_such(object_, kind, key);
+    return found;
   }
 };
 

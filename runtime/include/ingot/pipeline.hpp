@@ -7,11 +7,7 @@
 
 namespace ingot {
 
-inline ingot_pipeline_options pipeline_options() {
-  ingot_pipeline_options options{};
-  options.size = sizeof options;
-  return options;
-}
+inline ingot_pipeline_options pipeline_options() { return INGOT_INIT(ingot_pipeline_options); }
 
 /// Items through a session: fill one while another is computed. docs/pipeline.md.
 class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
@@ -23,11 +19,18 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
     if (ingot_pipeline_create(model.get(), &options, &pipeline, &error)) return error;
     return Pipeline(pipeline);
   }
-  /// `fill` writes the inputs of the next slot where they lie: fill(*this), which asks for input<T>(i). Its answer, if it has one, does not count.
+  /// `fill` writes the inputs of the next slot where they lie: fill(*this), which asks for input<T>(key). It gives nothing
+  /// or a Result<void>: one that is an error is given on, and the slot is not pushed.
   template <class Fill>
   Result<void> push(Fill&& fill) {
+    using Filled = decltype(fill(*this));
+    static_assert(std::is_void_v<Filled> || std::is_same_v<Filled, Result<void>>, "fill gives nothing or Result<void>");
     if (auto acquired = acquire(); !acquired) return acquired;
-    fill(*this);
+    if constexpr (std::is_void_v<Filled>) {
+      fill(*this);
+    } else if (auto filled = fill(*this); !filled) {
+      return filled;
+    }
     return push();
   }
   Result<void> acquire() {
@@ -38,7 +41,10 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
   }
   /// Slots that push() finds without waiting.
   uint32_t free() const { return ingot_pipeline_free(object_); }
-  void finish() { ingot_pipeline_finish(object_); }
+  Result<void> finish() {
+    if (const ingot_code code = ingot_pipeline_finish(object_)) return Error(code);
+    return {};
+  }
   void cancel() { ingot_pipeline_cancel(object_); }
   /// The number of the oldest item, whose outputs can be read until release(). INGOT_NOT_FOUND: the end. On an error of a run the item is in
   /// *failed, if that is given.
@@ -53,18 +59,21 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
         },
         failed);
   }
-  void release() { ingot_pipeline_release(object_, nullptr); }
-  /// Data is null when there is no such port, or no slot is acquired (inputs) or popped (outputs).
-  ingot_tensor input(uint32_t index) const { return view(ingot_pipeline_input, index); }
-  ingot_tensor output(uint32_t index) const { return view(ingot_pipeline_output, index); }
+  Result<void> release() {
+    return checked([&](ingot_error* e) { return ingot_pipeline_release(object_, e); });
+  }
+  /// Of the slot that is acquired (inputs) or popped (outputs), by index or name. INGOT_WRONG_STATE: none is.
+  Result<ingot_tensor> input(PortKey key) const { return view(ingot_pipeline_input, detail::Kind::kInput, key); }
+  Result<ingot_tensor> output(PortKey key) const { return view(ingot_pipeline_output, detail::Kind::kOutput, key); }
   template <class T>
-  Elements<T> input(uint32_t index) const {
-    return elements<T>(input(index));
+  Result<Elements<T>> input(PortKey key) const {
+    return detail::typed<T>(input(key), model(), detail::Kind::kInput, key);
   }
   template <class T>
-  Elements<T> output(uint32_t index) const {
-    return elements<T>(output(index));
+  Result<Elements<T>> output(PortKey key) const {
+    return detail::typed<T>(output(key), model(), detail::Kind::kOutput, key);
   }
+  const ingot_model* model() const { return ingot_session_model(ingot_pipeline_session(object_)); }
 
  private:
   template <class Call>
@@ -77,10 +86,8 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
     return item;
   }
   template <class Call>
-  ingot_tensor view(Call call, uint32_t index) const {
-    ingot_tensor tensor{};
-    call(object_, index, &tensor);
-    return tensor;
+  Result<ingot_tensor> view(Call call, detail::Kind kind, const PortKey& key) const {
+    return detail::view(call, object_, model(), kind, key);
   }
 };
 

@@ -34,7 +34,7 @@ ingot_session_options on(const char* device, uint32_t flags = 0) {
 std::vector<uint8_t> outputs_of(const Session& session, uint32_t count) {
   std::vector<uint8_t> all;
   for (uint32_t i = 0; i < count; i++) {
-    const ingot_tensor t = session.output(i);
+    const ingot_tensor t = session.output(i).value();
     all.insert(all.end(), static_cast<const uint8_t*>(t.data), static_cast<const uint8_t*>(t.data) + t.bytes);
   }
   return all;
