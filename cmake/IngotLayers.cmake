@@ -2,10 +2,13 @@
 set(INGOT_LAYER_ORDER base op format plan memory device session api)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(NOT CMAKE_BUILD_TYPE)
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+
+# The C compiler's driver links programs in C: the kernels need libm, and nothing of the C++ library (tests/package checks it).
+set(INGOT_C_LIBRARIES $<$<NOT:$<PLATFORM_ID:Generic>>:m>)
 
 # Flags of everything: no contraction (the order of rounding is a promise), warnings.
 add_library(ingot_flags INTERFACE)

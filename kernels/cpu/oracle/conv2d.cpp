@@ -1,5 +1,5 @@
 // kernels/cpu/oracle/conv2d.cpp - convolutions by their definition, and Winograd by its definition from the packed U.
-#include <new>
+#include <cstdlib>
 
 #include "kernels/cpu/oracle/activation.h"
 #include "kernels/cpu/oracle/oracle.h"
@@ -104,7 +104,7 @@ struct Between {
   Between(const Between&) = delete;
   Between& operator=(const Between&) = delete;
   ~Between() {
-    for (const double* stage : stages) delete[] stage;
+    for (double* stage : stages) std::free(stage);
   }
   static int64_t at(const conv::Extents& e, int64_t y, int64_t x, int64_t c) { return (y * e.ow + x) * e.o + c; }
 };
@@ -143,7 +143,8 @@ Status chain(const OpArguments& a, const Team& team) {
   const int last = int(t.stage_count) - 1;
   Between between;
   for (int i = 0; i < last; i++) {
-    between.stages[i] = new (std::nothrow) double[size_t(extents[i].oh * extents[i].ow * extents[i].o)];
+    const size_t count = size_t(extents[i].oh * extents[i].ow * extents[i].o);
+    between.stages[i] = static_cast<double*>(std::calloc(count, sizeof(double)));
     if (!between.stages[i]) return Code::kOutOfMemory;
   }
   for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++) {

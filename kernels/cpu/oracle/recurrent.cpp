@@ -2,6 +2,7 @@
 #include "runtime/op/recurrent.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
@@ -167,11 +168,13 @@ Status recurrent(const OpArguments& a, const Team& team) {
   if (const TensorView* lens = a.optional(6))
     for (int64_t b = 0; b < batches; b++)
       if (read_integer(*lens, b) < 0 || read_integer(*lens, b) > steps) return Code::kBadIndexValue;
-  double* room = new double[size_t(t.hidden) * 5];  // the oracle never runs in a device
+  // The C library's: a program in C that links the kernels need not link that of C++.
+  double* room = static_cast<double*>(std::calloc(size_t(t.hidden), 5 * sizeof(double)));
+  if (!room) return Code::kOutOfMemory;
   for (int d = 0; d < (t.direction == Direction::kBidirectional ? 2 : 1); d++)
     for (int64_t b = 0; b < batches; b++)
       run_sequence(Cell(a, d), b, a.optional(6) ? read_integer(a.inputs[6], b) : steps, room);
-  delete[] room;
+  std::free(room);
   return {};
 }
 

@@ -7,10 +7,10 @@
 int main(int argc, char** argv) {
   ingot_error error;
   char text[400];
-  ingot_open_options open = {sizeof open};
+  ingot_open_options open = INGOT_INIT(ingot_open_options);
   ingot_model* model = NULL;
   ingot_session* session = NULL;
-  ingot_session_options options = {sizeof options};
+  ingot_session_options options = INGOT_INIT(ingot_session_options);
   ingot_binding batch = {"n", 2};
   ingot_tensor input, output;
   if (argc < 2) return 1;

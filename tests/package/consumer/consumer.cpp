@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   options.bindings = &batch, options.binding_count = 1;
   auto session = model->session(options);
   if (!session) return std::fprintf(stderr, "%s\n", session.error().text().c_str()), 1;
-  for (float& x : session->input<float>(0)) x = 0;
+  for (float& x : session->input<float>("image").value()) x = 0;
   if (!session->run()) return 1;
-  std::printf("ingot %s: first %.6f\n", ingot_version(), static_cast<double>(session->output<float>(0)[0]));
+  std::printf("ingot %s: first %.6f\n", ingot_version(), static_cast<double>(session->output<float>("digit").value()[0]));
 }
