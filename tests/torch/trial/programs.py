@@ -9,6 +9,7 @@ its inputs are made of; each line below it is one program, in the words of PyTor
 
 The name of a program is `family: line`. Needs no torch: a worker builds what is asked for.
 """
+
 import ast
 import dataclasses
 import functools
@@ -26,7 +27,7 @@ class Program:
     name: str
     formats: tuple
     inputs: tuple = ()  # of an operator: pairs (parameter, expression)
-    source: str = ""    # of an operator: a Python module with the class Program
+    source: str = ""  # of an operator: a Python module with the class Program
 
     @property
     def folder(self):
@@ -36,7 +37,9 @@ class Program:
     @property
     def stamp(self):
         """Changes with what the program is: its text, what builds it, and the libraries."""
-        made = self.source or (HERE / "networks.py").read_text()
+        import networks
+
+        made = self.source or networks.entry(self.name)
         text = "\n".join([self.name, made, str(self.inputs), *versions()])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -61,8 +64,12 @@ class Hoist(ast.NodeTransformer):
     def visit_Call(self, node):
         self.generic_visit(node)
         f = node.func
-        if (isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "nn"
-                and f.attr[0].isupper()):
+        if (
+            isinstance(f, ast.Attribute)
+            and isinstance(f.value, ast.Name)
+            and f.value.id == "nn"
+            and f.attr[0].isupper()
+        ):
             self.made.append(ast.unparse(node))
             return ast.parse(f"self.m{len(self.made) - 1}", mode="eval").body
         return node
@@ -83,7 +90,9 @@ class Program(nn.Module):
 def operator(family, inputs, line):
     body = line if re.search(r"\breturn ", line) else f"return {line}"
     hoist = Hoist()
-    tree = ast.fix_missing_locations(hoist.visit(ast.parse("def f():\n " + body.replace("; ", "\n "))))
+    tree = ast.fix_missing_locations(
+        hoist.visit(ast.parse("def f():\n " + body.replace("; ", "\n ")))
+    )
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     mine = tuple((k, v) for k, v in inputs if k in used)
     lines = [HEAD.rstrip("\n")]
@@ -118,6 +127,7 @@ def read_list(path):
 
 def all_programs():
     import networks
+
     found = [Program(name, ("pt2", "trace")) for name in networks.names()]
     for path in sorted((HERE / "operators").glob("*.txt")):
         found += read_list(path)

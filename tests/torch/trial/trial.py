@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Many programs of PyTorch, as torch.export and TorchScript write them, against what eager torch computes.
+"""Many programs of PyTorch, in .pt2 and TorchScript, against what eager torch computes.
 
   trial.py --ingot PATH --work DIR [--only PATTERN ...] [--jobs N] [--limit N] [--fresh] [--keep]
-  trial.py --ingot PATH --work DIR --write-expected      (expected.tsv is written anew from the results)
+  trial.py --ingot PATH --work DIR --write-expected      (expected.tsv is written anew)
   trial.py --list
 
-What is not equal is listed in expected.tsv, with a reason each: what the importer refuses, and what differs
-and why that is right. The trial fails where a program differs, is refused or passes against that table, on a
-crash, and on an exit code that is no refusal. What torch itself does not export is counted as skipped.
+What is not equal is listed in expected.tsv, with a reason each: what the importer refuses, what
+differs and why that is right, and where torch itself gives another result for the file than for the
+module ("as written"). The trial fails where a program differs, is refused or passes against that
+table, on a crash, and on an exit code that is no refusal. What torch does not export is skipped.
 
-A result is kept in DIR/results and not made again until the program, torch or the binary changes. Needs a Python with
-torch, torchvision, timm and transformers to run it; workers are this Python.
+A result is kept in DIR/results and not made again until the program, torch or the binary changes.
+Needs a Python with torch, torchvision, timm and transformers; workers run in this Python.
 """
+
 import argparse
 import collections
 import fnmatch
@@ -30,8 +32,8 @@ import programs
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = HERE / "expected.tsv"
-SECONDS = 900       # of one program in all its formats
-RULES = b"1"        # changes with what worker.py calls equal: results are then made again
+SECONDS = 900  # of one program in all its formats
+RULES = b"1"  # changes with what worker.py calls equal: results are then made again
 GOOD = ("equal", "skipped")
 LISTED = ("refused", "different", "as written", "no golden")
 
@@ -40,11 +42,23 @@ class Worker:
     """A process that imports torch once and answers many programs."""
 
     def __init__(self):
-        environment = dict(os.environ, HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", OMP_NUM_THREADS="1",
-                           TOKENIZERS_PARALLELISM="false", PYTHONWARNINGS="ignore")
-        self.process = subprocess.Popen([sys.executable, str(HERE / "worker.py")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-                                        cwd=HERE)
+        environment = dict(
+            os.environ,
+            HF_HUB_OFFLINE="1",
+            TRANSFORMERS_OFFLINE="1",
+            OMP_NUM_THREADS="1",
+            TOKENIZERS_PARALLELISM="false",
+            PYTHONWARNINGS="ignore",
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=HERE,
+        )
         self.said = collections.deque(maxlen=5)
         threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
 
@@ -93,17 +107,23 @@ def run_all(asked, a, stamp):
             except queue.Empty:
                 break
             worker = worker or Worker()
-            answer, wrong = worker.ask({"name": p.name, "work": str(a.work), "ingot": a.ingot, "keep": a.keep})
+            answer, wrong = worker.ask(
+                {"name": p.name, "work": str(a.work), "ingot": a.ingot, "keep": a.keep}
+            )
             if wrong:
                 worker.stop()
                 worker = None
-                answer = {k: {"verdict": "no golden", "detail": wrong, "error": None, "seconds": 0} for k in p.formats}
+                answer = {
+                    k: {"verdict": "no golden", "detail": wrong, "error": None, "seconds": 0}
+                    for k in p.formats
+                }
             with lock:
                 results[p.name] = answer
                 say(p, answer)
             path = folder / f"{p.folder}.json"
-            path.with_suffix(".tmp").write_text(json.dumps({"name": p.name, "stamp": stamp + p.stamp,
-                                                            "results": answer}))
+            path.with_suffix(".tmp").write_text(
+                json.dumps({"name": p.name, "stamp": stamp + p.stamp, "results": answer})
+            )
             path.with_suffix(".tmp").rename(path)
         if worker:
             worker.process.stdin.close()
@@ -126,12 +146,16 @@ def say(program, answer):
 def read_expected():
     """(program, format) -> (verdict, reason)."""
     found = {}
-    for number, line in enumerate(EXPECTED.read_text().splitlines() if EXPECTED.exists() else [], 1):
+    for number, line in enumerate(
+        EXPECTED.read_text().splitlines() if EXPECTED.exists() else [], 1
+    ):
         if not line or line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != 4 or cells[2] not in LISTED or not cells[3].strip():
-            raise SystemExit(f"{EXPECTED}:{number}: expected program, formats, {' or '.join(LISTED)}, and a reason")
+            raise SystemExit(
+                f"{EXPECTED}:{number}: expected program, formats, one of {LISTED}, and a reason"
+            )
         for kind in cells[1].split(","):
             found[cells[0], kind] = cells[2], cells[3]
     return found
@@ -140,7 +164,9 @@ def read_expected():
 def shortened(detail):
     """What was refused and why, without nodes, overloads and lines, which differ by format."""
     text = re.sub(r"(aten::\w+)[.\w]*( \w+)? '?[^:;]*: ", r"\1\2: ", " ".join(detail.split()))
-    text = re.sub(r"^\d+ things are not supported, .*?first:; |aten::[\w.]+ in node '[^;]*?\): ", "", text)
+    text = re.sub(
+        r"^\d+ things are not supported, .*?first:; |aten::[\w.]+ in node '[^;]*?\): ", "", text
+    )
     return re.sub(r" ?'?(scripted|traced)\.pt:+|'(?=:)| in node (?=[a-z])", "", text)[:150]
 
 
@@ -154,14 +180,19 @@ def write_expected(results, before):
                     reason = shortened(r["detail"])
                     reason = ("NOT EXPLAINED: " if r["verdict"] == "different" else "") + reason
                 rows[name, r["verdict"], reason].append(kind)
-    lines = ["# What is not equal to eager torch, and why: program, formats, verdict, reason; tabs between.",
-             "# Written by trial.py --write-expected; reasons of rows that stay are kept."]
-    lines += ["\t".join([n, ",".join(kinds), verdict, reason]) for (n, verdict, reason), kinds in rows.items()]
+    lines = [
+        "# What is not equal to eager torch, and why: program, formats, verdict, reason, by tabs.",
+        "# Written by trial.py --write-expected; reasons of rows that stay are kept.",
+    ]
+    lines += [
+        "\t".join([n, ",".join(kinds), verdict, reason])
+        for (n, verdict, reason), kinds in rows.items()
+    ]
     EXPECTED.write_text("\n".join(lines) + "\n")
 
 
 def report(results, expected, whole):
-    """Prints what is against the table, a table by format, and the counting line; the number of failures."""
+    """Prints what is against the table, and the counts. @return the number of failures."""
     count = collections.defaultdict(collections.Counter)
     failures, skipped = [], []
     for name in sorted(results):
@@ -171,50 +202,77 @@ def report(results, expected, whole):
             if r["verdict"] == "skipped":
                 skipped.append((name, kind, r["detail"]))
             elif r["verdict"] != wanted:
-                failures.append(f"[fail] {kind} {name}: {r['verdict']}, expected {wanted}: {r['detail'] or reason}")
+                what = f"{r['verdict']}, expected {wanted}: {r['detail'] or reason}"
+                failures.append(f"[fail] {kind} {name}: {what}")
             elif wanted == "different" and reason.startswith("NOT EXPLAINED"):
-                failures.append(f"[fail] {kind} {name}: different, and expected.tsv does not say why: {r['detail']}")
+                what = f"different, and expected.tsv does not say why: {r['detail']}"
+                failures.append(f"[fail] {kind} {name}: {what}")
             if r["error"] is not None and 1e-4 < r["error"] and r["verdict"] == "equal":
                 count[kind]["above 1e-4"] += 1
     if whole:
         known = {(n, k) for n in results for k in results[n]}
-        failures += [f"[fail] {kind} {name}: in expected.tsv, but no such program" for name, kind in expected
-                     if (name, kind) not in known]
+        failures += [
+            f"[fail] {kind} {name}: in expected.tsv, but no such program"
+            for name, kind in expected
+            if (name, kind) not in known
+        ]
     for name, kind, detail in skipped:
         print(f"not exported: {kind} {name}: {detail}")
     for line in failures:
         print(line)
     for _, kind, _ in skipped:
         print(f"[skip] torch does not write this program in the format {kind}")
-    columns = ["equal", "above 1e-4", "refused", "different", "as written", "no golden", "fault", "skipped"]
+    columns = [
+        "equal",
+        "above 1e-4",
+        "refused",
+        "different",
+        "as written",
+        "no golden",
+        "fault",
+        "skipped",
+    ]
     print(f"{'':8}" + "".join(f"{c:>12}" for c in columns))
     for kind in programs.FORMATS:
         print(f"{kind:8}" + "".join(f"{count[kind][c]:12}" for c in columns))
     total = sum(len(r) for r in results.values())
-    seconds = sorted(((sum(x["seconds"] for x in r.values()), n) for n, r in results.items()), reverse=True)
+    seconds = sorted(
+        ((sum(x["seconds"] for x in r.values()), n) for n, r in results.items()), reverse=True
+    )
     print("slowest:", "; ".join(f"{n} {s:.0f} s" for s, n in seconds[:5]))
-    print(f"{len(results)} modules, {total} programs, {total - len(skipped)} of them written by torch")
-    print(f"trial: {total - len(skipped) - len(failures)} passed, {len(failures)} failed, {len(skipped)} skipped")
+    print(
+        f"{len(results)} modules, {total} programs, {total - len(skipped)} of them written by torch"
+    )
+    print(
+        f"trial: {total - len(skipped) - len(failures)} passed, {len(failures)} failed,"
+        f" {len(skipped)} skipped"
+    )
     return len(failures)
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--ingot")
     arguments.add_argument("--work", type=pathlib.Path)
     arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
     arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     arguments.add_argument("--limit", type=int, help="the first N programs")
     arguments.add_argument("--fresh", action="store_true", help="makes results again")
-    arguments.add_argument("--keep", action="store_true", help="keeps large exports for the next run")
+    arguments.add_argument(
+        "--keep", action="store_true", help="keeps large exports for the next run"
+    )
     arguments.add_argument("--list", action="store_true")
     arguments.add_argument("--write-expected", action="store_true")
     a = arguments.parse_args()
     asked = programs.all_programs()
     whole = not a.only and a.limit is None
     if a.only:
-        asked = [p for p in asked if any(p.name == o or fnmatch.fnmatchcase(p.name, o) for o in a.only)]
-    asked = asked[:a.limit]
+        asked = [
+            p for p in asked if any(p.name == o or fnmatch.fnmatchcase(p.name, o) for o in a.only)
+        ]
+    asked = asked[: a.limit]
     if a.list:
         print("\n".join(f"{','.join(p.formats)}\t{p.name}" for p in asked))
         return 0

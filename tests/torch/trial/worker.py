@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""One process of the trial: builds programs with torch, converts and runs them, compares with eager torch.
+"""One process of the trial: builds programs with torch, converts and runs them, compares.
 
-Reads a line {"name", "work", "ingot", "keep"} of JSON from stdin and answers each with a line of JSON on stdout:
+Reads lines {"name", "work", "ingot", "keep"} of JSON from stdin and answers each with a line
 {"name", "results": {format: {"verdict", "detail", "error", "seconds"}}}. trial.py starts it.
 """
+
 import importlib.util
 import json
 import os
@@ -19,25 +20,39 @@ import numpy as np
 
 import programs
 
-SECONDS = 300          # of one command
-BYTES = 12 << 30       # of address space of one command
-KEPT = 4 << 20         # exports below that many bytes stay for the next run
+SECONDS = 300  # of one command
+BYTES = 12 << 30  # of address space of one command
+KEPT = 4 << 20  # exports below that many bytes stay for the next run
 ENDINGS = {"pt2": "pt2", "trace": "traced.pt", "script": "scripted.pt"}
 # What a difference may be, relative to the largest finite number of the output, by its type.
 LIMITS = {np.dtype("float16"): 1e-2}
 LIMIT = 1e-3
-TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
-         "int8": "i8", "uint8": "u8", "bool": "bool"}
+TYPES = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "bool",
+}
 
 
 def flatten(result):
     """Tensors of a result in their order; numbers are 0-d tensors."""
     import torch
+
     if isinstance(result, torch.Tensor):
         return [result]
     if isinstance(result, (bool, int, float)):
         return [torch.tensor(result)]
-    values = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else ()
+    values = (
+        result.values()
+        if isinstance(result, dict)
+        else result if isinstance(result, (tuple, list)) else ()
+    )
     return [t for v in values for t in flatten(v)]
 
 
@@ -51,12 +66,27 @@ def makers(torch):
     def bools(*dims):
         return torch.rand(*dims) > 0.5
 
+    def mask(*dims):
+        """At least one in each row."""
+        return (torch.rand(*dims) > 0.5) | (torch.arange(dims[-1]) == 0)
+
     def edge(*dims):
         """Ordinary numbers among NaN, infinities, zeros of both signs and +-1e3."""
         x = torch.randn(*dims)
-        special = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e3, -1e3, 88.0, -104.0, 1e-30]
+        special = [
+            float("nan"),
+            float("inf"),
+            float("-inf"),
+            0.0,
+            -0.0,
+            1e3,
+            -1e3,
+            88.0,
+            -104.0,
+            1e-30,
+        ]
         flat = x.view(-1)
-        at = torch.randperm(flat.numel())[:max(1, flat.numel() // 2)]
+        at = torch.randperm(flat.numel())[: max(1, flat.numel() // 2)]
         for i, where in enumerate(at.tolist()):
             flat[where] = special[i % len(special)]
         return x
@@ -64,32 +94,51 @@ def makers(torch):
     def large(*dims):
         return (torch.rand(*dims) * 2 - 1) * 1e3
 
-    return {"torch": torch, "randn": randn, "rand": torch.rand, "ints": ints, "bools": bools, "edge": edge,
-            "large": large, "tensor": torch.tensor, "arange": torch.arange, "linspace": torch.linspace}
+    return {
+        "torch": torch,
+        "randn": randn,
+        "rand": torch.rand,
+        "ints": ints,
+        "bools": bools,
+        "mask": mask,
+        "edge": edge,
+        "large": large,
+        "tensor": torch.tensor,
+        "arange": torch.arange,
+        "linspace": torch.linspace,
+    }
 
 
 def build(program, folder):
     """The module in eval mode and its inputs, seeded by the name."""
     import torch
+
     torch.set_num_threads(1)
     torch.manual_seed(zlib.crc32(program.name.encode()))
     if not program.source:
         import networks
+
         return networks.build(program.name)
     path = folder / "program.py"
     path.write_text(program.source)
-    spec = importlib.util.spec_from_file_location(f"program_{zlib.crc32(program.name.encode()):08x}", path)
+    spec = importlib.util.spec_from_file_location(
+        f"program_{zlib.crc32(program.name.encode()):08x}", path
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     net = module.Program()
     import networks
+
     networks.settle(net)
     names = makers(torch)
-    return net.eval(), {k: eval(v, names) for k, v in program.inputs}  # the lists are part of the test
+    return net.eval(), {
+        k: eval(v, names) for k, v in program.inputs
+    }  # the lists are part of the test
 
 
 def export(net, inputs, kind, path):
     import torch
+
     if kind == "pt2":
         torch.export.save(torch.export.export(net, inputs), path)
     elif kind == "trace":
@@ -108,8 +157,9 @@ class NotInTheList(Exception):
 
 
 def write_programs(program, folder):
-    """What torch gives: golden.npz, a file for each format, and reasons.json for formats that torch refuses."""
+    """What torch gives: golden.npz, a file for each format, reasons.json where it refuses."""
     import torch
+
     try:
         net, inputs = build(program, folder)
         fresh = lambda: tuple(t.clone() for t in inputs.values())
@@ -126,12 +176,15 @@ def write_programs(program, folder):
             reasons[kind] = one_line(error)
     arrays = {f"in:{k}": v.numpy() for k, v in inputs.items()}
     np.savez(folder / "in.npz", **{k[3:]: v for k, v in arrays.items()})
-    np.savez(folder / "golden.npz", **{f"out{i}": t.resolve_conj().contiguous().numpy() for i, t in enumerate(wanted)})
+    np.savez(
+        folder / "golden.npz",
+        **{f"out{i}": t.resolve_conj().contiguous().numpy() for i, t in enumerate(wanted)},
+    )
     (folder / "reasons.json").write_text(json.dumps({"stamp": program.stamp, "reasons": reasons}))
 
 
 def written(program, folder):
-    """The formats that torch refused, where the folder has what torch gave for this very program."""
+    """The formats that torch refused, where the folder is of this very program; else None."""
     try:
         kept = json.loads((folder / "reasons.json").read_text())
     except (OSError, ValueError):
@@ -141,8 +194,13 @@ def written(program, folder):
 
 def command(arguments):
     try:
-        done = subprocess.run(["prlimit", f"--as={BYTES}", "--core=0", *arguments], capture_output=True, text=True,
-                              errors="replace", timeout=SECONDS)
+        done = subprocess.run(
+            ["prlimit", f"--as={BYTES}", "--core=0", *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return "hang", f"{arguments[1]}: not done after {SECONDS} s"
     said = [s for s in done.stderr.splitlines() if s.strip()]
@@ -151,14 +209,20 @@ def command(arguments):
     if done.returncode < 0:
         return "crash", f"{arguments[1]}: signal {-done.returncode}"
     text = "; ".join(s.strip() for s in said[:6])
-    return ("refused" if done.returncode == 4 else f"exit {done.returncode}"), f"{arguments[1]}: {text}"
+    return (
+        "refused" if done.returncode == 4 else f"exit {done.returncode}"
+    ), f"{arguments[1]}: {text}"
 
 
 def tidy(text):
     """Without what changes from run to run: names that torch makes up, and lines of code."""
     text = re.sub(r"^convert: ingot: (pt2|program\.pt2|traced\.pt|scripted\.pt): ", "", text)
     text = re.sub(r"^\d+ things? (is|are) not supported: *;? *", "", text)
-    return re.sub(r" ?\(?code/__torch__/[^:; ]*(:\d+)?\)?'?( in \w+)?|___torch_mangle_\d+|program_\w+", "", text)
+    return re.sub(
+        r" ?\(?code/__torch__/[^:; ]*(:\d+)?\)?'?( in \w+)?|___torch_mangle_\d+|program_\w+",
+        "",
+        text,
+    )
 
 
 def difference(want, got):
@@ -177,7 +241,9 @@ def difference(want, got):
     same = (np.isnan(w) & np.isnan(g)) | (w == g)
     if (special & ~same).any():
         at = tuple(int(i) for i in np.argwhere(special & ~same)[0])
-        return None, f"{int((special & ~same).sum())} of {w.size} not finite in one: {g[at]} at {at}, torch has {w[at]}"
+        count = int((special & ~same).sum())
+        why = f"{count} of {w.size} not finite in one: {g[at]} at {at}, torch has {w[at]}"
+        return None, why
     if special.all():
         return 0.0, ""
     largest = np.abs(w[~special]).max()
@@ -201,11 +267,15 @@ def differs(wanted, got):
 
 
 def by_the_program(path, kind, inputs):
-    """What torch computes when it loads the file again: a trace may say something else than the module did."""
+    """What torch computes when it loads the file again: not always what the module did."""
     import torch
+
     net = torch.export.load(path).module() if kind == "pt2" else torch.jit.load(str(path))
     with torch.no_grad():
-        return [t.contiguous().numpy() for t in flatten(net(*(torch.from_numpy(inputs[k]) for k in inputs.files)))]
+        return [
+            t.contiguous().numpy()
+            for t in flatten(net(*(torch.from_numpy(inputs[k]) for k in inputs.files)))
+        ]
 
 
 def judge(program, folder, kind, ingot):
@@ -215,13 +285,28 @@ def judge(program, folder, kind, ingot):
     inputs = np.load(folder / "in.npz")
     if kind == "script":
         for name in inputs.files:
-            convert += ["--input-shape", f"{name}={'x'.join(map(str, inputs[name].shape))}",
-                        "--input-type", f"{name}={TYPES[str(inputs[name].dtype)]}"]
+            convert += [
+                "--input-shape",
+                f"{name}={'x'.join(map(str, inputs[name].shape))}",
+                "--input-type",
+                f"{name}={TYPES[str(inputs[name].dtype)]}",
+            ]
     verdict, text = command(convert)
     if verdict:
         return verdict, text, None
-    verdict, text = command([ingot, "run", str(cast), "--inputs", str(folder / "in.npz"), "--outputs", str(out),
-                             "--threads", "1"])
+    verdict, text = command(
+        [
+            ingot,
+            "run",
+            str(cast),
+            "--inputs",
+            str(folder / "in.npz"),
+            "--outputs",
+            str(out),
+            "--threads",
+            "1",
+        ]
+    )
     cast.unlink(missing_ok=True)
     if verdict:
         return verdict, text, None
@@ -248,19 +333,36 @@ def trial(program, work, ingot, keep):
         try:
             write_programs(program, folder)
         except NotInTheList as error:
-            return {kind: {"verdict": "no golden", "detail": str(error), "error": None,
-                           "seconds": time.monotonic() - began} for kind in program.formats}
+            return {
+                kind: {
+                    "verdict": "no golden",
+                    "detail": str(error),
+                    "error": None,
+                    "seconds": time.monotonic() - began,
+                }
+                for kind in program.formats
+            }
         results["export"] = time.monotonic() - began
     reasons = written(program, folder)
     spent = results.pop("export", 0.0)
     for kind in program.formats:
         began = time.monotonic()
         if kind in reasons:
-            results[kind] = {"verdict": "skipped", "detail": reasons[kind], "error": None, "seconds": 0.0}
+            results[kind] = {
+                "verdict": "skipped",
+                "detail": reasons[kind],
+                "error": None,
+                "seconds": 0.0,
+            }
             continue
         verdict, text, apart = judge(program, folder, kind, ingot)
         text = tidy(text.replace(str(folder) + os.sep, ""))
-        results[kind] = {"verdict": verdict, "detail": text, "error": apart, "seconds": time.monotonic() - began}
+        results[kind] = {
+            "verdict": verdict,
+            "detail": text,
+            "error": apart,
+            "seconds": time.monotonic() - began,
+        }
     results[program.formats[0]]["seconds"] += spent
     if not keep and sum(f.stat().st_size for f in folder.iterdir()) > KEPT:
         for f in folder.iterdir():
