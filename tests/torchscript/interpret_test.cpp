@@ -198,3 +198,19 @@ TEST_CASE("programs that contradict themselves are corrupt") {
   CHECK(refused("return (self).other(x)").find("other") != std::string::npos);
   CHECK(refused("return (self).forward(x, x)").find("arguments") != std::string::npos);
 }
+
+TEST_CASE("an argument that nobody reads is refused, not ignored") {
+  const auto refused = [](const std::string& body) {
+    Program p("x: Tensor", body);
+    (void)p.run({p.input("x", {Dim(2), Dim(3)})});
+    return p.builder.unsupported.empty() ? std::string() : p.builder.unsupported[0].why;
+  };
+  CHECK(refused("return torch.len([1, 2], 5)").find("its argument 2 is ") == 0);
+  CHECK(refused("return torch.dim(x, flat=True)").find("its argument 'flat' is ") == 0);
+  CHECK(refused("return torch.dim(x)") == "");
+  CHECK(refused("return torch.is_contiguous(x, memory_format=2)") == "");
+  Program p("", "return torch.scalar_tensor(3, dtype=5)");
+  const Value half = p.run();
+  REQUIRE(half.is(Kind::kTensor));
+  CHECK(p.builder.dtype(p.builder.read(half.tensor)) == DType::kF16);
+}

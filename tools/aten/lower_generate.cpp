@@ -33,7 +33,10 @@ Results fill(Operands& o) {
   return o.result(filled(o, o.b.dims(x), o.has("value") ? o.value("value") : number_of(o.op()), o.b.dtype(x)));
 }
 Results scalar_tensor(Operands& o) {
-  const Value& value = o.value(o.has("s") ? "s" : "data");
+  const char* const name = o.has("s") ? "s" : "data";
+  const Value& value = o.value(name);
+  if (value.items || value.is(Value::Kind::kNone) || value.is(Value::Kind::kString) || value.is(Value::Kind::kForeign))
+    o.refuse(name, "is " + value.describe() + ", expected a number");
   return o.result(
       as_type(o.b, value, o.dtype("dtype", o.has("s") && !o.given("dtype") ? DType::kF32 : type_of_number(value))));
 }
@@ -151,7 +154,7 @@ void add_generators(Table& table) {
   table.add("fill.Scalar", "Tensor self, Scalar value", fill);
   table.add("fill.Tensor", "Tensor self, Tensor value", fill);
   table.add("zero", "Tensor self", fill);
-  table.add("scalar_tensor", "Scalar s, " + factory, scalar_tensor);
+  table.add("scalar_tensor", "Any s, " + factory, scalar_tensor);
   table.add_all("tensor _tensor as_tensor", "Any data, int? dtype=None, Any device=None, bool requires_grad=False",
                 tensor);
   table.add("arange", "Scalar end, " + factory, arange);

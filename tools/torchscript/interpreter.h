@@ -50,6 +50,7 @@ class Interpreter {
   struct Arguments {
     std::vector<Value> positional;
     std::vector<std::pair<std::string, Value>> keywords;
+    std::set<size_t> read;  // of the positional ones, by what is computed here and not lowered
   };
 
   // statements.cpp

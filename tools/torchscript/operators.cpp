@@ -1,5 +1,6 @@
 // tools/torchscript/operators.cpp - calls of operators: on plain values they are computed, on tensors they are lowered (tools/aten).
 #include <algorithm>
+#include <set>
 
 #include "tools/graph/tensor_math.h"
 #include "tools/torchscript/interpreter.h"
@@ -15,6 +16,35 @@ namespace {
 
 bool has_tensor(const std::vector<Value>& values) {
   return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is(Kind::kTensor); });
+}
+
+/// The positional arguments of a call that is computed while casting: what is read of them is noted, since an argument that
+/// nobody read must say nothing.
+template <class Arguments>
+class ReadValues {
+ public:
+  explicit ReadValues(Arguments& given) : given_(given) {}
+  size_t size() const { return given_.positional.size(); }
+  bool empty() const { return given_.positional.empty(); }
+  Value& operator[](size_t i) const {
+    given_.read.insert(i);
+    return given_.positional[i];
+  }
+  const std::vector<Value>& all() const {
+    for (size_t i = 0; i < size(); i++) given_.read.insert(i);
+    return given_.positional;
+  }
+
+ private:
+  Arguments& given_;
+};
+
+/// Their arguments change nothing of what is computed: messages, gradients, where tensors lie, strides, which are nowhere seen.
+bool ignores_arguments(const std::string& name) {
+  static const std::set<std::string> kNames = {
+      "warn", "format", "set_grad_enabled", "manual_seed", "AutogradZero", "is_autocast_enabled", "has_torch_function",
+      "cpu",  "cuda",   "is_contiguous"};
+  return kNames.count(name) != 0;
 }
 
 /// Which argument of an operator is an index into another tensor.
@@ -43,6 +73,18 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
       return Value::unknown();
     bool done = false;
     Value made = plain_operator(plain, given, place, &done);
+    if (done && !ignores_arguments(plain)) {
+      const auto says_something = [](const Value& x) { return !x.is(Kind::kNone) && !(x.is(Kind::kBool) && !x.truth); };
+      const auto unread = [&](const std::string& argument, const Value& x) {
+        return report(name, frame.path + " (" + place + ")",
+                      "its argument " + argument + " is " + describe(x) + ", which is not supported here");
+      };
+      for (size_t i = 0; i < given.positional.size(); i++)
+        if (!given.read.count(i) && says_something(given.positional[i]))
+          return unread(std::to_string(i + 1), given.positional[i]);
+      for (const auto& [keyword, x] : given.keywords)
+        if (says_something(x)) return unread("'" + keyword + "'", x);
+    }
     if (done) return made;
     if (space == "prim")
       return report("prim::" + plain, frame.path + " (" + place + ")", "the operator is not supported here");
@@ -94,9 +136,9 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
 }
 
 Value Interpreter::plain_operator(const std::string& name, Arguments& given, const std::string& place, bool* done) {
-  std::vector<Value>& v = given.positional;
+  const ReadValues v(given);
   *done = true;
-  if (name == "NumToTensor" || name == "ScalarImplicit" || name == "scalar_tensor") {
+  if (name == "NumToTensor" || name == "ScalarImplicit") {
     if (v.empty()) graph::throw_cast_error(2, place + ": '" + name + "' lacks its argument");
     if (name == "ScalarImplicit") return v[0];
     return Value::of(tensor_of(v[0], place));
@@ -166,18 +208,19 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given, con
     if (*done) return made;
   }
   *done = false;
-  const bool plain = given.keywords.empty() && !v.empty() && v.size() <= 2 && !has_tensor(v) &&
-                     std::all_of(v.begin(), v.end(), [](const Value& x) {
+  const bool plain = given.keywords.empty() && !v.empty() && v.size() <= 2 && !has_tensor(given.positional) &&
+                     name != "scalar_tensor" &&
+                     std::all_of(given.positional.begin(), given.positional.end(), [](const Value& x) {
                        return x.is(Kind::kInt) || x.is(Kind::kFloat) || x.is(Kind::kBool) || x.is(Kind::kString);
                      });
   if (!plain) return {};
   *done = true;
-  return number_operator(name, v, place, done);
+  return number_operator(name, v.all(), place, done);
 }
 
 /// What is known of a tensor without computing with it.
 Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const std::string& place, bool* done) {
-  std::vector<Value>& v = given.positional;
+  const ReadValues v(given);
   const auto id = [&] { return builder_.read(v[0].tensor); };
   const auto dims = [&]() { return builder_.dims(id()); };
   *done = true;
@@ -214,7 +257,7 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
 }
 
 Value Interpreter::list_operator(const std::string& name, Arguments& given, const std::string& place, bool* done) {
-  std::vector<Value>& v = given.positional;
+  const ReadValues v(given);
   std::vector<Value>& items = *v[0].items;
   const auto position = [&](const Value& at, bool end) {
     const Value number = to_integer(at, place);
@@ -333,7 +376,7 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
 
 Value Interpreter::dictionary_operator(const std::string& name, Arguments& given, const std::string& place,
                                        bool* done) {
-  std::vector<Value>& v = given.positional;
+  const ReadValues v(given);
   Dictionary& d = *as<Dictionary>(v[0]);
   const auto find = [&](const Value& key) {
     return std::find_if(d.items.begin(), d.items.end(), [&](const auto& item) { return same(item.first, key); });
@@ -353,7 +396,8 @@ Value Interpreter::dictionary_operator(const std::string& name, Arguments& given
   }
   if (name == "get" && v.size() >= 2) {
     const auto at = find(v[1]);
-    return at != d.items.end() ? at->second : v.size() > 2 ? v[2] : Value::none();
+    const Value otherwise = v.size() > 2 ? v[2] : Value::none();
+    return at != d.items.end() ? at->second : otherwise;
   }
   if (name == "keys" || name == "values" || name == "items") {
     std::vector<Value> all;
@@ -364,6 +408,9 @@ Value Interpreter::dictionary_operator(const std::string& name, Arguments& given
   if ((name == "Delete" || name == "pop") && v.size() >= 2) {
     note_change(&d, place);
     const auto at = find(v[1]);
+    const bool otherwise = v.size() > 2;  // pop() with a default
+    if (otherwise && at == d.items.end()) return v[2];
+    if (otherwise) given.read.insert(2);
     if (at == d.items.end()) throw Raised{place, "a dictionary has no key " + describe(v[1])};
     const Value out = at->second;
     d.items.erase(at);
