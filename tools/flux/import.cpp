@@ -6,6 +6,7 @@
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
+#include "tools/flux/fields.h"
 #include "tools/flux/lambda.h"
 #include "tools/layers/network.h"
 
@@ -52,6 +53,7 @@ class Importer {
       graph::throw_cast_error(4, tree_.file + ": holds no Chain, or several; save one: BSON.@save \"NAME.bson\" model");
     const ValueId x = make_input(model);
     const ValueId y = layer(model, x, "model", 0);
+    fields_.refuse_unread(&b_.unsupported);
     return net_.finish({{"y", y}});
   }
 
@@ -123,13 +125,15 @@ class Importer {
     return id;
   }
 
-  // Values of the file.
+  // Values of the file. What is read of a layer is noted (fields.h).
+  JuliaId field(JuliaId id, const char* name, size_t position) const { return fields_.read(id, name, position); }
+  bool says_nothing(JuliaId id) const { return fields_.says_nothing(id); }
   JuliaId unwrapped(JuliaId id) const {
     return id != kNoJulia && tree_.short_type(id) == "TrackedArray" ? tree_.field(id, "data", 1) : id;
   }
   JuliaId named(JuliaId id, const char* name, const char* old_name, size_t position) const {
-    const JuliaId found = tree_.field(id, name, position);
-    return unwrapped(found == kNoJulia ? tree_.field(id, old_name, position) : found);
+    const JuliaId found = field(id, name, position);
+    return unwrapped(found == kNoJulia ? field(id, old_name, position) : found);
   }
   bool has_array(JuliaId id) const { return id != kNoJulia && tree_.at(id).kind == JuliaKind::kArray; }
   Weight array(JuliaId id, const char* what) {
@@ -146,14 +150,21 @@ class Importer {
     return array(named(id, name, old_name, position), name);
   }
   int64_t integer(JuliaId id, int64_t otherwise) const {
-    return id != kNoJulia && tree_.at(id).kind == JuliaKind::kInteger ? tree_.at(id).integer : otherwise;
+    if (says_nothing(id)) return otherwise;
+    if (tree_.at(id).kind != JuliaKind::kInteger) refuse("has what is no whole number where one is expected");
+    return tree_.at(id).integer;
   }
   double number(JuliaId id, double otherwise) const {
-    if (id == kNoJulia) return otherwise;
+    if (says_nothing(id)) return otherwise;
     const JuliaNode& node = tree_.at(id);
-    return node.kind == JuliaKind::kFloat     ? node.number
-           : node.kind == JuliaKind::kInteger ? double(node.integer)
-                                              : otherwise;
+    if (node.kind != JuliaKind::kFloat && node.kind != JuliaKind::kInteger)
+      refuse("has what is no number where one is expected");
+    return node.kind == JuliaKind::kFloat ? node.number : double(node.integer);
+  }
+  /// Whether there is one; anything but an array that says something is refused.
+  bool has_bias(JuliaId id) const {
+    if (!has_array(id) && !says_nothing(id)) refuse("its bias is no array of numbers");
+    return has_array(id);
   }
   std::vector<int64_t> integers(JuliaId id) const {
     std::vector<int64_t> out;
@@ -216,6 +227,7 @@ class Importer {
     const std::string kind = tree_.short_type(id);
     if (kind == "Chain" || kind == "SkipConnection" || kind == "Parallel") return container(id, kind, x, name, depth);
     where_ = name;
+    fields_.begin(id, name);
     const std::string said = !kind.empty() && kind[0] != '#'   ? kind
                              : tree_.function_name(id).empty() ? "anonymous function"
                                                                : tree_.function_name(id);
@@ -248,7 +260,7 @@ class Importer {
   }
   ValueId container(JuliaId id, const std::string& kind, ValueId x, const std::string& name, int depth) {
     if (kind == "Chain") {
-      const JuliaId all = tree_.field(id, "layers", 0);
+      const JuliaId all = field(id, "layers", 0);
       if (all == kNoJulia) return x;
       const JuliaNode& layers = tree_.at(all);
       for (size_t i = 0; i < layers.items.size(); i++)
@@ -257,7 +269,7 @@ class Importer {
       return x;
     }
     const bool skip = kind == "SkipConnection";
-    const JuliaId inner = tree_.field(id, "layers", skip ? 0 : 1), how = tree_.field(id, "connection", skip ? 1 : 0);
+    const JuliaId inner = field(id, "layers", skip ? 0 : 1), how = field(id, "connection", skip ? 1 : 0);
     std::vector<ValueId> values;
     if (skip) {
       values = {layer(inner, x, name + ".layers", depth + 1), x};
@@ -321,14 +333,14 @@ class Importer {
     if (w.dims.size() != 2) graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its weight is no matrix");
     ValueId y = b_.emit("MatMul", {x, net_.constant(w)});
     const JuliaId bias = named(id, "bias", "b", 1);
-    if (has_array(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
-    return apply(tree_.field(id, "σ", 2), y);
+    if (has_bias(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
+    return apply(field(id, "σ", 2), y);
   }
   ValueId scale(JuliaId id, ValueId x) {
     ValueId y = b_.emit("Mul", {x, net_.constant(weight_of(id, "scale", "α", 0))});
     const JuliaId bias = named(id, "bias", "β", 1);
-    if (has_array(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
-    return apply(tree_.field(id, "σ", 2), y);
+    if (has_bias(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
+    return apply(field(id, "σ", 2), y);
   }
 
   /// Julia's (columns, rows) as ours (rows, columns); pads of one number per axis or two.
@@ -364,23 +376,22 @@ class Importer {
       graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its weight is no kernel");
     const Weight w = net_.weight(checkpoint::turned_kernel(*tree_.at(kernel).tensor, correlation));
     const size_t spatial = w.dims.size() - 2;
-    const Window at =
-        window(tree_.field(id, "stride", 3), tree_.field(id, "pad", 4), tree_.field(id, "dilation", 5), spatial);
+    const Window at = window(field(id, "stride", 3), field(id, "pad", 4), field(id, "dilation", 5), spatial);
     std::vector<ValueId> inputs = {x, net_.constant(w)};
     const JuliaId bias = named(id, "bias", "b", 2);
-    if (has_array(bias)) inputs.push_back(net_.constant(array(bias, "bias")));
+    if (has_bias(bias)) inputs.push_back(net_.constant(array(bias, "bias")));
     const ValueId y = b_.emit("Conv", inputs,
                               {{"kernel_shape", std::vector<int64_t>(w.dims.begin() + 2, w.dims.end())},
                                {"strides", at.strides},
                                {"dilations", at.dilations},
                                {"pads", at.pads},
                                {"auto_pad", std::string("NOTSET")},
-                               {"group", integer(tree_.field(id, "groups", 6), 1)}});
-    return apply(tree_.field(id, "σ", 0), y);
+                               {"group", integer(field(id, "groups", 6), 1)}});
+    return apply(field(id, "σ", 0), y);
   }
   ValueId pool(JuliaId id, bool most, ValueId x) {
-    std::vector<int64_t> size = integers(tree_.field(id, "k", 0));
-    const Window at = window(tree_.field(id, "stride", 2), tree_.field(id, "pad", 1), kNoJulia, size.size());
+    std::vector<int64_t> size = integers(field(id, "k", 0));
+    const Window at = window(field(id, "stride", 2), field(id, "pad", 1), kNoJulia, size.size());
     std::reverse(size.begin(), size.end());
     aten::Attributes attributes = {{"kernel_shape", size},
                                    {"strides", at.strides},
@@ -399,35 +410,40 @@ class Importer {
   ValueId batch_norm(JuliaId id, ValueId x) {
     net_.said_inference("BatchNorm");
     const Weight mean = weight_of(id, "μ", "μ", 3), variance = weight_of(id, "σ²", "σ²", 4);
-    const JuliaId beta = unwrapped(tree_.field(id, "β", 1)), gamma = unwrapped(tree_.field(id, "γ", 2));
+    const JuliaId beta = unwrapped(field(id, "β", 1)), gamma = unwrapped(field(id, "γ", 2));
     const Weight ones{mean.dims, std::vector<float>(mean.values.size(), 1)},
         zeros{mean.dims, std::vector<float>(mean.values.size(), 0)};
     // Julia's channels stand second to last, ours second; a matrix (channels, batch) is [batch, channels] as well.
     const ValueId y = b_.emit(
         "BatchNormalization",
-        {x, net_.constant(has_array(gamma) ? array(gamma, "γ") : ones),
-         net_.constant(has_array(beta) ? array(beta, "β") : zeros), net_.constant(mean), net_.constant(variance)},
-        {{"epsilon", double(float(number(tree_.field(id, "ϵ", 5), 1e-5)))}});
-    return apply(tree_.field(id, "λ", 0), y);
+        {x, net_.constant(has_bias(gamma) ? array(gamma, "γ") : ones),
+         net_.constant(has_bias(beta) ? array(beta, "β") : zeros), net_.constant(mean), net_.constant(variance)},
+        {{"epsilon", double(float(number(field(id, "ϵ", 5), 1e-5)))}});
+    return apply(field(id, "λ", 0), y);
   }
   /// (x - mean) / (sqrt(variance) + epsilon) over the first dimensions, as Flux has it, then the affine part.
   ValueId layer_norm(JuliaId id, ValueId x) {
-    const std::vector<int64_t> size = integers(tree_.field(id, "size", 3));
+    const std::vector<int64_t> size = integers(field(id, "size", 3));
     if (size.empty() || int64_t(size.size()) > b_.rank(x)) refuse("its size is not known");
+    const Dims in = b_.dims(x);
+    for (size_t i = 0; i < size.size(); i++)
+      if (const Dim& extent = in[in.size() - 1 - i]; extent.is_static() && extent != Dim(size[i]))
+        graph::throw_cast_error(2, tree_.file + ": " + where_ + ": normalizes an extent of " + std::to_string(size[i]) +
+                                       ", its input has " + extent.text());
     std::vector<int64_t> axes;
     for (int64_t d = b_.rank(x) - int64_t(size.size()); d < b_.rank(x); d++) axes.push_back(d);
     const ValueId centred = b_.emit("Sub", {x, b_.reduce("ReduceMean", x, axes, true)});
     const ValueId variance = b_.reduce("ReduceMean", b_.emit("Mul", {centred, centred}), axes, true);
-    const double epsilon = number(tree_.field(id, "ϵ", 2), 1e-5);
+    const double epsilon = number(field(id, "ϵ", 2), 1e-5);
     ValueId y = b_.emit(
         "Div", {centred, b_.emit("Sqrt", {b_.emit("Add", {variance, net_.scalar(double(float(epsilon * epsilon)))})})});
-    const JuliaId affine = tree_.field(id, "diag", 1);
+    const JuliaId affine = field(id, "diag", 1);
     if (tree_.short_type(affine) == "Scale") y = scale(affine, y);
-    return apply(tree_.field(id, "λ", 0), y);
+    return apply(field(id, "λ", 0), y);
   }
 
   ValueId recurrent(JuliaId id, const std::string& kind, ValueId x) {
-    const JuliaId at = tree_.field(id, "cell", 0);
+    const JuliaId at = field(id, "cell", 0);
     if (at == kNoJulia || tree_.short_type(at) != kind + "Cell") refuse("its cell is no " + kind + "Cell");
     const size_t first = kind == "RNN" ? 1 : 0;
     const Weight input = weight_of(at, "Wi", "Wi", first), state = weight_of(at, "Wh", "Wh", first + 1);
@@ -449,7 +465,7 @@ class Importer {
     cell.input.dims = {1, gates * cell.hidden, input.dims[0]};
     cell.state.dims = {1, gates * cell.hidden, cell.hidden};
     const JuliaId bias = named(at, "bias", "b", first + 2);
-    if (has_array(bias)) {
+    if (has_bias(bias)) {
       const Weight values = array(bias, "bias");
       if (int64_t(values.values.size()) != gates * cell.hidden)
         graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its bias does not fit");
@@ -461,7 +477,7 @@ class Importer {
     std::vector<std::string> functions = {"tanh"};
     if (kind == "LSTM") functions = {"sigmoid", "tanh", "tanh"};
     if (kind == "GRU") functions = {"sigmoid", "tanh"};
-    if (kind == "RNN") functions = {layers::plain_name(tree_.function_name(tree_.field(at, "σ", 0)))};
+    if (kind == "RNN") functions = {layers::plain_name(tree_.function_name(field(at, "σ", 0)))};
     for (const std::string& name : functions) {
       const layers::CellActivation found = layers::cell_activation(name);
       if (found.name.empty()) refuse("the function '" + name + "' is not built inside of a recurrent layer");
@@ -480,6 +496,7 @@ class Importer {
   Network net_;
   aten::Builder& b_;
   std::string where_ = "the first layer";
+  mutable Fields fields_{tree_};
 };
 
 checkpoint::JuliaTree read_tree(const std::string& path) {

@@ -34,8 +34,12 @@ void collect_references(const Json& at, std::vector<Reference>* out) {
 }
 
 /// Keras 3: arguments as they were passed.
-void collect_arguments(const Json& at, Call* call) {
+void collect_arguments(const Json& at, const std::string& name, Call* call) {
   if (at.is_number()) return call->numbers.push_back(at.get<double>());
+  if (at.is_string() || at == true) {
+    call->arguments.emplace_back(name, at.dump());
+    return;
+  }
   if (at.is_object() && at.contains("class_name") && at["class_name"] == "__keras_tensor__") {
     const auto inner = at.find("config");
     Reference one;
@@ -45,24 +49,26 @@ void collect_arguments(const Json& at, Call* call) {
     return;
   }
   if (at.is_structured())
-    for (const Json& item : at) collect_arguments(item, call);
+    for (const Json& item : at) collect_arguments(item, name, call);
 }
 bool holds_tensor(const Json& at) {
   Call call;
-  collect_arguments(at, &call);
+  collect_arguments(at, "", &call);
   return !call.inputs.empty();
 }
 
 Call read_call(const Json& node) {
   Call call;
   if (node.is_object()) {
-    if (node.contains("args")) collect_arguments(node["args"], &call);
+    if (node.contains("args")) collect_arguments(node["args"], "", &call);
     if (node.contains("kwargs") && node["kwargs"].is_object())
       for (const auto& [key, value] : node["kwargs"].items()) {
         if (key == "inputs" || key == "x1" || key == "x2" || key == "x")
-          collect_arguments(value, &call);
+          collect_arguments(value, key, &call);
         else if (holds_tensor(value))
           call.tensor_arguments.push_back(key);
+        else if (!value.is_null() && value != false)
+          call.arguments.emplace_back(key, value.dump());
       }
     return call;
   }
@@ -71,7 +77,10 @@ Call read_call(const Json& node) {
   for (const Json& input : node) {
     if (!input.is_array() || input.size() < 4 || !input[3].is_object()) continue;
     for (const auto& [key, value] : input[3].items())
-      if (value.is_array()) call.tensor_arguments.push_back(key);
+      if (value.is_array())
+        call.tensor_arguments.push_back(key);
+      else if (!value.is_null() && value != false)
+        call.arguments.emplace_back(key, value.dump());
   }
   return call;
 }

@@ -18,6 +18,8 @@ struct Call {
   std::vector<Reference> inputs;
   std::vector<double> numbers;                // plain arguments, in their order
   std::vector<std::string> tensor_arguments;  // names of arguments that are tensors of their own (mask, initial_state)
+  std::vector<std::pair<std::string, std::string>>
+      arguments;  // any other that says something, with its value: training
 };
 struct Layer {
   std::string kind, name, module;  // "Conv2D", "conv1", "keras.layers"

@@ -11,6 +11,7 @@
 #include "tools/checkpoint/readers.h"
 #include "tools/files/file_kind.h"
 #include "tools/keras/layer_call.h"
+#include "tools/keras/no_effect.h"
 
 namespace ingot::keras {
 namespace {
@@ -191,6 +192,10 @@ class Importer {
   ValueId make_input(const Layer& layer) {
     const Json* shape = shape_of(layer);
     if (!shape) throw_cast_error(2, name_ + ": input '" + layer.name + "' has no shape; the configuration is damaged");
+    if (layer.kind == "InputLayer")
+      if (const std::string key = unread_field(layer.kind, layer.config, {}); !key.empty())
+        refused(layer, key, "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of an input",
+                kNoHint);
     std::vector<int64_t> dims;
     std::vector<std::string> symbols;
     for (const Json& item : *shape) {
@@ -220,7 +225,17 @@ class Importer {
   Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place, int depth) {
     if (++calls_ > kMostCalls)
       throw_cast_error(2, name_ + ": more than " + std::to_string(kMostCalls) + " calls of layers");
+    for (const auto& [name, value] : how.arguments) {
+      refused(layer, name, "is " + value.substr(0, 60) + " in a call, which is not supported",
+              name == "training" ? "call it without, or with training=False" : kNoHint);
+      return {};
+    }
     if (layer.is_model()) {
+      if (!how.numbers.empty() || !how.tensor_arguments.empty()) {
+        refused(layer, how.numbers.empty() ? how.tensor_arguments[0] : "", "the call of a model has further arguments",
+                kNoHint);
+        return {};
+      }
       Json inner = {{"class_name", layer.kind}, {"config", layer.config}};
       const Config config = read_config(inner, name_ + ": model '" + layer.name + "'");
       if (inputs.empty()) return {};
@@ -249,11 +264,11 @@ class Importer {
       return {};
     }
     net_.b.begin_node({layer.name, layer.kind, layer.name});
-    LayerCall call(net_, layer, weights_, place, "", version_, inputs);
-    call.numbers = how.numbers;
+    LayerCall call(net_, layer, weights_, place, "", version_, inputs, how.numbers);
     try {
       found->second(call);
       if (!operation) call.refuse_unknown_fields();
+      call.refuse_unread_arguments();
       if (call.outputs.size() == 1) net_.b.name(call.outputs[0], layer.name);
       return call.outputs;
     } catch (const layers::Refused& why) {

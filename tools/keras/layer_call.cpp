@@ -1,42 +1,13 @@
 #include "tools/keras/layer_call.h"
 
-#include <numeric>
+#include <algorithm>
+#include <map>
+
+#include "tools/keras/no_effect.h"
 
 namespace ingot::keras {
-namespace {
-
-/// Of every layer, and nothing that changes what it computes once it is trained.
-const std::set<std::string>& always_known() {
-  static const std::set<std::string> kKnown = {"name",
-                                               "trainable",
-                                               "dtype",
-                                               "batch_input_shape",
-                                               "batch_shape",
-                                               "input_shape",
-                                               "activity_regularizer",
-                                               "seed",
-                                               "synchronized",
-                                               "stateful",
-                                               "autocast",
-                                               "lora_rank",
-                                               "lora_alpha",
-                                               "quantization_mode",
-                                               "quantization_config",
-                                               "ragged",
-                                               "sparse",
-                                               "implementation",
-                                               "time_major",
-                                               "unroll"};
-  return kKnown;
-}
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-}  // namespace
-
 LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, std::string p, std::string of_wrapper,
-                     int v, std::vector<ValueId> in)
+                     int v, std::vector<ValueId> in, std::vector<double> plain)
     : net(network),
       b(network.b),
       layer(l),
@@ -44,18 +15,19 @@ LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, s
       place(std::move(p)),
       part(std::move(of_wrapper)),
       version(v),
-      inputs(std::move(in)) {}
+      inputs_(std::move(in)),
+      numbers_(std::move(plain)) {}
 
 void LayerCall::corrupt(const std::string& why) const {
   graph::throw_cast_error(2, layer.kind + " '" + layer.name + "': " + why);
 }
 void LayerCall::expect_rank(int64_t wanted) const {
   if (rank() != wanted)
-    corrupt("its input has shape " + graph::text(b.dims(input())) + ", expected " + std::to_string(wanted) +
+    corrupt("its input has shape " + graph::text(b.dims(inputs_[0])) + ", expected " + std::to_string(wanted) +
             " dimensions");
 }
 int64_t LayerCall::extent(int64_t axis) const {
-  const auto n = b.dims(input())[size_t(axis)].value();
+  const auto n = b.dims(inputs_[0])[size_t(axis)].value();
   if (!n)
     refuse("", "dimension " + std::to_string(axis) + " of its input is symbolic",
            "bind it with --dim or --input-shape");
@@ -128,11 +100,30 @@ std::vector<double> LayerCall::numbers_of(const std::string& key) {
   }
   return out;
 }
+/// An activation layer that is used as a function has parameters, which are read for none: only their neutral values are taken.
+static void refuse_parameters(const LayerCall& call, const std::string& key, const Json& function) {
+  static const std::map<std::string, Json> kNeutral = {
+      {"ReLU", {{"max_value", nullptr}, {"negative_slope", 0.0}, {"threshold", 0.0}}},
+      {"LeakyReLU", {{"negative_slope", 0.2}, {"alpha", 0.2}}},
+      {"ELU", {{"alpha", 1.0}}},
+      {"Softmax", {{"axis", -1}}}};
+  const auto config = function.find("config"), kind = function.find("class_name");
+  if (config == function.end() || !config->is_object() || kind == function.end() || !kind->is_string()) return;
+  const auto neutral = kNeutral.find(kind->get<std::string>());
+  for (const auto& [name, value] : config->items()) {
+    if (value.is_null() || no_effect("", name)) continue;
+    const bool known = neutral != kNeutral.end() && neutral->second.contains(name);
+    if (known && value.is_number() && neutral->second[name] == value) continue;
+    call.refuse(key, "is a " + kind->get<std::string>() + " with " + name + " " + value.dump().substr(0, 60),
+                "make it a layer of its own");
+  }
+}
 std::string LayerCall::activation(const std::string& key, const std::string& otherwise) {
   const Json* found = field(key);
   std::string name = otherwise;
   if (found && found->is_string()) name = found->get<std::string>();
   if (found && found->is_object()) {
+    refuse_parameters(*this, key, *found);
     const auto inner = found->find("config"), kind = found->find("class_name");
     if (inner != found->end() && inner->is_string())
       name = inner->get<std::string>();
@@ -149,14 +140,16 @@ std::string LayerCall::activation(const std::string& key, const std::string& oth
 }
 
 void LayerCall::refuse_unknown_fields() const {
-  if (!layer.config.is_object()) return;
-  for (const auto& [key, value] : layer.config.items()) {
-    const bool nothing = value.is_null() || value == false;
-    if (nothing || known_.count(key) || always_known().count(key) || ends_with(key, "_initializer") ||
-        ends_with(key, "_regularizer") || ends_with(key, "_constraint"))
-      continue;
-    refuse(key, "is not known of a " + layer.kind, "");
-  }
+  const std::string key = unread_field(layer.kind, layer.config, {known_.begin(), known_.end()});
+  if (key.empty()) return;
+  refuse(key, "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of a " + layer.kind, "");
+}
+void LayerCall::refuse_unread_arguments() const {
+  const size_t read = all_read_ ? inputs_.size() : size_t(first_read_);
+  if (inputs_.size() > std::max<size_t>(read, 1))
+    refuse("inputs", "has " + std::to_string(inputs_.size()) + " tensors, of which the second is not read");
+  if (!numbers_.empty() && !numbers_read_)
+    refuse("", "is called with the number " + std::to_string(numbers_[0]) + ", which is not supported");
 }
 
 std::vector<Weight> LayerCall::all_weights(const std::string& of) {

@@ -1,6 +1,5 @@
 // tools/keras/layer_call.h - one call of a layer while it is translated: typed access to its configuration, its weights, and the nodes it becomes.
 #pragma once
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +19,7 @@ class LayerCall {
  public:
   /// `part` is where a wrapper keeps the layer, "" when it stands alone. `version`: major of the Keras that wrote the file.
   LayerCall(Network& net, const Layer& layer, const Weights& weights, std::string place, std::string part, int version,
-            std::vector<ValueId> inputs);
+            std::vector<ValueId> inputs, std::vector<double> numbers = {});
 
   Network& net;
   aten::Builder& b;
@@ -28,17 +27,29 @@ class LayerCall {
   const Weights& source;
   const std::string place, part;
   const int version;
-  std::vector<ValueId> inputs, outputs;
-  std::vector<double> numbers;  // plain arguments of the call
+  std::vector<ValueId> outputs;
 
-  ValueId input() const { return inputs[0]; }
-  int64_t rank() const { return b.rank(input()); }
+  // What the layer is called with. Asking makes it known; what nobody asked for is refused at the end.
+  ValueId input() {
+    first_read_ = true;
+    return inputs_[0];
+  }
+  const std::vector<ValueId>& inputs() {
+    first_read_ = all_read_ = true;
+    return inputs_;
+  }
+  const std::vector<double>& numbers() {  // plain arguments
+    numbers_read_ = true;
+    return numbers_;
+  }
+  void refuse_unread_arguments() const;
+  int64_t rank() const { return b.rank(inputs_[0]); }
   void expect_rank(int64_t wanted) const;
   void give(ValueId value) { outputs = {value}; }
   /// A fixed extent of the first input. @throws Refused for a symbolic one.
   int64_t extent(int64_t axis) const;
 
-  // The configuration. Asking makes a field known; what nobody asked for and is not nothing is refused at the end.
+  // The configuration. Asking makes a field known; what nobody asked for, says something and does not stand in no_effect.h is refused at the end.
   const Json* field(const std::string& key);
   int64_t integer(const std::string& key, int64_t otherwise);
   double number(const std::string& key, double otherwise);
@@ -49,7 +60,6 @@ class LayerCall {
   std::vector<double> numbers_of(const std::string& key);
   /// Plain name of an activation, marked with what the writer's version means by it; "linear" when there is none.
   std::string activation(const std::string& key, const std::string& otherwise = "linear");
-  void ignore(std::initializer_list<const char*> keys) { known_.insert(keys.begin(), keys.end()); }
   void refuse_unknown_fields() const;
 
   /// Tensors of this layer (or of `of`, a part of it): as many as expected. @throws CastError 5.
@@ -69,6 +79,9 @@ class LayerCall {
   ValueId from_channels_first(ValueId x, bool last);
 
  private:
+  std::vector<ValueId> inputs_;
+  std::vector<double> numbers_;
+  bool first_read_ = false, all_read_ = false, numbers_read_ = false;
   std::set<std::string> known_;
 };
 

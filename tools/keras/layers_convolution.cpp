@@ -99,7 +99,6 @@ void depthwise(LayerCall& call) {
   const int64_t multiplier = call.integer("depth_multiplier", 1), channels = channels_of(call, w.last);
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
-  call.ignore({"filters", "groups"});
   const std::vector<Weight> weights = call.weights(bias ? 2 : 1);
   call.expect_dims(weights[0], joined(w.kernel, {channels, multiplier}), "kernel");
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
@@ -115,7 +114,7 @@ void separable(LayerCall& call) {
                 channels = channels_of(call, w.last);
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
-  call.ignore({"groups"});
+  if (call.integer("groups", 1) != 1) call.refuse("groups", "other than 1 is not built");
   const std::vector<Weight> weights = call.weights(bias ? 3 : 2);
   call.expect_dims(weights[0], joined(w.kernel, {channels, multiplier}), "depthwise kernel");
   call.expect_dims(weights[1], joined(std::vector<int64_t>(spatial, 1), {channels * multiplier, filters}),
@@ -136,7 +135,7 @@ void transposed_convolution(LayerCall& call) {
   const int64_t filters = call.integer("filters", 0), channels = channels_of(call, w.last);
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
-  call.ignore({"groups"});
+  if (call.integer("groups", 1) != 1) call.refuse("groups", "other than 1 is not built");
   const Json* given = call.field("output_padding");
   const std::vector<int64_t> extra = call.integers("output_padding", spatial, 0);
   const std::vector<Weight> weights = call.weights(bias ? 2 : 1);

@@ -22,7 +22,6 @@ void dense(LayerCall& call) {
 
 void embedding(LayerCall& call) {
   const int64_t rows = call.integer("input_dim", 0), width = call.integer("output_dim", 0);
-  call.ignore({"input_length", "weights"});
   if (call.truth("mask_zero", false))
     call.refuse("mask_zero", "masks of steps are not built",
                 "train it with mask_zero=False, or feed sequences of equal length");

@@ -6,7 +6,6 @@ namespace {
 
 /// Part of training alone.
 void nothing(LayerCall& call) {
-  call.ignore({"rate", "noise_shape", "stddev", "l1", "l2", "data_format"});
   call.net.said_inference(call.layer.kind);
   call.give(call.input());
 }
@@ -34,13 +33,11 @@ void leaky_relu(LayerCall& call) {
   call.give(call.b.emit("LeakyRelu", {call.input()}, {{"alpha", double(float(alpha))}}));
 }
 void prelu(LayerCall& call) {
-  call.ignore({"shared_axes"});
   const std::vector<Weight> w = call.weights(1);
   call.give(call.b.emit("PRelu", {call.input(), call.net.constant(w[0])}));
 }
 /// Of keras.applications' ConvNeXt: a factor for each channel.
 void layer_scale(LayerCall& call) {
-  call.ignore({"init_values", "projection_dim"});
   const std::vector<Weight> w = call.weights(1);
   call.give(call.b.emit("Mul", {call.input(), call.net.constant(w[0])}));
 }
@@ -58,15 +55,16 @@ void thresholded_relu(LayerCall& call) {
 
 /// In .h5 files an operation of keras.ops has the name of the layer; only it takes a number.
 bool with_number(LayerCall& call, const char* op) {
-  if (call.inputs.size() != 1 || call.numbers.size() != 1) return false;
-  call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers[0])))}));
+  if (call.numbers().empty()) return false;
+  if (call.inputs().size() != 1 || call.numbers().size() != 1) call.refuse("", "tensors and numbers are not built");
+  call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
   return true;
 }
 void merge(LayerCall& call, const char* op) {
-  if (call.inputs.size() < 2)
-    call.corrupt("has " + std::to_string(call.inputs.size()) + " inputs, expected two or more");
-  ValueId x = call.inputs[0];
-  for (size_t i = 1; i < call.inputs.size(); i++) x = call.b.emit(op, {x, call.inputs[i]});
+  if (call.inputs().size() < 2)
+    call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two or more");
+  ValueId x = call.inputs()[0];
+  for (size_t i = 1; i < call.inputs().size(); i++) x = call.b.emit(op, {x, call.inputs()[i]});
   call.give(x);
 }
 void add(LayerCall& call) {
@@ -78,18 +76,18 @@ void multiply(LayerCall& call) {
 void maximum(LayerCall& call) { merge(call, "Max"); }
 void minimum(LayerCall& call) { merge(call, "Min"); }
 void subtract(LayerCall& call) {
-  if (call.inputs.size() != 2) call.corrupt("has " + std::to_string(call.inputs.size()) + " inputs, expected two");
+  if (call.inputs().size() != 2) call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
   merge(call, "Sub");
 }
 void average(LayerCall& call) {
   merge(call, "Add");
-  call.give(call.b.emit("Div", {call.outputs[0], call.net.scalar(double(call.inputs.size()))}));
+  call.give(call.b.emit("Div", {call.outputs[0], call.net.scalar(double(call.inputs().size()))}));
 }
 void concatenate(LayerCall& call) {
   const int64_t axis = call.integer("axis", -1), rank = call.rank();
   if (axis < -rank || axis >= rank) call.corrupt("its axis is " + std::to_string(axis));
-  if (call.inputs.size() == 1) return call.give(call.input());
-  call.give(call.b.emit("Concat", call.inputs, {{"axis", axis < 0 ? axis + rank : axis}}));
+  if (call.inputs().size() == 1) return call.give(call.input());
+  call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis < 0 ? axis + rank : axis}}));
 }
 
 /// One number, or one for each channel.
@@ -137,19 +135,19 @@ namespace {
 /// Two operands, of which one may be a plain number: tensors come first in `inputs`, so which side it was on is not kept by Keras' order alone.
 template <const char* const* op>
 void arithmetic(LayerCall& call) {
-  if (call.inputs.size() == 2 && call.numbers.empty()) return call.give(call.b.emit(*op, call.inputs));
-  if (call.inputs.size() == 1 && call.numbers.size() == 1)
-    return call.give(call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers[0])))}));
-  call.refuse("", "with " + std::to_string(call.inputs.size()) + " tensors and " + std::to_string(call.numbers.size()) +
-                      " numbers is not built");
+  if (call.inputs().size() == 2 && call.numbers().empty()) return call.give(call.b.emit(*op, call.inputs()));
+  if (call.inputs().size() == 1 && call.numbers().size() == 1)
+    return call.give(call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
+  call.refuse("", "with " + std::to_string(call.inputs().size()) + " tensors and " +
+                      std::to_string(call.numbers().size()) + " numbers is not built");
 }
 constexpr const char* kAdd = "Add";
 constexpr const char* kMultiply = "Mul";
 
 template <const char* const* op>
 void unary(LayerCall& call) {
-  if (call.inputs.size() != 1 || !call.numbers.empty()) call.refuse("", "with further arguments is not built");
-  call.give(call.b.emit(*op, call.inputs));
+  if (call.inputs().size() != 1 || !call.numbers().empty()) call.refuse("", "with further arguments is not built");
+  call.give(call.b.emit(*op, call.inputs()));
 }
 constexpr const char* kRelu = "Relu";
 constexpr const char* kSigmoid = "Sigmoid";

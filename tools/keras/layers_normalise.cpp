@@ -17,8 +17,6 @@ int64_t only_axis(LayerCall& call, int64_t otherwise) {
 }
 
 void batch_normalization(LayerCall& call) {
-  call.ignore(
-      {"momentum", "renorm", "renorm_clipping", "renorm_momentum", "fused", "virtual_batch_size", "adjustment"});
   const int64_t axis = only_axis(call, -1), channels = call.extent(axis), rank = call.rank();
   const double epsilon = call.number("epsilon", 0.001);
   const bool scale = call.truth("scale", true), center = call.truth("center", true);

@@ -34,7 +34,6 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
   options.sequences = call.truth("return_sequences", false);
   options.state = call.truth("return_state", false);
   options.backwards = call.truth("go_backwards", false);
-  call.ignore({"dropout", "recurrent_dropout", "unit_forget_bias", "use_cudnn", "zero_output_for_mask"});
   for (const char* key : {"stateful", "time_major"})
     if (call.truth(key, false)) call.refuse(key, "is not built");
   cell->op = op;
@@ -85,7 +84,7 @@ ValueId sequence_of(LayerCall& call, ValueId y, int64_t direction) {
 
 void recurrent(LayerCall& call, const std::string& op) {
   call.expect_rank(3);
-  if (call.inputs.size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
+  if (call.inputs().size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
   Recurrent cell;
   const Options options = read_cell(call, op, call.extent(2), &cell);
   cell.direction = options.backwards ? "reverse" : "forward";
@@ -110,7 +109,7 @@ std::string op_of(LayerCall& call, const std::string& kind) {
 
 void bidirectional(LayerCall& call) {
   call.expect_rank(3);
-  if (call.inputs.size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
+  if (call.inputs().size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
   const Json* inner = call.field("layer");
   if (!inner) call.corrupt("lacks its layer");
   const std::string merge = call.field("merge_mode") ? call.text("merge_mode", "concat") : "none";
@@ -130,7 +129,7 @@ void bidirectional(LayerCall& call) {
                                         ? side + own.substr(own.find('_') + 1)
                                         : side + own;
     const std::string part = call.source.legacy() ? legacy_part : side + "layer";
-    LayerCall one(call.net, *both[d], call.source, call.place, part, call.version, call.inputs);
+    LayerCall one(call.net, *both[d], call.source, call.place, part, call.version, call.inputs());
     const size_t named = cell.activations.size();
     const int64_t hidden = cell.hidden;
     options[d] = read_cell(one, op, width, &cell);
@@ -143,6 +142,8 @@ void bidirectional(LayerCall& call) {
   }
   if (options[0].backwards || options[0].sequences != options[1].sequences)
     call.refuse("layer", "that goes backwards by itself is not built");
+  if (other && (!options[1].backwards || options[0].state != options[1].state))
+    call.refuse("backward_layer", "that goes forward, or gives another state than the other, is not built");
   cell.direction = "bidirectional";
   const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
   const auto side = [&](int64_t d) {
