@@ -16,21 +16,75 @@ configure_and_build() {
   local launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER= -DCMAKE_C_COMPILER_LAUNCHER=)  # else a tree keeps the one it had
   has_ccache && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   mkdir -p build/logs
+  local log=build/logs/build-$name.log
   cmake -S . -B "build/$name" -G Ninja "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
     tail -n 20 "build/logs/configure-$name.log" >&2; return 1; }
+  say_build_time "$name" "${targets[@]}"
   if [ -t 1 ]; then
     cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"}
-  else
-    cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"} >"build/logs/build-$name.log" 2>&1 || {
-      grep -E 'error|Error|FAILED' "build/logs/build-$name.log" | head -30 >&2; return 1; }
+    return
   fi
+  local reporter status=0
+  : >"$log"
+  report_build "$log" &
+  reporter=$!
+  cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"} >"$log" 2>&1 || status=$?
+  kill "$reporter" 2>/dev/null || true
+  wait "$reporter" 2>/dev/null || true
+  [ $status -eq 0 ] || grep -E 'error|Error|FAILED' "$log" | head -30 >&2
+  return $status
+}
+
+# How long it will take, before it begins. 2.4 s of one processor for a step without a compiler cache is what the whole
+# tree takes on an AMD EPYC of 2.6 GHz, divided by its steps.
+say_build_time() {  # TREE TARGET...
+  local tree=$1 steps seconds; shift
+  steps=$(ninja -C "build/$tree" -n "$@" 2>/dev/null | sed -nE 's/^\[[0-9]+\/([0-9]+)\].*/\1/p' | tail -n 1)
+  [ "${steps:-0}" -ge 20 ] || return 0
+  seconds=$((steps * 24 / 10 / jobs))
+  echo "$steps steps on $jobs processors: about $(((seconds + 59) / 60)) minutes, less with a compiler cache"
+}
+
+# A line every half minute where nobody sees the build itself: a pipe must not look dead.
+report_build() {  # LOG
+  local began=$SECONDS at
+  while sleep 30; do
+    at=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1) || true
+    [ -z "$at" ] || echo "built $at after $((SECONDS - began)) s"
+  done
+}
+
+# Architectures of the GPUs of this machine, as 87;90; nothing where it has none. A Jetson has no nvidia-smi.
+cuda_architectures_here() {
+  local here
+  here=$(timeout 10 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . |
+    grep -E '^[0-9]+$' | sort -u | tr '\n' ';') || true
+  if [ -z "$here" ]; then
+    case "$(tr -d '\0' 2>/dev/null </proc/device-tree/model || true)" in
+      *Orin*) here=87 ;;
+      *Xavier*) here=72 ;;
+      *Thor*) here=110 ;;
+    esac
+  fi
+  echo "${here%;}"
 }
 
 # Architectures of device code where only some are needed: Orin, and the GPUs of this machine; stage cuda builds all.
 cuda_architectures() {
   local here
-  here=$(timeout 10 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -E '^[0-9]+$' | sort -u | tr '\n' ';') || true
-  echo "${INGOT_CUDA_ARCHITECTURES:-87${here:+;${here%;}}}"
+  here=$(cuda_architectures_here)
+  echo "${INGOT_CUDA_ARCHITECTURES:-87${here:+;$here}}"
+}
+
+# What the demo builds of it: what this machine can run, or nothing.
+demo_cuda_options() {
+  local here
+  here=${INGOT_CUDA_ARCHITECTURES:-$(cuda_architectures_here)}
+  if [ -n "$here" ]; then
+    echo "-DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES=$here"
+  else
+    echo "-DINGOT_CUDA=OFF"
+  fi
 }
 
 # The tree of stages asan and fuzz.
@@ -38,6 +92,6 @@ asan_options=(-DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=c
 
 dev_build_gcc() {
   need_packages "the build" "${build_packages[@]}"
-  configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
+  configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
   echo "build/gcc/bin/ingot"
 }

@@ -72,7 +72,7 @@ stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
   configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON \
-    -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+    -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
   run_ctest gcc
 }
 
