@@ -18,7 +18,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "models"))
 from page import replace_figures  # noqa: E402
-from sources import KINDS, SHARED, Tally, call, fetch, input_arrays, locate, read_rows, shapes_of, symbols  # noqa: E402
+from sources import KINDS, SHARED, Tally, call, dims_of, fetch, input_arrays, locate, read_rows, shapes_of, symbols  # noqa: E402
 
 # The same network in both formats. Ultraface's file ends before its boxes are decoded, which its ONNX file does.
 TFLITE = {"basic_pitch": "pypi:basic-pitch==0.4.0:basic_pitch/saved_models/icassp_2022/nmp.tflite",
@@ -60,7 +60,7 @@ def measure(row, ingot, work, tally):
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
     bindings = symbols(described["inputs"], shapes_of(arrays))
     dims, known = [word for binding in bindings for word in ("--dim", binding)], dict(b.split("=") for b in bindings)
-    states = {v["name"]: np.zeros([int(known.get(d, d)) for d in v["dims"]], KINDS[v["dtype"]]) for v in described["state_variables"]}
+    states = {v["name"]: np.zeros([int(known.get(d, d)) for d in dims_of(v)], KINDS[v["dtype"]]) for v in described["state_variables"]}
     inputs, ours = work / "inputs" / f"{name}.npz", work / "inputs" / f"{name}.ports.npz"
     inputs.parent.mkdir(exist_ok=True)
     np.savez(inputs, **arrays, **states)

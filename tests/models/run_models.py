@@ -19,7 +19,7 @@ import sys
 import time
 
 import numpy as np
-from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols, write_inputs
+from sources import Tally, call, dims_of, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols, write_inputs
 
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
 STEPS, SAVED_AT = 12, 5
@@ -38,7 +38,7 @@ def prove_state(row, args, tally, source, out, shapes):
         return None
     described = json.loads(call([args.ingot, "inspect", plain, "--json"]).stdout)
     given = dict(s.rsplit("=", 1) for s in shapes)
-    states = {v["name"]: v["dims"] for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]}
+    states = {v["name"]: dims_of(v) for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]}
     known = dict(s.split("=", 1) for s in symbols([p for p in described["inputs"] if p["name"] in given], shapes))
     fed = [f"{n}={'x'.join(str(known.get(d, d)) for d in dims)}" for n, dims in states.items()]
     feeds = [word for into, by in pairs for word in ("--feed", f"{by}={into}")]

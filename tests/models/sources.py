@@ -131,6 +131,11 @@ def make_steps(row, source, steps, work):
     return None if done.returncode else golden
 
 
+def dims_of(port):
+    """Extents of a port of `ingot inspect --json`; the name where one is open."""
+    return [name or extent for name, extent in zip(port.get("dim_names") or [""] * len(port["dims"]), port["dims"])]
+
+
 def input_arrays(golden, inputs, typical, rng):
     """Arrays of one step by input: the golden's, else made up with `typical` for open dimensions."""
     if golden:
@@ -143,7 +148,7 @@ def input_arrays(golden, inputs, typical, rng):
             stepped = "steps" in meta and port["name"] not in fed_back and array.ndim == len(port["dims"]) + 1
             arrays[port["name"]] = array[0] if stepped else array
         return arrays
-    shapes = {port["name"]: [d if isinstance(d, int) else typical[d] for d in port["dims"]] for port in inputs}
+    shapes = {port["name"]: [d if isinstance(d, int) else typical[d] for d in dims_of(port)] for port in inputs}
     rate = lambda shape, kind: np.full(shape, 16000, kind)  # silero's sample rate
     return {port["name"]: (rate(shapes["sr"], KINDS[port["dtype"]]) if port["name"] == "sr"
                            else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])) for port in inputs}
@@ -165,7 +170,7 @@ def symbols(inputs, shapes):
     """NAME=VALUE of every symbol that stands alone in an input's dimensions."""
     values, given = {}, dict(s.rsplit("=", 1) for s in shapes)
     for port in inputs:
-        for text, extent in zip(port["dims"], given[port["name"]].split("x")):
+        for text, extent in zip(dims_of(port), given[port["name"]].split("x")):
             if isinstance(text, str) and not set(text) & set(" +-*/()"):
                 values.setdefault(text, extent)
     return [f"{name}={value}" for name, value in values.items()]

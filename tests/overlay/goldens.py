@@ -325,7 +325,7 @@ def main():
             call([a.ingot, "convert", arch, "-o", plain])
             ports = json.loads(call([a.ingot, "inspect", plain, "--json"]).stdout)
             port = ports["inputs"][0]
-            x = rng.standard_normal([d if isinstance(d, int) else 3 for d in port["dims"]]).astype(np.float32)
+            x = rng.standard_normal([d if d >= 0 else 3 for d in port["dims"]]).astype(np.float32)
             np.savez(a.work / "in.npz", **{port["name"]: x})
             made = []
             for model in (cast, plain):

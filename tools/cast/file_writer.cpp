@@ -157,9 +157,13 @@ class Writer {
 
 WrittenFile write_file(const FileSpec& spec, const std::string& path) {
   host::OutputFile output(path);
-  const WrittenFile written = Writer<host::OutputFile>(spec, &output).write();
+  const WrittenFile written = write_file(spec, &output);
   output.commit();
   return written;
+}
+
+WrittenFile write_file(const FileSpec& spec, host::OutputFile* output) {
+  return Writer<host::OutputFile>(spec, output).write();
 }
 
 std::vector<uint8_t> write_memory(const FileSpec& spec) {

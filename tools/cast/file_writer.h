@@ -9,6 +9,10 @@
 
 #include "tools/cast/program_builder.h"
 
+namespace ingot::host {
+class OutputFile;
+}
+
 namespace ingot::cast {
 
 struct WrittenFile {
@@ -18,6 +22,8 @@ struct WrittenFile {
 
 /// Writes next to `path`, syncs, renames, syncs the folder.
 WrittenFile write_file(const FileSpec& spec, const std::string& path);
+/// Writes all but the name: temporary() of the output can be opened, commit() is the caller's.
+WrittenFile write_file(const FileSpec& spec, host::OutputFile* output);
 /// The same bytes in memory; for tests, planning and small models.
 std::vector<uint8_t> write_memory(const FileSpec& spec);
 

@@ -7,6 +7,7 @@
 #include "tools/cast/cast.h"
 #include "tools/cast/record_weights.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/standard_streams.h"
 #include "tools/flux/import.h"
 #include "tools/graph/compute_single.h"
 #ifdef INGOT_HAVE_JSON
@@ -108,7 +109,8 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   const std::string& weights_from = options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
   options.name_weights = [&](const ProgramSpec& program) { return name_weights(weights_from, program); };
   CastResult result = cast_model(std::move(model), options, std::move(records));
-  result.file.metadata.source_file = std::filesystem::path(source).filename().string();
+  if (!host::is_standard_input(source))  // which has no name
+    result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);
   for (const std::string& argument : options.arguments) {
     const size_t at = argument.rfind('=');

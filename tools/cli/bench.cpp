@@ -223,9 +223,10 @@ void add_bench(CLI::App& app, Action* chosen) {
                                   "  ingot bench model.ingot --threads 1 --seconds 5 --json\n"
                                   "  ingot bench ocr.ingot --dim N=1 --dim W=320",
                                   [a] { return bench(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--seconds", a->seconds, "how long to measure (2)")->type_name("S");
-  command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")->type_name("IN.npz");
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
+  command->add_option("--seconds", a->seconds, "how long to measure, in seconds")->type_name("S")->capture_default_str();
+  reads_file(
+      command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")->type_name("IN.npz"));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--prefault", a->prefault,
                     "touch every page when loading, so that the first run has no page faults");

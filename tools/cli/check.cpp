@@ -86,13 +86,16 @@ void add_check(CLI::App& app, Action* chosen) {
                                   "  ingot check model.onnx --golden golden.npz --json\n"
                                   "  INGOT_CPU_ISA=scalar ingot check model.ingot --golden golden.npz --rtol 1e-5",
                                   [a] { return check_file(*a); });
-  command
-      ->add_option("FILE_OR_SOURCE", a->file, "the .ingot file, or a source, which is cast to a temporary file first")
-      ->required()
-      ->type_name("");
-  command->add_option("--golden", a->golden, ".npz with arrays in:NAME and out:NAME, optionally meta and mid:NAME")
-      ->required()
-      ->type_name("FILE.npz");
+  reads_file(command
+                 ->add_option("FILE_OR_SOURCE", a->file,
+                              "the .ingot file, or a source, which is converted to a temporary file first")
+                 ->required()
+                 ->type_name(""));
+  reads_file(command
+                 ->add_option("--golden", a->golden,
+                              ".npz with arrays in:NAME and out:NAME, optionally meta and mid:NAME")
+                 ->required()
+                 ->type_name("FILE.npz"));
   command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")->type_name("R");
   command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")->type_name("A");
   command->add_flag("--json", a->json, "print a report for scripts");

@@ -15,6 +15,11 @@ using Action = std::function<int()>;
 CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, const std::string& summary,
                       const std::string& examples, Action action);
 
+/// The value is a file that is read; "-" is standard input.
+CLI::Option* reads_file(CLI::Option* option);
+/// The value is a file that is written; "-" is standard output, and reports go to standard error then.
+CLI::Option* writes_file(CLI::Option* option);
+
 void add_convert(CLI::App& app, Action* chosen);
 void add_inspect(CLI::App& app, Action* chosen);
 void add_run(CLI::App& app, Action* chosen);

@@ -88,7 +88,7 @@ void add_compare(CLI::App& app, Action* chosen) {
                   "  ingot compare model.onnx model.ingot --html departure.html\n"
                   "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
                   [a] { return compare_files(*a); });
-  command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name("");
+  reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name(""));
   command->add_option("FILE", a->file, "the .ingot file; without it the source is cast to a temporary one")
       ->type_name("");
   command

@@ -69,7 +69,9 @@ void print_bash(const CLI::App& app) {
   printf(
       "  esac\n  if [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
       "  elif [ \"$command\" = completion ]; then COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\"))\n"
-      "  else COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\ncomplete -o filenames -F _ingot ingot\n");
+      "  elif [ \"$command\" = help ]; then COMPREPLY=($(compgen -W '%s' -- \"$word\"))\n"
+      "  else COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\ncomplete -o filenames -F _ingot ingot\n",
+      joined(command_names(app)).c_str());
 }
 
 std::string zsh_escaped(const std::string& text) {
@@ -105,9 +107,14 @@ void print_zsh(const CLI::App& app) {
              : words.empty() ? ":value:_files"
                              : (":value:(" + joined(words) + ")").c_str());
     }
-    printf(" \\\n      '*:file:%s' ;;\n", command->get_name() == "completion" ? "(bash zsh fish)" : "_files");
+    printf(" \\\n      '*:file:%s' ;;\n", command->get_name() == "completion" ? "(bash zsh fish)"
+           : command->get_name() == "help"     ? ("(" + joined(command_names(app)) + ")").c_str()
+                                               : "_files");
   }
-  printf("  esac\n}\ncompdef _ingot ingot\n");
+  // In a folder of $fpath this file is the function's body: the first Tab runs it, so it has to answer that Tab as well.
+  printf(
+      "  esac\n}\nif [ \"$funcstack[1]\" = _ingot ]; then\n  _ingot \"$@\"\nelse\n"
+      "  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n  compdef _ingot ingot\nfi\n");
 }
 
 std::string fish_escaped(const std::string& text) {
@@ -135,6 +142,7 @@ void print_fish(const CLI::App& app) {
     }
   }
   printf("complete -c ingot -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
+  printf("complete -c ingot -n '__fish_seen_subcommand_from help' -f -a '%s'\n", joined(command_names(app)).c_str());
 }
 
 }  // namespace

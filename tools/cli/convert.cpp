@@ -13,9 +13,11 @@
 #include "tools/cli/check_oracle.h"
 #include "tools/cli/command.h"
 #include "tools/cli/embed_golden.h"
+#include "tools/cli/help.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/output_file.h"
+#include "tools/files/standard_streams.h"
 
 namespace ingot::cli {
 namespace {
@@ -112,6 +114,9 @@ void check_cast(const Arguments& a, const std::string& path, const cast::CastRep
 int convert(const Arguments& a) {
   const cast::CastOptions options = options_of(a);
   require_source(a.source);
+  if (a.output.empty() && host::is_standard_input(a.source))
+    fail(Exit::kUsage, "convert: the source is standard input, so say where to write: -o OUT.ingot, or -o - for "
+                       "standard output");
   const std::string output = a.output.empty() ? default_output(a.source) : a.output;
   if (host::same_file(a.source, output) || output == a.source) {
     fail(Exit::kUsage, output + ": is the source itself, which is not overwritten; choose another name with -o");
@@ -128,19 +133,12 @@ int convert(const Arguments& a) {
            short_bytes(result.report.arena_bytes).c_str());
     return 0;
   }
-  const host::OutputFile probe(output);  // fails now, not after the work, where the place refuses
-  cast::WrittenFile written;
-  if (a.check || !a.golden.empty()) {
-    const host::TemporaryPath unproved(".check", output);
-    written = cast::write_file(result.file, unproved.path());
-    check_cast(a, unproved.path(), result.report);
-    if (rename(unproved.path().c_str(), output.c_str()) != 0)
-      fail(Exit::kUnavailable, output + ": cannot be written: " + strerror(errno));
-  } else {
-    written = cast::write_file(result.file, output);
-  }
-  printf("%s: %s bytes, weights %s, activations %s\n", output.c_str(), grouped(written.file_bytes).c_str(),
-         short_bytes(written.weight_bytes).c_str(), short_bytes(result.report.arena_bytes).c_str());
+  host::OutputFile file(output);
+  const cast::WrittenFile written = cast::write_file(result.file, &file);
+  if (a.check || !a.golden.empty()) check_cast(a, file.temporary(), result.report);
+  file.commit();
+  summary("%s: %s bytes, weights %s, activations %s\n", output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),
+          short_bytes(written.weight_bytes).c_str(), short_bytes(result.report.arena_bytes).c_str());
   return 0;
 }
 
@@ -158,13 +156,19 @@ void add_convert(CLI::App& app, Action* chosen) {
                   "  ingot convert net.onnx --picture image=nv12:1920x1080,letterbox,pad=114\n"
                   "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
                   [a] { return convert(*a); });
-  command->add_option("SOURCE", a->source, "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")->required()->type_name("");
-  command->add_option("-o,--output", a->output, "file to write; without it, SOURCE with the ending .ingot")
-      ->type_name("OUT.ingot");
+  reads_file(command
+                 ->add_option("SOURCE", a->source,
+                              "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")
+                 ->required()
+                 ->type_name(""));
+  writes_file(command->add_option("-o,--output", a->output, "file to write; without it, SOURCE with the ending .ingot")
+                  ->type_name("OUT.ingot"));
   command->add_flag("--check", a->check,
                     "run the cast file before it gets its name, against --golden or naive kernels");
-  command->add_option("--golden", a->golden, "compare with these outputs and put them into the file for ingot verify")
-      ->type_name("FILE.npz");
+  reads_file(command
+                 ->add_option("--golden", a->golden,
+                              "compare with these outputs and put them into the file for ingot verify")
+                 ->type_name("FILE.npz"));
   const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help, const char* type) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
   };
@@ -176,17 +180,19 @@ void add_convert(CLI::App& app, Action* chosen) {
   repeatable("--input-type", &a->types, "of a TorchScript program: type of an input; that of its weights when nothing says otherwise", "NAME=i64");
   repeatable("--argument", &a->arguments, "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension", "NAME=VALUE|NAME=LOW..HIGH");
-  repeatable("--target", &a->targets, "where it will run; cpu when not given", "cpu,cuda,mcu");
+  repeatable("--target", &a->targets, "where it will run (default: cpu)", "cpu,cuda,mcu");
   command
       ->add_option("--winograd", a->winograd,
                    "where 3x3 convolutions use Winograd: auto, off, or within so many more bytes")
-      ->type_name("auto|off|BYTES");
+      ->type_name("auto|off|BYTES")
+      ->capture_default_str();
   repeatable("--io-layout", &a->layouts, "layout of an input or output as the file's user sees it", "NAME=nchw|nhwc");
   repeatable("--state", &a->states, "keep this input in the arena and set it to this output after every run", "IN=OUT");
-  repeatable("--state-init", &a->inits, "value of every element of a state in a fresh session; 0 when not given",
+  repeatable("--state-init", &a->inits, "value of every element of a state in a fresh session (default: 0)",
              "IN=NUMBER");
-  command->add_option("--weights", a->weights, "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
-      ->type_name("CHECKPOINT");
+  reads_file(command
+                 ->add_option("--weights", a->weights, "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
+                 ->type_name("CHECKPOINT"));
   command
       ->add_option("--key", a->key,
                    "where in the checkpoint they lie, as state_dict or model/ema; found when not given")
@@ -194,16 +200,19 @@ void add_convert(CLI::App& app, Action* chosen) {
   command
       ->add_option("--strip-prefix", a->prefix,
                    "what stands before their names; the usual wrappers are found when not given")
-      ->type_name("auto|PREFIX");
+      ->type_name("auto|PREFIX")
+      ->capture_default_str();
   repeatable("--map-key", &a->renames, "another name for a weight; one * on each side stands for anything", "OLD=NEW");
   command
       ->add_option("--dtype", a->dtype,
                    "how the file stores the weights; computed in f32 either way, to which a session converts them")
-      ->type_name("fp32|fp16|bf16");
+      ->type_name("fp32|fp16|bf16")
+      ->default_str("fp32");
   command
       ->add_option("--precision", a->precision,
                    "of products on a GPU: exact has the CPU's bits; fast multiplies in tf32, fp16 in f16, both on tensor cores")
-      ->type_name("exact|fast|fp16");
+      ->type_name("exact|fast|fp16")
+      ->default_str("exact");
   repeatable("--keep-fp32", &a->keep_fp32, "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
   command->add_flag("--allow-overflow", a->allow_overflow,
                     "with --dtype: numbers too large for it may become infinite");
@@ -221,6 +230,13 @@ void add_convert(CLI::App& app, Action* chosen) {
              "KEY=VALUE");
   command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");
   command->add_flag("--dry-run", a->dry_run, "do everything but write");
+  group_options(command, "Inputs, outputs and shapes",
+                {"input-shape", "picture", "input-type", "argument", "dim", "io-layout", "state", "state-init"});
+  group_options(command, "Weights from a checkpoint",
+                {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused", "bn-eps",
+                 "keep-training-state"});
+  group_options(command, "Precision, size and target",
+                {"target", "winograd", "dtype", "precision", "keep-fp32", "allow-overflow", "keep-weights"});
 }
 
 }  // namespace ingot::cli

@@ -169,8 +169,9 @@ void add_diff(CLI::App& app, Action* chosen) {
                                   "  ingot diff before.pth after.safetensors\n"
                                   "  ingot diff a.ckpt b.ckpt --json | jq .rows",
                                   [a] { return diff(*a); });
-  command->add_option("A", a->a, "a checkpoint of any kind that ingot inspect reads")->required()->type_name("");
-  command->add_option("B", a->b, "another")->required()->type_name("");
+  reads_file(
+      command->add_option("A", a->a, "a checkpoint of any kind that ingot inspect reads")->required()->type_name(""));
+  reads_file(command->add_option("B", a->b, "another")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--all", a->all, "list every difference");
 }

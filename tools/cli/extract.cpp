@@ -65,12 +65,12 @@ int extract(const Arguments& a) {
   for (const std::string& text : c.notes) note(text);
   for (const checkpoint::NamedTensor& t : chosen)
     if (t.tensor->quantization)
-      fprintf(stderr, "note: '%s' is quantised (%s): its integers are written, its scales are not\n", t.name.c_str(),
-              t.tensor->quantization->scheme.c_str());
+      note("'" + t.name + "' is quantized (" + t.tensor->quantization->scheme +
+           "): its integers are written, its scales are not");
   checkpoint::write_safetensors(a.output, chosen, metadata);
   uint64_t bytes = 0;
   for (const checkpoint::NamedTensor& t : chosen) bytes += t.tensor->bytes();
-  printf("%s: %zu tensors, %s\n", a.output.c_str(), chosen.size(), short_bytes(bytes).c_str());
+  summary("%s: %zu tensors, %s\n", a.output.c_str(), chosen.size(), short_bytes(bytes).c_str());
   return 0;
 }
 
@@ -82,10 +82,11 @@ void add_extract(CLI::App& app, Action* chosen) {
                                   "  ingot extract model.pth -o weights.safetensors\n"
                                   "  ingot extract run.ckpt --key state_dict -o weights.safetensors",
                                   [a] { return extract(*a); });
-  command->add_option("FILE", a->file, "a PyTorch checkpoint, safetensors, or the index of a sharded one")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--output", a->output, "the file to write")->required()->type_name("OUT.safetensors");
+  reads_file(command->add_option("FILE", a->file, "a PyTorch checkpoint, safetensors, or the index of a sharded one")
+                 ->required()
+                 ->type_name(""));
+  writes_file(
+      command->add_option("-o,--output", a->output, "the file to write")->required()->type_name("OUT.safetensors"));
   command->add_option("--key", a->key, "only what lies below this key; levels are separated by /")->type_name("KEY");
 }
 

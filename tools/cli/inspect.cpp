@@ -17,16 +17,21 @@ using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::string dims_text(const Json& dims) {
+/// The extents of a port, value or variable; the name where one is open.
+std::string dims_text(const Json& of) {
+  const Json& dims = of["dims"];
   std::string out = "[";
-  for (size_t i = 0; i < dims.size(); i++) out += (i ? "," : "") + text_of(dims[i]);
+  for (size_t i = 0; i < dims.size(); i++) {
+    const bool named = of.contains("dim_names") && !of["dim_names"][i].get<std::string>().empty();
+    out += (i ? "," : "") + text_of(named ? of["dim_names"][i] : dims[i]);
+  }
   return out + "]";
 }
 
 void print_ports(const char* title, const Json& ports) {
   Table table({"", "", ""});
   for (const Json& port : ports) {
-    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port["dims"]), text_of(port["layout"])});
+    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port), text_of(port["layout"])});
   }
   printf("%s\n%s", title, table.empty() ? "  none\n" : table.text().c_str());
 }
@@ -36,7 +41,7 @@ void print_states(const Json& states) {
   Table table({"", "", ""});
   for (const Json& state : states) {
     const std::string output = text_of(state["output"]);
-    table.row({text_of(state["name"]), text_of(state["dtype"]) + " " + dims_text(state["dims"]),
+    table.row({text_of(state["name"]), text_of(state["dtype"]) + " " + dims_text(state),
                (output.empty() ? "" : "was fed back from " + output + "; ") +
                    (state["starts_at_zero"].get<bool>() ? "starts at zero" : "starts at a value in the file")});
   }
@@ -49,7 +54,7 @@ void print_state_file(const Json& r) {
          text_of(r["program_sha256"]).c_str());
   Table table({"", "", ">"});
   for (const Json& v : r["state_variables"])
-    table.row({text_of(v["name"]), text_of(v["dtype"]) + " " + dims_text(v["dims"]),
+    table.row({text_of(v["name"]), text_of(v["dtype"]) + " " + dims_text(v),
                grouped(v["bytes"].get<uint64_t>()) + " bytes"});
   printf("Variables\n%s", table.empty() ? "  none\n" : table.text().c_str());
 }
@@ -133,7 +138,7 @@ void print_tensors(const Json& tensors) {
     else if (t.contains("segment"))
       storage = "part " + text_of(t["segment"]) + " + " + grouped(t["segment_offset"].get<uint64_t>());
     table.row({text_of(t["index"]), text_of(t["kind"]),
-               text_of(t["dtype"]) + " " + dims_text(t["dims"]) +
+               text_of(t["dtype"]) + " " + dims_text(t) +
                    (t.contains("stored") ? ", stored as " + text_of(t["stored"]) : ""),
                t.contains("bytes") ? grouped(t["bytes"].get<uint64_t>()) : "", text_of(t["packing"]), storage,
                text_of(t["name"])});
@@ -159,7 +164,7 @@ void print_plan(const Json& plan) {
          table.text().c_str());
 }
 
-void print_source(const Json& r) {
+void print_source(const Json& r, const InspectArguments& a) {
   if (r.contains("format")) {
     printf("  %s%s\n", text_of(r["format"]).c_str(),
            text_of(r["producer"]).empty() ? "" : (", by " + text_of(r["producer"])).c_str());
@@ -172,6 +177,10 @@ void print_source(const Json& r) {
   if (r["castable"].get<bool>()) {
     printf("Can be cast: yes, weights %s, activations %s\n", short_bytes(r["weights_bytes"]).c_str(),
            short_bytes(r["activation_bytes"]).c_str());
+    if (r.contains("metadata")) print_metadata(r["metadata"], a.metadata);
+    if (r.contains("ops")) print_ops(r["ops"]);
+    if (r.contains("tensors")) print_tensors(r["tensors"]);
+    if (r.contains("plan")) print_plan(r["plan"]);
     return;
   }
   if (r["obstacles"].empty()) {
@@ -191,6 +200,24 @@ void print_source(const Json& r) {
   }
 }
 
+/// Options that say nothing about this kind of file are refused, not passed over.
+void refuse_ignored(const InspectArguments& a, bool tensors_only) {
+  const auto refuse = [&](bool given, const char* option, const char* about) {
+    if (given)
+      host::fail(host::Exit::kUsage, a.file + ": inspect " + option + " is about " + about +
+                                         ", and this is none; leave the option out");
+  };
+  if (tensors_only) {
+    refuse(a.ops, "--ops", "programs");
+    refuse(a.tensors, "--tensors", "programs");
+    refuse(a.plan, "--plan", "programs");
+    refuse(a.metadata, "--metadata", "programs");
+    refuse(!a.dims.empty(), "--dim", "programs");
+  } else {
+    refuse(a.hashes, "--hashes", "checkpoints");
+  }
+}
+
 void print_dims(const Json& dims) {
   if (dims.empty()) return;
   Table table({"", ""});
@@ -207,7 +234,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   printf("%s: %s, %s bytes\n", a.file.c_str(),
          r["kind"] == "ingot" ? ("Ingot file, format " + text_of(r["format"])).c_str() : "ONNX model",
          grouped(r["file_bytes"].get<uint64_t>()).c_str());
-  if (r["kind"] != "ingot") return print_source(r);
+  if (r["kind"] != "ingot") return print_source(r, a);
   if (!r["metadata"].is_null()) print_metadata(r["metadata"], a.metadata);
   print_ports("Inputs", r["inputs"]);
   print_ports("Outputs", r["outputs"]);
@@ -256,7 +283,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
                   "  ingot inspect model.ingot\n"
                   "  ingot inspect model.ingot --ops --plan\n"
                   "  ingot inspect model.onnx          # can it be cast, and if not, all that stands in the way\n"
-                  "  ingot inspect program.pt2         # the same of a torch.export archive; --weights lists its tensors\n"
+                  "  ingot inspect program.pt2         # the same of torch.export; --weights lists its tensors\n"
                   "  ingot inspect checkpoint.pth      # tensors, where they were trained, what lies beside them\n"
                   "  ingot inspect model.ingot --json | jq .inputs",
                   [a] {
@@ -265,6 +292,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
                     // A torch.export archive is a program; --weights and --hashes ask for its tensors.
                     const bool program = kind == host::FileKind::kZip && !a->hashes && pt2::is_exported_program(a->file);
                     const bool weights = a->weights || (!ours && !state && !program && is_checkpoint(a->file));
+                    refuse_ignored(*a, weights || state);
                     const Json report = weights ? inspect_checkpoint(*a)
                                         : ours  ? inspect_file(*a)
                                         : state ? inspect_state(a->file)
@@ -281,9 +309,9 @@ void add_inspect(CLI::App& app, Action* chosen) {
                   });
   command->add_flag("--weights", a->weights, "of a program: its weights alone, as those of a checkpoint are shown");
   command->add_flag("--hashes", a->hashes, "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
-  command->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
-      ->required()
-      ->type_name("");
+  reads_file(command->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
+                 ->required()
+                 ->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--ops", a->ops, "list the instructions");
   command->add_flag("--tensors", a->tensors, "list the values");

@@ -16,12 +16,12 @@ constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "
 constexpr const char* kPackings[] = {"dense", "panels16", "winograd_f43", "depthwise16", "vector16"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
 
-/// Numbers, and words where a dimension is symbolic.
-Json dims_of(const Engine& engine, const ingot_value_type& type) {
-  Json dims = Json::array();
+/// Numbers, and names or expressions where a dimension is symbolic.
+std::vector<std::string> dims_of(const Engine& engine, const ingot_value_type& type) {
+  std::vector<std::string> dims;
   for (int32_t d = 0; d < type.rank; d++) {
     if (type.dim_symbol[d] == INGOT_DIM_NUMBER) {
-      dims.push_back(type.dims[d]);
+      dims.push_back(std::to_string(type.dims[d]));
       continue;
     }
     char text[256];
@@ -32,10 +32,10 @@ Json dims_of(const Engine& engine, const ingot_value_type& type) {
 }
 
 Json port_of(const Engine& engine, const ingot_value_type& type) {
-  return {{"name", type.name},
-          {"dtype", ingot_dtype_name(type.dtype)},
-          {"dims", dims_of(engine, type)},
-          {"layout", type.layout}};
+  Json port = {{"name", type.name}, {"dtype", ingot_dtype_name(type.dtype)}};
+  put_dims(&port, dims_of(engine, type));
+  port["layout"] = type.layout;
+  return port;
 }
 
 Json symbols_of(const Engine& engine) {
@@ -105,10 +105,10 @@ Json tensors_of(const Engine& engine, const ProgramView& view) {
     Json tensor = {{"index", v},
                    {"name", type.name},
                    {"kind", kKinds[size_t(value.kind)]},
-                   {"dtype", ingot_dtype_name(type.dtype)},
-                   {"dims", dims_of(engine, type)},
-                   {"packing", kPackings[size_t(value.packing)]},
-                   {"alias", kAliases[size_t(value.alias)]}};
+                   {"dtype", ingot_dtype_name(type.dtype)}};
+    put_dims(&tensor, dims_of(engine, type));
+    tensor["packing"] = kPackings[size_t(value.packing)];
+    tensor["alias"] = kAliases[size_t(value.alias)];
     if (value.alias != AliasKind::kNone) tensor["alias_of"] = value.alias_of;
     if (value.kind == ValueKind::kConstant) {
       tensor["bytes"] = stored_bytes(value);

@@ -1,4 +1,7 @@
 // The report on a source: what is in it, and all that keeps it from being cast.
+#include <charconv>
+
+#include "tools/cast/file_writer.h"
 #include "tools/cli/casting.h"
 #include "tools/cli/inspect.h"
 #include "tools/files/file_kind.h"
@@ -30,14 +33,20 @@ std::string dim_text(const cast::ProgramSpec& program, Dim dim) {
   return "?";
 }
 
+Json port_of(const std::string& name, const std::string& dtype, const std::vector<std::string>& dims,
+             const std::string& layout) {
+  Json port = {{"name", name}, {"dtype", dtype}};
+  put_dims(&port, dims);
+  port["layout"] = layout;
+  return port;
+}
+
 Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
   const cast::ValueSpec& value = program.values[size_t(port.value)];
-  Json dims = Json::array();
-  if (!port.source_dims.empty())
-    dims = port.source_dims;
-  else
+  std::vector<std::string> dims = port.source_dims;
+  if (dims.empty())
     for (const Dim dim : value.dims) dims.push_back(dim_text(program, dim));
-  return {{"name", port.name}, {"dtype", host::array_dtype_name(value.dtype)}, {"dims", dims}, {"layout", port.layout}};
+  return port_of(port.name, host::array_dtype_name(value.dtype), dims, port.layout);
 }
 
 /// Inputs, outputs and nodes as the source states them, for one that the importer refuses.
@@ -47,7 +56,7 @@ void add_description(const std::string& path, Json* report) {
   const auto ports = [](const std::vector<onnx::PortDescription>& all) {
     Json list = Json::array();
     for (const onnx::PortDescription& port : all)
-      list.push_back({{"name", port.name}, {"dtype", port.dtype}, {"dims", port.dims}, {"layout", ""}});
+      list.push_back(port_of(port.name, port.dtype, port.dims, ""));
     return list;
   };
   (*report)["format"] = (*report)["kind"];
@@ -58,7 +67,32 @@ void add_description(const std::string& path, Json* report) {
   (*report)["notes"] = Json::array();
 }
 
+/// What --ops, --tensors, --plan and --metadata ask for: of the program that conversion makes of the source.
+void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* report) {
+  const host::TemporaryPath converted(".ingot");
+  cast::write_file(file, converted.path());
+  InspectArguments of_file = a;
+  of_file.file = converted.path();
+  of_file.dims.clear();  // they are numbers in the file
+  const Json program = inspect_file(of_file);
+  for (const char* key : {"ops", "tensors", "plan", "metadata"})
+    if (program.contains(key)) (*report)[key] = program[key];
+}
+
 }  // namespace
+
+void put_dims(Json* object, const std::vector<std::string>& texts) {
+  Json dims = Json::array(), names = Json::array();
+  for (const std::string& text : texts) {
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    const bool number = error == std::errc() && end == text.data() + text.size();
+    dims.push_back(number ? extent : -1);
+    names.push_back(number ? "" : text);
+  }
+  (*object)["dims"] = dims;
+  (*object)["dim_names"] = names;
+}
 
 Json inspect_source(const InspectArguments& a) {
   require_source(a.file);
@@ -84,6 +118,7 @@ Json inspect_source(const InspectArguments& a) {
     report["notes"] = result.report.notes;
     report["castable"] = true;
     report["obstacles"] = Json::array();
+    if (a.ops || a.tensors || a.plan || a.metadata) add_program(a, result.file, &report);
   } catch (const graph::CastError& error) {
     if (error.exit_code != int(host::Exit::kUnsupported))
       throw;  // damaged, unsafe, out of reach: there is nothing to report on

@@ -55,10 +55,12 @@ void add_kernels(CLI::App& app, Action* chosen) {
                                   "  ingot kernels kws.ingot -o kws_kernels.cpp\n"
                                   "  ingot kernels kws.ingot --isa avx2 > kws_kernels.cpp",
                                   [a] { return kernels(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--isa", a->isa, "kernels to name: scalar (the default) or one of ingot --version")
-      ->type_name("ISA");
-  command->add_option("-o,--output", a->output, "file to write instead of standard output")->type_name("FILE.cpp");
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
+  command->add_option("--isa", a->isa, "kernels to name: scalar, or one of ingot --version")
+      ->type_name("ISA")
+      ->capture_default_str();
+  writes_file(
+      command->add_option("-o,--output", a->output, "file to write instead of standard output")->type_name("FILE.cpp"));
   command->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
       ->expected(1)

@@ -1,12 +1,17 @@
 // The command line: parses, runs the one command that was named, turns failures into one line and an exit code.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "tools/cli/command.h"
 #include "tools/cli/engine.h"
+#include "tools/cli/help.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/output_file.h"
+#include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
 #include "tools/graph/graph.h"
 #include "tools/npz/npz.h"
@@ -17,7 +22,7 @@ namespace {
 using host::Exit;
 
 int complain(Exit exit, const std::string& message) {
-  fprintf(stderr, "ingot: %s\n", one_line(message).c_str());
+  fprintf(stderr, "ingot: %s\n", one_line(host::with_stream_names(message)).c_str());
   return int(exit);
 }
 
@@ -43,10 +48,18 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+/// What CLI11 left over. The first "--", which ends the options, is among it.
+std::vector<std::string> leftovers(const CLI::App& app) {
+  std::vector<std::string> extras = app.remaining();
+  const auto end = std::find(extras.begin(), extras.end(), "--");
+  if (end != extras.end()) extras.erase(end);
+  return extras;
+}
+
 /// Words that nothing took, as one usage error.
 void refuse_extras(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
-    const std::vector<std::string> extras = command->remaining();
+    const std::vector<std::string> extras = leftovers(*command);
     if (extras.empty()) continue;
     const std::string& word = extras.front();
     const std::string see = "; see: ingot " + command->get_name() + " --help";
@@ -57,7 +70,7 @@ void refuse_extras(const CLI::App& app) {
     host::fail(Exit::kUsage, command->get_name() + ": option '" + name + "' is unknown" +
                                  (near.empty() ? see : "; did you mean '" + near + "'?"));
   }
-  const std::vector<std::string> extras = app.remaining();
+  const std::vector<std::string> extras = leftovers(app);
   if (extras.empty()) return;
   std::vector<std::string> names = option_names(app);
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
@@ -85,12 +98,24 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_extract(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);
+  add_help(app);
+  const std::pair<const char*, std::vector<const char*>> groups[] = {
+      {"Make and look into files", {"convert", "inspect", "extract", "diff", "upgrade"}},
+      {"Run", {"run", "bench", "place", "tune", "kernels"}},
+      {"Check", {"verify", "check", "compare", "why", "doctor"}},
+      {"Help", {"operators", "completion", "help"}}};
+  for (const auto& [heading, names] : groups)
+    for (const char* name : names) app.get_subcommand(name)->group(heading);
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == "help") continue;
+    command->add_flag_callback("-q,--quiet", be_quiet, "print errors and what was asked for, no notes or progress");
+  }
 }
 
 int parse_and_act(int argc, char** argv) {
   CLI::App app("Ingot casts a trained network once into one .ingot file and runs it from one arena.", "ingot");
-  app.get_formatter()->column_width(34);
-  app.set_version_flag("--version", version_text());
+  app.formatter(help_formatter());
+  app.set_version_flag("-V,--version", version_text(), "Print the version and what this build has");
   app.allow_extras();
   app.footer(
       "Examples:\n  ingot convert model.onnx --check\n  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
@@ -100,6 +125,10 @@ int parse_and_act(int argc, char** argv) {
       "INGOT_CPU_ISA names the kernels to use (see ingot --version), or oracle.");
   Action chosen;
   add_commands(app, &chosen);
+  if (asks_for_help(argc, argv)) {
+    fputs(help_text(app, argc, argv).c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -133,6 +162,24 @@ CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, co
   command->footer("Examples:\n" + examples);
   command->parse_complete_callback([chosen, action] { *chosen = action; });
   return command;
+}
+
+CLI::Option* reads_file(CLI::Option* option) {
+  return option->transform(CLI::Validator(
+      [](std::string& value) {
+        if (value == "-") value = host::spool_standard_input();
+        return std::string();
+      },
+      ""));
+}
+
+CLI::Option* writes_file(CLI::Option* option) {
+  return option->each([](const std::string& value) {
+    if (value != "-") return;
+    if (isatty(STDOUT_FILENO))
+      host::fail(host::Exit::kUsage, "'-' writes to standard output, which is a terminal; redirect it, or name a file");
+    send_reports_to_standard_error();
+  });
 }
 
 std::string version_text() {

@@ -149,23 +149,25 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
-      "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # cast with --picture\n"
-      "  ingot run pictures.ingot --inputs photo.jpg --outputs out.npz    # cast with --picture x=rgb:WIDTHxHEIGHT\n"
-      "  ingot run stream.ingot --inputs next.npz --outputs out.npz --load-state s.state --save-state s.state",
+      "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # converted with --picture\n"
+      "  ingot run photos.ingot --inputs photo.jpg --outputs out.npz      # --picture x=rgb:640x480\n"
+      "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state --save-state s.state",
       [a] { return run(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone, or a PNG or JPEG")
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
+  CLI::Option* inputs = command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone, or a PNG or JPEG")
       ->required()
       ->type_name("IN.npz");
-  command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")
-      ->required()
-      ->type_name("OUT.npz");
+  reads_file(inputs);
+  writes_file(command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")
+                  ->required()
+                  ->type_name("OUT.npz"));
   a->session.declare(command, true);
-  command->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")->type_name("FILE");
-  command->add_option("--save-state", a->save_state, "keep the model's state after the run, whole or not at all")
-      ->type_name("FILE");
-  command->add_option("--profile", a->profile, "write a trace of every instruction (chrome://tracing, Perfetto)")
-      ->type_name("FILE");
+  reads_file(command->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")
+                 ->type_name("FILE"));
+  writes_file(command->add_option("--save-state", a->save_state, "keep the model's state after the run")
+                  ->type_name("FILE"));
+  writes_file(command->add_option("--profile", a->profile, "write a trace of every instruction (chrome://tracing, Perfetto)")
+                  ->type_name("FILE"));
   command
       ->add_option("--dump", a->dump,
                    "write this value, or all, as mid:NAME beside the outputs, as the source has it where it does")

@@ -1,11 +1,12 @@
 #include "tools/cli/session_options.h"
 
+#include "tools/cli/help.h"
 #include "tools/files/failure.h"
 
 namespace ingot::cli {
 
 void SessionArguments::declare(CLI::App* command, bool memory) {
-  command->add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
+  command->add_option("--device", device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE")->capture_default_str();
   command->add_flag("--strict", strict, "an error where the device has no kernel for an instruction; else the CPU runs it");
   command->add_flag("--host-branches", host_branches,
                     "the CPU decides Ifs and Loops of a GPU between launches, although its driver could inside one");
@@ -14,18 +15,24 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
       ->type_name("PATTERN=DEVICE")
       ->expected(1)
       ->take_all();
-  command->add_option("--threads", threads, "threads of the team; 0: one for each processor")->type_name("N");
+  command->add_option("--threads", threads, "threads of the team; 0: one for each processor")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
+  group_options(command, "Session", {"device", "strict", "host-branches", "place", "threads", "dim"});
   if (!memory) return;
   command->add_option("--arena-bytes", arena_bytes, "refuse to take more memory than this (64K, 12M, 2G)")
       ->type_name("N");
   command->add_option("--trust", trust, "none, or hashes: compare the weights with their SHA-256 first")
-      ->type_name("none|hashes");
+      ->type_name("none|hashes")
+      ->capture_default_str();
   command->add_option("--map", map, "share: map the weights; copy: read them (for files that others may write)")
-      ->type_name("share|copy");
+      ->type_name("share|copy")
+      ->capture_default_str();
+  group_options(command, "Memory", {"arena-bytes", "trust", "map"});
 }
 
 OpenSettings SessionArguments::open_settings() const {

@@ -6,12 +6,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/files/standard_streams.h"
+
 namespace ingot::cli {
 namespace {
+
+bool quiet = false;
+int report_descriptor = STDOUT_FILENO;
 
 uint64_t clock_ns() {
   using namespace std::chrono;
@@ -36,10 +42,10 @@ void hide_controls(std::string* text, unsigned char* last) {
 
 #if defined(__linux__)
 ssize_t write_guarded(void* last_byte, const char* bytes, size_t count) {
-  std::string clean(bytes, count);
+  std::string clean = host::with_stream_names(std::string(bytes, count));
   hide_controls(&clean, static_cast<unsigned char*>(last_byte));
   for (size_t done = 0; done < count;) {
-    const ssize_t written = ::write(STDOUT_FILENO, clean.data() + done, count - done);
+    const ssize_t written = ::write(report_descriptor, clean.data() + done, count - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return 0;  // an error, says fopencookie
     done += size_t(written);
@@ -68,6 +74,21 @@ void guard_standard_output() {
   if (isatty(STDOUT_FILENO)) setvbuf(guarded, nullptr, _IOLBF, BUFSIZ);
   stdout = guarded;
 #endif
+}
+
+void send_reports_to_standard_error() {
+  fflush(stdout);
+  report_descriptor = STDERR_FILENO;
+}
+
+void be_quiet() { quiet = true; }
+
+void summary(const char* format, ...) {
+  if (quiet) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
 }
 
 std::string grouped(uint64_t n) {
@@ -154,7 +175,7 @@ void add_pass_rows(Table* table, const std::string& name, const std::string& cha
 
 Progress::Progress(const std::string& title) : title_(title), began_ns_(clock_ns()) {
   const char* kind = getenv("TERM");
-  on_ = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+  on_ = !quiet && isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
 void Progress::show(const std::string& stage, double fraction) {
@@ -179,6 +200,8 @@ void Progress::clear() {
   drawn_ = false;
 }
 
-void note(const std::string& text) { fprintf(stderr, "note: %s\n", one_line(text).c_str()); }
+void note(const std::string& text) {
+  if (!quiet) fprintf(stderr, "note: %s\n", one_line(host::with_stream_names(text)).c_str());
+}
 
 }  // namespace ingot::cli

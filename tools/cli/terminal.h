@@ -9,6 +9,12 @@ namespace ingot::cli {
 /// From now on standard output shows control characters as '?': names in a file are anybody's, and a terminal obeys them.
 /// Line ends and tabs pass, and what is written to the descriptor instead of `stdout` does too.
 void guard_standard_output();
+/// From now on what is printed to standard output goes to standard error: an output of the command is "-".
+void send_reports_to_standard_error();
+/// Only errors and what was asked for are printed: no notes, no progress, no summary().
+void be_quiet();
+/// A line on standard output that says what was done; see be_quiet().
+[[gnu::format(printf, 1, 2)]] void summary(const char* format, ...);
 /// Text as one line: line ends as spaces, other control characters as '?'.
 std::string one_line(std::string text);
 

@@ -13,6 +13,7 @@
 #include "tools/cli/program_view.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/tune_session.h"
+#include "tools/files/standard_streams.h"
 
 namespace ingot::cli {
 namespace {
@@ -179,6 +180,8 @@ void print(const Json& report, const std::vector<TunedTarget>& targets) {
 int tune(const Arguments& a) {
   check_device(a.device);
   const double seconds = seconds_of(a.time);
+  if (a.output.empty() && host::is_standard_input(a.file))
+    fail(Exit::kUsage, "tune: the file is standard input, which cannot be changed in place; name an output with -o");
   const std::string output = a.output.empty() ? a.file : a.output;
   Engine engine(a.file);
   FileParts parts(a.file);
@@ -265,9 +268,10 @@ void add_tune(CLI::App& app, Action* chosen) {
       "the tolerance table, which is checked before anything is written.",
       [a] { return tune(*a); });
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("--device", a->device, "cuda or cuda:N")->type_name("DEVICE");
-  command->add_option("-o,--output", a->output, "file to write; without it FILE itself")->type_name("OUT.ingot");
-  command->add_option("--time", a->time, "how long to measure, all in all (2s; 500ms)")->type_name("T");
+  command->add_option("--device", a->device, "cuda or cuda:N")->type_name("DEVICE")->capture_default_str();
+  writes_file(
+      command->add_option("-o,--output", a->output, "file to write; without it FILE itself")->type_name("OUT.ingot"));
+  command->add_option("--time", a->time, "how long to measure, all in all (2s; 500ms)")->type_name("T")->capture_default_str();
   command->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
       ->expected(1)

@@ -8,6 +8,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/output_file.h"
+#include "tools/files/standard_streams.h"
 
 namespace ingot::cli {
 namespace {
@@ -48,6 +49,8 @@ int upgrade(const Arguments& a) {
                                  std::to_string(kFormatMajor) + "." + std::to_string(kFormatMinor) +
                                  "); there is nothing to upgrade to");
   const std::vector<std::string> changes = bring_up_to_date(&old);
+  if (a.output.empty() && host::is_standard_input(a.file))
+    fail(Exit::kUsage, "upgrade: the file is standard input, which cannot be changed in place; name an output with -o");
   const std::string output = a.output.empty() ? a.file : a.output;
   if (changes.empty()) {
     if (output != a.file && !host::same_file(a.file, output)) {
@@ -55,7 +58,7 @@ int upgrade(const Arguments& a) {
       old.copy(&file);
       file.commit();
     }
-    printf("%s: format %s is the current one, nothing to change%s\n", a.file.c_str(), version.c_str(),
+    summary("%s: format %s is the current one, nothing to change%s\n", a.file.c_str(), version.c_str(),
            output == a.file ? "" : ("; " + output + " has the same bytes").c_str());
     return 0;
   }
@@ -63,15 +66,17 @@ int upgrade(const Arguments& a) {
     fail(Exit::kUnsupported, a.file +
                                  ": is signed, and the signature holds for the old bytes only; take the unsigned "
                                  "file, upgrade it and sign it anew");
+  uint64_t bytes = 0;
   {
     host::OutputFile file(output);
     old.write(&file);
+    if (!file.temporary().empty()) prove(file.temporary());
+    bytes = file.size();
     file.commit();
   }
-  prove(output);
   std::string said;
   for (const std::string& change : changes) said += (said.empty() ? "" : ", ") + change;
-  printf("%s: %s; %s bytes\n", output.c_str(), said.c_str(), grouped(host::file_bytes(output)).c_str());
+  summary("%s: %s; %s bytes\n", output.c_str(), said.c_str(), grouped(bytes).c_str());
   return 0;
 }
 
@@ -83,8 +88,9 @@ void add_upgrade(CLI::App& app, Action* chosen) {
                                   "  ingot upgrade old.ingot -o new.ingot\n"
                                   "  ingot upgrade model.ingot            # in place, whole or not at all",
                                   [a] { return upgrade(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
-  command->add_option("-o,--output", a->output, "file to write; without it FILE itself")->type_name("OUT.ingot");
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
+  writes_file(
+      command->add_option("-o,--output", a->output, "file to write; without it FILE itself")->type_name("OUT.ingot"));
 }
 
 }  // namespace ingot::cli

@@ -197,7 +197,7 @@ void add_verify(CLI::App& app, Action* chosen) {
                   "  ingot verify model.ingot --json\n"
                   "  ingot verify ocr.ingot --dim W=320",
                   [a] { return verify_and_report(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   a->session.declare(command, false);
 }

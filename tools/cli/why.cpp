@@ -291,12 +291,14 @@ void add_why(CLI::App& app, Action* chosen) {
                                   "  ingot why ocr.ingot --dim W=320 --json\n"
                                   "  ingot why model.ingot --html why.html",
                                   [a] { return why(*a); });
-  command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
+  reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
-  command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")
-      ->type_name("OUT.html");
+  writes_file(command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")
+                  ->type_name("OUT.html"));
   command->add_flag("--all", a->all, "list every value and instruction, not only the largest");
-  command->add_option("--seconds", a->seconds, "how long to time the instructions (0.5)")->type_name("S");
+  command->add_option("--seconds", a->seconds, "how long to time the instructions, in seconds")
+      ->type_name("S")
+      ->capture_default_str();
   a->session.declare(command, false);
 }
 

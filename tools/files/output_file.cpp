@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <random>
 
 #include "tools/files/failure.h"
+#include "tools/files/standard_streams.h"
 
 namespace ingot::host {
 namespace {
@@ -41,11 +44,42 @@ void on_interrupt(int signal_number) {
   raise(signal_number);
 }
 
+constexpr size_t kRandomLetters = 8;
+
 std::string random_word() {
   std::random_device device;
   std::string word;
-  for (int i = 0; i < 8; i++) word += "abcdefghijklmnopqrstuvwxyz0123456789"[device() % 36];
+  for (size_t i = 0; i < kRandomLetters; i++) word += "abcdefghijklmnopqrstuvwxyz0123456789"[device() % 36];
   return word;
+}
+
+constexpr char kHiddenEnding[] = ".tmp";
+
+std::string hidden_name(const std::filesystem::path& place) {
+  return (place.parent_path() / ("." + place.filename().string() + "." + random_word() + kHiddenEnding)).string();
+}
+
+/// Removes what a killed process left of an earlier try at `path`: hidden_name() of it, a minute old or more, that no
+/// process holds the lock of.
+void remove_abandoned(const std::filesystem::path& path) {
+  const std::string begin = "." + path.filename().string() + ".";
+  const size_t length = begin.size() + kRandomLetters + strlen(kHiddenEnding);
+  std::error_code ignored;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    if (ignored) return;
+    const std::string name = entry->path().filename().string();
+    if (name.size() != length || name.rfind(begin, 0) != 0 ||
+        name.compare(length - strlen(kHiddenEnding), std::string::npos, kHiddenEnding) != 0)
+      continue;
+    const int descriptor = open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    struct stat found = {};
+    if (fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) && found.st_mtime + 60 < time(nullptr) &&
+        flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      unlink(entry->path().c_str());
+    close(descriptor);
+  }
 }
 
 bool write_whole(int descriptor, const void* bytes, size_t count, int64_t offset) {
@@ -120,48 +154,78 @@ void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
-  struct stat found;
+  struct stat found = {};
   mode_t mode = 0;
-  std::string target = path;
-  if (stat(path.c_str(), &found) == 0) {
+  if (path == "-") {
+    kind_ = Kind::kStream;
+  } else if (stat(path.c_str(), &found) == 0) {
     if (S_ISDIR(found.st_mode)) fail_with(EISDIR);
-    direct_ = !S_ISREG(found.st_mode);
-    if (!direct_ && access(path.c_str(), W_OK) != 0) fail_with(errno);
+    if (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode))
+      kind_ = Kind::kStream;
+    else if (!S_ISREG(found.st_mode) || found.st_nlink == 0)  // a device, or an unnamed file of our own
+      kind_ = Kind::kDirect;
+    else if (access(path.c_str(), W_OK) != 0)
+      fail_with(errno);
     mode = found.st_mode & 07777;
     std::error_code ignored;
     const auto real = std::filesystem::canonical(path, ignored);  // a link stays a link
-    if (!ignored) target = real.string();
+    if (!ignored && kind_ == Kind::kRename) path_ = real.string();
   }
-  path_ = target;
-  if (direct_) {
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (kind_ == Kind::kDirect) {
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (descriptor_ < 0) fail_with(errno);
     return;
   }
-  const std::filesystem::path place(target);
+  if (kind_ == Kind::kStream) {
+    descriptor_ = open_unnamed_file();
+    if (descriptor_ < 0) fail_with(errno);
+    temporary_ = descriptor_path(descriptor_);
+    return;
+  }
+  remove_abandoned(path_);
+  open_beside();
+  if (mode != 0) (void)!fchmod(descriptor_, mode);
+}
+
+/// An unnamed file in the folder of the destination, so that a process that is killed leaves nothing; where the file
+/// system has none, a hidden one, locked while it is written (remove_abandoned() tells those of killed processes by it).
+void OutputFile::open_beside() {
+  const std::filesystem::path place(path_);
+#ifdef O_TMPFILE
+  const std::string folder = place.has_parent_path() ? place.parent_path().string() : ".";
+  descriptor_ = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) {
+    temporary_ = descriptor_path(descriptor_);
+    (void)!flock(descriptor_, LOCK_EX | LOCK_NB);
+    if (!temporary_.empty()) return;
+    close(descriptor_);  // without /proc it could not be given a name
+    descriptor_ = -1;
+  }
+#endif
   for (int attempt = 0; descriptor_ < 0; attempt++) {
-    temporary_ = (place.parent_path() / ("." + place.filename().string() + "." + random_word() + ".tmp")).string();
+    temporary_ = hidden_name(place);
     slot_ = remember(temporary_);
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ >= 0) break;
     const int error = errno;
     forget(slot_);
     slot_ = -1;
     if (error != EEXIST || attempt == 100) fail_with(error);
   }
-  if (mode != 0) (void)!fchmod(descriptor_, mode);
+  (void)!flock(descriptor_, LOCK_EX | LOCK_NB);
 }
 
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) {
     close(descriptor_);
-    if (!direct_) unlink(temporary_.c_str());
+    if (slot_ >= 0) unlink(temporary_.c_str());
   }
   forget(slot_);
 }
 
 void OutputFile::fail_with(int error) {
-  fail(Exit::kUnavailable, path_ + ": cannot be written: " + strerror(error) + advice(error));
+  const std::string where = path_ == "-" ? "standard output" : path_;
+  fail(Exit::kUnavailable, where + ": cannot be written: " + strerror(error) + advice(error));
 }
 
 void OutputFile::write(const void* bytes, size_t count) {
@@ -173,17 +237,54 @@ void OutputFile::write_at(uint64_t offset, const void* bytes, size_t count) {
   if (!write_whole(descriptor_, bytes, count, int64_t(offset))) fail_with(errno);
 }
 
+/// Gives the unnamed file its name. link() does not replace a file, so it gets a hidden name first.
+void OutputFile::name_temporary() {
+  for (int attempt = 0;; attempt++) {
+    const std::string name = hidden_name(path_);
+    slot_ = remember(name);
+    if (linkat(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return;
+    }
+    const int error = errno;
+    forget(slot_);
+    slot_ = -1;
+    if (error != EEXIST || attempt == 100) fail_with(error);
+  }
+}
+
+/// What was kept goes to the pipe, from the beginning.
+void OutputFile::copy_to_stream() {
+  const int to = path_ == "-" ? dup(STDOUT_FILENO) : open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (to < 0) fail_with(errno);
+  std::vector<char> piece(size_t{1} << 16);
+  for (uint64_t at = 0;;) {
+    const ssize_t count = pread(descriptor_, piece.data(), piece.size(), int64_t(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) break;
+    if (count < 0 || !write_whole(to, piece.data(), size_t(count), -1)) {
+      const int error = errno;
+      close(to);
+      fail_with(error);
+    }
+    at += uint64_t(count);
+  }
+  if (close(to) != 0) fail_with(errno);
+}
+
 void OutputFile::commit() {
-  if (!direct_) {
+  if (kind_ == Kind::kStream) copy_to_stream();
+  if (kind_ == Kind::kRename) {
     if (fsync(descriptor_) != 0) fail_with(errno);
+    if (slot_ < 0) name_temporary();
     if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_with(errno);
   }
   const int closed = close(descriptor_);
   descriptor_ = -1;
   forget(slot_);
   slot_ = -1;
-  if (closed != 0 && direct_) fail_with(errno);
-  if (direct_) return;
+  if (closed != 0 && kind_ == Kind::kDirect) fail_with(errno);
+  if (kind_ != Kind::kRename) return;
   // The name itself is durable once its folder is; where a file system cannot say, the file is whole all the same.
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -193,19 +294,19 @@ void OutputFile::commit() {
   }
 }
 
-TemporaryPath::TemporaryPath(const std::string& suffix, const std::string& beside) {
+TemporaryPath::TemporaryPath(const std::string& suffix) {
+  descriptor_ = open_unnamed_file();
+  if (descriptor_ >= 0) path_ = descriptor_path(descriptor_);
+  if (!path_.empty()) return;
   const char* folder = getenv("TMPDIR");
-  const std::filesystem::path place(beside);
-  if (beside.empty())
-    path_ = std::string(folder && *folder ? folder : "/tmp") + "/ingot-" + random_word() + suffix;
-  else
-    path_ = (place.parent_path() / ("." + place.filename().string() + "." + random_word() + suffix)).string();
+  path_ = std::string(folder && *folder ? folder : "/tmp") + "/ingot-" + random_word() + suffix;
   slot_ = remember(path_);
 }
 
 TemporaryPath::~TemporaryPath() {
-  unlink(path_.c_str());
+  if (slot_ >= 0) unlink(path_.c_str());
   forget(slot_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace ingot::host

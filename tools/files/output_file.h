@@ -10,8 +10,10 @@
 
 namespace ingot::host {
 
-/// Written beside its destination under a temporary name; commit() makes it durable and renames it. Without commit()
-/// nothing is left behind. A destination that exists and is no regular file (a pipe, a device) is written directly.
+/// Written to an unnamed file in the folder of its destination; commit() makes it durable and renames it. Without
+/// commit() nothing is left behind, also when the process is killed: where the file system has no unnamed files, a hidden
+/// one is used, which the next try at the same destination removes. "-" is standard output; it and a pipe get the whole
+/// file at commit(). Devices are written directly.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -23,24 +25,29 @@ class OutputFile {
   /// Overwrites bytes that were written before.
   void write_at(uint64_t offset, const void* bytes, size_t count);
   uint64_t size() const { return size_; }
-  /// Where the bytes lie until commit(); "" for a destination that is written directly.
+  /// A path that opens what was written so far, until commit(); "" for a device.
   const std::string& temporary() const { return temporary_; }
   void commit();
 
  private:
+  enum class Kind { kRename, kDirect, kStream };
   [[noreturn]] void fail_with(int error);
+  void open_beside();
+  void name_temporary();
+  void copy_to_stream();
   std::string path_, temporary_;
   int descriptor_ = -1;
   int slot_ = -1;
-  bool direct_ = false;
+  Kind kind_ = Kind::kRename;
   uint64_t size_ = 0;
 };
 
-/// A name in the directory for temporary files ($TMPDIR or /tmp), or hidden beside `beside`, removed when this dies or
-/// the program is interrupted.
+/// A path for an OutputFile that is needed while this lives: of an unnamed file where the system has them, else a name in
+/// the directory for temporary files ($TMPDIR or /tmp) with this suffix, removed when this dies or the program is
+/// interrupted.
 class TemporaryPath {
  public:
-  explicit TemporaryPath(const std::string& suffix, const std::string& beside = "");
+  explicit TemporaryPath(const std::string& suffix);
   ~TemporaryPath();
   TemporaryPath(const TemporaryPath&) = delete;
   TemporaryPath& operator=(const TemporaryPath&) = delete;
@@ -48,6 +55,7 @@ class TemporaryPath {
 
  private:
   std::string path_;
+  int descriptor_ = -1;
   int slot_ = -1;
 };
 

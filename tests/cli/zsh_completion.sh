@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The completion in a folder of $fpath, as a package installs it: the first Tab of a shell completes already.
+#   zsh_completion.sh INGOT
+set -euo pipefail
+ingot=$(readlink -f "$1")
+command -v zsh >/dev/null || { echo "[skip] completion of zsh: zsh is not installed"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$ingot" completion zsh >"$work/_ingot"
+cat >"$work/press.zsh" <<'ZSH'
+zmodload zsh/zpty
+zpty shell "env -i TERM=dumb HOME=$1 ZDOTDIR=$1 zsh -f -i"
+zpty -w shell "PS1='> ' PROMPT_EOL_MARK=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -d $1/dump; echo 'rea''dy'"
+local seen= piece deadline=$((SECONDS + 30))
+while [[ $seen != *ready* ]] && (( SECONDS < deadline )); do zpty -rt shell piece && seen+=$piece || sleep 0.05; done
+zpty -w -n shell $'ingot conv\t'
+seen=
+while [[ $seen != *convert* ]] && (( SECONDS < deadline )); do zpty -rt shell piece && seen+=$piece || sleep 0.05; done
+zpty -d shell
+[[ $seen == *convert* ]] || { print -r -- "after the first Tab: ${(q)seen}"; exit 1; }
+ZSH
+if zsh -f "$work/press.zsh" "$work"; then
+  echo "zsh_completion: 1 passed, 0 failed"
+else
+  echo "ERROR zsh_completion: the first Tab does not complete"
+  echo "zsh_completion: 0 passed, 1 failed"
+  exit 1
+fi
