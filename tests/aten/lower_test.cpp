@@ -1,4 +1,6 @@
 // tests/aten/lower_test.cpp - what calls mean: types, overloads, refusals.
+#include <cmath>
+
 #include "tests/aten/program.h"
 #include "tools/aten/promotion.h"
 #include "tools/aten/report.h"
@@ -26,7 +28,7 @@ TEST_CASE("types are promoted as PyTorch promotes them") {
   CHECK(p.numbers(p.call("floor_divide", {ints, whole(2)})) == Numbers{3, -4});
   CHECK(p.numbers(p.call("div", {ints, whole(2), Value::of(std::string("trunc"))})) == Numbers{3, -3});
   CHECK(p.numbers(p.call("remainder", {ints, whole(4)})) == Numbers{3, 1});
-  CHECK(p.numbers(p.call("add", {ints, ints, whole(2)})) == Numbers{21, -21});  // alpha
+  CHECK(p.numbers(p.call_with("add", {ints, ints}, {{"alpha", whole(2)}})) == Numbers{21, -21});  // alpha
   CHECK(p.numbers(p.call("rsub", {ints, whole(10)})) == Numbers{3, 17});
   CHECK(p.dtype(p.call("gt", {ints, real(0.5)})) == DType::kBool);
   CHECK(p.numbers(p.call("clamp", {ints, whole(-3), Value::none()})) == Numbers{7, -3});
@@ -77,20 +79,19 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
   const Value lost = p.call("svd_of_dreams", {x});
   CHECK(lost.is(Value::Kind::kUnknown));
   CHECK(p.call("relu", {lost}).is(Value::Kind::kUnknown));  // no second report
-  CHECK(p.call("gelu", {x, Value::of(std::string("cubic"))}).is(Value::Kind::kUnknown));
+  CHECK(p.call_with("gelu", {x}, {{"approximate", Value::of(std::string("cubic"))}}).is(Value::Kind::kUnknown));
   CHECK(p.call("conv2d", {x}).is(Value::Kind::kUnknown));
-  const std::vector<Value> pooled =
-      p.results("max_pool2d_with_indices", {p.floats({1, 1, 2, 2}, {1, 2, 3, 4}), list({2, 2})});
-  REQUIRE(pooled.size() == 2);
-  CHECK(p.refusals().find("positions") == std::string::npos);  // nobody reads them
-  p.call("add", {pooled[1], whole(1)});
+  const std::vector<Value> dropped = p.results("native_dropout", {x, real(0.5), Value::of(false)});
+  REQUIRE(dropped.size() == 2);
+  CHECK(p.refusals().find("mask") == std::string::npos);  // nobody reads it
+  p.call("add", {dropped[1], whole(1)});
   const std::string said = p.refusals();
   CAPTURE(said);
   CHECK(p.builder.unsupported.size() == 4);
   CHECK(said.find("aten::svd_of_dreams||svd_of_dreams_1|the operator is not supported") != std::string::npos);
   CHECK(said.find("aten::gelu|approximate|gelu_3|'cubic' is not known") != std::string::npos);
   CHECK(said.find("the argument 'weight' is missing") != std::string::npos);
-  CHECK(said.find("the positions of a max pool are not built") != std::string::npos);
+  CHECK(said.find("the mask of a dropout is not made") != std::string::npos);
   const graph::CastError error = aten::refusal("net.pt2", p.builder.unsupported);
   CHECK(error.exit_code == 4);
   CHECK(error.unsupported.size() == 4);
@@ -119,4 +120,15 @@ TEST_CASE("every entry of the table parses, and none stands twice") {
     }
   }
   CHECK(forms > 300);
+}
+
+TEST_CASE("an argument behind * has no place: a number there is the next overload's") {
+  Program p;
+  const Value x = p.floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(p.numbers(p.call("prod", {x, whole(0)})) == Numbers{4, 10, 18});
+  CHECK(p.numbers(p.call("prod", {x, whole(1), Value::of(true)})) == Numbers{6, 120});
+  CHECK(p.numbers(p.call("prod", {x})) == Numbers{720});
+  CHECK(p.dtype(p.call_with("prod", {x}, {{"dtype", whole(4)}})) == DType::kI64);
+  CHECK(p.refusals() == "");
+  CHECK(p.call("cumsum", {x, whole(0), whole(4)}).is(Value::Kind::kUnknown));
 }

@@ -36,8 +36,10 @@ class Program {
     return aten::Value::of(builder.own(id));
   }
   std::vector<aten::Value> results(const std::string& name, std::vector<aten::Value> arguments,
-                                   const std::string& overload = "") {
+                                   const std::string& overload = "",
+                                   std::vector<std::pair<std::string, aten::Value>> keywords = {}) {
     aten::Call call;
+    call.keywords = std::move(keywords);
     call.name = "aten::" + name;
     call.overload = overload;
     call.positional = std::move(arguments);
@@ -47,6 +49,11 @@ class Program {
   }
   aten::Value call(const std::string& name, std::vector<aten::Value> arguments, const std::string& overload = "") {
     return results(name, std::move(arguments), overload).at(0);
+  }
+  /// With arguments that have no place, as alpha.
+  aten::Value call_with(const std::string& name, std::vector<aten::Value> arguments,
+                        std::vector<std::pair<std::string, aten::Value>> keywords) {
+    return results(name, std::move(arguments), "", std::move(keywords)).at(0);
   }
   std::vector<double> numbers(const aten::Value& value) {
     REQUIRE(value.is(aten::Value::Kind::kTensor));

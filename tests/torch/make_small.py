@@ -15,6 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from pool_programs import Averages, Positions, Products
+from view_programs import Views, WritesInput
+
 OUT = pathlib.Path(__file__).resolve().parent / "data"
 
 
@@ -214,8 +217,8 @@ def shrink(path, source):
 def write(name, net, inputs, dynamic=None, train=False):
     net.train(train)
     with torch.no_grad():
-        program = torch.export.export(net, inputs, dynamic_shapes=dynamic)
-        results = net.eval()(*inputs)
+        program = torch.export.export(net, tuple(x.clone() for x in inputs), dynamic_shapes=dynamic)
+        results = net.eval()(*[x.clone() for x in inputs])
     results = results if isinstance(results, tuple) else (results,)
     held = io.BytesIO()
     torch.export.save(program, held)
@@ -230,7 +233,12 @@ def main():
     OUT.mkdir(exist_ok=True)
     torch.manual_seed(5)
     write("in_place", InPlace(), (torch.rand(4, 4),))
+    write("averages", Averages(), (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8)))
+    write("positions", Positions(), (torch.randn(2, 2, 7, 8).round(decimals=1),))
+    write("products", Products(), (torch.rand(4, 3) + 0.5,))
     batch, length = torch.export.Dim("batch", max=8), torch.export.Dim("length", max=32)
+    write("views", Views(), (torch.arange(24.0).view(4, 6) - 9,))
+    write("writes_input", WritesInput(), (torch.arange(6.0).view(3, 2),))
     write("dynamic", Dynamic(), (torch.randint(0, 11, (3, 7)),), {"ids": {0: batch, 1: length}})
     write("recurrent", Recurrent(), (torch.randn(2, 5, 6),))
     write("attention", Attention(), (torch.randn(2, 5, 12),))

@@ -7,6 +7,7 @@ no machine. Needs torch; the committed files were written with 2.15.
 import io
 import json
 import pathlib
+import sys
 import zipfile
 from typing import Dict, List, Optional, Tuple
 
@@ -14,6 +15,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
+from pool_programs import Averages, Positions, Products  # noqa: E402
+from view_programs import Rows, Views, WritesInput  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
 
@@ -181,7 +186,7 @@ def save(name, program, arrays):
 
 def golden(net, *inputs):
     with torch.no_grad():
-        results = net(*inputs)
+        results = net(*[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs])
     results = results if isinstance(results, tuple) else (results,)
     arrays = {f"in{i}": x.numpy() for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
     arrays.update({f"out{i}": x.contiguous().numpy() for i, x in enumerate(results)})
@@ -209,6 +214,13 @@ def main():
     save("rounds", torch.jit.script(Rounds()), golden(Rounds(), torch.randn(5, 3)))
     torch.manual_seed(7)
     save("antialias", torch.jit.script(Antialias()), golden(Antialias(), torch.randn(1, 2, 13, 16)))
+    for name, kind, x in (("views", Views, torch.arange(24.0).view(4, 6) - 9), ("rows", Rows, torch.randn(4, 3)),
+                          ("writes_input", WritesInput, torch.arange(6.0).view(3, 2))):
+        save(name, torch.jit.script(kind()), golden(kind(), x))
+    for name, kind, inputs in (("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
+                               ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
+                               ("products", Products, (torch.rand(4, 3) + 0.5,))):
+        save(name, torch.jit.script(kind()), golden(kind(), *inputs))
     script = torch.jit.script(seeded(Streaming).eval())
     stream = torch.jit.load(io.BytesIO(script.save_to_buffer()))
     x = torch.randn(6, 2, 3)

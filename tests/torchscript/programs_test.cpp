@@ -87,6 +87,19 @@ TEST_CASE("committed programs give what torch gave") {
   CHECK(run(committed("streaming", {"x=2x3"})) == "");
 }
 
+TEST_CASE("what is written through views of views reaches all that share the memory") {
+  CHECK(run(committed("views", {"x=4x6"})) == "");
+  CHECK(run(committed("writes_input", {"x=3x2"})) == "");
+  CHECK(run(committed("rows", {"x=4x3"})) == "");
+  CHECK(run(committed("rows", {"x=Nx3"})) == "");
+}
+
+TEST_CASE("pools by a divisor and with positions, products along a dimension") {
+  CHECK(run(committed("averages", {"x=1x2x7x8", "volume=1x2x7x6x8"})) == "");
+  CHECK(run(committed("positions", {"x=2x2x7x8"})) == "");
+  CHECK(run(committed("products", {"x=4x3"})) == "");
+}
+
 TEST_CASE("what is chosen is said") {
   CHECK(notes_of(committed("trained", {"x=1x2x5x6"})).find("training mode") != std::string::npos);
   CHECK(notes_of(committed("traced", {})).find("traced with") != std::string::npos);

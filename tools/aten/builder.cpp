@@ -13,28 +13,61 @@ class Cell {
   Tensor base;  // null: owns its values
   Builder::Forward forward;
   Builder::Backward backward;
-  bool dense = true;
+  Strides strides;
+  bool row_major = true;          // then `strides` is not needed
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
+  Tensor twin;          // the owner of the tensor that it is a view of, or a copy, which the program does not show
+  std::string unclear;  // why nobody knows any more what it holds
+  uint64_t age = 0;
 };
 
 Tensor Builder::own(ValueId value) {
   auto cell = std::make_shared<Cell>();
   cell->value = value;
+  cell->age = tensors_++;
   return cell;
 }
-Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, bool dense, ValueId now) {
+Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now) {
   auto cell = std::make_shared<Cell>();
   cell->base = of;
   cell->seen = read(of);
   cell->value = now != graph::kAbsent ? now : forward(*this, cell->seen);
-  cell->dense = dense && of->dense;
+  cell->row_major = aten::is_row_major(dims(cell->value), strides) == Shared::kYes;
+  if (!cell->row_major) cell->strides = std::move(strides);
   cell->forward = std::move(forward);
   cell->backward = std::move(backward);
+  cell->age = tensors_++;
   return cell;
 }
-bool Builder::is_dense(const Tensor& tensor) { return tensor->dense; }
+Tensor Builder::view_or_copy(const Tensor& of, ValueId value) {
+  const Tensor tensor = own(value);
+  tensor->twin = owner(of);
+  tensor->seen = tensor->twin->value;
+  return tensor;
+}
+Strides Builder::strides(const Tensor& tensor) {
+  return tensor->row_major ? Strides(row_major(dims(read(tensor)))) : tensor->strides;
+}
+bool Builder::is_row_major(const Tensor& tensor) { return tensor->row_major; }
+void Builder::forget_strides(const Tensor& tensor) { tensor->row_major = false; }
+uint64_t Builder::age(const Tensor& tensor) { return tensor->age; }
+Tensor Builder::base(const Tensor& tensor) { return tensor->base; }
+
+/// @throws Refused where what it holds depends on whether it shares memory, which is not known.
+void Builder::check_shared(const Tensor& tensor) const {
+  static const std::string kHint = "write .clone() behind the reshape() or contiguous() between them";
+  if (!tensor->unclear.empty()) throw Refused{"self", tensor->unclear, kHint};
+  if (!tensor->twin) return;
+  if (tensor->twin->value != tensor->seen)
+    throw Refused{"self", "is a view or a copy of a tensor that was written since; the program does not show which",
+                  kHint};
+  check_shared(tensor->twin);
+}
 ValueId Builder::read(const Tensor& tensor) {
-  if (!tensor->base) return tensor->value;
+  if (!tensor->base) {
+    check_shared(tensor);
+    return tensor->value;
+  }
   const ValueId whole = read(tensor->base);
   if (whole != tensor->seen) {
     tensor->value = tensor->forward(*this, whole);
@@ -46,6 +79,10 @@ ValueId Builder::read(const Tensor& tensor) {
 void Builder::write(const Tensor& tensor, ValueId value) {
   if (!tensor->base) {
     if (on_write) on_write(tensor);
+    for (Tensor twin = tensor->twin; twin; twin = twin->twin)
+      twin->unclear =
+          "shares memory or not with a tensor that was made from it and written since; the program does not show which";
+    tensor->twin.reset();
     tensor->value = value;
     return;
   }

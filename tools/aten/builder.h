@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/aten/memory_order.h"
 #include "tools/aten/value.h"
 #include "tools/graph/growth.h"
 
@@ -29,7 +30,7 @@ class Builder {
   std::vector<graph::Unsupported> unsupported;  // everything that stands in the way so far
   std::function<void(const Tensor& owner)>
       on_write;  // called before a tensor that owns its values gets others; may be empty
-  std::function<void(const Tensor& view)> on_take;    // called after a view was taken out of its owner anew; may be empty
+  std::function<void(const Tensor& view)> on_take;  // called after a view was taken out of its owner anew; may be empty
 
   // Tensors.
   using Forward = std::function<ValueId(Builder&, ValueId whole)>;
@@ -38,11 +39,17 @@ class Builder {
   Tensor own(ValueId value);
   /// A view: `forward` takes it out of what `of` holds, `backward` gives the whole with the part replaced. An empty backward: writing
   /// through the view is refused.
-  /// `dense`: its elements lie in memory as a tensor of its own would have them, so that a reshape of it is a view too.
   /// `now`: what forward would give, where the caller has it already.
-  Tensor view(const Tensor& of, Forward forward, Backward backward, bool dense = false, ValueId now = graph::kAbsent);
-  /// Without strides, as far as the program shows: not transposed, sliced or expanded since it was made.
-  static bool is_dense(const Tensor& tensor);
+  Tensor view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now = graph::kAbsent);
+  /// A view of `of` or a copy, which the program does not show. Once one of them is written, reading the other is refused.
+  Tensor view_or_copy(const Tensor& of, ValueId value);
+  /// Where its elements lie.
+  Strides strides(const Tensor& tensor);
+  static bool is_row_major(const Tensor& tensor);  // for certain
+  /// Of a tensor of its own, whose strides nothing shows.
+  static void forget_strides(const Tensor& tensor);
+  /// How many tensors were made before it.
+  static uint64_t age(const Tensor& tensor);
   /// What it holds now. A view whose owner was written since is taken anew.
   ValueId read(const Tensor& tensor);
   /// From here on it holds `value`, and all that share its memory see it.
@@ -51,6 +58,10 @@ class Builder {
   static void forget(const Tensor& view);
   /// The tensor that `tensor` is a view of, or itself.
   static Tensor owner(const Tensor& tensor);
+  /// What it is a view of; null where it owns its values.
+  static Tensor base(const Tensor& tensor);
+  static bool is_view(const Tensor& tensor) { return base(tensor) != nullptr; }
+  uint64_t tensors() const { return tensors_; }  // that were made
 
   // Nodes, in ONNX semantics.
   ValueId emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
@@ -89,7 +100,9 @@ class Builder {
 
  private:
   std::string unique(const std::string& name);
+  void check_shared(const Tensor& tensor) const;
   graph::Growth growth_;
+  uint64_t tensors_ = 0;
   std::set<ValueId> unnamed_;
   std::set<std::string> names_;
 };

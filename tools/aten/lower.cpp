@@ -1,6 +1,8 @@
 #include "tools/aten/lower.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "tools/aten/operands.h"
 
@@ -99,6 +101,10 @@ Results write_back(Builder& b, const Choice& choice, Results results) {
   const Value& self = choice.values.at(0);
   if (results.size() != 1 || !results[0].is(Value::Kind::kTensor) || !self.is(Value::Kind::kTensor))
     throw Refused{"", "is not supported in place", ""};
+  if (results[0].tensor == self.tensor) return results;
+  for (Tensor at = results[0].tensor; at; at = Builder::base(at))
+    if (at == self.tensor)
+      throw Refused{"self", "would change its own strides in place", "use the form without _ at its end"};
   const ValueId held = b.read(self.tensor);
   const Dims dims = b.dims(held);
   const DType dtype = b.dtype(held);
@@ -110,6 +116,54 @@ Results write_back(Builder& b, const Choice& choice, Results results) {
                   "would change its shape in place from " + graph::text(dims) + " to " + graph::text(b.dims(wide)), ""};
   b.write(self.tensor, wide);
   return {self};
+}
+
+void each_tensor(const Value& value, const std::function<void(const Tensor&)>& see) {
+  if (value.is(Value::Kind::kTensor)) see(value.tensor);
+  if (value.items)
+    for (const Value& item : *value.items) each_tensor(item, see);
+}
+/// Operators whose results have other strides than row-major ones, as they come.
+bool gives_any_strides(const std::string& op) {
+  static const std::set<std::string> kTable = {
+      "einsum",   "index",  "lstm",       "gru",       "rnn_tanh",
+      "rnn_relu", "matmul", "matrix_exp", "tensordot", "multi_head_attention_forward"};
+  return kTable.count(op) > 0 || op.find("scaled_dot_product") != std::string::npos || op.rfind("linalg_", 0) == 0 ||
+         op.rfind("fft_", 0) == 0;
+}
+/// Operators that give row-major tensors whatever they read.
+bool gives_row_major(const std::string& op) {
+  static const std::set<std::string> kTable = {"contiguous", "reshape", "flatten", "mm",        "addmm",    "bmm",
+                                               "baddbmm",    "linear",  "stack",   "embedding", "new_zeros"};
+  return kTable.count(op) > 0;
+}
+/// Most operators give row-major tensors for such; where they read others, or are of those above, nothing is known.
+void note_strides(const Schema& schema, const std::vector<Value>& arguments, const Results& results) {
+  constexpr int64_t kRowMajor = 0, kPreserve = 1;
+  std::set<Tensor> given;
+  bool row_major = !gives_any_strides(schema.name), other_format = false;
+  for (size_t i = 0; i < arguments.size(); i++)
+    if (schema.parameters[i].name == "memory_format" && arguments[i].is(Value::Kind::kInt))
+      other_format = arguments[i].integer != Dim(kRowMajor) && arguments[i].integer != Dim(kPreserve);
+  for (const Value& argument : arguments)
+    each_tensor(argument, [&](const Tensor& tensor) {
+      given.insert(tensor);
+      row_major = row_major && Builder::is_row_major(tensor);
+    });
+  if (!other_format && (row_major || gives_row_major(schema.name))) return;
+  for (const Value& result : results)
+    each_tensor(result, [&](const Tensor& tensor) {
+      if (!Builder::is_view(tensor) && !given.count(tensor)) Builder::forget_strides(tensor);
+    });
+}
+/// An operator named _copy gives tensors of its own, where the one without would give views.
+void own_results(Builder& b, Value* value) {
+  if (value->is(Value::Kind::kTensor)) *value = Value::of(b.own(b.read(value->tensor)));
+  if (value->items)
+    for (Value& item : *value->items) own_results(b, &item);
+}
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 void name_results(Builder& b, const Call& call, const Results& results) {
@@ -150,7 +204,13 @@ Results lower_call(Builder& b, const Call& call) {
     Operands operands(b, *choice.schema, choice.values);
     Results results = choice.schema->lower(operands);
     operands.refuse_unread();
-    if (choice.in_place) results = write_back(b, choice, std::move(results));
+    if (choice.in_place) {
+      results = write_back(b, choice, std::move(results));
+    } else {
+      if (ends_with(choice.schema->name, "_copy"))
+        for (Value& result : results) own_results(b, &result);
+      note_strides(*choice.schema, choice.values, results);
+    }
     name_results(b, call, results);
     return results;
   } catch (const Refused& refused) {

@@ -97,14 +97,28 @@ Results native_dropout(Operands& o) {
   return {o.value("input"), Value::unavailable("the mask of a dropout is not made in inference form")};
 }
 Results copied(Operands& o) { return o.result(o.read(o.has("self") ? "self" : "input")); }
-Results contiguous(Operands& o) { return Builder::is_dense(o.tensor("self")) ? same(o) : copied(o); }
+/// A tensor of another memory format is a tensor of its own, or the same one where both formats mean the same strides.
+Results in_format(Operands& o) {
+  constexpr int64_t kRowMajor = 0, kPreserve = 1;
+  const Tensor x = o.tensor("self");
+  const ValueId value = o.b.read(x);
+  const int64_t format = o.given("memory_format") ? o.integer("memory_format") : kRowMajor;
+  if (format == kPreserve) return same(o);
+  const Shared shared = format == kRowMajor ? is_row_major(o.b.dims(value), o.b.strides(x)) : Shared::kUnknown;
+  if (shared == Shared::kYes) return same(o);
+  if (shared == Shared::kNo) return o.result(value);
+  const Tensor made = o.b.view_or_copy(x, value);
+  if (format != kRowMajor) Builder::forget_strides(made);
+  return {Value::of(made)};
+}
 /// Nothing to compute: what it checks was checked when the program was exported.
 Results nothing(Operands&) { return {}; }
 
 /// The same tensor where type and memory stay, as PyTorch does.
 Results converted(Operands& o, DType to) {
   const ValueId x = o.read("self");
-  if (o.b.dtype(x) == to && !(o.has("copy") && o.given("copy") && o.flag("copy"))) return same(o);
+  if (o.b.dtype(x) == to && !(o.has("copy") && o.given("copy") && o.flag("copy")))
+    return o.has("memory_format") && o.given("memory_format") ? in_format(o) : same(o);
   return o.result(o.b.cast(x, to));
 }
 Results to(Operands& o) {
@@ -140,7 +154,7 @@ void add_activations(Table& table) {
   table.add("hardsigmoid", "Tensor self", hard_sigmoid);
   table.add("relu6", "Tensor self", relu6);
   table.add("hardtanh", "Tensor self, Scalar min_val=-1, Scalar max_val=1", hard_tanh);
-  table.add("gelu", "Tensor self, str approximate='none'", gelu);
+  table.add("gelu", "Tensor self, *, str approximate='none'", gelu);
   table.add("leaky_relu", "Tensor self, Scalar negative_slope=0.01", leaky_relu);
   table.add("elu", "Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1", elu);
   table.add("selu", "Tensor self", selu);
@@ -160,26 +174,26 @@ void add_activations(Table& table) {
   table.add_all("alias detach lift_fresh lift resolve_conj resolve_neg positive", "Tensor self", same);
   table.add("requires_grad_", "Tensor self, bool requires_grad=True", same);
   table.add_all("cpu", "Tensor self", same);
-  table.add("contiguous", "Tensor self, Any memory_format=None", contiguous);
-  table.add_all("clone", "Tensor self, Any memory_format=None", copied);
+  table.add("contiguous", "Tensor self, *, Any memory_format=None", in_format);
+  table.add_all("clone", "Tensor self, *, Any memory_format=None", copied);
   table.add_all("lift_fresh_copy detach_copy alias_copy", "Tensor self", copied);
   table.add_all("_assert_tensor_metadata",
                 "Tensor a, Any size=None, Any stride=None, Any dtype=None, Any device=None, Any layout=None", nothing);
   table.add_all("_assert_async", "Any self, Any assert_msg=None", nothing);
   table.add_all("_assert_scalar", "Any self, Any assert_msg=None", nothing);
-  table.add_all("sym_constrain_range sym_constrain_range_for_size", "Any size, Any min=None, Any max=None", nothing);
+  table.add_all("sym_constrain_range sym_constrain_range_for_size", "Any size, *, Any min=None, Any max=None", nothing);
 
   const std::string tail = ", bool non_blocking=False, bool copy=False, Any memory_format=None";
   table.add("to.dtype", "Tensor self, int dtype" + tail, to);
   table.add("to.device", "Tensor self, str device, int dtype" + tail, to);
   table.add("to.other", "Tensor self, Tensor other" + tail, to);
   table.add("to.dtype_layout",
-            "Tensor self, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None" + tail, to);
+            "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None" + tail, to);
   table.add("to.prim_Device", "Tensor self, str? device, int? dtype=None, bool non_blocking=False, bool copy=False",
             to);
   table.add("to.prim_dtype", "Tensor self, int? dtype=None, bool non_blocking=False, bool copy=False", to);
   table.add("_to_copy",
-            "Tensor self, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None, bool "
+            "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None, bool "
             "non_blocking=False, Any memory_format=None",
             to_copy);
   table.add("type_as", "Tensor self, Tensor other", to);

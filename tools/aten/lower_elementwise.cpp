@@ -255,7 +255,7 @@ void add_elementwise(Table& table) {
   table.add_all("trunc fix", "Tensor self", trunc);
   table.add("isnan", "Tensor self", is_nan);
   table.add("isinf", "Tensor self", is_inf);
-  const char* const kScaled[] = {"Tensor self, Tensor other, Scalar alpha=1",
+  const char* const kScaled[] = {"Tensor self, Tensor other, *, Scalar alpha=1",
                                  "Tensor self, Scalar other, Scalar alpha=1"};
   const char* const kPlain[] = {"Tensor self, Tensor other", "Tensor self, Scalar other"};
   for (size_t i = 0; i < 2; i++) {
@@ -275,9 +275,9 @@ void add_elementwise(Table& table) {
       both(name, kPlain[i], compare);
     for (const char* name : {"bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"})
       both(name, kPlain[i], bitwise);
-    table.add(std::string("div") + overload, std::string(kPlain[i]) + ", str? rounding_mode=None", div);
+    table.add(std::string("div") + overload, std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
     table.add(std::string("true_divide") + overload, kPlain[i], div);
-    table.add(std::string("divide") + overload, std::string(kPlain[i]) + ", str? rounding_mode=None", div);
+    table.add(std::string("divide") + overload, std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
   }
   table.add("pow.Tensor_Scalar", "Tensor self, Scalar exponent", pow);
   table.add("pow.Tensor_Tensor", "Tensor self, Tensor exponent", pow);
@@ -299,7 +299,7 @@ void add_elementwise(Table& table) {
   table.add("clamp_min.Tensor", "Tensor self, Tensor min", clamp);
   table.add("clamp_max", "Tensor self, Scalar max", clamp);
   table.add("clamp_max.Tensor", "Tensor self, Tensor max", clamp);
-  table.add_all("addcmul addcdiv", "Tensor self, Tensor tensor1, Tensor tensor2, Scalar value=1", addc);
+  table.add_all("addcmul addcdiv", "Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1", addc);
   table.add("lerp.Scalar", "Tensor self, Tensor end, Scalar weight", lerp);
   table.add("lerp.Tensor", "Tensor self, Tensor end, Tensor weight", lerp);
   table.add("nan_to_num", "Tensor self, float? nan=None, float? posinf=None, float? neginf=None", nan_to_num);

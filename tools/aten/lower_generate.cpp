@@ -155,7 +155,7 @@ void add_generators(Table& table) {
   table.add("fill.Tensor", "Tensor self, Tensor value", fill);
   table.add("zero", "Tensor self", fill);
   table.add("scalar_tensor", "Any s, " + factory, scalar_tensor);
-  table.add_all("tensor _tensor as_tensor", "Any data, int? dtype=None, Any device=None, bool requires_grad=False",
+  table.add_all("tensor _tensor as_tensor", "Any data, *, int? dtype=None, Any device=None, bool requires_grad=False",
                 tensor);
   table.add("arange", "Scalar end, " + factory, arange);
   table.add("arange.start", "Scalar start, Scalar end, " + factory, arange);

@@ -236,11 +236,11 @@ void add_indexing(Table& table) {
   table.add("embedding",
             "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False",
             embedding);
-  table.add("gather", "Tensor self, int dim, Tensor index, bool sparse_grad=False", gather);
+  table.add("gather", "Tensor self, int dim, Tensor index, *, bool sparse_grad=False", gather);
   table.add("take_along_dim", "Tensor self, Tensor indices, int dim", gather);
   table.add("scatter.src", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add("scatter.value", "Tensor self, int dim, Tensor index, Scalar value", scatter);
-  table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, str reduce", scatter);
+  table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, *, str reduce", scatter);
   table.add("scatter_add", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add_all("index.Tensor _unsafe_index.Tensor", "Tensor self, Tensor?[] indices", index);
   table.add_all("index_put _index_put_impl", "Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False",

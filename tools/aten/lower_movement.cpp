@@ -163,6 +163,12 @@ Results channel_shuffle(Operands& o) {
   std::swap(perm[1], perm[2]);
   return o.result(o.b.reshape(o.b.transpose(o.b.reshape(x, apart), perm), in));
 }
+/// A view that is not followed: where it or what it was made from is written later, reading the other is refused.
+Tensor unfollowed(Operands& o, const Tensor& of, ValueId value) {
+  const Tensor made = o.b.view_or_copy(of, value);
+  Builder::forget_strides(made);
+  return made;
+}
 /// Windows of `size` along one dimension, which become a last dimension of their own.
 Results unfold(Operands& o) {
   const ValueId x = o.read("self");
@@ -183,7 +189,7 @@ Results unfold(Operands& o) {
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
-  return o.result(o.b.transpose(made, perm));
+  return {Value::of(unfollowed(o, o.tensor("self"), o.b.transpose(made, perm)))};
 }
 Results triangle(Operands& o) {
   const ValueId k = o.b.extent(o.dim("diagonal"));
@@ -198,7 +204,8 @@ Results broadcast_tensors(Operands& o) {
   }
   std::vector<Tensor> out;
   const Dims dims = o.b.dims(all);
-  for (const ValueId id : parts) out.push_back(o.b.own(o.b.expand(id, dims)));
+  for (size_t i = 0; i < parts.size(); i++)
+    out.push_back(unfollowed(o, (*o.value("tensors").items)[i].tensor, o.b.expand(parts[i], dims)));
   return {Value::tensors(out)};
 }
 Results meshgrid(Operands& o) {
@@ -214,7 +221,8 @@ Results meshgrid(Operands& o) {
     const size_t at = swapped && i < 2 ? 1 - i : i;
     Dims column(dims.size(), Dim(1));
     column[at] = dims[at];
-    out.push_back(o.b.own(o.b.expand(o.b.reshape(parts[i], column), dims)));
+    const ValueId made = o.b.expand(o.b.reshape(parts[i], column), dims);
+    out.push_back(unfollowed(o, (*o.value("tensors").items)[i].tensor, made));
   }
   return {Value::tensors(out)};
 }
@@ -226,7 +234,7 @@ void add_movement(Table& table) {
   table.add("stack", "Tensor[] tensors, int dim=0", stack);
   table.add("repeat", "Tensor self, int[] repeats", repeat);
   table.add("tile", "Tensor self, int[] dims", repeat);
-  table.add("repeat_interleave.self_int", "Tensor self, int repeats, int? dim=None, int? output_size=None",
+  table.add("repeat_interleave.self_int", "Tensor self, int repeats, int? dim=None, *, int? output_size=None",
             repeat_interleave);
   table.add("roll", "Tensor self, int[] shifts, int[] dims=[]", roll);
   table.add("flip", "Tensor self, int[] dims", flip);
@@ -241,7 +249,7 @@ void add_movement(Table& table) {
   table.add("unfold", "Tensor self, int dimension, int size, int step", unfold);
   table.add_all("tril triu", "Tensor self, int diagonal=0", triangle);
   table.add("broadcast_tensors", "Tensor[] tensors", broadcast_tensors);
-  table.add("meshgrid", "Tensor[] tensors, str? indexing=None", meshgrid);
+  table.add("meshgrid", "Tensor[] tensors, *, str? indexing=None", meshgrid);
 }
 
 }  // namespace ingot::aten

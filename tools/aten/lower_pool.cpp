@@ -37,30 +37,94 @@ Attributes pool_window(Operands& o, size_t rank) {
           {"pads", pads},
           {"ceil_mode", int64_t(o.flag("ceil_mode"))}};
 }
+/// Positions of maxima, as ONNX counts them through all pictures, within each one.
+ValueId within_picture(Builder& b, ValueId positions, const Dims& in) {
+  const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
+  return b.emit("Mod", {positions, b.extent(area)}, {{"fmod", int64_t(0)}});
+}
+/// Values and positions of a pool, the batch dimension taken away again where the input has none.
+template <class Make>
+Results with_positions(Operands& o, size_t spatial, Make make) {
+  const ValueId x = o.read("self");
+  if (o.b.dtype(x) != DType::kF32) {
+    Results results = o.result(batched(o, "self", spatial, [&](ValueId in) { return make(in, false).first; }));
+    results.push_back(Value::unavailable("the positions of a max pool are built for f32 only"));
+    return results;
+  }
+  ValueId positions = graph::kAbsent;
+  Results results = o.result(batched(o, "self", spatial, [&](ValueId in) {
+    const auto [values, where] = make(in, true);
+    positions = where;
+    return values;
+  }));
+  if (o.b.rank(x) == int64_t(spatial) + 1) {
+    const Dims out = o.b.dims(positions);
+    positions = o.b.reshape(positions, Dims(out.begin() + 1, out.end()));
+  }
+  results.push_back(Value::of(o.b.own(positions)));
+  return results;
+}
 Results max_pool(Operands& o) {
   const size_t rank = spatial_rank(o);
   Attributes attributes = pool_window(o, rank);
   attributes["dilations"] = o.integers("dilation", rank);
-  Results results = o.result(batched(o, "self", rank, [&](ValueId x) { return o.b.emit("MaxPool", {x}, attributes); }));
-  if (o.op().find("_with_indices") != std::string::npos)
-    results.push_back(Value::unavailable("the positions of a max pool are not built"));
-  return results;
+  if (o.op().find("_with_indices") == std::string::npos)
+    return o.result(batched(o, "self", rank, [&](ValueId x) { return o.b.emit("MaxPool", {x}, attributes); }));
+  return with_positions(o, rank, [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
+    if (!both) return {o.b.emit("MaxPool", {x}, attributes), graph::kAbsent};
+    const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, attributes, 2);
+    return {made[0], within_picture(o.b, made[1], o.b.dims(x))};
+  });
+}
+/// Values to where they were found, in a picture of zeros.
+Results max_unpool(Operands& o) {
+  const size_t rank = spatial_rank(o);
+  const ValueId indices = o.read("indices");
+  const Dims given = o.dims("output_size");
+  if (given.size() < rank) o.corrupt("output_size has " + std::to_string(given.size()) + " numbers");
+  return o.result(batched(o, "self", rank, [&](ValueId x) {
+    const Dims in = o.b.dims(x);
+    Dims out = {in[0], in[1]}, flat = out, places = out;
+    out.insert(out.end(), given.end() - int64_t(rank), given.end());
+    flat.push_back(graph::product(Dims(out.begin() + 2, out.end())));
+    places.push_back(graph::product(Dims(in.begin() + 2, in.end())));
+    const ValueId zeros = o.b.expand(o.b.scalar(o.b.dtype(x), 0), flat);
+    const ValueId made = o.b.emit("ScatterElements", {zeros, o.b.reshape(indices, places), o.b.reshape(x, places)},
+                                  {{"axis", int64_t(2)}, {"reduction", std::string("none")}});
+    return o.b.reshape(made, out);
+  }));
+}
+/// The sum of each window over one number. Where ceil_mode lets the last window reach further, zeros are there.
+ValueId average_by(Operands& o, ValueId x, Attributes attributes, size_t rank, double divisor) {
+  const std::vector<int64_t> kernel = o.integers("kernel_size", rank), pads = o.integers("padding", rank);
+  const std::vector<int64_t> strides = std::get<std::vector<int64_t>>(attributes.at("strides"));
+  double size = 1;
+  for (const int64_t k : kernel) size *= double(k);
+  if (o.flag("ceil_mode")) {
+    const Dims in = o.b.dims(x), out = o.b.dims(o.b.emit("AveragePool", {x}, attributes));
+    Dims around(in.size() * 2, Dim(0));
+    for (size_t i = 0; i < rank; i++) {
+      const Dim reach = (out[i + 2] - Dim(1)) * Dim(strides[i]) + Dim(kernel[i]) - in[i + 2] - Dim(pads[i]);
+      around[i + 2] = Dim(pads[i]);
+      around[in.size() + i + 2] = max(Dim(pads[i]), reach);
+    }
+    x = o.b.emit("Pad", {x}, {{"pads", around}, {"mode", std::string("constant")}, {"value", 0.0}});
+    attributes["pads"] = std::vector<int64_t>(rank * 2, 0);
+    attributes["ceil_mode"] = int64_t(0);
+  }
+  attributes["count_include_pad"] = int64_t(1);
+  const ValueId mean = o.b.emit("AveragePool", {x}, attributes);
+  return size == divisor ? mean : o.b.emit("Mul", {mean, o.b.scalar(o.b.dtype(mean), size / divisor)});
 }
 Results average_pool(Operands& o) {
   const size_t rank = spatial_rank(o);
   Attributes attributes = pool_window(o, rank);
+  attributes["count_include_pad"] = int64_t(o.flag("count_include_pad"));
   const bool fixed = o.has("divisor_override") && o.given("divisor_override");
-  const bool padded = o.flag("count_include_pad");
-  attributes["count_include_pad"] = int64_t(fixed || padded);
-  double factor = 1;
-  if (fixed) {
-    if (o.flag("ceil_mode")) o.refuse("divisor_override", "with ceil_mode is not supported");
-    for (const int64_t k : o.integers("kernel_size", rank)) factor *= double(k);
-    factor /= o.number("divisor_override");
-  }
+  if (fixed && o.number("divisor_override") == 0) o.corrupt("divisor_override is 0");
   return o.result(batched(o, "self", rank, [&](ValueId x) {
-    const ValueId made = o.b.emit("AveragePool", {x}, attributes);
-    return factor == 1 ? made : o.b.emit("Mul", {made, o.b.scalar(o.b.dtype(x), factor)});
+    return fixed ? average_by(o, x, attributes, rank, o.number("divisor_override"))
+                 : o.b.emit("AveragePool", {x}, attributes);
   }));
 }
 
@@ -79,44 +143,113 @@ ValueId uneven_average(Builder& b, ValueId x, int64_t axis, int64_t in, int64_t 
   std::swap(swap[size_t(axis)], swap.back());
   return b.transpose(b.emit("MatMul", {b.transpose(x, swap), weights}), swap);
 }
-Results adaptive_pool(Operands& o) {
-  const size_t rank = spatial_rank(o);
-  const bool largest = o.op().find("max") != std::string::npos;
+/// Maxima of uneven windows and where they lie: each window's elements beside each other, shorter ones filled up.
+std::pair<ValueId, ValueId> uneven_maximum(Operands& o, ValueId x, const Dims& out) {
+  const Dims in = o.b.dims(x);
+  const size_t rank = out.size();
+  std::vector<std::vector<int64_t>> windows = {{}};  // positions in the picture
+  int64_t area = 1;
+  for (size_t i = 0; i < rank; i++) {
+    const auto from = in[i + 2].value(), to = out[i].value();
+    if (!from || !to || *to < 1)
+      o.refuse("output_size", "needs fixed dimensions, the input is " + graph::text(in), "bind them with --dim");
+    if (*from > 65536 || *to > 65536 || area > (int64_t(1) << 24) / std::max<int64_t>(1, *from))
+      o.refuse("output_size", "windows of different sizes over more than 16 million elements are not built");
+    area *= *from;
+    if (i == 0) windows[0] = {0};
+    std::vector<std::vector<int64_t>> wider;
+    for (const std::vector<int64_t>& window : windows)
+      for (int64_t k = 0; k < *to; k++) {
+        std::vector<int64_t> elements;
+        for (const int64_t before : window)
+          for (int64_t at = k * *from / *to; at < ((k + 1) * *from + *to - 1) / *to; at++)
+            elements.push_back(before * *from + at);
+        wider.push_back(std::move(elements));
+      }
+    windows = std::move(wider);
+  }
+  size_t widest = 0;
+  for (const std::vector<int64_t>& window : windows) widest = std::max(widest, window.size());
+  if (windows.size() * widest > (size_t{1} << 24))
+    o.refuse("output_size", "windows of different sizes over more than 16 million elements are not built");
+  std::vector<int64_t> table;
+  for (std::vector<int64_t>& window : windows) {
+    window.resize(widest, window.back());  // again: the first of the greatest is found
+    table.insert(table.end(), window.begin(), window.end());
+  }
+  const int64_t count = int64_t(windows.size());
+  const ValueId where = o.b.reshape(o.b.integers(table), {Dim(count), Dim(int64_t(widest))});
+  const ValueId apart = o.b.emit("Gather", {o.b.reshape(x, {in[0], in[1], Dim(area)}), where}, {{"axis", int64_t(2)}});
+  Dims full = {in[0], in[1]};
+  full.insert(full.end(), out.begin(), out.end());
+  const ValueId values = o.b.reshape(o.b.reduce("ReduceMax", apart, {3}, false), full);
+  if (o.b.dtype(x) != DType::kF32) return {values, graph::kAbsent};
+  const ValueId first =
+      o.b.emit("ArgMax", {apart}, {{"axis", int64_t(3)}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}});
+  const ValueId all = o.b.expand(where, {in[0], in[1], Dim(count), Dim(int64_t(widest))});
+  return {values, o.b.reshape(o.b.emit("GatherElements", {all, first}, {{"axis", int64_t(3)}}), full)};
+}
+
+struct AdaptiveWindows {
+  std::vector<int64_t> axes, kernel;
+  Dims out;
+  bool ones = true, divides = true;
+};
+AdaptiveWindows adaptive_windows(Operands& o, const Dims& dims, size_t rank) {
   std::vector<Value> sizes;
   if (o.value("output_size").items) sizes = *o.value("output_size").items;
   if (sizes.empty()) sizes = {o.value("output_size")};
   if (sizes.size() == 1) sizes.resize(rank, sizes[0]);
   if (sizes.size() != rank) o.corrupt("output_size has " + std::to_string(sizes.size()) + " numbers");
-  const ValueId made = batched(o, "self", rank, [&](ValueId x) {
+  AdaptiveWindows w;
+  for (size_t i = 0; i < rank; i++) {
+    const Dim in = dims[i + 2];
+    w.out.push_back(sizes[i].is(Value::Kind::kNone) ? in : sizes[i].integer);
+    w.axes.push_back(int64_t(i) + 2);
+    w.ones = w.ones && w.out[i] == Dim(1);
+    const Dim each = w.out[i] == Dim(0) ? Dim(0) : in / w.out[i];
+    w.divides = w.divides && each.is_static() && each != Dim(0) && each * w.out[i] == in;
+    w.kernel.push_back(each.value().value_or(0));
+  }
+  return w;
+}
+Results adaptive_average(Operands& o) {
+  const size_t rank = spatial_rank(o);
+  return o.result(batched(o, "self", rank, [&](ValueId x) {
     const Dims dims = o.b.dims(x);
-    std::vector<int64_t> all, kernel;
-    Dims out;
-    bool ones = true, divides = true;
-    for (size_t i = 0; i < rank; i++) {
-      const Dim in = dims[i + 2];
-      out.push_back(sizes[i].is(Value::Kind::kNone) ? in : sizes[i].integer);
-      all.push_back(int64_t(i) + 2);
-      ones = ones && out[i] == Dim(1);
-      const Dim each = out[i] == Dim(0) ? Dim(0) : in / out[i];
-      divides = divides && each.is_static() && each != Dim(0) && each * out[i] == in;
-      kernel.push_back(each.value().value_or(0));
-    }
-    if (ones) return o.b.reduce(largest ? "ReduceMax" : "ReduceMean", x, all, true);
-    if (divides)
-      return o.b.emit(largest ? "MaxPool" : "AveragePool", {x}, {{"kernel_shape", kernel}, {"strides", kernel}});
-    if (largest) o.refuse("output_size", "windows of different sizes are not built for maxima");
+    const AdaptiveWindows w = adaptive_windows(o, dims, rank);
+    if (w.ones) return o.b.reduce("ReduceMean", x, w.axes, true);
+    if (w.divides) return o.b.emit("AveragePool", {x}, {{"kernel_shape", w.kernel}, {"strides", w.kernel}});
     ValueId y = x;
     for (size_t i = 0; i < rank; i++) {
-      const auto in = dims[i + 2].value(), to = out[i].value();
+      const auto in = dims[i + 2].value(), to = w.out[i].value();
       if (!in || !to || *to < 1)
         o.refuse("output_size", "needs fixed dimensions, the input is " + graph::text(dims), "bind them with --dim");
       if (*in != *to) y = uneven_average(o.b, y, int64_t(i) + 2, *in, *to);
     }
     return y;
+  }));
+}
+Results adaptive_maximum(Operands& o) {
+  const size_t rank = spatial_rank(o);
+  return with_positions(o, rank, [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
+    const Dims in = o.b.dims(x);
+    const AdaptiveWindows w = adaptive_windows(o, in, rank);
+    if (w.ones) {
+      const ValueId values = o.b.reduce("ReduceMax", x, w.axes, true);
+      if (!both) return {values, graph::kAbsent};
+      const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
+      const ValueId first =
+          o.b.emit("ArgMax", {o.b.reshape(x, {in[0], in[1], area})},
+                   {{"axis", int64_t(2)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+      return {values, o.b.reshape(first, o.b.dims(values))};
+    }
+    if (!w.divides) return uneven_maximum(o, x, w.out);
+    const Attributes window = {{"kernel_shape", w.kernel}, {"strides", w.kernel}};
+    if (!both) return {o.b.emit("MaxPool", {x}, window), graph::kAbsent};
+    const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, window, 2);
+    return {made[0], within_picture(o.b, made[1], in)};
   });
-  Results results = o.result(made);
-  if (largest) results.push_back(Value::unavailable("the positions of a max pool are not built"));
-  return results;
 }
 
 /// Scales that were given decide where samples lie, the sizes how many there are.
@@ -240,8 +373,12 @@ void add_pools(Table& table) {
   table.add_all("avg_pool2d avg_pool3d",
                 window + "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None", average_pool);
   for (const char* name : {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d",
-                           "_adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"})
-    table.add(name, "Tensor self, Any output_size", adaptive_pool);
+                           "_adaptive_avg_pool3d"})
+    table.add(name, "Tensor self, Any output_size", adaptive_average);
+  table.add_all("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d", "Tensor self, Any output_size",
+                adaptive_maximum);
+  table.add("max_unpool2d", "Tensor self, Tensor indices, int[] output_size", max_unpool);
+  table.add("max_unpool3d", "Tensor self, Tensor indices, int[] output_size, int[] stride, int[] padding", max_unpool);
   const std::string corners = "bool align_corners, ";
   for (const char* name :
        {"upsample_nearest", "_upsample_nearest_exact", "upsample_linear", "upsample_bilinear", "upsample_bicubic",

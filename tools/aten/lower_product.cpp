@@ -59,6 +59,12 @@ Results einsum(Operands& o) {
   for (const char c : o.text("equation"))
     if (c != ' ') equation += c;
   const size_t arrow = equation.find("->");
+  if (operands.size() == 1) {  // a view, where it only turns or takes a diagonal
+    const Tensor made = o.b.view_or_copy(o.value("tensors").items->at(0).tensor,
+                                         o.b.emit("Einsum", operands, {{"equation", equation}}));
+    Builder::forget_strides(made);
+    return {Value::of(made)};
+  }
   if (operands.size() <= 2 || arrow == std::string::npos)
     return o.result(o.b.emit("Einsum", operands, {{"equation", equation}}));
   std::vector<std::string> terms;
@@ -93,11 +99,11 @@ void add_products(Table& table) {
   table.add("matmul", "Tensor self, Tensor other", matmul);
   table.add("mv", "Tensor self, Tensor vec", matmul);
   table.add("dot", "Tensor self, Tensor tensor", matmul);
-  table.add("addmm", "Tensor self, Tensor mat1, Tensor mat2, Scalar beta=1, Scalar alpha=1", added_product);
-  table.add("addmv", "Tensor self, Tensor mat, Tensor vec, Scalar beta=1, Scalar alpha=1", added_product);
-  table.add("baddbmm", "Tensor self, Tensor batch1, Tensor batch2, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("addmm", "Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("addmv", "Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("baddbmm", "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1", added_product);
   table.add_all("outer ger", "Tensor self, Tensor vec2", outer);
-  table.add("einsum", "str equation, Tensor[] tensors, Any path=None", einsum);
+  table.add("einsum", "str equation, Tensor[] tensors, *, Any path=None", einsum);
 }
 
 }  // namespace ingot::aten

@@ -172,9 +172,9 @@ Results sort(Operands& o) {
 }  // namespace
 
 void add_reductions(Table& table) {
-  table.add_all("sum mean prod", "Tensor self, int? dtype=None", sum);
-  table.add_all("sum.dim_IntList mean.dim", "Tensor self, int[]? dim, bool keepdim=False, int? dtype=None", sum);
-  table.add("prod.dim_int", "Tensor self, int dim, bool keepdim=False, int? dtype=None", sum);
+  table.add_all("sum mean prod", "Tensor self, *, int? dtype=None", sum);
+  table.add_all("sum.dim_IntList mean.dim", "Tensor self, int[]? dim, bool keepdim=False, *, int? dtype=None", sum);
+  table.add("prod.dim_int", "Tensor self, int dim, bool keepdim=False, *, int? dtype=None", sum);
   table.add_all("amax amin", "Tensor self, int[] dim=[], bool keepdim=False", extreme);
   table.add_all("max min", "Tensor self", extreme);
   table.add_all("max.dim min.dim", "Tensor self, int dim, bool keepdim=False", extreme_along);
@@ -187,19 +187,20 @@ void add_reductions(Table& table) {
   table.add_all("var.dim std.dim var_mean.dim std_mean.dim",
                 "Tensor self, int[]? dim, bool unbiased=True, bool keepdim=False", variance);
   table.add_all("var.correction std.correction var_mean.correction std_mean.correction",
-                "Tensor self, int[]? dim=None, Scalar? correction=None, bool keepdim=False", variance);
+                "Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False", variance);
   table.add("norm.Scalar", "Tensor self, Scalar p=2", norm);
   table.add("norm.ScalarOpt_dim", "Tensor self, Scalar? p, int[] dim, bool keepdim=False", norm);
-  table.add("norm.ScalarOpt_dim_dtype", "Tensor self, Scalar? p, int[] dim, bool keepdim, int dtype", norm);
+  table.add("norm.ScalarOpt_dim_dtype", "Tensor self, Scalar? p, int[] dim, bool keepdim, *, int dtype", norm);
   table.add("frobenius_norm.dim", "Tensor self, int[] dim, bool keepdim=False", norm);
-  table.add("linalg_vector_norm", "Tensor self, Any ord=2, int[]? dim=None, bool keepdim=False, int? dtype=None", norm);
+  table.add("linalg_vector_norm", "Tensor self, Any ord=2, int[]? dim=None, bool keepdim=False, *, int? dtype=None",
+            norm);
   table.add("cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08", cosine_similarity);
-  table.add("cumsum", "Tensor self, int dim, int? dtype=None", cumulative);
+  table.add("cumsum", "Tensor self, int dim, *, int? dtype=None", cumulative);
   table.add("topk", "Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True", top_k);
   table.add("sort", "Tensor self, int dim=-1, bool descending=False", sort);
-  table.add("sort.stable", "Tensor self, bool? stable, int dim=-1, bool descending=False", sort);
+  table.add("sort.stable", "Tensor self, *, bool? stable, int dim=-1, bool descending=False", sort);
   table.add("argsort", "Tensor self, int dim=-1, bool descending=False", sort);
-  table.add("argsort.stable", "Tensor self, bool stable, int dim=-1, bool descending=False", sort);
+  table.add("argsort.stable", "Tensor self, *, bool stable, int dim=-1, bool descending=False", sort);
 }
 
 }  // namespace ingot::aten

@@ -9,12 +9,22 @@ namespace {
 
 Results as_result(Tensor tensor) { return {Value::of(std::move(tensor))}; }
 
-/// The same elements with other dims; PyTorch makes a copy where memory does not allow a view.
-Tensor reshaped(Operands& o, const Tensor& of, const Dims& to) {
-  if (!Builder::is_dense(of)) return o.b.own(o.b.reshape(o.b.read(of), to));
+/// A view of all elements in the same order.
+Tensor viewed(Operands& o, const Tensor& of, const Dims& to, Strides strides) {
   return o.b.view(
       of, [to](Builder& b, ValueId whole) { return b.reshape(whole, to); },
-      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); }, true);
+      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); }, std::move(strides));
+}
+/// The same elements with other dims: a view, or a copy where the memory does not allow one.
+Tensor reshaped(Operands& o, const Tensor& of, const Dims& to) {
+  const ValueId x = o.b.read(of);
+  Reshaped how = reshape_in_memory(o.b.dims(x), o.b.strides(of), to);
+  // view() raises where there is none, so a program that runs has one.
+  const bool asks_view = o.op() == "view" || o.op() == "_unsafe_view" || o.op() == "view_as" || o.op() == "unflatten" ||
+                         o.op() == "_reshape_alias";
+  if (asks_view || how.shared == Shared::kYes) return viewed(o, of, to, std::move(how.strides));
+  const ValueId made = o.b.reshape(x, to);
+  return how.shared == Shared::kNo ? o.b.own(made) : o.b.view_or_copy(of, made);
 }
 /// Sizes with one -1 as the input says.
 Dims completed(Operands& o, const Dims& in, Dims wanted) {
@@ -37,20 +47,25 @@ Results reshape(Operands& o) {
     wanted = o.dims(o.has("shape") ? "shape" : "size");
   return as_result(reshaped(o, x, completed(o, in, wanted)));
 }
-/// Other strides over the same elements in the same order: a memory format. Anything else would need the memory that there is not.
+/// Only what it has already: anything else would need the memory that there is not.
 Results as_strided(Operands& o) {
+  const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.read("self")), size = o.dims("size"), strides = o.dims("stride");
-  bool same =
-      size == in && strides.size() == in.size() && (!o.given("storage_offset") || o.dim("storage_offset") == Dim(0));
-  Dim expected(1);
-  for (size_t i = in.size(); same && i-- > 0;) {
-    same = in[i] == Dim(1) || strides[i] == expected;
-    expected = expected * in[i];
-  }
+  const Strides now = o.b.strides(x);
+  bool same = size == in && strides.size() == in.size() && now && !Builder::is_view(x) &&
+              (!o.given("storage_offset") || o.dim("storage_offset") == Dim(0));
+  for (size_t i = 0; same && i < in.size(); i++) same = in[i] == Dim(1) || strides[i] == (*now)[i];
   if (!same)
-    o.refuse("stride", "strides " + graph::text(strides) + " over " + graph::text(in) + " are not a memory format",
+    o.refuse("stride", "strides " + graph::text(strides) + " over " + graph::text(in) + " are not those that it has",
              "use slices and permutations");
-  return as_result(reshaped(o, o.tensor("self"), in));
+  return as_result(viewed(o, x, in, now));
+}
+/// The same bytes as another type.
+Results view_as_type(Operands& o) {
+  const ValueId x = o.read("self");
+  if (o.dtype("dtype", DType::kInvalid) != o.b.dtype(x))
+    o.refuse("dtype", "the bytes of a tensor as another type are not supported");
+  return as_result(viewed(o, o.tensor("self"), o.b.dims(x), o.b.strides(o.tensor("self"))));
 }
 Results flatten(Operands& o) {
   const Tensor x = o.tensor("self");
@@ -63,6 +78,10 @@ Results flatten(Operands& o) {
   to.insert(to.end(), in.begin() + last + 1, in.end());
   return as_result(reshaped(o, x, to));
 }
+Results ravel(Operands& o) {
+  const Tensor x = o.tensor("self");
+  return as_result(reshaped(o, x, {graph::product(o.b.dims(o.b.read(x)))}));
+}
 Results unflatten(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
@@ -73,12 +92,6 @@ Results unflatten(Operands& o) {
   to.insert(to.end(), in.begin() + axis + 1, in.end());
   return as_result(reshaped(o, x, to));
 }
-/// Unlike a reshape, one of a transposed tensor is a view too.
-Tensor squeezed(Operands& o, const Tensor& of, const Dims& to) {
-  return o.b.view(
-      of, [to](Builder& b, ValueId whole) { return b.reshape(whole, to); },
-      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); }, true);
-}
 Results squeeze(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
@@ -88,25 +101,34 @@ Results squeeze(Operands& o) {
       const int64_t axis = wrapped_axis(d, int64_t(in.size()), "aten::squeeze");
       if (!in.empty()) goes[size_t(axis)] = true;
     }
-  Dims to;
-  for (size_t i = 0; i < in.size(); i++)
-    if (!goes[i] || in[i] != Dim(1)) to.push_back(in[i]);
-  return as_result(squeezed(o, x, to));
+  const Strides strides = o.b.strides(x);
+  Dims to, steps;
+  for (size_t i = 0; i < in.size(); i++) {
+    if (goes[i] && in[i] == Dim(1)) continue;
+    to.push_back(in[i]);
+    if (strides) steps.push_back((*strides)[i]);
+  }
+  return as_result(viewed(o, x, to, strides ? Strides(steps) : std::nullopt));
 }
 Results unsqueeze(Operands& o) {
   const Tensor x = o.tensor("self");
   Dims to = o.b.dims(o.b.read(x));
-  to.insert(to.begin() + o.axis("dim", int64_t(to.size()) + 1), Dim(1));
-  return as_result(squeezed(o, x, to));
+  const int64_t axis = o.axis("dim", int64_t(to.size()) + 1);
+  Strides strides = o.b.strides(x);
+  if (strides) strides->insert(strides->begin() + axis, Dim(1));
+  to.insert(to.begin() + axis, Dim(1));
+  return as_result(viewed(o, x, to, std::move(strides)));
 }
 
 Tensor permuted(Operands& o, const Tensor& of, const std::vector<int64_t>& perm) {
   std::vector<int64_t> back(perm.size());
   for (size_t i = 0; i < perm.size(); i++) back[size_t(perm[i])] = int64_t(i);
+  Strides strides = o.b.strides(of), turned;
+  if (strides) turned.emplace();
+  for (size_t i = 0; strides && i < perm.size(); i++) turned->push_back((*strides)[size_t(perm[i])]);
   return o.b.view(
       of, [perm](Builder& b, ValueId whole) { return b.transpose(whole, perm); },
-      [back](Builder& b, ValueId, ValueId part) { return b.transpose(part, back); },
-      std::is_sorted(perm.begin(), perm.end()));
+      [back](Builder& b, ValueId, ValueId part) { return b.transpose(part, back); }, std::move(turned));
 }
 std::vector<int64_t> identity(int64_t rank) {
   std::vector<int64_t> perm(static_cast<size_t>(rank));
@@ -125,8 +147,9 @@ Results transpose(Operands& o) {
   const Tensor x = o.tensor("self");
   const int64_t rank = o.b.rank(o.b.read(x));
   std::vector<int64_t> perm = identity(rank);
-  if (o.has("dim0")) {
-    const int64_t from = o.axis("dim0", rank), to = o.axis("dim1", rank);
+  if (o.has("dim0") || o.has("axis0")) {
+    const int64_t from = o.axis(o.has("axis0") ? "axis0" : "dim0", rank);
+    const int64_t to = o.axis(o.has("axis0") ? "axis1" : "dim1", rank);
     if (rank > 0) std::swap(perm[size_t(from)], perm[size_t(to)]);
   } else if (o.op() == "mT" || rank == 2) {
     if (rank < 2) o.corrupt("is for matrices");
@@ -158,11 +181,13 @@ Tensor expanded(Operands& o, const Tensor& of, Dims to) {
   const size_t added = to.size() - in.size();
   for (size_t i = 0; i < to.size(); i++)
     if (to[i] == Dim(-1)) to[i] = i < added ? Dim(1) : in[i - added];
-  if (to == in)
-    return o.b.view(
-        of, [](Builder&, ValueId whole) { return whole; }, [](Builder&, ValueId, ValueId part) { return part; }, true);
+  Strides strides = o.b.strides(of);
+  if (strides) strides->insert(strides->begin(), added, Dim(0));
+  for (size_t i = added; strides && i < to.size(); i++)
+    if (to[i] != in[i - added]) (*strides)[i] = Dim(0);
+  if (graph::product(to) == graph::product(in)) return viewed(o, of, to, std::move(strides));
   return o.b.view(
-      of, [to](Builder& b, ValueId whole) { return b.expand(whole, to); }, nullptr);
+      of, [to](Builder& b, ValueId whole) { return b.expand(whole, to); }, nullptr, std::move(strides));
 }
 Results expand(Operands& o) {
   return as_result(expanded(o, o.tensor("self"), o.has("other") ? o.b.dims(o.read("other")) : o.dims("size")));
@@ -197,9 +222,12 @@ ValueId with_part(Builder& b, ValueId whole, ValueId part, const Cut& cut) {
   return b.emit("Gather", {both, b.integers(from)}, {{"axis", cut.axis}});
 }
 Tensor cut_out(Operands& o, const Tensor& of, const Cut& cut, ValueId now = graph::kAbsent) {
+  Strides strides = o.b.strides(of);
+  if (strides) (*strides)[size_t(cut.axis)] = (*strides)[size_t(cut.axis)] * Dim(cut.step);
   return o.b.view(
       of, [cut](Builder& b, ValueId whole) { return b.slice(whole, cut.axis, cut.start, cut.end, cut.step); },
-      [cut](Builder& b, ValueId whole, ValueId part) { return with_part(b, whole, part, cut); }, false, now);
+      [cut](Builder& b, ValueId whole, ValueId part) { return with_part(b, whole, part, cut); }, std::move(strides),
+      now);
 }
 /// A position as Python counts it, within [0, extent].
 Dim position(const Dim& given, const Dim& extent) {
@@ -222,10 +250,36 @@ Results slice(Operands& o) {
   const Dim start = o.given("start") ? position(o.dim("start"), extent) : Dim(0);
   Dim end = o.given("end") ? position(o.dim("end"), extent) : extent;
   if (!graph::proven_at_least(end, start)) end = max(start, end);
-  if (start == Dim(0) && end == extent && step == 1)
-    return as_result(o.b.view(
-        x, [](Builder&, ValueId whole) { return whole; }, [](Builder&, ValueId, ValueId part) { return part; }, true));
+  if (start == Dim(0) && end == extent && step == 1) return as_result(viewed(o, x, in, o.b.strides(x)));
   return as_result(cut_out(o, x, {axis, start, end, step}));
+}
+/// Each n + 1st element of a matrix whose rows stand one behind the other.
+Results diagonal(Operands& o) {
+  const Tensor x = o.tensor("self");
+  const Dims in = o.b.dims(o.b.read(x));
+  const int64_t rank = int64_t(in.size()), row = o.axis("dim1", rank), column = o.axis("dim2", rank);
+  if (rank < 2 || row == column) o.corrupt("takes the diagonal of " + graph::text(in) + " along one dimension");
+  const auto rows = in[size_t(row)].value(), columns = in[size_t(column)].value();
+  const int64_t offset = o.integer("offset");
+  if (!rows || !columns)
+    o.refuse("self", "the diagonal of a symbolic dimension is not supported", "bind it with --dim");
+  std::vector<int64_t> perm;
+  Dims flat;
+  for (int64_t i = 0; i < rank; i++) {
+    if (i == row || i == column) continue;
+    perm.push_back(i);
+    flat.push_back(in[size_t(i)]);
+  }
+  perm.insert(perm.end(), {row, column});
+  flat.push_back(Dim(*rows) * Dim(*columns));
+  const bool above = offset >= 0;
+  const int64_t count = offset <= -*rows || offset >= *columns
+                            ? 0
+                            : std::min(above ? *rows : *rows + offset, above ? *columns - offset : *columns);
+  const int64_t first = count == 0 ? 0 : above ? offset : -offset * *columns;
+  const int64_t end = count == 0 ? 0 : first + (count - 1) * (*columns + 1) + 1;
+  const Tensor line = viewed(o, permuted(o, x, perm), flat, std::nullopt);
+  return as_result(cut_out(o, line, {rank - 2, Dim(first), Dim(end), *columns + 1}));
 }
 Results narrow(Operands& o) {
   const Tensor x = o.tensor("self");
@@ -238,9 +292,9 @@ Tensor selected(Operands& o, const Tensor& of, int64_t axis, const Dim& index) {
   const Tensor row = cut_out(o, of, {axis, index, index + Dim(1), 1});
   Dims to = o.b.dims(o.b.read(row));
   to.erase(to.begin() + axis);
-  return o.b.view(
-      row, [to](Builder& b, ValueId whole) { return b.reshape(whole, to); },
-      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); });
+  Strides strides = o.b.strides(row);
+  if (strides) strides->erase(strides->begin() + axis);
+  return viewed(o, row, to, std::move(strides));
 }
 Results select(Operands& o) {
   const Tensor x = o.tensor("self");
@@ -332,6 +386,7 @@ Results unbind(Operands& o) {
 }  // namespace
 
 void add_views(Table& table) {
+  table.add("view.dtype", "Tensor self, int dtype", view_as_type);
   table.add_all("view _unsafe_view view_copy", "Tensor self, int[] size", reshape);
   table.add_all("reshape", "Tensor self, int[] shape", reshape);
   table.add_all("_reshape_alias _reshape_copy", "Tensor self, int[] size, Any stride=None", reshape);
@@ -339,15 +394,18 @@ void add_views(Table& table) {
                 as_strided);
   table.add_all("view_as reshape_as", "Tensor self, Tensor other", reshape);
   table.add("flatten.using_ints", "Tensor self, int start_dim=0, int end_dim=-1", flatten);
+  table.add("ravel", "Tensor self", ravel);
   table.add("unflatten.int", "Tensor self, int dim, int[] sizes", unflatten);
   table.add_all("squeeze squeeze_copy", "Tensor self", squeeze);
   table.add_all("squeeze.dim squeeze.dims squeeze_copy.dim squeeze_copy.dims", "Tensor self, int[] dim", squeeze);
   table.add_all("unsqueeze unsqueeze_copy", "Tensor self, int dim", unsqueeze);
   table.add_all("permute permute_copy", "Tensor self, int[] dims", permute);
+  table.add_all("diagonal diagonal_copy", "Tensor self, int offset=0, int dim1=0, int dim2=1", diagonal);
   table.add_all("transpose.int swapdims transpose_copy.int", "Tensor self, int dim0, int dim1", transpose);
+  table.add("swapaxes", "Tensor self, int axis0, int axis1", transpose);
   table.add_all("t t_copy numpy_T mT adjoint", "Tensor self", transpose);
   table.add_all("movedim.intlist moveaxis.intlist", "Tensor self, int[] source, int[] destination", move_axes);
-  table.add_all("expand expand_copy", "Tensor self, int[] size, bool implicit=False", expand);
+  table.add_all("expand expand_copy", "Tensor self, int[] size, *, bool implicit=False", expand);
   table.add("expand_as", "Tensor self, Tensor other", expand);
   table.add("broadcast_to", "Tensor self, int[] size", expand);
   table.add_all("slice.Tensor slice_copy.Tensor", "Tensor self, int dim=0, int? start=None, int? end=None, int step=1",

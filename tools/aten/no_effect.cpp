@@ -31,7 +31,7 @@ const std::vector<NoEffect>& arguments_without_effect() {
   constexpr const char* kNothing = "the call computes nothing";
   constexpr const char* kAlways = "the answer is the same for every tensor";
   static const std::vector<NoEffect> kList = {
-      {"*", "memory_format", "elements have one order here, strides are nowhere seen"},
+      {"*", "memory_format", "elements have one order here; that strides are others is noted (lower.cpp)"},
       {"*", "device", kPlace},
       {"*", "pin_memory", kPlace},
       {"*", "non_blocking", kPlace},
@@ -89,6 +89,8 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"argsort", "stable", "equal elements keep their order always"},
       {"einsum", "path", "the order of products alone"},
       {"repeat_interleave", "output_size", "the repeats say it"},
+      {"max_unpool3d", "stride", "the output's sizes say it"},
+      {"max_unpool3d", "padding", "the output's sizes say it"},
       {"_reshape_alias", "stride", "the sizes say it"},
       {"_reshape_copy", "stride", "the sizes say it"},
       {"to", "copy", "where a type changes, the result is a tensor of its own anyway"},

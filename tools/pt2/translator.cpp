@@ -106,7 +106,7 @@ void Translator::run() {
     options_.replace_weights(model, {weights, {}, {}, {}});
   }
   run_nodes(graph, &names_, 0);
-  for (const Json& spec : array(signature, "output_specs")) declare_output(spec);
+  for (const Json& spec : array(signature, "output_specs")) gather("output", "", [&] { declare_output(spec); });
   report_written_state();
   if (model.graph.outputs.empty() && builder_->unsupported.empty())
     corrupt(file_ + ": its program has no tensor as output");
@@ -183,10 +183,25 @@ void Translator::declare_weight(const std::string& value, const std::string& nam
   }
 }
 
+/// What a tensor holds may be refused when it is read.
+void Translator::gather(const std::string& op, const std::string& node, const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const aten::Refused& refused) {
+    builder_->unsupported.push_back({op, refused.argument, node, "", refused.why, refused.hint});
+  } catch (const aten::Reported&) {
+  }
+}
+
 void Translator::run_nodes(const Json& graph, Names* names, int depth) {
   for (const Json& node : array(graph, "nodes")) {
     if (++nodes_ > kMostNodes) corrupt(file_ + ": has more than " + std::to_string(kMostNodes) + " nodes");
-    run_node(node, names, depth);
+    bool done = false;
+    gather(text(node, "target"), place_of(node), [&] {
+      run_node(node, names, depth);
+      done = true;
+    });
+    if (!done) keep(array(node, "outputs"), {}, names);
   }
 }
 
@@ -345,7 +360,10 @@ void Translator::run_symbolic(const std::string& op, const Json& node, Names* na
 void Translator::keep(const Json& outputs, std::vector<Value> results, Names* names) {
   for (size_t i = 0; i < outputs.size(); i++) {
     const auto [kind, held] = tagged(outputs[i]);
-    const Value result = i < results.size() ? results[i] : Value::unknown();
+    const bool fewer = !results.empty() && !results[0].is(Value::Kind::kUnknown);
+    const Value result = i < results.size() ? results[i]
+                         : fewer            ? Value::unavailable("reads a result of an operator that is not made")
+                                            : Value::unknown();
     if (kind == "as_tensor") (*names)[name_in(*held)] = result;
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
       if (held->is_object() && held->contains("as_name")) (*names)[text(*held, "as_name")] = result;
@@ -474,7 +492,9 @@ void Translator::declare_output(const Json& spec) {
 /// In-place operators stand in the program itself where export did not take them out.
 void Translator::report_written_state() {
   for (const Held& held : state_) {
-    if (is_batch_statistic(held.name) || builder_->read(held.tensor) == held.first) continue;
+    bool written = true;
+    gather("buffer", held.name, [&] { written = builder_->read(held.tensor) != held.first; });
+    if (is_batch_statistic(held.name) || !written) continue;
     builder_->unsupported.push_back({"buffer", "", held.name, "", "is written by the program",
                                      "make it an input and an output of the module, then cast with --state IN=OUT"});
   }

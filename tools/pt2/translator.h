@@ -37,6 +37,7 @@ class Translator {
   void declare_weight(const std::string& value, const std::string& name, bool saved);
   void declare_output(const Json& spec);
   void report_written_state();
+  void gather(const std::string& op, const std::string& node, const std::function<void()>& run);
   void run_nodes(const Json& graph, Names* names, int depth);
   void run_node(const Json& node, Names* names, int depth);
   void run_inner_graph(const Json& node, Names* names, int depth);

@@ -13,7 +13,9 @@ using graph::ValueId;
 
 std::optional<bool> Interpreter::truth(const Value& value, const std::string& place, ValueId* asked) {
   switch (value.kind) {
-    case Kind::kUnknown: throw Stopped{};
+    case Kind::kUnknown:
+      if (!value.text.empty()) report("if", place, value.text);
+      throw Stopped{};
     case Kind::kNone: return false;
     case Kind::kBool: return value.truth;
     case Kind::kFloat: return value.number != 0;
@@ -143,7 +145,8 @@ class Interpreter::Merge {
   std::vector<ValueId> a, b;  // outputs of both branches
 
   Value values(const Value& x, const Value& y) {
-    if (x.is(Kind::kUnknown) || y.is(Kind::kUnknown)) return Value::unknown();
+    if (x.is(Kind::kUnknown)) return x;
+    if (y.is(Kind::kUnknown)) return y;
     if (x.items && y.items && x.kind == y.kind && x.items->size() == y.items->size() && x.items != y.items) {
       std::vector<Value> items;
       for (size_t i = 0; i < x.items->size(); i++) items.push_back(values((*x.items)[i], (*y.items)[i]));

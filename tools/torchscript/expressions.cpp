@@ -134,7 +134,8 @@ Value Interpreter::attribute(const Value& owner, const std::string& name, const 
 }
 
 Value Interpreter::index(const Value& owner, const Value& index, const std::string& place) {
-  if (owner.is(Kind::kUnknown) || index.is(Kind::kUnknown)) return Value::unknown();
+  if (owner.is(Kind::kUnknown)) return owner;
+  if (index.is(Kind::kUnknown)) return index;
   if (const Dictionary* dictionary = as<Dictionary>(owner)) {
     for (const auto& [key, value] : dictionary->items)
       if (same(key, index)) return value;

@@ -187,7 +187,10 @@ class Outputs {
  public:
   explicit Outputs(aten::Builder& builder) : builder_(builder) {}
   void add(const Value& value, const std::string& name) {
-    if (value.is(Kind::kUnknown)) throw Stopped{};
+    if (value.is(Kind::kUnknown)) {
+      if (!value.text.empty()) builder_.unsupported.push_back({"output", "", name, "", value.text, ""});
+      throw Stopped{};
+    }
     if (value.is(Kind::kTensor))
       return add(builder_.resolve(builder_.read(value.tensor)), name.empty() ? "output" : name);
     if (value.items) {
@@ -247,7 +250,8 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
     constants = loader.load("CONSTANTS");
     weights.insert(weights.end(), loader.constants().begin(), loader.constants().end());
   }
-  if (options.replace_weights) options.replace_weights(pass.model, {data.constants(), {}, {}, {}});  // no state_dict has the others
+  if (options.replace_weights)
+    options.replace_weights(pass.model, {data.constants(), {}, {}, {}});  // no state_dict has the others
   for (const ValueId id : weights) pass.model.fold_budget += 8 * pass.model.constant(id)->elements();
 
   const Library::Found type = library.find(module->type);
@@ -335,7 +339,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
                               (raised.message.empty() ? "an exception" : raised.message) +
                               "; give others with --input-shape or --argument");
   } catch (const aten::Refused& refused) {
-    builder.unsupported.push_back({"", refused.argument, "", "", refused.why, refused.hint});
+    builder.unsupported.push_back({"forward()", refused.argument, "", "", refused.why, refused.hint});
   } catch (const aten::Reported&) {
   }
   pass.unsupported = std::move(builder.unsupported);

@@ -109,6 +109,7 @@ class Interpreter {
   void run_for(Frame& frame, const Statement& s);
   void run_while(Frame& frame, const Statement& s);
   void run_loop(Frame& frame, const Statement& s, graph::ValueId count, const std::string& place);
+  bool lives_on(const Frame& frame, const std::string& name, const Value& given, uint64_t tensors) const;
   void check_growth(const std::string& place);
 
   void count_step(const std::string& place);

@@ -30,7 +30,10 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
   const bool is_range = e.kind == ExpressionKind::kCall && e.count == 2 && dotted(file, file.item(e, 0)) == "range";
   if (!is_range) refuse("for", place, "goes over something other than a range");
   const Value count = to_integer(evaluate(frame, file.item(e, 1)), place);
-  if (count.is(Kind::kUnknown)) throw Stopped{};
+  if (count.is(Kind::kUnknown)) {
+    if (!count.text.empty()) report("for", place, count.text);
+    throw Stopped{};
+  }
   const std::string name = file.text(file.at(file.items[s.first]));
   const std::optional<int64_t> known = count.is(Kind::kInt) ? count.integer.value() : std::nullopt;
   if (!known) {
@@ -66,6 +69,19 @@ void Interpreter::run_while(Frame& frame, const Statement& s) {
   }
 }
 
+/// Whether what a loop leaves under a name may be a tensor that others hold too: it is one from before the loop after no round, and after others
+/// where the body gives one.
+bool Interpreter::lives_on(const Frame& frame, const std::string& name, const Value& given, uint64_t tensors) const {
+  if (given.is(Kind::kTensor) && aten::Builder::age(aten::Builder::owner(given.tensor)) < tensors) return true;
+  const Value& before = frame.names.at(name);
+  if (!before.is(Kind::kTensor)) return false;
+  if (aten::Builder::is_view(before.tensor)) return true;
+  return std::any_of(frame.names.begin(), frame.names.end(), [&](const auto& other) {
+    return other.first != name && other.second.is(Kind::kTensor) &&
+           aten::Builder::owner(other.second.tensor) == before.tensor;
+  });
+}
+
 /// The names, tensors and attributes that a round changes are found by following it, until no more turn up: what is carried is known inside by its
 /// type alone, which may make more of it change.
 void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, const std::string& place) {
@@ -82,6 +98,7 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
   if (!is_for) (void)truth(evaluate(frame, s.value), place, &first_condition);
   std::set<std::string> carried;
   std::vector<aten::Tensor> owners;
+  const uint64_t tensors = builder_.tensors();  // from before the loop
   for (int attempt = 0; attempt < 8; attempt++) {
     // What is carried, as plain values and tensors before the loop, and as inputs of its body.
     std::vector<ValueId> before, inputs;
@@ -96,7 +113,9 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
       const ValueId id = builder_.read(tensor_of(value, place));
       before.push_back(id);
       inputs.push_back(fresh(name, builder_.dtype(id), builder_.dims(id)));
-      inside.names[name] = Value::of(builder_.own(inputs.back()));
+      const aten::Tensor held = builder_.own(inputs.back());
+      frozen_[held] = "is in the first round the tensor from before the loop, and in later ones another";
+      inside.names[name] = Value::of(held);
     }
     const size_t named = before.size();
     for (const aten::Tensor& owner : owners) {
@@ -189,7 +208,12 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
       throw Stopped{};
     }
     size_t at = 0;
-    for (const std::string& name : carried) frame.names[name] = Value::of(builder_.own(builder_.resolve(made[at++])));
+    for (const std::string& name : carried) {
+      const aten::Tensor result = builder_.own(builder_.resolve(made[at++]));
+      if (lives_on(frame, name, round.names.at(name), tensors))
+        frozen_[result] = "may share memory with what stands outside of a loop, which only the run decides";
+      frame.names[name] = Value::of(result);
+    }
     for (const aten::Tensor& owner : owners) builder_.write(owner, builder_.resolve(made[at++]));
     return;
   }

@@ -189,6 +189,10 @@ aten::Tensor Interpreter::tensor_of(const Value& value, const std::string& place
   if (value.is(Kind::kInt)) return builder_.own(builder_.extent(value.integer));
   if (value.is(Kind::kBool)) return builder_.own(builder_.scalar(DType::kBool, value.truth));
   if (value.is(Kind::kFloat)) return builder_.own(builder_.scalar(DType::kF32, value.number));
+  if (value.is(Kind::kUnknown)) {
+    if (!value.text.empty()) report("number", place, value.text);
+    throw Stopped{};
+  }
   graph::throw_cast_error(2, place + ": takes " + describe(value) + " for a number");
 }
 

@@ -69,8 +69,11 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
   if (space == "aten" || space == "prim") {
     const auto unknown = [](const Value& v) { return v.is(Kind::kUnknown); };
     const bool list_changes = plain == "append" || plain == "_set_item" || plain == "extend" || plain == "insert";
-    if (!list_changes && std::any_of(given.positional.begin(), given.positional.end(), unknown))
+    if (!list_changes && std::any_of(given.positional.begin(), given.positional.end(), unknown)) {
+      for (const Value& v : given.positional)
+        if (!v.reason().empty()) return report(name, frame.path + " (" + place + ")", v.reason());
       return Value::unknown();
+    }
     bool done = false;
     Value made = plain_operator(plain, given, place, &done);
     if (done && !ignores_arguments(plain)) {
@@ -96,15 +99,32 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
   return lower(frame, name, std::move(given), line);
 }
 
-/// select() by a number that only the run knows: the round of a loop.
+/// select() by a number that only the run knows: the round of a loop. What is written to it reaches the whole.
 Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place) {
   const Value axis = to_integer(v[1], place);
-  const int64_t at = axis.is(Kind::kInt) ? axis.integer.value().value_or(INT64_MAX) : INT64_MAX;
-  const ValueId of = builder_.read(tensor_of(v[0], place));
-  const int64_t rank = builder_.rank(of);
+  int64_t at = axis.is(Kind::kInt) ? axis.integer.value().value_or(INT64_MAX) : INT64_MAX;
+  const aten::Tensor of = tensor_of(v[0], place);
+  const int64_t rank = builder_.rank(builder_.read(of));
   if (at >= rank || at < -rank) graph::throw_cast_error(2, place + ": a row along dimension " + describe(v[1]));
-  return Value::of(
-      builder_.own(builder_.emit("Gather", {of, builder_.read(v[2].tensor)}, {{"axis", at < 0 ? at + rank : at}})));
+  if (at < 0) at += rank;
+  const ValueId row = builder_.read(v[2].tensor);
+  const auto take = [at, row](aten::Builder& b, ValueId whole) {
+    return b.emit("Gather", {whole, row}, {{"axis", at}});
+  };
+  const auto put = [at, row](aten::Builder& b, ValueId whole, ValueId part) {
+    graph::Dims wide = b.dims(whole), column(wide.size(), Dim(1));
+    const Dim count = wide[size_t(at)];
+    column[size_t(at)] = count;
+    wide[size_t(at)] = Dim(1);
+    ValueId index = b.reshape(b.cast(row, DType::kI64), {});
+    const ValueId negative = b.emit("Less", {index, b.scalar(DType::kI64, 0)});
+    index = b.emit("Where", {negative, b.emit("Add", {index, b.extent(count)}), index});
+    const ValueId here = b.reshape(b.emit("Equal", {b.counting(count), index}), column);
+    return b.emit("Where", {here, b.reshape(part, wide), whole});
+  };
+  aten::Strides strides = builder_.strides(of);
+  if (strides) strides->erase(strides->begin() + at);
+  return Value::of(builder_.view(of, take, put, std::move(strides)));
 }
 
 Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given, uint32_t line) {
@@ -245,7 +265,8 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
   if (name == "is_cuda" || name == "requires_grad" || name == "is_sparse" || name == "is_quantized" ||
       name == "is_mkldnn" || name == "is_complex" || name == "is_mps" || name == "is_nested")
     return Value::of(false);
-  if (name == "is_contiguous") return Value::of(true);
+  if (name == "is_contiguous")
+    return Value::of(aten::is_row_major(dims(), builder_.strides(v[0].tensor)) != aten::Shared::kNo);
   if (name == "is_floating_point") return Value::of(graph::is_floating(builder_.dtype(id())));
   if (name == "data" || name == "cpu" || name == "cuda") return v[0];
   if (name == "item") {

@@ -114,8 +114,7 @@ void Interpreter::assign(Frame& frame, const Statement& s) {
     graph::throw_cast_error(2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
   if (value.items && value.items->size() != s.count)
     graph::throw_cast_error(2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
-  for (uint32_t i = 0; i < s.count; i++)
-    store(frame, file.items[s.first + i], value.items ? (*value.items)[i] : Value::unknown());
+  for (uint32_t i = 0; i < s.count; i++) store(frame, file.items[s.first + i], value.items ? (*value.items)[i] : value);
 }
 
 void Interpreter::store(Frame& frame, ExpressionId target, Value value) {
