@@ -66,6 +66,33 @@ TEST_CASE("a call is kept when it stands for data and refused by name otherwise"
   CHECK(read("cmy.module\nNet\n)\x81}b.").nodes.size() > 2);
 }
 
+TEST_CASE("a class may begin with a small letter: what is made without a call is an instance") {
+  const ValueTree tree = read("cultralytics.nn.modules.head\nv10Detect\n)\x81}S'nc'\nI3\nsb.");
+  CHECK(tree.at(tree.root).kind == NodeKind::kCall);
+  CHECK(tree.at(tree.find(tree.at(tree.root).state, "nc")).integer == 3);
+  CHECK(tree.global_name(tree.at(tree.root).items[0]) == "ultralytics.nn.modules.head.v10Detect");
+  CHECK(refusal("cultralytics.nn.modules.head\nv10Detect\n)R.").exit() == host::Exit::kUnsafe);  // a call of it
+  for (const char* target : {"os\nsystem", "builtins\neval", "subprocess\nrun", "torch\nload", "numpy\nload"})
+    CHECK(refusal(std::string("c") + target + "\n)\x81.").exit() == host::Exit::kUnsafe);
+}
+
+TEST_CASE("integers beyond 64 bits have the name that Python writes") {
+  const auto text = [](const std::string& bytes) {
+    const ValueTree tree = read(bytes);
+    const Node& node = tree.at(tree.root);
+    return node.kind == NodeKind::kText ? node.text : "an integer: " + std::to_string(node.integer);
+  };
+  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\0\x40.", 12)) == "1180591620717411303424");  // 2 ** 70
+  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\x80\0.", 12)) == "9223372036854775808");     // 2 ** 63
+  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\0\xc0.", 12)) == "-1180591620717411303424");
+  CHECK(text(with_zeros("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\xff.", 12)) == "an integer: -1");
+  CHECK(text(with_zeros("\x8a\x09\x07\0\0\0\0\0\0\0\0.", 12)) == "an integer: 7");
+  std::string long_one = with_zeros("\x8b\0\0\x10\0", 5) + std::string(1 << 20, 'x') + ".";
+  CHECK(refusal(long_one).exit() == host::Exit::kCorrupt);  // its decimals would take time without end
+  CHECK(refusal("L" + std::string(100000, '9') + "L\n.").exit() == host::Exit::kCorrupt);
+  CHECK(refusal("L99999999999999999999x\n.").exit() == host::Exit::kCorrupt);
+}
+
 TEST_CASE("a stream that is not sound is refused with its place") {
   for (const std::string& bytes :
        {std::string(""), std::string("."), std::string("I1\n"), std::string("a."), std::string("K"),

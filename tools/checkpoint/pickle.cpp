@@ -1,5 +1,6 @@
 #include "tools/checkpoint/pickle.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 namespace ingot::checkpoint {
 namespace {
 
+constexpr size_t kMaxIntegerBytes = 64;  // writing one in decimals takes the square of them
 constexpr uint64_t kMostNodes = uint64_t{1} << 28;
 
 void append_utf8(std::string* out, uint32_t c) {
@@ -151,12 +153,12 @@ class Machine {
       corrupt("a key is set in what is no dictionary");
     }
   }
-  void call(NodeId callable, std::vector<NodeId> arguments) {
+  void call(NodeId callable, std::vector<NodeId> arguments, bool makes_object = false) {
     const Node& target = tree_.at(callable);
     if (target.kind == NodeKind::kGlobal) {
       const size_t cut = target.text.find('\n');
       const std::string module = target.text.substr(0, cut), name = target.text.substr(cut + 1);
-      if (!stands_for_data(module, name)) unsafe("call " + module + "." + name);
+      if (!(makes_object ? makes_instance : stands_for_data)(module, name)) unsafe("call " + module + "." + name);
     } else if (target.kind != NodeKind::kPersistent) {  // an old torch file names a class so
       unsafe("call something that it made itself");
     }
@@ -181,20 +183,41 @@ class Machine {
       push_integer(int64_t(value));
       return;
     }
-    // Larger than any index: kept as text, so that whoever needs a number says that it is none.
-    std::string hex = "0x";
-    for (size_t i = raw.size(); i-- > 0;) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      hex += kDigits[uint8_t(raw[i]) >> 4];
-      hex += kDigits[uint8_t(raw[i]) & 15];
+    // Larger than any index: kept as Python writes it, so that a key has its name and whoever needs a number says that it is none.
+    if (raw.size() > kMaxIntegerBytes)
+      corrupt("an integer of " + std::to_string(raw.size()) + " bytes, at most " + std::to_string(kMaxIntegerBytes) +
+              " are read");
+    std::vector<uint8_t> bytes(raw.begin(), raw.end());
+    const bool negative = (bytes.back() & 0x80) != 0;
+    for (size_t i = 0, carry = 1; negative && i < bytes.size(); i++) {
+      const unsigned inverted = unsigned(uint8_t(~bytes[i])) + unsigned(carry);
+      bytes[i] = uint8_t(inverted);
+      carry = inverted >> 8;
     }
-    push_text(NodeKind::kText, hex);
+    std::string digits;
+    while (!bytes.empty()) {
+      unsigned rest = 0;
+      for (size_t i = bytes.size(); i-- > 0;) {
+        const unsigned value = rest << 8 | bytes[i];
+        bytes[i] = uint8_t(value / 10);
+        rest = value % 10;
+      }
+      digits += char('0' + rest);
+      while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
+    }
+    if (negative) digits += '-';
+    std::reverse(digits.begin(), digits.end());
+    int64_t small = 0;  // nine bytes may hold fewer bits than 64
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), small);
+    if (error == std::errc() && end == digits.data() + digits.size()) return push_integer(small);
+    push_text(NodeKind::kText, digits);
   }
   void push_decimal(std::string_view text) {
     if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
     int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc::result_out_of_range) {
+    if (error == std::errc::result_out_of_range && end == text.data() + text.size() &&
+        text.size() <= size_t{3} * kMaxIntegerBytes) {
       push_text(NodeKind::kText, text);
       return;
     }
@@ -395,13 +418,13 @@ bool Machine::step_new(uint8_t op) {
     }
     case 0x81: {
       const NodeId tuple = pop(), type = pop();
-      call(type, arguments(tuple));
+      call(type, arguments(tuple), true);
       return false;
     }
     case 0x92: {
       const NodeId keywords = pop(), tuple = pop(), type = pop();
       (void)keywords;
-      call(type, arguments(tuple));
+      call(type, arguments(tuple), true);
       return false;
     }
     case 0x82:

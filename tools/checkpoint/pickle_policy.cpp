@@ -101,6 +101,11 @@ bool is_class_name(std::string_view name) {
   return !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
 }
 
+bool reaches_the_system(const std::string& module) {
+  return std::any_of(std::begin(kForbidden), std::end(kForbidden),
+                     [&](std::string_view forbidden) { return within(module, forbidden); });
+}
+
 }  // namespace
 
 bool stands_for_data(const std::string& module, const std::string& name) {
@@ -109,14 +114,18 @@ bool stands_for_data(const std::string& module, const std::string& name) {
   for (const std::string_view known : kDataModules)
     if (within(module, known)) return true;
   if (module == "pathlib" && is_class_name(name)) return true;  // a path is a name, nothing is opened
-  for (const std::string_view forbidden : kForbidden)
-    if (within(module, forbidden)) return false;
+  if (reaches_the_system(module)) return false;
   if (module == "torch" || module == "numpy") {
     constexpr std::string_view kNames[] = {"Size", "device", "dtype", "Tensor", "Generator", "finfo", "ndarray"};
     for (const std::string_view n : kNames)
       if (name == n) return true;
   }
   return is_class_name(name);
+}
+
+bool makes_instance(const std::string& module, const std::string& name) {
+  if (stands_for_data(module, name)) return true;
+  return !reaches_the_system(module) && module != "torch" && module != "numpy" && !name.empty();
 }
 
 }  // namespace ingot::checkpoint

@@ -8,4 +8,7 @@ namespace ingot::checkpoint {
 /// inert records without their class. False for functions of any other module, and for everything in modules that reach the system.
 bool stands_for_data(const std::string& module, const std::string& name);
 
+/// The same where the opcode makes an instance (NEWOBJ), as whole modules are saved: only a class can stand there, however its name is written.
+bool makes_instance(const std::string& module, const std::string& name);
+
 }  // namespace ingot::checkpoint

@@ -30,7 +30,7 @@ struct Node {
   NodeKind kind = NodeKind::kNone;
   int64_t integer = 0;  // bool and integer
   double number = 0;
-  std::string text;  // text, bytes, global ("module\nname"); an integer beyond 64 bits in decimal or hex
+  std::string text;  // text, bytes, global ("module\nname"); an integer beyond 64 bits in decimal
   std::vector<NodeId> items;
   NodeId state = kNoNode;     // BUILD's argument
   std::vector<NodeId> extra;  // of a call: key, value pairs (SETITEM) or list items (APPEND), told by extra_is_pairs
