@@ -116,8 +116,8 @@ INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* 
     INGOT_STEP2(kMul, V::mul(x, z))
     INGOT_STEP2(kDiv, V::div(x, z))
     INGOT_STEP2(kPow, Power<V>::pow(x, z))
-    INGOT_STEP2(kMin, V::min(x, z))
-    INGOT_STEP2(kMax, V::max(x, z))
+    INGOT_STEP2(kMin, V::select(V::unordered(x, x), x, V::min(x, z)))  // NaN on either side stays
+    INGOT_STEP2(kMax, V::select(V::unordered(x, x), x, V::max(x, z)))
     INGOT_STEP2(kMod, Power<V>::mod(x, z))
     INGOT_STEP2(kFmod, Power<V>::fmod(x, z))
     INGOT_STEP2(kPrelu, Fn::leaky_relu(x, z))

@@ -92,8 +92,8 @@ INGOT_FN double binary_f64(ElementwiseOp op, double a, double b) {
     case ElementwiseOp::kSub: return a - b;
     case ElementwiseOp::kMul: return a * b;
     case ElementwiseOp::kDiv: return a / b;
-    case ElementwiseOp::kMin: return a < b ? a : b;
-    case ElementwiseOp::kMax: return a > b ? a : b;
+    case ElementwiseOp::kMin: return a < b || a != a ? a : b;
+    case ElementwiseOp::kMax: return a > b || a != a ? a : b;
     case ElementwiseOp::kFmod: return fmod(a, b);
     case ElementwiseOp::kMod: {
       const double r = fmod(a, b);

@@ -20,8 +20,8 @@ INGOT_INLINE T combine(ScatterReduction r, T old, T update) {
         return T(uint64_t(old) * uint64_t(update));
       else
         return old * update;
-    case ScatterReduction::kMax: return old > update ? old : update;
-    case ScatterReduction::kMin: return old < update ? old : update;
+    case ScatterReduction::kMax: return old > update || old != old ? old : update;  // NaN stays
+    case ScatterReduction::kMin: return old < update || old != old ? old : update;
     case ScatterReduction::kNone: return update;
   }
   return update;

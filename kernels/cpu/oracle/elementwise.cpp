@@ -81,8 +81,8 @@ double binary(Op op, double a, double b) {
     case Op::kMul: return a * b;
     case Op::kDiv: return a / b;
     case Op::kPow: return std::pow(a, b);
-    case Op::kMin: return a < b ? a : b;
-    case Op::kMax: return a > b ? a : b;
+    case Op::kMin: return a < b || a != a ? a : b;
+    case Op::kMax: return a > b || a != a ? a : b;
     case Op::kMod: {
       const double r = std::fmod(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;

@@ -19,8 +19,8 @@ double reduce(ScatterReduction r, double old, double update) {
   switch (r) {
     case ScatterReduction::kAdd: return old + update;
     case ScatterReduction::kMul: return old * update;
-    case ScatterReduction::kMax: return old > update ? old : update;
-    case ScatterReduction::kMin: return old < update ? old : update;
+    case ScatterReduction::kMax: return old > update || old != old ? old : update;
+    case ScatterReduction::kMin: return old < update || old != old ? old : update;
     case ScatterReduction::kNone: return update;
   }
   return update;

@@ -48,7 +48,7 @@ INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, con
       INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
         const F x = whole ? V::load(pixel + v * V::kLanes) : V::load_partial(pixel, lanes);
         if (kind == PoolKind::kMax)
-          acc[v] = V::max(acc[v], x);
+          acc[v] = V::select(V::unordered(acc[v], acc[v]), acc[v], V::max(acc[v], x));  // NaN stays
         else if (kind != PoolKind::kLp)
           acc[v] = V::add(acc[v], x);
         else

@@ -71,7 +71,8 @@ GPU_FN void pool2d(const PoolParams& p) {
     Channels<width> y;
     switch (p.t.kind) {
       case PoolKind::kMax:
-        y = fold_window<width>(p, w, picture, -__builtin_inff(), [](float a, float x) { return V::max(a, x); });
+        y = fold_window<width>(p, w, picture, -__builtin_inff(),
+                               [](float a, float x) { return a != a ? a : V::max(a, x); });  // NaN stays
         break;
       case PoolKind::kLp:
         y = fold_window<width>(p, w, picture, 0,
