@@ -26,7 +26,8 @@ TEST_CASE("types are promoted as PyTorch promotes them") {
   CHECK(p.dtype(p.call("div", {ints, whole(2)})) == DType::kF32);
   CHECK(p.numbers(p.call("div", {ints, whole(2)})) == Numbers{3.5, -3.5});
   CHECK(p.numbers(p.call("floor_divide", {ints, whole(2)})) == Numbers{3, -4});
-  CHECK(p.numbers(p.call("div", {ints, whole(2), Value::of(std::string("trunc"))})) == Numbers{3, -3});
+  CHECK(p.numbers(p.call_with("div", {ints, whole(2)}, {{"rounding_mode", Value::of(std::string("trunc"))}})) ==
+        Numbers{3, -3});
   CHECK(p.numbers(p.call("remainder", {ints, whole(4)})) == Numbers{3, 1});
   CHECK(p.numbers(p.call_with("add", {ints, ints}, {{"alpha", whole(2)}})) == Numbers{21, -21});  // alpha
   CHECK(p.numbers(p.call("rsub", {ints, whole(10)})) == Numbers{3, 17});

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pool_programs import Averages, Positions, Products
+from value_programs import Large, NotNumbers, ROWS, VALUES
 from view_programs import Views, WritesInput
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
@@ -233,6 +234,8 @@ def main():
     OUT.mkdir(exist_ok=True)
     torch.manual_seed(5)
     write("in_place", InPlace(), (torch.rand(4, 4),))
+    write("large", Large(), (torch.tensor(VALUES),))
+    write("not_numbers", NotNumbers(), (torch.tensor(ROWS),))
     write("averages", Averages(), (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8)))
     write("positions", Positions(), (torch.randn(2, 2, 7, 8).round(decimals=1),))
     write("products", Products(), (torch.rand(4, 3) + 0.5,))

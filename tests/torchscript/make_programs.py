@@ -18,7 +18,8 @@ from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
 from pool_programs import Averages, Positions, Products  # noqa: E402
-from view_programs import Rows, Views, WritesInput  # noqa: E402
+from value_programs import Large, NotNumbers, ROWS, VALUES  # noqa: E402
+from view_programs import Rows, Views, Whole, WritesInput  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
 
@@ -214,10 +215,11 @@ def main():
     save("rounds", torch.jit.script(Rounds()), golden(Rounds(), torch.randn(5, 3)))
     torch.manual_seed(7)
     save("antialias", torch.jit.script(Antialias()), golden(Antialias(), torch.randn(1, 2, 13, 16)))
-    for name, kind, x in (("views", Views, torch.arange(24.0).view(4, 6) - 9), ("rows", Rows, torch.randn(4, 3)),
+    for name, kind, x in (("views", Views, torch.arange(24.0).view(4, 6) - 9), ("rows", Rows, torch.randn(4, 3)), ("small_class", Whole, torch.randn(2, 3)),
                           ("writes_input", WritesInput, torch.arange(6.0).view(3, 2))):
         save(name, torch.jit.script(kind()), golden(kind(), x))
-    for name, kind, inputs in (("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
+    for name, kind, inputs in (("large", Large, (torch.tensor(VALUES),)), ("not_numbers", NotNumbers, (torch.tensor(ROWS),)),
+                               ("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
                                ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
                                ("products", Products, (torch.rand(4, 3) + 0.5,))):
         save(name, torch.jit.script(kind()), golden(kind(), *inputs))

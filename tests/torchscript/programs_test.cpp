@@ -94,6 +94,13 @@ TEST_CASE("what is written through views of views reaches all that share the mem
   CHECK(run(committed("rows", {"x=Nx3"})) == "");
 }
 
+TEST_CASE("numbers beyond the usual ones: large, infinite, NaN") {
+  CHECK(run(committed("large", {"x=32"})) == "");
+  CHECK(run(committed("not_numbers", {"x=6x4"})) == "");
+}
+
+TEST_CASE("a class may begin with a small letter") { CHECK(run(committed("small_class", {"x=2x3"})) == ""); }
+
 TEST_CASE("pools by a divisor and with positions, products along a dimension") {
   CHECK(run(committed("averages", {"x=1x2x7x8", "volume=1x2x7x6x8"})) == "");
   CHECK(run(committed("positions", {"x=2x2x7x8"})) == "");

@@ -37,15 +37,16 @@ Results selu(Operands& o) {
   return o.result(o.b.emit("Selu", {o.read("self")}, {{"alpha", 1.6732632423543772}, {"gamma", 1.0507009873554805}}));
 }
 Results celu(Operands& o) { return o.result(o.b.emit("Celu", {o.read("self")}, {{"alpha", o.number("alpha")}})); }
-/// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on.
+/// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on where nothing is multiplied.
 Results softplus(Operands& o) {
-  ValueId x = o.read("self");
-  const double beta = o.number("beta");
-  if (o.number("threshold") < 15) o.refuse("threshold", "below 15 it changes numbers, which is not built");
-  if (beta == 1) return o.result(o.b.emit("Softplus", {x}));
+  const ValueId x = o.read("self");
+  const double beta = o.number("beta"), threshold = o.number("threshold");
+  if (beta == 1 && threshold >= 20) return o.result(o.b.emit("Softplus", {x}));
   const DType dtype = o.b.dtype(x);
-  x = o.b.emit("Softplus", {o.b.emit("Mul", {x, o.b.scalar(dtype, beta)})});
-  return o.result(o.b.emit("Div", {x, o.b.scalar(dtype, beta)}));
+  const ValueId scaled = o.b.emit("Mul", {x, o.b.scalar(dtype, beta)});
+  const ValueId made = o.b.emit("Div", {o.b.emit("Softplus", {scaled}), o.b.scalar(dtype, beta)});
+  const ValueId above = o.b.emit("Greater", {scaled, o.b.scalar(dtype, threshold)});
+  return o.result(o.b.emit("Where", {above, x, made}));
 }
 Results softsign(Operands& o) { return o.result(o.b.emit("Softsign", {o.read("self")})); }
 Results log_sigmoid(Operands& o) {
@@ -56,16 +57,23 @@ Results tanh_shrink(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit("Sub", {x, o.b.emit("Tanh", {x})}));
 }
+/// NaN stays NaN.
 Results shrink(Operands& o) {
+  const ValueId x = o.read("self");
+  const DType dtype = o.b.dtype(x);
   const double lambda = o.number("lambd");
-  return o.result(
-      o.b.emit("Shrink", {o.read("self")}, {{"lambd", lambda}, {"bias", o.op() == "softshrink" ? lambda : 0.0}}));
+  if (o.op() == "hardshrink") {
+    const ValueId small = o.b.emit("LessOrEqual", {o.b.emit("Abs", {x}), o.b.scalar(dtype, lambda)});
+    return o.result(o.b.emit("Where", {small, o.b.scalar(dtype, 0), x}));
+  }
+  const ValueId made = o.b.emit("Shrink", {x}, {{"lambd", lambda}, {"bias", lambda}});
+  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {x}), x, made}));
 }
 Results threshold(Operands& o) {
   const ValueId x = o.read("self");
   const DType dtype = o.b.dtype(x);
-  const ValueId above = o.b.emit("Greater", {x, o.b.scalar(dtype, o.number("threshold"))});
-  return o.result(o.b.emit("Where", {above, x, o.b.scalar(dtype, o.number("value"))}));
+  const ValueId below = o.b.emit("LessOrEqual", {x, o.b.scalar(dtype, o.number("threshold"))});
+  return o.result(o.b.emit("Where", {below, o.b.scalar(dtype, o.number("value")), x}));
 }
 /// Slopes belong to dimension 1.
 Results prelu(Operands& o) {

@@ -26,8 +26,7 @@ Results floating(Operands& o) { return o.result(o.b.emit(floating_unary().at(o.o
 
 const std::map<std::string, const char*>& plain_unary() {
   static const std::map<std::string, const char*> kTable = {{"abs", "Abs"},   {"neg", "Neg"},     {"floor", "Floor"},
-                                                            {"ceil", "Ceil"}, {"round", "Round"}, {"sign", "Sign"},
-                                                            {"relu", "Relu"}};
+                                                            {"ceil", "Ceil"}, {"round", "Round"}, {"relu", "Relu"}};
   return kTable;
 }
 Results plain(Operands& o) {
@@ -47,13 +46,29 @@ Results log_of_base(Operands& o) {
   const double base = o.op() == "log2" ? 0.6931471805599453 : 2.302585092994046;
   return o.result(o.b.emit("Mul", {o.b.emit("Log", {x}), o.b.scalar(o.b.dtype(x), 1 / base)}));
 }
+/// log(1 + x) of small x from what 1 + x lost: with u = 1 + x it is log(u) * x / (u - 1).
 Results log1p(Operands& o) {
   const ValueId x = as_floating(o, "self");
-  return o.result(o.b.emit("Log", {o.b.emit("Add", {x, o.b.scalar(o.b.dtype(x), 1)})}));
+  const DType dtype = o.b.dtype(x);
+  const ValueId one = o.b.scalar(dtype, 1), u = o.b.emit("Add", {x, one});
+  const ValueId made = o.b.emit("Mul", {o.b.emit("Log", {u}), o.b.emit("Div", {x, o.b.emit("Sub", {u, one})})});
+  // Where 1 + x is 1 or infinite there is nothing to divide.
+  const ValueId infinite = o.b.emit("IsInf", {u}, {{"detect_negative", int64_t(0)}, {"detect_positive", int64_t(1)}});
+  return o.result(o.b.emit("Where", {o.b.emit("Or", {o.b.emit("Equal", {u, one}), infinite}), x, made}));
 }
+/// exp(x) - 1 without cancellation: Elu is that below 0, and above exp(x) * (1 - exp(-x)).
 Results expm1(Operands& o) {
   const ValueId x = as_floating(o, "self");
-  return o.result(o.b.emit("Sub", {o.b.emit("Exp", {x}), o.b.scalar(o.b.dtype(x), 1)}));
+  const auto below = [&](ValueId id) { return o.b.emit("Elu", {id}, {{"alpha", 1.0}}); };
+  const ValueId above = o.b.emit("Mul", {o.b.emit("Neg", {below(o.b.emit("Neg", {x}))}), o.b.emit("Exp", {x})});
+  const ValueId negative = o.b.emit("Less", {x, o.b.scalar(o.b.dtype(x), 0)});
+  return o.result(o.b.emit("Where", {negative, below(x), above}));
+}
+/// 0 of NaN, as PyTorch has it.
+Results sign(Operands& o) {
+  const ValueId x = o.read("self"), made = o.b.emit("Sign", {x});
+  if (!is_floating_type(o.b.dtype(x))) return o.result(made);
+  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {x}), o.b.scalar(o.b.dtype(x), 0), made}));
 }
 /// Towards zero.
 ValueId truncated(Builder& b, ValueId x) {
@@ -103,9 +118,24 @@ Results mul(Operands& o) {
   const Pair p = pair_of(o);
   return o.result(o.b.emit(p.dtype == DType::kBool ? "And" : "Mul", {p.a, p.b}));
 }
-/// Of the quotient, downwards.
+/// What is left of a float division that rounds towards zero, and where its sign is not the divisor's.
+struct Remainder {
+  ValueId rest, other_sign;
+};
+Remainder remainder_of(Builder& b, const Pair& p) {
+  const ValueId zero = b.scalar(p.dtype, 0), rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(1)}});
+  const ValueId signs = b.emit("Xor", {b.emit("Less", {p.b, zero}), b.emit("Less", {rest, zero})});
+  return {rest, b.emit("And", {signs, b.emit("Not", {b.emit("Equal", {rest, zero})})})};
+}
+/// Of the quotient, downwards. The rest is taken off before dividing, since a quotient that rounds up to a whole number is one too many.
 ValueId floor_quotient(Builder& b, const Pair& p) {
-  if (is_floating_type(p.dtype)) return b.emit("Floor", {b.emit("Div", {p.a, p.b})});
+  if (is_floating_type(p.dtype)) {
+    const Remainder r = remainder_of(b, p);
+    const ValueId one = b.scalar(p.dtype, 1), exact = b.emit("Div", {b.emit("Sub", {p.a, r.rest}), p.b});
+    const ValueId whole = b.emit("Round", {b.emit("Where", {r.other_sign, b.emit("Sub", {exact, one}), exact})});
+    const ValueId by_zero = b.emit("Equal", {p.b, b.scalar(p.dtype, 0)});
+    return b.emit("Where", {by_zero, b.emit("Div", {p.a, p.b}), whole});
+  }
   const ValueId rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}});
   return b.emit("Div", {b.emit("Sub", {p.a, rest}), p.b});
 }
@@ -125,7 +155,8 @@ Results floor_divide(Operands& o) { return o.result(floor_quotient(o.b, pair_of(
 Results remainder(Operands& o) {
   const Pair p = pair_of(o);
   if (!is_floating_type(p.dtype)) return o.result(o.b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}}));
-  return o.result(o.b.emit("Sub", {p.a, o.b.emit("Mul", {floor_quotient(o.b, p), p.b})}));
+  const Remainder r = remainder_of(o.b, p);
+  return o.result(o.b.emit("Where", {r.other_sign, o.b.emit("Add", {r.rest, p.b}), r.rest}));
 }
 Results fmod(Operands& o) {
   const Pair p = pair_of(o);
@@ -148,7 +179,11 @@ Results extreme(Operands& o) {
   const Pair p = pair_of(o);
   const bool largest = o.op() == "maximum" || o.op() == "max" || o.op() == "fmax";
   if (p.dtype == DType::kBool) return o.result(o.b.emit(largest ? "Or" : "And", {p.a, p.b}));
-  return o.result(o.b.emit(largest ? "Max" : "Min", {p.a, p.b}));
+  const ValueId made = o.b.emit(largest ? "Max" : "Min", {p.a, p.b});
+  if ((o.op() != "fmax" && o.op() != "fmin") || !is_floating_type(p.dtype)) return o.result(made);
+  // The number where one of both is none.
+  const ValueId second = o.b.emit("Where", {o.b.emit("IsNaN", {p.b}), p.a, made});
+  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {p.a}), p.b, second}));
 }
 
 Results compare(Operands& o) {
@@ -247,6 +282,7 @@ Results nan_to_num(Operands& o) {
 void add_elementwise(Table& table) {
   for (const auto& [name, op] : floating_unary()) table.add(name, "Tensor self", floating);
   for (const auto& [name, op] : plain_unary()) table.add(name, "Tensor self", plain);
+  table.add_all("sign sgn", "Tensor self", sign);
   table.add("rsqrt", "Tensor self", rsqrt);
   table.add("square", "Tensor self", square);
   table.add_all("log2 log10", "Tensor self", log_of_base);

@@ -34,7 +34,12 @@ Results extreme(Operands& o) {
   if (dtype == DType::kBool) x = o.b.cast(x, DType::kI32);
   return o.result(o.b.cast(reduced(o, largest ? "ReduceMax" : "ReduceMin", x, kept(o)), dtype));
 }
+/// NaN counts as more than any number and as less. An infinity of that kind in front of it is found instead.
 ValueId position_of_extreme(Operands& o, ValueId x, bool largest, int64_t axis, bool keep) {
+  if (is_floating_type(o.b.dtype(x))) {
+    const double end = largest ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    x = o.b.emit("Where", {o.b.emit("IsNaN", {x}), o.b.scalar(o.b.dtype(x), end), x});
+  }
   return o.b.emit(largest ? "ArgMax" : "ArgMin", {x},
                   {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", int64_t(0)}});
 }

@@ -1,0 +1,34 @@
+"""Numbers beyond the usual ones: large, small, infinite, and NaN."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+VALUES = [0.0, 1e-10, -1e-10, 1e-5, -1e-3, 0.1, -0.3, 0.5, 0.9, -1.0, 2.0, -3.0, 5.0, -8.0, 19.9, 20.1, -20.0, 40.0, -88.0, 103.0, -200.0, 1e3, -1e3,
+          1e6, -1e6, 1e10, -1e10, 1e20, -1e30, 1e37, float("inf"), float("-inf")]
+NAN = float("nan")
+ROWS = [[1.0, NAN, 3.0, 2.0], [NAN, 1.0, 2.0, 3.0], [3.0, 2.0, 1.0, NAN], [4.0, 1.0, -7.0, 2.0], [NAN, NAN, NAN, NAN], [0.0, -1.0, 5.0, NAN]]
+
+
+class Large(nn.Module):
+    """Activations and quotients over the whole range of f32."""
+
+    def forward(self, x: torch.Tensor):
+        return (F.softplus(x), F.softplus(x, 2.0, 20.0), F.softplus(x, 1.5, 3.0), F.mish(x), F.elu(x, 2.5), F.silu(x), F.hardswish(x),
+                F.logsigmoid(x), F.selu(x), F.celu(x, 0.3), F.softsign(x), F.threshold(x, 0.1, 20.0), F.softshrink(x), F.hardshrink(x),
+                torch.expm1(x), torch.log1p(x), torch.sign(x), torch.remainder(x, 3.0), torch.remainder(x, -0.1),
+                torch.div(x, 0.1, rounding_mode="floor"), torch.floor_divide(x, -3.0), torch.erf(x), torch.tanh(x))
+
+
+class NotNumbers(nn.Module):
+    """NaN goes through maxima, minima, pools and orders."""
+
+    def forward(self, x: torch.Tensor):
+        y = x.flip(0)
+        image = x[None, None]
+        low, high = torch.zeros(4), torch.ones(4) * 2
+        return (torch.maximum(x, y), torch.minimum(x, y), torch.maximum(x, torch.ones(4)), torch.minimum(torch.ones(4), x),
+                torch.fmax(x, y), torch.fmin(x, y), torch.clamp(x, low, high), torch.clamp(x, -1.0, 1.0), torch.clamp(x, min=0.5),
+                F.max_pool2d(image, 2), F.max_pool2d(image, 3, 1, 1), F.adaptive_max_pool2d(image, [3, 2]), x.amax(1), x.amin(0),
+                x.max(1)[0], x.max(1)[1], x.min(1)[1], x.argmax(0), x.argmin(), x.topk(2, 1)[0], x.sort(1)[0], x.sum(0), x.mean(1),
+                F.relu(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.softshrink(x), F.hardshrink(x), x.logsumexp(1))
