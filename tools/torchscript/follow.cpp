@@ -331,8 +331,11 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
       }
     }
   } catch (const Stopped&) {
-    if (builder.unsupported.empty())
-      throw_cast_error(8, archive.path() + ": a program could not be followed, and nothing says why");
+    if (builder.unsupported.empty()) {
+      const auto& nodes = pass.model.source_nodes;
+      throw_cast_error(8, archive.path() + ": the program could not be followed behind " +
+                              (nodes.empty() ? "its first line" : "'" + nodes.back().op + "' at " + nodes.back().name));
+    }
   } catch (const Raised& raised) {
     if (builder.unsupported.empty())
       throw_cast_error(5, raised.place + ": the program raises for these inputs: " +
