@@ -131,6 +131,7 @@ stage_nodes() {
   need_python "the operators' published tests" numpy onnx==1.23.2 || { echo "[skip] no node test was run: numpy and onnx are not to be had"; return 0; }
   "$python" tests/onnx_nodes/run_forms.py --ingot build/gcc/bin/ingot
   "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
+  "$python" tests/onnx_nodes/run_attributes.py --ingot build/gcc/bin/ingot
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the types as compiled.

@@ -152,4 +152,5 @@ def main():
     sys.exit(1 if counts["fail"] or not counts["ok"] else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,8 @@
 // tools/onnx/call.cpp - attributes by type, outputs on demand, refusals with all that a reader needs to find the node.
 #include "tools/onnx/call.h"
 
+#include "tools/onnx/no_effect.h"
+
 namespace ingot::onnx {
 namespace {
 
@@ -42,11 +44,20 @@ const Attribute* Call::attribute(Text name, int32_t type) {
     if (found.name != name) continue;
     const Attribute* attribute = &found;
     if (!found.reference.empty()) {
-      if (!scope_.arguments || !scope_.arguments->count(found.reference)) return nullptr;
+      if (!scope_.arguments)
+        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) +
+                            "' refers to an argument of a function, and it stands in none");
+      if (!scope_.arguments->count(found.reference)) return nullptr;
       attribute = scope_.arguments->at(found.reference);
     }
-    // An empty list is written without a type by some exporters.
-    if (attribute->type == kAttributeUndefined) return nullptr;
+    // An empty list is written without a type by some exporters; a value without one is ambiguous.
+    if (attribute->type == kAttributeUndefined) {
+      const bool list = type == kAttributeInts || type == kAttributeFloats || type == kAttributeStrings;
+      if (!list || !attribute->ints.empty() || !attribute->floats.empty() || !attribute->strings.empty())
+        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' has no type, expected " +
+                            type_name(type));
+      return nullptr;
+    }
     if (attribute->type != type) {
       translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " + type_name(attribute->type) +
                           ", expected " + type_name(type));
@@ -148,8 +159,12 @@ void Call::note(const std::string& sentence) {
   notes.push_back(sentence);
 }
 void Call::refuse_unknown_attributes() {
+  std::set<Text> names;
+  for (const Attribute& attribute : node_.attributes)
+    if (!names.insert(attribute.name).second)
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(attribute.name) + "' stands twice");
   for (const Attribute& attribute : node_.attributes) {
-    if (known_.count(attribute.name)) continue;
+    if (known_.count(attribute.name) || no_effect(node_.op, attribute.name)) continue;
     refuse(std::string(attribute.name),
            "the attribute is not known for this operator in opset " + std::to_string(opset_));
   }

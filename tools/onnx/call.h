@@ -1,6 +1,5 @@
 // tools/onnx/call.h - one source node while it is translated: typed access to what it says, and the nodes it becomes.
 #pragma once
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,7 +19,8 @@ class Call {
   Translator& translator() { return translator_; }
   Scope& scope() { return scope_; }
 
-  // What the node says. Asking for an attribute makes it known; one that nobody asked for is unsupported.
+  // What the node says. Asking for an attribute makes it known; one that nobody asked for is unsupported, unless it stands in
+  // no_effect.h.
   const Attribute* attribute(Text name, int32_t type);
   int64_t integer(Text name, int64_t otherwise);
   double number(Text name, double otherwise);
@@ -28,7 +28,6 @@ class Call {
   std::optional<std::vector<int64_t>> integers(Text name);
   std::optional<std::vector<double>> numbers(Text name);
   std::vector<std::string> texts(Text name);
-  void ignore(std::initializer_list<Text> names) { known_.insert(names.begin(), names.end()); }
   const std::set<Text>& known_attributes() const { return known_; }  // those asked for so far
 
   size_t input_count() const { return inputs_.size(); }

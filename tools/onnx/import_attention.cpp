@@ -13,7 +13,6 @@ void attention(Call& call) {
   if (call.wants(3))
     call.refuse("qk_matmul_output_mode", "the matrix of scores is never made",
                 "take qk_matmul_output from the outputs of the model");
-  call.ignore({"qk_matmul_output_mode", "softmax_precision"});  // sums and exponentials are f32
   graph::Node& made = call.emit("Attention");
   made.attributes["is_causal"] = call.integer("is_causal", 0);
   made.attributes["q_num_heads"] = call.integer("q_num_heads", 0);

@@ -8,7 +8,6 @@ namespace {
 
 void pass_unary(Call& call) {
   call.expect_inputs(1, 1);
-  call.ignore({"consumed_inputs"});
   call.emit(std::string(call.node().op));
 }
 void pass_binary(Call& call) {
@@ -107,7 +106,6 @@ void mean(Call& call) {
 
 void cast(Call& call) {
   call.expect_inputs(1, 1);
-  call.ignore({"saturate", "round_mode"});  // of float8 alone
   const int64_t to = call.integer("to", 0);
   const DType dtype = dtype_of(int32_t(to));
   if (dtype == DType::kInvalid)
@@ -116,7 +114,6 @@ void cast(Call& call) {
 }
 void cast_like(Call& call) {
   call.expect_inputs(2, 2);
-  call.ignore({"saturate", "round_mode"});
   call.emit("CastLike");
 }
 
@@ -126,7 +123,6 @@ void identity(Call& call) {
 }
 void dropout(Call& call) {
   call.expect_inputs(1, 3);
-  call.ignore({"ratio", "seed", "is_test"});
   if (call.wants(1)) {  // its mask: nothing is dropped
     const uint8_t kept = 1;
     const ValueId dims = call.temporary("shape");
@@ -136,6 +132,8 @@ void dropout(Call& call) {
   }
   if (const graph::Constant* training = call.constant(2); training && training->bytes && (*training->bytes)[0] != 0) {
     call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+  } else if (call.input(2) != kAbsent && !training) {
+    call.note("a Dropout is told at run time whether it trains; cast in inference form, where it does nothing");
   }
   call.alias(0, call.input(0));
 }

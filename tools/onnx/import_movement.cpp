@@ -177,7 +177,10 @@ void resize(Call& call) {
   made.attributes["cubic_coeff_a"] = call.number("cubic_coeff_a", -0.75);
   made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);
   if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
-  made.attributes["keep_aspect_ratio_policy"] = call.text("keep_aspect_ratio_policy", "stretch");
+  const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    return call.refuse("keep_aspect_ratio_policy", "'" + policy + "' is not known");
+  made.attributes["keep_aspect_ratio_policy"] = policy;
   made.attributes["extrapolation_value"] = call.number("extrapolation_value", 0);
   made.attributes["antialias"] = call.integer("antialias", 0);
 }

@@ -6,7 +6,6 @@ namespace {
 
 void batch_normalization(Call& call) {
   call.expect_inputs(5, 5);
-  call.ignore({"momentum"});
   if (call.opset() < 9 && call.integer("spatial", 1) != 1) return call.refuse("spatial", "0 is not supported");
   if (call.opset() >= 14 && call.integer("training_mode", 0) != 0) {
     call.note(

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/onnx/call.h"
+#include "tools/onnx/no_effect.h"
 
 namespace ingot::onnx {
 namespace {
@@ -38,7 +39,8 @@ const std::map<std::string_view, const char*> kLimits = {
     {"HannWindow", "size constant or made from shapes"},
     {"BlackmanWindow", "size constant or made from shapes"},
     {"If", "both branches make the same shapes, unless dimensions decide the condition"},
-    {"Loop", "trip count constant or made from shapes, or a condition that compares a counter with one; see control.md"},
+    {"Loop",
+     "trip count constant or made from shapes, or a condition that compares a counter with one; see control.md"},
     {"Scan", "opset 9 or newer; what it carries keeps its shape"},
     {"LSTM",
      "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
@@ -86,8 +88,9 @@ bool probe(Translate translate, Text name, int64_t opset, size_t inputs, std::se
   } catch (const graph::CastError&) {
     taken = false;
   }
-  for (const Text attribute : call.known_attributes())
-    if (attribute != "consumed_inputs") attributes->emplace(attribute);  // a relic that is read over
+  for (const Text attribute : call.known_attributes()) attributes->emplace(attribute);
+  for (const NoEffect& row : attributes_without_effect())
+    if (row.op == name) attributes->emplace(row.attribute);
   return taken;
 }
 
@@ -147,6 +150,13 @@ std::string operators_page() {
     for (const std::string& a : form.attributes) attributes += (attributes.empty() ? "" : ", ") + a;
     page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " + form.limits + " |\n";
   }
+  page +=
+      "\n## Attributes without effect\n"
+      "An attribute that is not in an operator's row is refused by name. Of those that are, these change no number of "
+      "an "
+      "inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
+  for (const NoEffect& row : attributes_without_effect())
+    page += std::string("| ") + row.op + " | " + row.attribute + " | " + row.reason + " |\n";
   return page;
 }
 
