@@ -98,6 +98,19 @@ def hostile(work):
         for meta in graph(program)["tensor_values"].values():
             meta["sizes"] = [{"as_int": 1 << 62}] * 3
     def custom(members, program): graph(program)["nodes"][0]["target"] = "torch.ops.vendor.fast_linear.default"
+    def argument(name, value, target):
+        def change(members, program):
+            node = next(n for n in graph(program)["nodes"] if target in n["target"])
+            node["inputs"] = [i for i in node["inputs"] if i["name"] != name] + [{"name": name, "arg": value, "kind": 2}]
+        return change
+
+    def accepted(name, change):
+        done = ingot("convert", rewritten(work / "hostile.pt2", source, change), "-o", work / "accepted.ingot")
+        expect(name, done.returncode == 0, done.stderr)
+    case("an argument of a newer torch", 4, argument("of_a_newer_torch", {"as_int": 1}, "aten.linear"), "aten::linear", "of_a_newer_torch")
+    case("an argument that no lowering reads", 4, argument("layout", {"as_layout": 1}, "aten.eye"), "aten::eye layout 'eye': is the number 1")
+    accepted("a dense layout", argument("layout", {"as_layout": 7}, "aten.eye"))
+    accepted("a place", argument("device", {"as_device": {"type": "cuda", "index": 1}}, "aten.eye"))
     case("a newer schema", 4, newer, "schema version 99")
     case("an older schema", 4, older, "schema version 1")
     case("no version", 2, unversioned, "schema version")
