@@ -161,3 +161,34 @@ TEST_CASE("an activation layer used as a function keeps its parameters or is ref
   }
   CHECK(seen > 0);
 }
+
+TEST_CASE("the same in the form of Keras 2, and of inputs, models and tensors beside the first") {
+  // Input, Dropout called with `arguments`, ReLU.
+  const auto said = [](const Json& arguments, const Json& input = Json::object(), const Json& second = Json::array()) {
+    Json calls = {{{"x", 0, 0, arguments}}};
+    for (const Json& more : second) calls[0].push_back(more);
+    Json first = {{"name", "x"}, {"dtype", "float32"}, {"batch_input_shape", {nullptr, 4}}, {"sparse", false}};
+    first.update(input);
+    const Json layers = {
+        {{"class_name", "InputLayer"}, {"name", "x"}, {"config", first}, {"inbound_nodes", Json::array()}},
+        {{"class_name", "Dropout"},
+         {"name", "d"},
+         {"config", {{"name", "d"}, {"rate", 0.5}}},
+         {"inbound_nodes", calls}},
+        {{"class_name", "ReLU"},
+         {"name", "y"},
+         {"config", {{"name", "y"}}},
+         {"inbound_nodes", {{{"d", 0, 0, Json::object()}}}}}};
+    const Json model = {
+        {"class_name", "Functional"},
+        {"config",
+         {{"name", "m"}, {"layers", layers}, {"input_layers", {{"x", 0, 0}}}, {"output_layers", {{"y", 0, 0}}}}}};
+    return program(model, checkpoint::Checkpoint());
+  };
+  CHECK(said(Json::object()).find("Relu") != std::string::npos);
+  CHECK(said({{"training", false}}).find("Relu") != std::string::npos);
+  CHECK(said({{"training", true}}).find("Dropout training: is true in a call") != std::string::npos);
+  CHECK(said(Json::object(), {{"sparse", true}}).find("InputLayer sparse: is true") != std::string::npos);
+  CHECK(said(Json::object(), Json::object(), {{"x", 0, 0, Json::object()}}).find("the second is not read") !=
+        std::string::npos);
+}
