@@ -151,7 +151,7 @@ Results transpose(Operands& o) {
     const int64_t from = o.axis(o.has("axis0") ? "axis0" : "dim0", rank);
     const int64_t to = o.axis(o.has("axis0") ? "axis1" : "dim1", rank);
     if (rank > 0) std::swap(perm[size_t(from)], perm[size_t(to)]);
-  } else if (o.op() == "mT" || rank == 2) {
+  } else if (o.op() == "mT" || o.op() == "adjoint" || rank == 2) {
     if (rank < 2) o.corrupt("is for matrices");
     std::swap(perm[size_t(rank - 1)], perm[size_t(rank - 2)]);
   } else if (o.op() == "numpy_T") {
