@@ -127,6 +127,9 @@ TEST_CASE("what is missing or does not fit is one line that says the flag") {
   CHECK(refusal(committed("control", {"x=3x4"}, {"rounds=1", "flip=True"})).message.find("raises") !=
         std::string::npos);
   CHECK(refusal(committed("in_place", {"x=3x5"})).exit_code == 2);
+  const graph::CastError mask = refusal(committed("dropped", {"x=2x3"}));
+  CHECK(mask.exit_code == 4);
+  CHECK(mask.message.find("mask of a dropout") != std::string::npos);
 }
 
 TEST_CASE("samples of the shared corpus") {
