@@ -31,4 +31,6 @@ class NotNumbers(nn.Module):
                 torch.fmax(x, y), torch.fmin(x, y), torch.clamp(x, low, high), torch.clamp(x, -1.0, 1.0), torch.clamp(x, min=0.5),
                 F.max_pool2d(image, 2), F.max_pool2d(image, 3, 1, 1), F.adaptive_max_pool2d(image, [3, 2]), x.amax(1), x.amin(0),
                 x.max(1)[0], x.max(1)[1], x.min(1)[1], x.argmax(0), x.argmin(), x.topk(2, 1)[0], x.sort(1)[0], x.sum(0), x.mean(1),
-                F.relu(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.softshrink(x), F.hardshrink(x), x.logsumexp(1))
+                F.relu(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.softshrink(x), F.hardshrink(x), x.logsumexp(1),
+                F.max_pool2d(image, 2, return_indices=True)[1], F.adaptive_max_pool2d(image, [4, 3], return_indices=True)[1],
+                F.adaptive_max_pool2d(image, [1, 1], return_indices=True)[1])

@@ -1,6 +1,7 @@
 // tools/aten/lower_pool.cpp - pools and resizing.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "tools/aten/operands.h"
@@ -42,6 +43,18 @@ ValueId within_picture(Builder& b, ValueId positions, const Dims& in) {
   const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
   return b.emit("Mod", {positions, b.extent(area)}, {{"fmod", int64_t(0)}});
 }
+/// Where a window has NaN, the last one is the maximum: the largest of the positions that are NaN, by the same pool. Numbers of f32 hold them up to
+/// 2^24; larger pictures keep the positions of numbers.
+ValueId last_nan_or(Builder& b, ValueId x, ValueId positions, const std::function<ValueId(ValueId)>& pool) {
+  Dims picture = b.dims(x);
+  picture[0] = picture[1] = Dim(1);
+  const Dim area = graph::product(picture);
+  if (area.is_static() && *area.value() > int64_t(1) << 24) return positions;
+  const ValueId place = b.reshape(b.cast(b.counting(area), DType::kF32), picture);
+  const ValueId last = pool(b.emit("Where", {b.emit("IsNaN", {x}), place, b.scalar(DType::kF32, -1)}));
+  const ValueId found = b.emit("GreaterOrEqual", {last, b.scalar(DType::kF32, 0)});
+  return b.emit("Where", {found, b.cast(last, DType::kI64), positions});
+}
 /// Values and positions of a pool, the batch dimension taken away again where the input has none.
 template <class Make>
 Results with_positions(Operands& o, size_t spatial, Make make) {
@@ -73,7 +86,8 @@ Results max_pool(Operands& o) {
   return with_positions(o, rank, [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
     if (!both) return {o.b.emit("MaxPool", {x}, attributes), graph::kAbsent};
     const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, attributes, 2);
-    return {made[0], within_picture(o.b, made[1], o.b.dims(x))};
+    const auto again = [&](ValueId marks) { return o.b.emit("MaxPool", {marks}, attributes); };
+    return {made[0], last_nan_or(o.b, x, within_picture(o.b, made[1], o.b.dims(x)), again)};
   });
 }
 /// Values to where they were found, in a picture of zeros.
@@ -232,7 +246,7 @@ Results adaptive_average(Operands& o) {
 }
 Results adaptive_maximum(Operands& o) {
   const size_t rank = spatial_rank(o);
-  return with_positions(o, rank, [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
+  const auto pool = [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
     const Dims in = o.b.dims(x);
     const AdaptiveWindows w = adaptive_windows(o, in, rank);
     if (w.ones) {
@@ -249,6 +263,12 @@ Results adaptive_maximum(Operands& o) {
     if (!both) return {o.b.emit("MaxPool", {x}, window), graph::kAbsent};
     const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, window, 2);
     return {made[0], within_picture(o.b, made[1], in)};
+  };
+  return with_positions(o, rank, [&](ValueId x, bool both) {
+    const std::pair<ValueId, ValueId> made = pool(x, both);
+    if (!both) return made;
+    const auto again = [&](ValueId marks) { return pool(marks, false).first; };
+    return std::pair(made.first, last_nan_or(o.b, x, made.second, again));
   });
 }
 
