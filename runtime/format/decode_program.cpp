@@ -79,6 +79,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   to->kind = ValueKind(from->kind());
   to->alias = AliasKind(from->alias());
   to->rank = uint8_t(rank);
+  to->is_measured = false;
   to->stored = DType(from->stored());
   to->alias_of = from->alias_of();
   to->root = index;
@@ -144,7 +145,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
       kLittleEndianHost ? vector_size(from->source()) : 0;  // for people; a big-endian device has none to tell
   to->sources = to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
   to->symbolic_slot = -1;
-  to->measures = to->is_measured = to->reads_measured = false;
+  to->measures = to->is_measured = to->reads_measured = to->may_exceed_bound = false;
   const uint32_t operands = uint32_t(to->input_count) + to->output_count;
   if (operands > walk->max_operands) walk->max_operands = operands;
   walk->index++;

@@ -80,7 +80,7 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   INGOT_TRY(prove_instructions(&p, a.instructions, detail));
   INGOT_TRY(lay_out_steps(&p, a.steps, s.subprogram_seen, detail));
   INGOT_TRY(prove_writers(p, s.written_in, detail));
-  INGOT_TRY(prove_measured(p, a.instructions, s.written_in, s.dim_measured, s.value_measuring, detail));
+  INGOT_TRY(prove_measured(p, a.values, a.instructions, s.written_in, s.dim_measured, s.value_measuring, detail));
   INGOT_TRY(prove_plan_shape(p, detail));
   *out = p;
   return {};

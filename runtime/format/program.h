@@ -33,6 +33,7 @@ struct ValueDef {
   ValueKind kind;
   AliasKind alias;
   uint8_t rank;
+  bool is_measured;        // its extents depend on a measured symbol
   DType stored;            // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   int32_t alias_of;
   int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
@@ -69,6 +70,7 @@ struct InstructionDef {
   bool measures;           // a symbol is measured by one of its outputs
   bool is_measured;        // the type of an operand, or an attribute, depends on a measured symbol
   bool reads_measured;     // that of an input, or an attribute: one that it does not measure itself
+  bool may_exceed_bound;   // Loop: measured symbols below their bounds may give it more iterations
 };
 
 struct SubprogramDef {

@@ -2,6 +2,7 @@
 // depend on it.
 #include "runtime/format/prove.h"
 #include "runtime/op/control.h"
+#include "runtime/op/measured.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 
@@ -13,11 +14,12 @@ class Measured {
   Measured(const ProgramDef& program, uint8_t* dims) : p_(program), dims_(dims) {
     for (size_t i = 0; i < p_.dim_exprs.size; i++) {
       const DimExpr& e = p_.dim_exprs[i];
-      const bool is_symbol = e.op == DimOp::kSymbol;
-      dims_[i] = is_symbol ? p_.symbols[size_t(e.a)].measured_by >= 0 : depends(e.a) || depends(e.b);
+      dims_[i] = e.op == DimOp::kSymbol ? of_symbol(p_.symbols[size_t(e.a)]) : of_expression(e);
     }
   }
-  bool depends(Dim dim) const { return dim < 0 && dims_[-1 - dim]; }
+  bool depends(Dim dim) const { return of(dim) & kDepends; }
+  /// No measure makes it larger than the measured symbols' bounds do.
+  bool is_bounded(Dim dim) const { return !(of(dim) & kMayExceed); }
   bool depends(const ValueDef& v) const {
     bool any = depends(v.row_stride) || depends(v.alias_offset);
     for (int i = 0; i < v.rank; i++) any = any || depends(v.dims[i]);
@@ -25,6 +27,28 @@ class Measured {
   }
 
  private:
+  static constexpr uint8_t kDepends = 1, kMayExceed = 2, kMayBeNegative = 4;
+
+  uint8_t of(Dim dim) const { return dim < 0 ? dims_[-1 - dim] : uint8_t{0}; }
+  uint8_t of_symbol(const SymbolDef& s) const {
+    if (s.measured_by >= 0) return uint8_t(kDepends | (of(s.bound) & kMayExceed));
+    return uint8_t(s.low < 0 ? kMayBeNegative : 0);
+  }
+  uint8_t of_expression(const DimExpr& e) const {
+    const uint8_t a = of(e.a), b = of(e.b), both = a | b;
+    bool exceeds = both & kMayExceed, negative = both & kMayBeNegative;
+    switch (e.op) {
+      case DimOp::kSub: exceeds = exceeds || depends(e.b), negative = true; break;
+      case DimOp::kMul: exceeds = exceeds || negative; break;
+      case DimOp::kFloorDiv:
+      case DimOp::kCeilDiv: exceeds = exceeds || depends(e.b), negative = a & kMayBeNegative; break;
+      case DimOp::kMax: negative = a & b & kMayBeNegative; break;
+      default: break;
+    }
+    const bool depends = both & kDepends;
+    return uint8_t((depends ? kDepends : 0) | (depends && exceeds ? kMayExceed : 0) | (negative ? kMayBeNegative : 0));
+  }
+
   const ProgramDef& p_;
   uint8_t* dims_;
 };
@@ -80,14 +104,35 @@ bool attributes_depend(const InstructionDef& i, const Measured& measured) {
   return false;
 }
 
+/// What an operator finds has the extent that it finds: nothing else tells a reader where the written elements end.
+Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+  const InstructionDef& i = p.instructions[index];
+  for (uint32_t k = 0; k + 1 < i.output_count; k++) {
+    const int axis = i.outputs[k] < 0 ? -1 : found_axis(i.op, i.attributes, k);
+    if (axis < 0) continue;
+    const ValueDef& v = p.values[size_t(i.outputs[k])];
+    const int32_t count = i.outputs[i.output_count - 1];
+    if (axis >= v.rank || v.dims[axis] == 0) continue;  // the first is the contract's to refuse; none can be found
+    const DimExpr* e = v.dims[axis] < 0 ? &p.dim_exprs[size_t(-1 - v.dims[axis])] : nullptr;
+    if (e && e->op == DimOp::kSymbol && count >= 0 && p.symbols[size_t(e->a)].measured_by == count) continue;
+    return fail_operand(d, p, "values[].dims: an extent that the data decides is the symbol measured by this operator",
+                        index, i.outputs[k], uint64_t(int64_t{count}), uint64_t(v.dims[axis]));
+  }
+  return {};
+}
+
 }  // namespace
 
-Status prove_measured(const ProgramDef& p, InstructionDef* instructions, const uint32_t* written_in, uint8_t* dims,
-                      uint8_t* measuring, ErrorDetail* detail) {
+Status prove_measured(const ProgramDef& p, ValueDef* values, InstructionDef* instructions, const uint32_t* written_in,
+                      uint8_t* dims, uint8_t* measuring, ErrorDetail* detail) {
+  for (uint32_t i = 0; i < p.instructions.size; i++) INGOT_TRY(prove_found(p, i, detail));
   if (p.free_symbols == p.symbols.size) return {};
   for (size_t i = p.free_symbols; i < p.symbols.size; i++) INGOT_TRY(prove_symbol(p, i, written_in, detail));
   const Measured measured(p, dims);
-  for (size_t i = 0; i < p.values.size; i++) INGOT_TRY(prove_value(p, measured, i, detail));
+  for (size_t i = 0; i < p.values.size; i++) {
+    INGOT_TRY(prove_value(p, measured, i, detail));
+    values[i].is_measured = measured.depends(p.values[i]);
+  }
   for (size_t i = p.free_symbols; i < p.symbols.size; i++) measuring[p.symbols[i].measured_by] = 1;
   for (size_t index = 0; index < p.instructions.size; index++) {
     InstructionDef& i = instructions[index];
@@ -102,6 +147,8 @@ Status prove_measured(const ProgramDef& p, InstructionDef* instructions, const u
       i.measures = i.measures || (k >= i.input_count && measuring[v]);
     }
     i.is_measured = i.is_measured || i.reads_measured;
+    if (i.op == OpCode::kLoop)
+      i.may_exceed_bound = !measured.is_bounded(static_cast<const LoopAttributes*>(i.attributes)->most);
   }
   return {};
 }

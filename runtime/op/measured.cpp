@@ -89,6 +89,15 @@ ScratchNeed nms_scratch(const OpArguments& a, int) { return {0, 2 * uint64_t(a.i
 
 }  // namespace
 
+int found_axis(OpCode op, const void* attributes, uint32_t output) {
+  if (op == OpCode::kNonZero && output == 0) return 1;
+  if (op == OpCode::kNonMaxSuppression && output == 0) return 0;
+  if (op != OpCode::kUnique) return -1;
+  const UniqueAttributes& t = *static_cast<const UniqueAttributes*>(attributes);
+  if (output == 0) return t.flat ? 0 : int(t.axis);
+  return output == 1 || output == 3 ? 0 : -1;
+}
+
 const OpContract kNonZeroContract = {OpCode::kNonZero, 1, 1, 1, 2, 2, check_nonzero, nullptr, nullptr, 0, 0};
 const OpContract kUniqueContract = {OpCode::kUnique, 1, 1, 1, 5, 5, check_unique, nullptr, unique_scratch, 0, 0};
 const OpContract kNonMaxSuppressionContract = {

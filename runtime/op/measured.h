@@ -22,6 +22,10 @@
 
 namespace ingot {
 
+/// The dimension of result `output` whose extent is the number found; -1: none, or another operator. Only that symbol
+/// may stand there: with any other extent a reader would see elements that the operator did not write.
+int found_axis(OpCode op, const void* attributes, uint32_t output);
+
 struct NonZeroAttributes {};
 struct UniqueAttributes {
   uint32_t axis = 0;

@@ -1,6 +1,8 @@
 // runtime/session/measure.cpp - see measure.h.
 #include "runtime/session/measure.h"
 
+#include <cstring>
+
 #include "runtime/session/split.h"
 
 namespace ingot {
@@ -23,7 +25,31 @@ Status evaluate(const RunSession& s, ErrorDetail* detail) {
   return evaluate_dims(s.model->program, {}, m.measured, m.dim_values, detail);
 }
 
-/// The types of an instruction's operands; no value may be larger than it was planned for.
+/// Bytes of its storage that were written in this run, of a value with measured extents: such values lie at its start.
+uint64_t& written(const RunSession& s, int32_t value) {
+  return s.tables.measuring.written[storage_root(s.model->program, value, s.rules)];
+}
+
+/// The type now of a value with measured extents; false where it is larger than what was planned or than what was written.
+bool type_written(const RunSession& s, int32_t value, uint64_t* bytes, uint64_t* have, TensorType* type) {
+  const BoundProgram bound = now(s);
+  const uint64_t planned = s.tables.measuring.capacities[value], filled = written(s, value);
+  *have = planned < filled ? planned : filled;
+  if (!value_storage(s.model->program, bound, value, bytes) || *bytes > *have) return false;
+  *type = value_type(s.model->program, bound, value);
+  return true;
+}
+
+Status refuse_growth(const RunSession& s, Code code, int32_t value, uint32_t instruction, uint64_t need, uint64_t have,
+                     ErrorDetail* detail) {
+  const Status status =
+      stop(detail, code, "run: more elements than were written; their extent grew since", instruction, need, have);
+  name_error(detail, s.model->program.values[size_t(value)].name);
+  return status;
+}
+
+/// The types of an instruction's operands; no value may be larger than it was planned for, nor one that is read larger
+/// than what was written.
 Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
   const InstructionDef& instruction = program.instructions[index];
@@ -41,6 +67,13 @@ Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDe
                s.tables.measuring.capacities[v], bytes);
       name_error(detail, program.values[size_t(v)].name);
       return status;
+    }
+    if (program.values[size_t(v)].is_measured) {
+      uint64_t& filled = written(s, v);
+      if (k >= instruction.input_count)
+        filled = bytes;
+      else if (bytes > filled)
+        return refuse_growth(s, Code::kDimensionOutOfBounds, v, index, bytes, filled, detail);
     }
     static_cast<TensorType&>(operands[k]) = value_type(program, bound, v);
   }
@@ -136,7 +169,15 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
       m.measured[i - program.free_symbols] = found;
     }
   }
-  return evaluate(*s, detail);
+  INGOT_TRY(evaluate(*s, detail));
+  const BoundProgram bound = now(*s);
+  for (uint32_t k = 0; k < instruction.output_count; k++) {  // as many as were found
+    const int32_t v = instruction.outputs[k];
+    uint64_t bytes = 0;
+    if (v < 0 || !program.values[size_t(v)].is_measured) continue;
+    written(*s, v) = value_storage(program, bound, v, &bytes) ? bytes : 0;
+  }
+  return {};
 }
 
 }  // namespace
@@ -151,6 +192,7 @@ void begin_measuring(RunSession* s) {
   const ProgramDef& program = s->model->program;
   for (size_t i = program.free_symbols; i < program.symbols.size; i++)
     s->tables.measuring.measured[i - program.free_symbols] = -1;
+  std::memset(s->tables.measuring.written, 0, program.values.size * sizeof(uint64_t));
   (void)evaluate(*s, nullptr);  // as when it was bound
 }
 
@@ -162,16 +204,15 @@ Status read_measured(RunSession* s, ErrorDetail* detail) {
   return {};
 }
 
-void show_measured(RunSession* s) {
-  if (!s->tables.measuring.measured) return;
-  const BoundProgram bound = now(*s);
+Status show_measured(RunSession* s, ErrorDetail* detail) {
+  if (!s->tables.measuring.measured) return {};
   for (size_t i = 0; i < s->model->program.outputs.size; i++) {
     Port& port = s->tables.outputs[i];
-    uint64_t bytes;
-    if (!value_storage(s->model->program, bound, port.value, &bytes) ||
-        bytes > s->tables.measuring.capacities[port.value])
-      continue;
-    const TensorType type = value_type(s->model->program, bound, port.value);
+    if (!s->model->program.values[size_t(port.value)].is_measured) continue;
+    uint64_t bytes, have;
+    TensorType type;
+    if (!type_written(*s, port.value, &bytes, &have, &type))
+      return refuse_growth(*s, Code::kDimensionOutOfBounds, port.value, kNoInstruction, bytes, have, detail);
     // A device's memory has the rows as the program left them: see bind_port_on_device().
     const bool keeps_stride = port.is_bound && !port.is_direct && !port.on_device;
     const int64_t stride = keeps_stride ? port.view.row_stride : type.row_stride;
@@ -179,6 +220,14 @@ void show_measured(RunSession* s) {
     port.view.row_stride = stride;
     port.home_stride = type.row_stride;
   }
+  return {};
+}
+
+Status type_measured(const RunSession& s, int32_t value, TensorType* type, ErrorDetail* detail) {
+  if (!s.model->program.values[size_t(value)].is_measured) return {};
+  uint64_t bytes, have;
+  if (type_written(s, value, &bytes, &have, type)) return {};
+  return refuse_growth(s, Code::kWrongState, value, kNoInstruction, bytes, have, detail);
 }
 
 }  // namespace ingot

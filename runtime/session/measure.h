@@ -14,7 +14,9 @@ MeasureHook measure_hook(RunSession* session);
 void begin_measuring(RunSession* session);
 /// After a run wholly on a device: the numbers that it left in memory of the host. Else nothing.
 Status read_measured(RunSession* session, ErrorDetail* detail);
-/// After a run: outputs have the extents that were measured.
-void show_measured(RunSession* session);
+/// After a run: outputs have the extents that were measured, all of which was written.
+Status show_measured(RunSession* session, ErrorDetail* detail);
+/// The type of a value as it was measured, where its extents are. kWrongState: not all of it was written.
+Status type_measured(const RunSession& session, int32_t value, TensorType* type, ErrorDetail* detail);
 
 }  // namespace ingot

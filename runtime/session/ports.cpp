@@ -1,6 +1,6 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
 #include "runtime/op/gpu_kernel.h"
-#include "runtime/session/session.h"
+#include "runtime/session/measure.h"
 #include "runtime/session/split.h"
 
 namespace ingot {
@@ -162,7 +162,7 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
     if (s.split)
       out->data =
           s.split->assignment->code->home(s, uint32_t(&instruction - program.instructions.data), value, out->data);
-    return Status();
+    return type_measured(s, value, out, detail);
   };
   for (const InstructionDef& instruction : program.instructions) {
     for (uint32_t i = 0; i < instruction.input_count; i++, operand++)

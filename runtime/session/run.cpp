@@ -120,7 +120,7 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
 
 Status end_run(RunSession* s, Status status, ErrorDetail* detail) {
   if (status.ok()) status = read_measured(s, detail);
-  if (status.ok()) show_measured(s);
+  if (status.ok()) status = show_measured(s, detail);
   if (status.ok()) status = fetch_outputs(s, detail);
   s->is_dead = kills(status.code());
   s->is_running = false;

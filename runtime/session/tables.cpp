@@ -215,6 +215,7 @@ void fill_measuring(const ProgramDef& program, const BoundProgram& bound, const 
   for (size_t i = program.free_symbols; i < program.symbols.size; i++) to.measured[i - program.free_symbols] = -1;
   std::memcpy(to.dim_values, bound.dim_values, program.dim_exprs.size * sizeof(int64_t));
   std::memcpy(to.capacities, bound.value_bytes, program.values.size * sizeof(uint64_t));
+  std::memset(to.written, 0, program.values.size * sizeof(uint64_t));
 }
 
 }  // namespace
@@ -258,6 +259,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     t.measuring.measured = carver->take<int64_t>(measured);
     t.measuring.dim_values = carver->take<int64_t>(program.dim_exprs.size);
     t.measuring.capacities = carver->take<uint64_t>(program.values.size);
+    t.measuring.written = carver->take<uint64_t>(program.values.size);
   }
   if (p.starts_threads)
     t.pool = carver->take<ThreadPool>(1);

@@ -52,6 +52,7 @@ struct Measuring {
   int64_t* measured = nullptr;    // by measured symbol; below 0: not measured yet. Null: the program measures nothing
   int64_t* dim_values = nullptr;  // by expression
   uint64_t* capacities = nullptr; // by value: its bytes at the bounds
+  uint64_t* written = nullptr;    // by root: bytes from its start that this run wrote, of those with measured extents
 };
 
 struct Tables {

@@ -16,7 +16,7 @@ cast::FileSpec measuring() {
   p.add_value(activation("count", {}, DType::kI64));               // 2
   p.add_value(view_of(activation("where", {n}, DType::kI64), 1));  // 3
   p.add_value(output("y", {n}));                                   // 4
-  p.add_value(activation("tiled", {n}));                         // 5
+  p.add_value(activation("tiled", {n}));                           // 5
   p.symbols[0].measured_by = 2;
   p.symbols[0].bound = 6;
   p.add_instruction(NonZeroAttributes(), {0}, {1, 2});
@@ -26,12 +26,48 @@ cast::FileSpec measuring() {
   return f;
 }
 
+/// One operator, its last output the number found; -1 in the outputs' dims is the symbol that it measures.
+cast::FileSpec finding(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
+                       std::vector<cast::ValueSpec> outputs, Dim bound) {
+  cast::FileSpec f = one_instruction(std::move(attributes), std::move(inputs), std::move(outputs));
+  ProgramSpec& p = f.program;
+  p.required_features = {"measured"};
+  p.add_symbol("found", 0, 0);
+  p.symbols[0].measured_by = int32_t(p.values.size() - 1);
+  p.symbols[0].bound = bound;
+  return f;
+}
+
+void set_bound(RefuseTable* t, const char* name, Dim bound) {
+  t->spec(name, [bound](ProgramSpec& p) { p.symbols[0].bound = bound; });
+}
+
+/// A symbol of the same bound that another value measures, in place of the operator's own.
+void other_symbol(ProgramSpec* p, size_t value, size_t dim) {
+  ElementwiseAttributes copy;
+  copy.compute = ComputeType::kI64;
+  const int32_t asked = p->add_value(input("asked", {}, DType::kI64));
+  const int32_t other = p->add_value(activation("other", {}, DType::kI64));
+  p->add_instruction(copy, {asked}, {other});
+  p->values[value].dims[dim] = p->add_symbol("other", 0, 0);
+  p->symbols[1].measured_by = other;
+  p->symbols[1].bound = p->symbols[0].bound;
+}
+
 void add_operators(RefuseTable* t) {
   t->base("non_zero", [] {
-    return one_instruction(NonZeroAttributes(), {input("x", {2, 3})},
-                           {output("y", {2, 6}, DType::kI64), output("n", {}, DType::kI64)});
+    return finding(NonZeroAttributes(), {input("x", {2, 3})},
+                   {output("y", {2, -1}, DType::kI64), output("n", {}, DType::kI64)}, 6);
   });
-  t->dims("too_little_room", 1, {2, 5});
+  set_bound(t, "too_little_room", 5);
+  t->dims("static_dims", 1, {2, 6});
+  t->dims("static_dims_too_large", 1, {2, 16});
+  t->spec("of_another_symbol", [](ProgramSpec& p) { other_symbol(&p, 1, 1); });
+  t->spec("of_an_expression", [](ProgramSpec& p) { p.values[1].dims[1] = p.add_dim_expr(DimOp::kMax, -1, 6); });
+  t->spec("of_a_free_symbol", [](ProgramSpec& p) {
+    p.symbols = {{"free", 6, 6}};
+    p.required_features = {};
+  });
   t->dims("rank", 1, {6});
   t->dtype("indices_i32", 1, DType::kI32);
   t->dims("count_dims", 2, {1});
@@ -39,27 +75,33 @@ void add_operators(RefuseTable* t) {
   t->spec("count_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs[1] = -1; });
 
   t->base("unique", [] {
-    return one_instruction(UniqueAttributes{1, false, true}, {input("x", {2, 5})},
-                           {output("y", {2, 5}), output("first", {5}, DType::kI64), output("inverse", {5}, DType::kI64),
-                            output("counts", {5}, DType::kI64), output("n", {}, DType::kI64)});
+    return finding(UniqueAttributes{1, false, true}, {input("x", {2, 5})},
+                   {output("y", {2, -1}), output("first", {-1}, DType::kI64), output("inverse", {5}, DType::kI64),
+                    output("counts", {-1}, DType::kI64), output("n", {}, DType::kI64)},
+                   5);
   });
   t->attributes<UniqueAttributes>("axis_beyond_rank", [](UniqueAttributes& a) { a.axis = 2; });
   t->attributes<UniqueAttributes>("flat_instead", [](UniqueAttributes& a) { a.flat = true; });
-  t->dims("too_little_room", 1, {2, 4});
+  set_bound(t, "too_little_room", 4);
+  t->dims("static_dims", 1, {2, 5});
+  t->dims("first_static", 2, {5});
+  t->dims("counts_static", 4, {5});
+  t->dims("other_axis_is_found", 1, {-1, 5});
   t->dims("inverse_dims", 3, {6});
   t->dtype("output_dtype", 1, DType::kF64);
   t->spec("count_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs[4] = -1; });
 
   t->base("non_max_suppression", [] {
-    return one_instruction(NonMaxSuppressionAttributes(),
-                           {input("boxes", {1, 5, 4}), input("scores", {1, 2, 5}), input("most", {1}, DType::kI64)},
-                           {output("y", {10, 3}, DType::kI64), output("n", {}, DType::kI64)});
+    return finding(NonMaxSuppressionAttributes(),
+                   {input("boxes", {1, 5, 4}), input("scores", {1, 2, 5}), input("most", {1}, DType::kI64)},
+                   {output("y", {-1, 3}, DType::kI64), output("n", {}, DType::kI64)}, 10);
   });
+  t->dims("static_dims", 3, {10, 3});
   t->dims("boxes_of_three", 0, {1, 5, 3});
   t->dims("scores_of_fewer_boxes", 1, {1, 2, 4});
   t->dims("limits", 2, {2});
   t->dtype("limit_dtype", 2, DType::kI32);
-  t->dims("rows_of_two", 3, {10, 2});
+  t->dims("rows_of_two", 3, {-1, 2});
   t->dtype("rows_dtype", 3, DType::kI32);
 }
 

@@ -211,6 +211,91 @@ TEST_CASE("measured: an extent that grows as less is measured never leaves what 
   CHECK(grown.error().have == 64);
 }
 
+namespace {
+
+/// What a run leaves in the outputs of a session whose arena held `fill` before; nothing where the run is refused.
+std::vector<std::vector<uint8_t>> outputs_over(const Model& model, int fill, const std::vector<float>& x, int64_t asked,
+                                               Code* code) {
+  ingot_session_options options = session_options();
+  ingot_requirements need = {};
+  need.size = sizeof need;
+  REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
+  AlignedBlock arena(need.arena_bytes, need.arena_alignment);
+  std::memset(arena.data(), fill, need.arena_bytes);
+  options.arena_kind = INGOT_ARENA_CALLER;
+  options.arena = arena.data();
+  options.arena_bytes = need.arena_bytes;
+  auto session = model.session(options);
+  REQUIRE_MESSAGE(session.ok(), session.error().text());
+  write(session->input("x"), x);
+  write(session->input("asked"), std::vector<int64_t>{asked});
+  const auto ran = session->run();
+  *code = Code(ran.ok() ? INGOT_OK : ran.error().code);
+  std::vector<std::vector<uint8_t>> all;
+  for (uint32_t i = 0; ran.ok() && i < model.summary().output_count; i++)
+    all.push_back(read<uint8_t>(session->output(i)));
+  return all;
+}
+
+enum class Reader { kView, kOutput };
+
+/// found [1, n] is read as [m], a size of the caller's, through a view that starts where it does.
+cast::FileSpec longer_view(Reader reader) {
+  Network net = finding();
+  cast::ProgramSpec& p = net.file.program;
+  const Dim m = p.add_symbol("m", 0, 0);
+  ElementwiseAttributes same;
+  same.compute = ComputeType::kI64;
+  const int32_t k = p.add_value(activation("k", {}, DType::kI64));
+  p.add_instruction(same, {p.add_value(input("asked", {}, DType::kI64))}, {k});
+  measure(&p, "m", k, 12);
+  const bool is_output = reader != Reader::kView;
+  const cast::ValueSpec part = is_output ? output("part", {m}, DType::kI64) : activation("part", {m}, DType::kI64);
+  const int32_t view = p.add_value(view_of(part, net.found));
+  if (!is_output) p.add_instruction(CopyAttributes(), {view}, {p.add_value(output("y", {m, 1}, DType::kI64))});
+  add_ports(&net.file);
+  return net.file;
+}
+
+}  // namespace
+
+TEST_CASE("measured: memory that nobody wrote reaches no output, whatever the arena held") {
+  for (const Reader reader : {Reader::kView, Reader::kOutput}) {
+    FileBytes bytes(longer_view(reader));
+    const Model model = open_bytes_or_fail(bytes);
+    int refused = 0;
+    for (const uint32_t pattern : {0u, 7u, 4095u})
+      for (int64_t asked = 0; asked <= 12; asked++) {
+        CAPTURE(pattern);
+        CAPTURE(asked);
+        Code first, second;
+        const auto one = outputs_over(model, 0xa5, sparse(12, pattern), asked, &first);
+        const auto other = outputs_over(model, 0x3c, sparse(12, pattern), asked, &second);
+        CHECK(one == other);
+        CHECK(first == second);
+        const int64_t found = pattern == 0 ? 0 : pattern == 7 ? 3 : 12;
+        CHECK(first == (asked <= found ? Code::kOk : Code::kDimensionOutOfBounds));
+        refused += first != Code::kOk;
+      }
+    CHECK(refused == 12 + 9);
+  }
+}
+
+TEST_CASE("measured: a kept value has the extents that were found, not those of its bound") {
+  FileBytes bytes(packing_network());
+  const Model model = open_bytes_or_fail(bytes);
+  ingot_session_options options = session_options();
+  options.flags = INGOT_KEEP_VALUES;
+  auto session = model.session(options);
+  REQUIRE_MESSAGE(session.ok(), session.error().text());
+  const uint32_t found = uint32_t(ingot_model_find_value(model.get(), "found"));
+  ingot_tensor tensor;
+  CHECK(ingot_session_value(session->get(), found, &tensor, nullptr) == INGOT_WRONG_STATE);  // nothing wrote it yet
+  check_packed(*session, sparse(12, 5));
+  REQUIRE(ingot_session_value(session->get(), found, &tensor, nullptr) == INGOT_OK);
+  CHECK(tensor.dims[1] == 2);
+}
+
 TEST_CASE("measured: an older reader, or a file without the feature's name, is told so") {
   cast::FileSpec file = packing_network();
   file.program.required_features = {"measured", "tomorrow"};
