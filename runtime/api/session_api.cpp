@@ -88,6 +88,7 @@ ingot_requirements requirements_of(const Requirements& r) {
   to.device_bytes = r.device_bytes;
   to.weights_widened = r.weights_widened;
   to.weights_shared = r.weights_shared;
+  to.steps = r.steps;
   return to;
 }
 

@@ -89,6 +89,10 @@ bool resolve_attributes(const InstructionDef& instruction, const BoundProgram& b
 /// Bytes from a value's first to one past its last; false where its extents cannot be.
 bool value_storage(const ProgramDef& program, const BoundProgram& bound, int32_t value, uint64_t* bytes);
 
+/// Instructions that a run executes at most: of an If the longer branch, a Loop's body as often as its bound allows. What
+/// 64 bits cannot hold, and a Loop that no bound limits, is 2^64 - 1.
+uint64_t count_steps(const ProgramDef& program, const BoundProgram& bound);
+
 inline int64_t dim_value(const BoundProgram& bound, Dim dim) { return dim >= 0 ? dim : bound.dim_values[-1 - dim]; }
 /// The type of a value once bound; cheap. Value -1 gives an absent operand.
 TensorType value_type(const ProgramDef& program, const BoundProgram& bound, int32_t value);

@@ -2,6 +2,7 @@
 // between the two ends of its loop.
 //   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
 //   step  0 run a      1 loop, or go to 4        2 run body      3 repeat from 2  4 run b
+#include "runtime/base/checked_math.h"
 #include "runtime/format/walk.h"
 
 namespace ingot {
@@ -162,6 +163,52 @@ class WriterCheck {
   ErrorDetail* detail_;
 };
 
+/// Sums of instructions by depth: those before, and the longest branch of the If that is open there.
+class StepCount {
+ public:
+  StepCount(const ProgramDef& program, const BoundProgram& bound) : program_(program), bound_(bound) {}
+  uint64_t total() const { return sums_[0]; }
+
+  Status run(WalkPlace place) {
+    add(&sums_[place.depth], 1);
+    return {};
+  }
+  Status begin(WalkPlace place) {
+    longest_[place.depth] = 0;
+    return run(place);
+  }
+  Status enter(WalkPlace place, uint32_t, uint32_t) {
+    sums_[place.depth + 1] = 0;
+    return {};
+  }
+  Status leave(WalkPlace place, uint32_t, uint32_t) {
+    uint64_t body = sums_[place.depth + 1];
+    const InstructionDef& i = program_.instructions[place.instruction];
+    if (i.op == OpCode::kLoop) {
+      const int64_t most = static_cast<const LoopAttributes*>(bound_.attributes[place.instruction])->most;
+      if (i.may_exceed_bound || (most > 0 && !checked_mul(body, uint64_t(most), &body))) body = UINT64_MAX;
+      if (most <= 0 && !i.may_exceed_bound) body = 0;
+    }
+    uint64_t& longest = longest_[place.depth];
+    if (body > longest) longest = body;
+    return {};
+  }
+  Status missing(WalkPlace, uint32_t) { return {}; }
+  Status end(WalkPlace place) {
+    add(&sums_[place.depth], longest_[place.depth]);
+    return {};
+  }
+
+ private:
+  static void add(uint64_t* sum, uint64_t more) {
+    if (!checked_add(*sum, more, sum)) *sum = UINT64_MAX;
+  }
+
+  const ProgramDef& program_;
+  const BoundProgram& bound_;
+  uint64_t sums_[kMaxSubprogramDepth + 1] = {}, longest_[kMaxSubprogramDepth + 1] = {};
+};
+
 }  // namespace
 
 Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDetail* detail) {
@@ -182,6 +229,12 @@ Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetai
     if (program.values[i].alias == AliasKind::kInPlace && written_in[i] == 0)
       return fail_value(detail, program, "values[].alias in_place: nobody writes it", int32_t(i), 1, 0);
   return {};
+}
+
+uint64_t count_steps(const ProgramDef& program, const BoundProgram& bound) {
+  StepCount count(program, bound);
+  (void)walk_program(program, &count);  // it refuses nothing
+  return count.total();
 }
 
 }  // namespace ingot

@@ -149,6 +149,7 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   if (p.starts_background) r.outside_bytes += os::thread_outside_bytes();
   r.activations_lower_bound = p.planned.lower_bound;
   const ProgramDef& program = model.program;
+  r.steps = count_steps(program, p.planned.bound);
   if (p.planned.peak_step < program.steps.size && program.steps[p.planned.peak_step].kind != StepKind::kJump)
     r.peak_instruction = program.steps[p.planned.peak_step].index;
   r.threads = p.threads;

@@ -1,6 +1,8 @@
 // tests/format/loops_test.cpp - how loops are laid out, and that lifetimes cover whatever a run does.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
 #include <random>
 
 #include "runtime/op/control.h"
@@ -137,6 +139,90 @@ TEST_CASE("loops: lifetimes cover every run of random programs of loops and bran
   CHECK(loops > 100);
   CHECK(inside > 20);
   CHECK(short_lived > 100);
+}
+
+namespace {
+
+/// Instructions of steps [begin, end) at most, as the layout says them: the plain way, by recursion.
+uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
+  uint64_t sum = 0;
+  for (uint32_t s = begin; s < end;) {
+    const StepDef& at = o.program.steps[s];
+    sum++;
+    if (at.kind == StepKind::kLoop) {
+      const auto* loop = static_cast<const LoopAttributes*>(o.bound.attributes[at.index]);
+      sum += uint64_t(loop->most) * longest(o, s + 1, at.target - 1);
+      s = at.target;
+    } else if (at.kind == StepKind::kIf) {
+      const uint32_t other = at.target, next = o.program.steps[other - 1].target;
+      sum += std::max(longest(o, s + 1, other - 1), longest(o, other, next));
+      s = next;
+    } else {
+      s++;
+    }
+  }
+  return sum;
+}
+
+/// `depth` loops in each other, each of `most` iterations; n is measured, and `most` may depend on it.
+cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n)>& most) {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  p.required_features = {"measured"};
+  const Dim n = p.add_symbol("n", 0, 0);
+  ElementwiseAttributes copy;
+  copy.compute = ComputeType::kI64;
+  const int32_t asked = p.add_value(input("asked", {}, DType::kI64));
+  const int32_t k = p.add_value(activation("k", {}, DType::kI64));
+  p.symbols[0].measured_by = k, p.symbols[0].bound = 12;
+  p.add_instruction(copy, {asked}, {k});
+  const int32_t x = p.add_value(input("x", {4})), c = p.add_value(output("y", {4}));
+  const Dim trips = most(&p, n);
+  p.add_instruction(step(ElementwiseOp::kNeg), {x}, {c});
+  for (int d = 0; d < depth; d++) {
+    const int32_t i = p.add_value(activation("i" + std::to_string(d), {}, DType::kI64));
+    const int32_t inner = p.add_value(activation("c" + std::to_string(d), {4}));
+    p.subprograms.push_back({"body" + std::to_string(d), {}});
+    p.add_instruction(step(ElementwiseOp::kNeg), {x}, {inner}, uint32_t(d));
+    p.add_instruction(LoopAttributes{uint32_t(d + 1), trips}, {-1, -1, inner}, {i}, uint32_t(d));
+    p.add_instruction(step(ElementwiseOp::kAbs), {inner}, {inner}, uint32_t(d + 1));
+  }
+  add_ports(&f);
+  return f;
+}
+
+uint64_t steps_of(const cast::FileSpec& file) {
+  const Opened o = open_bytes(cast::write_memory(file));
+  CAPTURE(o.detail.field);
+  REQUIRE(o.status.ok());
+  return count_steps(o.program, o.bound);
+}
+
+}  // namespace
+
+TEST_CASE("loops: the largest number of instructions, of random programs and of those that no number holds") {
+  for (uint32_t seed = 1; seed <= 200; seed++) {
+    CAPTURE(seed);
+    const Opened o = open_bytes(cast::write_memory(Generator(seed).spec));
+    REQUIRE(o.status.ok());
+    CHECK(count_steps(o.program, o.bound) == longest(o, 0, uint32_t(o.program.steps.size)));
+  }
+  const auto fixed = [](int64_t most) { return [most](cast::ProgramSpec*, Dim) { return Dim(most); }; };
+  CHECK(steps_of(nest(1, fixed(int64_t{1} << 40))) == (uint64_t{1} << 40) + 4);
+  CHECK(steps_of(nest(1, fixed(0))) == 4);
+  CHECK(steps_of(nest(2, fixed(3))) == 4 + 3 * (3 + 3));
+  CHECK(steps_of(nest(2, fixed(int64_t{1} << 40))) == UINT64_MAX);  // 2^80
+  // A count that falls as more is measured: what the bounds say is not the most.
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec*, Dim n) { return n; })) == 4 + 12);
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(DimOp::kAdd, n, 5); })) == 4 + 17);
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(DimOp::kSub, n, 5); })) == 4 + 7);
+  for (const DimOp op : {DimOp::kSub, DimOp::kFloorDiv, DimOp::kCeilDiv})
+    CHECK(steps_of(nest(1, [op](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(op, 20, n); })) == UINT64_MAX);
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+          const Dim less = p->add_dim_expr(DimOp::kSub, n, 20);
+          return p->add_dim_expr(DimOp::kMul, less, less);  // 64 at the bound, 400 when nothing is found
+        })) == UINT64_MAX);
 }
 
 TEST_CASE("loops: a body lies between the two ends of its loop") {

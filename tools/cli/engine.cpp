@@ -244,6 +244,15 @@ bool Engine::can_create(const SessionSettings& settings) const {
   return bool(model_.requirements(options_of(settings, list)));
 }
 
+ingot_requirements Engine::would_need(const SessionSettings& settings) {
+  const std::vector<ingot_binding> list = binding_list();
+  ingot_session_options options = options_of(settings, list);
+  if (!settings.places.empty()) options.assignment = assign(settings).get(), options.device = nullptr;
+  auto need = model_.requirements(options);
+  if (!need) fail_with(path_, need.error());
+  return *need;
+}
+
 const Assignment& Engine::assign(const SessionSettings& settings) {
   assignment_ = cli::assign(model_, path_, settings.device, settings.places);
   return assignment_;
@@ -333,8 +342,13 @@ void Engine::set_port(const ingot_tensor& port, const Array& array, const std::s
 }
 
 void Engine::run() {
+  if (!run_unless_cancelled()) fail(Exit::kUnavailable, path_ + ": the run was cancelled");
+}
+
+bool Engine::run_unless_cancelled() {
   const auto result = session_.run();
-  if (result) return;
+  if (result) return true;
+  if (result.error().code == INGOT_CANCELLED) return false;
   std::string where = path_;
   ingot_instruction instruction{};
   if (ingot_session_instruction(session_.get(), result.error().instruction, &instruction) == INGOT_OK) {

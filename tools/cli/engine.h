@@ -85,12 +85,16 @@ class Engine {
   std::string what_would_fit(const SessionSettings& settings, uint64_t bytes) const;
   /// Whether the bindings make a sound program and plan; allocates no session.
   bool can_create(const SessionSettings& settings) const;
+  /// What create_session() will take. @throws Failure
+  ingot_requirements would_need(const SessionSettings& settings);
 
   /// Copies; type and shape must be those of the session's input. @throws Failure kMismatch.
   void set_input(uint32_t i, const host::Array& array, const std::string& where);
   /// The same for a port's memory wherever it lies.
   void set_port(const ingot_tensor& port, const host::Array& array, const std::string& where) const;
   void run();
+  /// The same; false where the run was cancelled.
+  bool run_unless_cancelled();
   host::Array take_output(uint32_t i);
   /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until the next call. @throws Failure
   ingot_tensor state_tensor(uint32_t i);

@@ -270,6 +270,11 @@ void print_inspection(const Json& r, const InspectArguments& a) {
                "in the arena; lower bound " + grouped(r["activation_lower_bound"].get<uint64_t>())});
   }
   fputs(bytes.text().c_str(), stdout);
+  if (!r["steps"].is_null()) {
+    const uint64_t steps = r["steps"].get<uint64_t>();
+    printf("A run: %s\n", steps == UINT64_MAX ? "no bound on its instructions"
+                                              : (grouped(steps) + " instructions at most").c_str());
+  }
   if (a.tensors && !r["storage"].is_null()) print_storage(r["storage"]);
   if (r.contains("ops")) print_ops(r["ops"]);
   if (r.contains("tensors")) print_tensors(r["tensors"]);

@@ -260,6 +260,7 @@ Json inspect_file(const InspectArguments& a) {
   }
   report["op_counts"] = histogram;
   report["macs"] = view.bound() ? Json(macs) : Json();
+  report["steps"] = view.bound() ? Json(count_steps(view.program(), view.bound_program())) : Json();
   report["activation_bytes"] = view.bound() ? Json(view.plan_bytes()) : Json();
   report["activation_lower_bound"] = view.bound() ? Json(view.lower_bound()) : Json();
   report["storage"] = storage_of(view, metadata);

@@ -1,9 +1,12 @@
 // ingot verify - is this file whole, sound, and does it give the answers that it promises?
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tools/check/compare.h"
+#include "tools/cli/run_deadline.h"
 #include "tools/cli/session_options.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/output_file.h"
@@ -18,6 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
   std::string file;
   bool json = false;
+  std::string seconds = "300", bytes;
   SessionArguments session;
 };
 
@@ -88,8 +92,45 @@ std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fit
   return "";
 }
 
+/// Instructions of a run in words.
+std::string steps_text(uint64_t steps) {
+  if (steps == UINT64_MAX) return "without a bound on its instructions";
+  return "of " + grouped(steps) + (steps == 1 ? " instruction" : " instructions") + " at most";
+}
+
+/// All but weights that are mapped from the file.
+uint64_t session_bytes(const ingot_requirements& need) {
+  return need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes +
+         need.weights_shared;
+}
+
+/// By default what a small network takes, and what a large one brings with its own size.
+void check_bytes(const Arguments& a, const Engine& engine, const ingot_requirements& need) {
+  const uint64_t usual = (uint64_t{1} << 30) + 4 * engine.summary().file_bytes;
+  const uint64_t most = a.bytes.empty() ? usual : parse_bytes("--bytes", a.bytes);
+  if (session_bytes(need) <= most) return;
+  host::fail(Exit::kUnavailable, a.file + ": a session needs " + grouped(session_bytes(need)) +
+                                     " bytes, --bytes allows " + grouped(most) +
+                                     (a.bytes.empty() ? " where it is not given" : "") +
+                                     "; if you trust the file, give more");
+}
+
+std::string late_text(const std::string& where, const Arguments& a, double elapsed, uint64_t steps) {
+  return where + ": stopped after " + number(elapsed, 3) + " s, --seconds allows " + a.seconds +
+         "; a run is " + steps_text(steps) + "; if you trust the file, give more";
+}
+
+/// Ends the process, with its report; of the watcher's thread, while a run goes on.
+using GiveUp = std::function<void(const std::string& why)>;
+
 /// Runs every embedded case. Steps are not part of it: each case is one run from the initial state.
-Check run_golden(Engine* engine, const Golden& golden) {
+Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const GiveUp& give_up) {
+  const uint64_t steps = engine->requirements().steps;
+  const double seconds = parse_real("--seconds", a.seconds, 0.001, 1e9);
+  const std::string file = engine->path() + ": embedded golden";
+  const RunDeadline deadline(engine->session().get(), seconds, [&] {
+    give_up(late_text(file, a, seconds + RunDeadline::kGrace, steps));
+  });
   const uint32_t cases = ingot_golden_case_count(golden.get());
   double worst = 0;
   uint32_t outputs = 0;
@@ -106,7 +147,8 @@ Check run_golden(Engine* engine, const Golden& golden) {
       if (at < 0) host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
       engine->set_input(uint32_t(at), view_as_array(name, tensor), where + ", input '" + name + "'");
     }
-    engine->run();
+    if (deadline.has_passed() || !engine->run_unless_cancelled())
+      host::fail(Exit::kUnavailable, late_text(where, a, deadline.elapsed(), steps));
     for (uint32_t o = 0; o < shape.output_count; o++) {
       const char* name = nullptr;
       ingot_tensor tensor{};
@@ -127,7 +169,9 @@ Check run_golden(Engine* engine, const Golden& golden) {
                         " outputs, largest error " + number(worst, 3)};
 }
 
-void verify(const Arguments& a, std::vector<Check>* done) {
+void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up) {
+  (void)parse_real("--seconds", a.seconds, 0.001, 1e9);  // said wrongly: whatever the file is
+  if (!a.bytes.empty()) (void)parse_bytes("--bytes", a.bytes);
   SessionSettings settings = a.session.session_settings();
   if (a.session.threads == "0") settings.threads = 1;
   const auto dims = a.session.bindings();
@@ -149,21 +193,19 @@ void verify(const Arguments& a, std::vector<Check>* done) {
     done->push_back({"plan", "not proved: it depends on open dimensions; say them with --dim NAME=VALUE", false});
     return;
   }
-  engine.create_session(settings);
-  const ingot_requirements need = engine.requirements();
+  const ingot_requirements need = engine.would_need(settings);
   done->push_back({"plan", "no live buffers overlap in " + grouped(need.activations) + " bytes" +
                                (assumed.empty() ? "" : ", with " + assumed + " (say others with --dim)")});
-  if (golden) done->push_back(run_golden(&engine, golden));
+  done->push_back({"bounds", "a session of " + grouped(session_bytes(need)) +
+                                 " bytes beside mapped weights, a run " + steps_text(need.steps)});
+  if (!golden) return;
+  check_bytes(a, engine, need);
+  engine.create_session(settings);
+  done->push_back(run_golden(a, &engine, golden, give_up));
 }
 
-int verify_and_report(const Arguments& a) {
-  std::vector<Check> done;
-  std::unique_ptr<host::Failure> failed;
-  try {
-    verify(a, &done);
-  } catch (const host::Failure& failure) {
-    failed = std::make_unique<host::Failure>(failure);
-  }
+/// What was checked, and what was wrong where something was.
+void print_report(const Arguments& a, const std::vector<Check>& done, const host::Failure* failed) {
   const bool golden = !done.empty() && done.back().name == "golden";
   if (a.json) {
     Json checks = Json::array();
@@ -183,6 +225,24 @@ int verify_and_report(const Arguments& a) {
       table.row({"--", "golden", "the file carries none: answers were not compared (ingot check compares)"});
     fputs(table.text("").c_str(), stdout);
   }
+}
+
+int verify_and_report(const Arguments& a) {
+  std::vector<Check> done;
+  std::unique_ptr<host::Failure> failed;
+  const auto give_up = [&](const std::string& why) {  // nothing is taken down: the run goes on
+    const host::Failure late(Exit::kUnavailable, why);
+    print_report(a, done, &late);
+    fflush(stdout);
+    fprintf(stderr, "ingot: %s\n", one_line(why).c_str());
+    _exit(int(late.exit()));
+  };
+  try {
+    verify(a, &done, give_up);
+  } catch (const host::Failure& failure) {
+    failed = std::make_unique<host::Failure>(failure);
+  }
+  print_report(a, done, failed.get());
   if (failed) throw *failed;
   return 0;
 }
@@ -199,6 +259,13 @@ void add_verify(CLI::App& app, Action* chosen) {
                   [a] { return verify_and_report(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
+  command->add_option("--seconds", a->seconds, "how long the embedded golden may run")
+      ->type_name("S")
+      ->capture_default_str();
+  command
+      ->add_option("--bytes", a->bytes,
+                   "what a session may take beside mapped weights, as 512M; else 1 GiB and four times the file")
+      ->type_name("BYTES");
   a->session.declare(command, false);
 }
 

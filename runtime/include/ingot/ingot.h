@@ -452,6 +452,7 @@ typedef struct ingot_requirements {
   uint64_t device_bytes;      /* of an assignment to several devices: outside the arena, on those that are not the CPU */
   uint64_t weights_widened;   /* weights that the file stores as f16 or bf16, converted to f32 at load; of the arena, or of weights_shared */
   uint64_t weights_shared;    /* outside the arena, in a GPU's memory: all of the model's there, for all of its sessions in this process */
+  uint64_t steps;             /* instructions of a run at most, loops as often as their bounds allow; 2^64 - 1: more, or no bound */
 } ingot_requirements;
 /** What ingot_session_create() with equal options will take, to the byte. Allocates nothing. */
 INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const ingot_session_options* options,
@@ -676,8 +677,7 @@ INGOT_API ingot_code ingot_session_requirements(const ingot_session* session, in
 typedef struct ingot_counters {
   size_t size;
   uint64_t runs;
-  uint64_t wakes;      /* at most one a run */
-  uint64_t waits;      /* at most one a run */
+  uint64_t wakes, waits; /* at most one a run, each */
   uint64_t alone;      /* runs that found the pool busy, or forked away, and used the calling thread only */
 } ingot_counters;
 INGOT_API ingot_code ingot_session_counters(const ingot_session* session, ingot_counters* out_counters);

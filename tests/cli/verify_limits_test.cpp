@@ -1,0 +1,145 @@
+// What `ingot verify` runs has an end: a loop of 2^40 iterations, one instruction that takes long, 3 GB for a file of 1 KB.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+#include "tests/format/small_files.h"
+
+using namespace cli_test;
+using namespace ingot;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// y = |x| through a loop of `most` iterations; a golden of zeros. y and x are [extents].
+std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> extents = {4}) {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  const int32_t x = p.add_value(test::input("x", extents)), y = p.add_value(test::output("y", extents));
+  const int32_t i = p.add_value(test::activation("i", {}, DType::kI64));
+  p.subprograms.push_back({"body", {}});
+  p.add_instruction(test::step(ElementwiseOp::kNeg), {x}, {y});
+  p.add_instruction(LoopAttributes{1, most}, {-1, -1, y}, {i});
+  p.add_instruction(test::step(ElementwiseOp::kAbs), {y}, {y}, 1);
+  test::add_ports(&f);
+  uint64_t bytes = 4;
+  for (const int64_t extent : extents) bytes *= uint64_t(extent);
+  const std::vector<uint8_t> zeros(bytes < 4096 ? bytes : 0);
+  if (!zeros.empty()) f.goldens = {{{{"x", DType::kF32, extents, zeros}}, {{"y", DType::kF32, extents, zeros}}, 0, 0}};
+  std::string path = folder / "looping.ingot";
+  cast::write_file(f, path);
+  return path;
+}
+
+/// One number becomes 3 GB on its way to another: y [1] is the sum of x [1] expanded to `elements`.
+std::string wide(const Folder& folder, int64_t elements) {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  const int32_t x = p.add_value(test::input("x", {1})), all = p.add_value(test::activation("all", {elements}));
+  const int32_t y = p.add_value(test::output("y", {1}));
+  p.add_instruction(TileAttributes(), {x}, {all});
+  p.add_instruction(ReduceAttributes{ReduceKind::kSum, 1}, {all}, {y});
+  test::add_ports(&f);
+  f.goldens = {
+      {{{"x", DType::kF32, {1}, std::vector<uint8_t>(4)}}, {{"y", DType::kF32, {1}, std::vector<uint8_t>(4)}}, 0, 0}};
+  std::string path = folder / "wide.ingot";
+  cast::write_file(f, path);
+  return path;
+}
+
+/// One instruction that takes hours: no overlap is found between `boxes` empty ones, so each is compared with all.
+std::string slow(const Folder& folder, int64_t boxes) {
+  cast::FileSpec f;
+  f.segment_alignment = 16;
+  cast::ProgramSpec& p = f.program;
+  p.required_features = {"measured"};
+  const Dim n = p.add_symbol("n", 0, 0);
+  const int32_t x = p.add_value(test::input("x", {1, 1, 1})), some = p.add_value(test::activation("boxes", {1, boxes, 4}));
+  const int32_t scores = p.add_value(test::activation("scores", {1, 1, boxes}));
+  const int32_t most = p.add_value(test::constant("most", {1}, Packing::kDense, DType::kI64));
+  const int32_t y = p.add_value(test::output("y", {n, 3}, DType::kI64));
+  const int32_t count = p.add_value(test::activation("count", {}, DType::kI64));
+  p.symbols[0].measured_by = count, p.symbols[0].bound = boxes;
+  std::vector<uint8_t> large(8, 0x7f);
+  p.values[size_t(most)].bytes = {std::make_shared<std::vector<uint8_t>>(large), nullptr};
+  p.add_instruction(TileAttributes(), {x}, {some});
+  p.add_instruction(TileAttributes(), {x}, {scores});
+  p.add_instruction(NonMaxSuppressionAttributes(), {some, scores, most}, {y, count});
+  test::add_ports(&f);
+  f.goldens = {{{{"x", DType::kF32, {1, 1, 1}, std::vector<uint8_t>(4)}},
+                {{"y", DType::kI64, {1, 3}, std::vector<uint8_t>(24)}},
+                0,
+                0}};
+  std::string path = folder / "slow.ingot";
+  cast::write_file(f, path);
+  return path;
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("verify: a loop of 2^40 iterations ends at --seconds, with one line and both numbers") {
+  const Folder folder;
+  const std::string file = looping(folder, int64_t{1} << 40);
+  CHECK(slurp(file).size() < 2048);
+  Ran ran;
+  CHECK(seconds_of([&] { ran = run({"verify", file, "--seconds", "0.5", "--threads", "1"}); }) < 30);
+  CHECK(ran.exit == 7);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(has(ran.err, "--seconds allows 0.5"));
+  CHECK(has(ran.err, "1,099,511,627,778 instructions"));
+  CHECK(has(ran.out, "1,099,511,627,778 instructions"));
+  const Ran report = run({"verify", file, "--seconds", "0.5", "--json"});
+  CHECK(report.exit == 7);
+  const auto json = nlohmann::json::parse(report.out);
+  CHECK(json["passed"] == false);
+  CHECK(json["exit"] == 7);
+  CHECK(run({"verify", file, "--seconds", "nothing"}).exit == 1);
+  CHECK(run({"verify", looping(folder, 1000), "--seconds", "60"}).exit == 0);
+}
+
+TEST_CASE("verify: one instruction that takes hours is given up too") {
+  const Folder folder;
+  const std::string file = slow(folder, 1 << 20);
+  Ran ran;
+  CHECK(seconds_of([&] { ran = run({"verify", file, "--seconds", "0.5", "--json"}); }) < 40);
+  CHECK(ran.exit == 7);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(has(ran.err, "--seconds allows 0.5"));
+  CHECK(nlohmann::json::parse(ran.out)["exit"] == 7);
+  CHECK(run({"verify", slow(folder, 1), "--seconds", "60"}).exit == 0);
+}
+
+TEST_CASE("verify: 3 GB for a file of 1 KB are refused before they are taken, with both numbers") {
+  const Folder folder;
+  const int64_t elements = int64_t{3} << 28;  // 3 GiB
+  const std::string file = wide(folder, elements);
+  CHECK(slurp(file).size() < 2048);
+  const Ran ran = run({"verify", file});
+  CHECK(ran.exit == 7);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(has(ran.err, "3,221,2"));
+  CHECK(has(ran.err, "--bytes allows 1,073,7"));
+  const std::string small = wide(folder, 1024);
+  CHECK(run({"verify", small}).exit == 0);
+  const Ran less = run({"verify", small, "--bytes", "4K"});
+  CHECK(less.exit == 7);
+  CHECK(has(less.err, "--bytes allows 4,096;"));
+}
+
+TEST_CASE("inspect: says how many instructions a run executes at most") {
+  const Folder folder;
+  const std::string file = looping(folder, int64_t{1} << 40);
+  CHECK(nlohmann::json::parse(run({"inspect", file, "--json"}).out)["steps"] == (uint64_t{1} << 40) + 2);
+  CHECK(has(run({"inspect", file}).out, "1,099,511,627,778 instructions at most"));
+}
