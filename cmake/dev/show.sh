@@ -19,6 +19,7 @@ dev_show() {
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh ;;
+    mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
     ptxas | cuda-sizes)
       need_packages "the figure" "${build_packages[@]}" python3
@@ -55,6 +56,7 @@ torch     32 networks of torchvision and timm in three formats, every checkpoint
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
+mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings

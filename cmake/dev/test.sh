@@ -4,7 +4,7 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(gcc lint)
 stages_all=(lint gcc tidy tsan package firmware models cuda sizes aarch64 nodes demo fuzz asan)
-stages_long=(fuzz_long peers abi browser torch trial keras board)
+stages_long=(fuzz_long mutants peers abi browser torch trial keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -54,7 +54,7 @@ run_stage() {
 stage_seconds() {
   case $1 in
     gcc | asan | aarch64 | peers) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
-    fuzz_long) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
+    fuzz_long | mutants) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
     trial) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
     *) echo "${INGOT_STAGE_SECONDS:-2700}" ;;
   esac
@@ -184,7 +184,11 @@ stage_board() {
   bash tests/cuda/old_glibc.sh build/gcc
 }
 
-stage_fuzz() { fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh; }
+stage_fuzz() {
+  fuzz_seconds=${INGOT_FUZZ_SECONDS:-10} bash tests/fuzz/run.sh
+  mutants=20000 bash tests/fuzz/run_mutants.sh
+}
+stage_mutants() { mutants=1000000 bash tests/fuzz/run_mutants.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_demo() { dev_demo --check; }
