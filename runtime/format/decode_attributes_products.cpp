@@ -62,7 +62,9 @@ const char* decode(const fb::MatMul& from, MatMulAttributes* to) {
 
 const char* decode(const fb::Attention& from, AttentionAttributes* to) {
   if (uint8_t(from.causal()) > uint8_t(CausalMask::kBottomRight)) return "Attention.causal";
-  *to = {from.heads(), from.kv_heads(), from.scale(), CausalMask(from.causal()), from.softcap()};
+  if (uint8_t(from.empty_rows()) > uint8_t(EmptyRows::kMean)) return "Attention.empty_rows";
+  *to = {from.heads(), from.kv_heads(), from.scale(), CausalMask(from.causal()), from.softcap(),
+         EmptyRows(from.empty_rows())};
   return nullptr;
 }
 

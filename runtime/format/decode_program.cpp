@@ -226,6 +226,7 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
 static bool is_known_feature(const char* name, ProgramDef* program) {
   if (strcmp(name, "widened") == 0) return program->widens = true;
   if (strcmp(name, "picture") == 0) return program->has_pictures = true;
+  if (strcmp(name, "empty_rows") == 0) return program->has_empty_rows = true;
   return strcmp(name, "measured") == 0;
 }
 

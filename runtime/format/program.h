@@ -124,6 +124,7 @@ struct ProgramDef {
   uint8_t precision = 0;              // of products on a GPU: GpuPrecision
   bool widens = false;                // feature "widened"
   bool has_pictures = false;          // feature "picture"
+  bool has_empty_rows = false;        // feature "empty_rows"
   uint64_t widened_bytes = 0;         // of the constants that are stored smaller than the kernels want them, each at a block
   uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory

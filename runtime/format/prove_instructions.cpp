@@ -1,5 +1,6 @@
 // runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn out to be.
 #include "runtime/format/prove.h"
+#include "runtime/op/attention.h"
 #include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
@@ -90,6 +91,11 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
     if (i->op == OpCode::kPicture && !program->has_pictures)
       return fail_instruction(detail, Code::kMeaningInvalid, "instructions[]: Picture without the feature \"picture\"",
                               index, 0, 0, program->program_offset + i->table_offset);
+    if (i->op == OpCode::kAttention && !program->has_empty_rows &&
+        static_cast<const AttentionAttributes*>(i->attributes)->empty_rows != EmptyRows::kZero)
+      return fail_instruction(detail, Code::kMeaningInvalid,
+                              "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
+                              program->program_offset + i->table_offset);
     INGOT_TRY(prove_inputs(*program, index, detail));
     INGOT_TRY(prove_outputs(*program, index, detail));
     INGOT_TRY(prove_carried(*program, index, detail));

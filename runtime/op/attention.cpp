@@ -51,6 +51,12 @@ bool check_attention(const OpArguments& g, Violation* v) {
     return refuse(v, "attention.softcap is finite and not negative", Violation::kAttribute);
   if (!(t.scale >= -3.4028234e38f && t.scale <= 3.4028234e38f))
     return refuse(v, "attention.scale is finite", Violation::kAttribute);
+  if (uint8_t(t.empty_rows) > uint8_t(EmptyRows::kMean))
+    return refuse(v, "attention.empty_rows is known", Violation::kAttribute, 2, int64_t(t.empty_rows));
+  const TensorView* mask = g.optional(3);
+  if (t.empty_rows == EmptyRows::kMean && mask && mask->dtype != DType::kBool)
+    return refuse(v, "attention's empty rows are a mean with a bool mask only", 3, int64_t(DType::kBool),
+                  int64_t(mask->dtype));
   const TensorType &q = g.inputs[0], &k = g.inputs[1], &x = g.inputs[2], &y = g.outputs[0];
   if (!check_heads(q, 0, t.heads, v) || !check_heads(k, 1, t.kv_heads, v) || !check_heads(x, 2, t.kv_heads, v) ||
       !check_heads(y, rules::output(0), t.heads, v))
@@ -64,7 +70,7 @@ bool check_attention(const OpArguments& g, Violation* v) {
   if (hy.batch != hq.batch) return refuse(v, "attention's y has q's batch", rules::output(0), hq.batch, hy.batch);
   if (hy.length != hq.length) return refuse(v, "attention's y has q's tokens", rules::output(0), hq.length, hy.length);
   if (hy.dim != hv.dim) return refuse(v, "heads of y and v are equally wide", rules::output(0), hv.dim, hy.dim);
-  if (const TensorView* mask = g.optional(3))
+  if (mask)
     if (!check_mask(*mask, hq.batch, t.heads, hq.length, hk.length, v)) return false;
   if (const TensorView* counts = g.optional(4)) {
     if (!rules::is_index(counts->dtype))

@@ -11,6 +11,15 @@ constexpr int64_t kChunkRows = 252;  // queries that share packed keys and value
 constexpr int64_t kTileRows = 14;    // the most rows of a register tile
 constexpr int64_t kMaxHeadDim = 4096;
 
+/// The score of a key that a bool mask hides.
+constexpr float hidden_score(const AttentionAttributes& t) {
+  return t.empty_rows == EmptyRows::kMean ? -3.40282347e38f : -__builtin_inff();
+}
+/// What a row of weights is whose sum is zero.
+constexpr float empty_value(const AttentionAttributes& t, int64_t keys) {
+  return t.empty_rows == EmptyRows::kNan && keys > 0 ? __builtin_nanf("") : 0.0f;
+}
+
 /// One of q, k, v, y: where head h of token t of batch b begins, in elements, and how long it is.
 struct Heads {
   int64_t batch = 0, length = 0, dim = 0;

@@ -1,3 +1,4 @@
+#include "runtime/op/attention.h"
 #include "tests/format/refuse_table.h"
 
 namespace ingot::test {
@@ -234,6 +235,29 @@ void add_recurrent(RefuseTable* t) {
   t->dtype("c_f64", 9, DType::kF64);
 }
 
+void add_attention(RefuseTable* t) {
+  t->base("attention", [] {
+    AttentionAttributes a;
+    a.heads = 4, a.kv_heads = 2, a.empty_rows = EmptyRows::kMean;
+    cast::FileSpec f = one_instruction(a,
+                                       {input("q", {1, 3, 8}), input("k", {1, 5, 4}), input("v", {1, 5, 6}),
+                                        input("mask", {1, 1, 3, 5}, DType::kBool)},
+                                       {output("y", {1, 3, 12})});
+    f.program.required_features = {"empty_rows"};
+    return f;
+  });
+  using A = AttentionAttributes;
+  t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
+  t->attributes<A>("empty_rows_unknown", [](A& a) { a.empty_rows = EmptyRows(3); });
+  t->attributes<A>("causal_unknown", [](A& a) { a.causal = CausalMask(3); });
+  t->attributes<A>("heads_zero", [](A& a) { a.heads = 0; });
+  t->attributes<A>("kv_heads_three", [](A& a) { a.kv_heads = 3; });
+  t->attributes<A>("softcap_negative", [](A& a) { a.softcap = -1; });
+  t->dtype("mean_with_floats", 3, DType::kF32);
+  t->dims("mask_keys", 3, {1, 1, 3, 4});
+  t->dims("y_width", 4, {1, 3, 8});
+}
+
 }  // namespace
 
 void add_product_cases(RefuseTable* table) {
@@ -241,6 +265,7 @@ void add_product_cases(RefuseTable* table) {
   add_other_convolutions(table);
   add_products(table);
   add_recurrent(table);
+  add_attention(table);
 }
 
 }  // namespace ingot::test

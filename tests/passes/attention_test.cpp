@@ -237,6 +237,69 @@ TEST_CASE("recognise attention: rows that see nothing, softcap, groups of heads,
   }
 }
 
+TEST_CASE("recognise attention: rows that see nothing give what the source gives") {
+  constexpr double kNever = -INFINITY, kLowest = -3.4028234663852886e38;
+  // m: the third query sees no key, the first only one behind it.
+  const auto seen = [](Spelling& s) {
+    const ValueId id = s.g.input("m", {kBatch, 1, kTokens, kTokens}, DType::kBool);
+    std::vector<double>& all = s.g.input_tensor("m").at;
+    for (size_t i = 0; i < all.size(); i++) {
+      const size_t query = i / kTokens % kTokens, key = i % kTokens;
+      all[i] = query == 2 ? 0 : query == 0 ? key == 3 : (i % 3 != 0);
+    }
+    return id;
+  };
+  const auto chosen = [](Spelling& s, ValueId mask, ValueId x, double number) {
+    return s.g.node("Where", {mask, x, s.g.number(number)}, {}, {}, DType::kF32);
+  };
+  const auto added = [&](Spelling& s, ValueId x, double number) {
+    return s.g.node("Add", {x, chosen(s, seen(s), s.g.number(0), number)});
+  };
+  const auto causal = [](Spelling& s, ValueId x, double number) {
+    std::vector<double> all;
+    for (int64_t i = 0; i < kTokens; i++)
+      for (int64_t j = 0; j < kTokens; j++) all.push_back(j <= i ? 0 : number);
+    return s.g.node("Add", {x, s.g.constant({1, 1, kTokens, kTokens}, all)});
+  };
+  struct Row {
+    const char *name, *empty_rows, *order;
+    std::function<ValueId(Spelling&, ValueId)> put;
+  };
+  const Row rows[] = {
+      {"chosen, minus infinity", "nan", "none", [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, kNever); }},
+      {"chosen, -1e9", "mean", "none", [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, -1e9); }},
+      {"added, minus infinity", "nan", "none", [&](Spelling& s, ValueId x) { return added(s, x, kNever); }},
+      {"added, the lowest", "nan", "none", [&](Spelling& s, ValueId x) { return added(s, x, kLowest); }},
+      {"causal alone, the lowest", "zero", "top_left", [&](Spelling& s, ValueId x) { return causal(s, x, kLowest); }},
+      {"causal, the lowest, then chosen", "nan", "none",
+       [&](Spelling& s, ValueId x) { return chosen(s, seen(s), causal(s, x, kLowest), kLowest); }},
+      {"causal, the lowest, then added", "nan", "none",
+       [&](Spelling& s, ValueId x) { return added(s, causal(s, x, -1e30), -1e30); }},
+      {"causal for ever, then chosen, the lowest", "nan", "none",
+       [&](Spelling& s, ValueId x) { return chosen(s, seen(s), causal(s, x, kNever), kLowest); }},
+      {"chosen, the lowest, then causal for ever", "mean", "top_left",
+       [&](Spelling& s, ValueId x) { return causal(s, chosen(s, seen(s), x, kLowest), kNever); }},
+      {"both for ever", "nan", "top_left",
+       [&](Spelling& s, ValueId x) { return chosen(s, seen(s), causal(s, x, kNever), kNever); }},
+  };
+  for (const Row& row : rows)
+    for (const bool safe : {false, true}) {
+      CAPTURE(row.name);
+      CAPTURE(safe);
+      Spelling s;
+      ValueId p = s.softmax(row.put(s, s.g.node("Div", {s.g.node("MatMul", {s.q(), s.k_turned()}), s.g.number(2)})));
+      if (safe)
+        p = s.g.node("Where", {s.g.node("IsNaN", {p}, {}, {}, DType::kBool), s.g.number(0), p}, {}, {}, DType::kF32);
+      s.g.output(s.join(s.g.node("MatMul", {p, s.v()})));
+      cast(s.g);
+      REQUIRE(s.g.count("Attention") == 1);
+      const graph::Node* node = s.g.find("Attention");
+      const std::string expected = row.empty_rows;
+      CHECK(node->text("empty_rows", "zero") == (safe && expected == "nan" ? "zero" : expected));
+      CHECK(node->text("causal", "none") == row.order);
+    }
+}
+
 TEST_CASE("recognise attention: what is nearly one stays as it is and says why") {
   struct Near {
     const char* why;

@@ -84,6 +84,7 @@ TEST_CASE("committed programs give what torch gave") {
   CHECK(run(committed("antialias", {"x=1x2x13x16"})) == "");
   CHECK(run(committed("rounds", {"x=5x3"})) == "");
   CHECK(run(committed("rounds", {"x=Nx3"})) == "");
+  CHECK(run(committed("empty_rows", {"x=2x5x8", "seen=5x5"}, {}, {"seen=bool"})) == "");
   CHECK(run(committed("streaming", {"x=2x3"})) == "");
 }
 

@@ -103,6 +103,7 @@ class Emitter {
       program_.states.push_back(std::move(state));
     }
     if (has_pictures_) program_.required_features.push_back("picture");
+    if (has_empty_rows_) program_.required_features.push_back("empty_rows");
     emit_measured();
     if (program_.symbols.empty() || program_.symbols[0].measured_by >= 0) emit_plan();
     return std::move(program_);
@@ -159,6 +160,8 @@ class Emitter {
       InstructionSpec out;
       out.attributes = instruction.attributes;
       has_pictures_ = has_pictures_ || std::holds_alternative<PictureAttributes>(out.attributes);
+      if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
+        has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero;
       int64_t* numbers = nullptr;
       if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
@@ -210,7 +213,7 @@ class Emitter {
   const Draft& draft_;
   ProgramSpec program_;
   DimWriter dims_;
-  bool has_pictures_ = false;
+  bool has_pictures_ = false, has_empty_rows_ = false;
   std::vector<int32_t> index_;  // by draft value: its place in the file
   std::vector<int32_t> order_;
 };

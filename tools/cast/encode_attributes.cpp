@@ -45,7 +45,8 @@ Table encode(Builder& b, const MatMulAttributes& a) {
 }
 Table encode(Builder& b, const AttentionAttributes& a) {
   return table(
-      fb::CreateAttention(b, a.heads, a.kv_heads, a.scale, fb::CausalMask(uint8_t(a.causal)), a.softcap));
+      fb::CreateAttention(b, a.heads, a.kv_heads, a.scale, fb::CausalMask(uint8_t(a.causal)), a.softcap,
+                                   fb::EmptyRows(uint8_t(a.empty_rows))));
 }
 Table encode(Builder& b, const Pool2dAttributes& a) {
   return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w, a.stride_h, a.stride_w,

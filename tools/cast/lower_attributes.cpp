@@ -166,7 +166,8 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
       return AttentionAttributes{unsigned_value(node, "heads", 1), unsigned_value(node, "kv_heads", 1),
                                  float(node.number("scale", 1)),
                                  CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
-                                 float(node.number("softcap", 0))};
+                                 float(node.number("softcap", 0)),
+                                 EmptyRows(enum_value(node, "empty_rows", fb::EnumNamesEmptyRows(), 0))};
     case OpCode::kElementwise: return elementwise(node);
     case OpCode::kReduce:
       return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),

@@ -86,7 +86,7 @@ class Matcher {
   bool behind(std::string* why) {
     ValueId p = softmax.outputs[0];
     std::vector<Node*> between;
-    if (ValueId safe = without_nan(p, between); safe >= 0) p = safe;
+    if (ValueId safe = without_nan(p, between); safe >= 0) p = safe, found->nan_is_zero = true;
     for (;;) {
       Node* reader = nullptr;
       for (Node* node : e.readers(p))
@@ -205,7 +205,7 @@ class Matcher {
       if (!leads_to_product(scores) || !same(e.dims(scores), e.dims(node.outputs[0]))) continue;
       if (e.value(mask).dtype != DType::kF32) return *why = "its mask is not f32", false;
       note_dims(e.dims(scores));
-      found->additive.push_back(mask);
+      found->masks.push_back({mask, false, true, 0});
       s = scores;
       return true;
     }
@@ -225,10 +225,10 @@ class Matcher {
       const Constant* c = e.constant(other);
       const std::optional<double> number = c ? uniform(*c) : std::nullopt;
       if (!number || !same(e.dims(scores), e.dims(node.outputs[0]))) continue;
-      if (*number > kHides) return *why = "masked scores become a number above -1e9", false;
+      if (!(*number <= kHides)) return *why = "masked scores become a number above -1e9", false;
       if (e.value(condition).dtype != DType::kBool) return *why = "its mask is not bool", false;
       note_dims(e.dims(scores));
-      (seen ? found->seen : found->hidden).push_back(condition);
+      found->masks.push_back({condition, true, seen, double(float(*number * found->scale))});
       s = scores;
       return true;
     }

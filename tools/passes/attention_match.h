@@ -6,16 +6,22 @@
 
 namespace ingot::passes {
 
+/// A mask, added to the scores, or chosen by: scores where `seen` or `!seen` is true, `number` elsewhere.
+struct AttentionMask {
+  ValueId id = graph::kAbsent;
+  bool is_choice = false, seen = true;
+  double number = 0;  // f32, as the softmax takes it
+};
+
 /// What was found. q, k, v have the dims that the products read ([..., T, D] after `turn_k`).
 struct AttentionMatch {
   ValueId q = graph::kAbsent, k = graph::kAbsent, v = graph::kAbsent, y = graph::kAbsent;
   bool turn_k = false, turn_v = false;  // k is [..., D, T], v is [..., D, T]
   double scale = 1, softcap = 0;
-  Dims scores;                    // of the product as masks see it
-  std::vector<ValueId> additive;  // masks to add, in scores' dims or broadcast to them
-  std::vector<ValueId> seen;      // bool masks, true where a key is seen
-  std::vector<ValueId> hidden;    // bool masks, true where it is not
-  std::vector<Node*> inside;      // from the last product to the first, retired in this order
+  Dims scores;                       // of the product as masks see it
+  std::vector<AttentionMask> masks;  // from the softmax to the product, in scores' dims or broadcast to them
+  bool nan_is_zero = false;          // the source writes zeros over rows that are NaN
+  std::vector<Node*> inside;         // from the last product to the first, retired in this order
 };
 
 /// True where the Softmax stands between two products and all of it is an Attention. Else `why` says what is in the way; it stays empty

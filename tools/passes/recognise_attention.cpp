@@ -1,7 +1,6 @@
 // Products, scale, mask and softmax become one Attention, which reads heads where they lie: [B, T, heads * D] wherever the transposes
 // around were only there to make [B, heads, T, D].
 #include <cmath>
-#include <limits>
 
 #include "tools/passes/attention_match.h"
 #include "tools/passes/constants.h"
@@ -29,10 +28,12 @@ class Builder {
     }
     k = rows_of_heads(e, k, from), v = rows_of_heads(e, v, from);
     std::vector<ValueId> inputs = {q, k, v};
-    bool causal = false;
-    if (const ValueId mask = one_mask(&causal); mask >= 0) inputs.push_back(mask);
+    const bool causal = take_causal();
+    const char* empty_rows = "zero";
+    if (const ValueId mask = one_mask(&empty_rows); mask >= 0) inputs.push_back(mask);
     Attributes a = {{"heads", heads}, {"kv_heads", kv_heads}, {"scale", found.scale}, {"softcap", found.softcap}};
     if (causal) a["causal"] = std::string("top_left");
+    if (std::string(empty_rows) != "zero") a["empty_rows"] = std::string(empty_rows);
     e.kill(last);
     Node& made = write(inputs, a);
     retire_all(made);
@@ -106,20 +107,22 @@ class Builder {
     return Ungrouped{repeated->inputs[0], {narrow[0], narrow[1], narrow[3], narrow[4]}, *wide[1].value()};
   }
 
-  /// A constant that hides just what lies above the diagonal of a square.
-  bool is_causal(ValueId mask, bool additive, bool seen) const {
-    const Constant* c = e.constant(mask);
+  /// A constant that hides just what lies above the diagonal of a square. `never`: by minus infinity, which nothing brings back.
+  bool is_causal(const AttentionMask& mask, bool* never) const {
+    const Constant* c = e.constant(mask.id);
     if (!c || !c->bytes || c->dims.size() < 2) return false;
     const int64_t n = c->dims.back();
     if (c->elements() != n * n || c->dims[c->dims.size() - 2] != n || n < 2) return false;
     const Dims scores = four(found.scores);
     if (scores[2] != Dim(n) || scores[3] != Dim(n)) return false;
     const std::vector<double> all = numbers(*c);
+    *never = !mask.is_choice || std::isinf(mask.number);
     for (int64_t i = 0; i < n; i++)
       for (int64_t j = 0; j < n; j++) {
         const double x = all[size_t(i * n + j)];
-        const bool visible = additive ? x == 0 : (x != 0) == seen;
-        if (visible != (j <= i) || (additive && !visible && x > -1e9)) return false;
+        const bool visible = mask.is_choice ? (x != 0) == mask.seen : x == 0;
+        if (visible != (j <= i) || (!mask.is_choice && !visible && !(x <= -1e9))) return false;
+        if (!mask.is_choice && !visible) *never = *never && std::isinf(x);
       }
     return true;
   }
@@ -134,33 +137,49 @@ class Builder {
     return all;
   }
 
-  /// All masks as one operand, kAbsent for none.
-  ValueId one_mask(bool* causal) {
-    const auto take = [&](std::vector<ValueId>& masks, bool additive, bool seen) {
-      for (size_t i = 0; i < masks.size();)
-        if (is_causal(masks[i], additive, seen))
-          *causal = true, masks.erase(masks.begin() + long(i));
-        else
-          i++;
-    };
-    take(found.additive, true, true), take(found.seen, false, true), take(found.hidden, false, false);
-    for (const ValueId mask : found.hidden)
-      found.seen.push_back(
-          e.emit("Elementwise", {mask}, DType::kBool, e.dims(mask), from, elementwise({{Op::kLogicalNot, 0}}, "i64")));
-    if (found.additive.empty() && found.seen.size() == 1) return placed(found.seen[0]);
-    ValueId all = graph::kAbsent;
-    for (const ValueId mask : found.additive) all = plus(all, mask);
-    const float never = -std::numeric_limits<float>::infinity(), zero = 0;
-    for (const ValueId mask : found.seen) {
-      const ValueId nothing = e.new_constant("visible", graph::make_constant(DType::kF32, {}, &zero)),
-                    hidden = e.new_constant("hidden", graph::make_constant(DType::kF32, {}, &never));
-      all = plus(all, e.emit("Elementwise", {mask, nothing, hidden}, DType::kF32, e.dims(mask), from,
-                             elementwise({{Op::kSelect, 0, 1, 2}}, "f32")));
+  /// Takes a causal constant out of the masks where what it hides no other mask can show again: rows in which all keys are hidden by finite
+  /// numbers have weights in the source, and they would have them for keys above the diagonal as well.
+  bool take_causal() {
+    bool may_return = false;  // a mask nearer to the softmax puts a finite number in place of what the others hide
+    for (size_t i = 0; i < found.masks.size(); i++) {
+      bool never = false;
+      if (is_causal(found.masks[i], &never) && ((never && !may_return) || found.masks.size() == 1)) {
+        found.masks.erase(found.masks.begin() + long(i));
+        return true;
+      }
+      may_return = may_return || (found.masks[i].is_choice && std::isfinite(found.masks[i].number));
     }
-    return all < 0 ? all : placed(all);
+    return false;
+  }
+
+  /// All masks as one operand, kAbsent for none, and what rows give that see nothing.
+  ValueId one_mask(const char** empty_rows) {
+    const std::vector<AttentionMask>& masks = found.masks;
+    if (masks.empty()) return graph::kAbsent;
+    *empty_rows = found.nan_is_zero ? "zero" : "nan";
+    if (masks.size() == 1 && masks[0].is_choice) {
+      if (std::isfinite(masks[0].number)) *empty_rows = "mean";
+      if (masks[0].seen) return placed(masks[0].id);
+      return placed(e.emit("Elementwise", {masks[0].id}, DType::kBool, e.dims(masks[0].id), from,
+                           elementwise({{Op::kLogicalNot, 0}}, "i64")));
+    }
+    ValueId all = graph::kAbsent;
+    for (size_t i = masks.size(); i-- > 0;) all = masks[i].is_choice ? chosen(masks[i], all) : plus(masks[i].id, all);
+    return placed(all);
+  }
+  ValueId number(const char* name, double x) {
+    const float f = float(x);
+    return e.new_constant(name, graph::make_constant(DType::kF32, {}, &f));
+  }
+  /// `inner` (zero where there is none) where the mask shows a key, else its number.
+  ValueId chosen(const AttentionMask& mask, ValueId inner) {
+    const ValueId shown = inner < 0 ? number("visible", 0) : inner, hidden = number("hidden", mask.number);
+    const Dims dims = inner < 0 ? e.dims(mask.id) : wider(e.dims(mask.id), e.dims(inner));
+    return e.emit("Elementwise", {mask.id, mask.seen ? shown : hidden, mask.seen ? hidden : shown}, DType::kF32, dims,
+                  from, elementwise({{Op::kSelect, 0, 1, 2}}, "f32"));
   }
   ValueId plus(ValueId a, ValueId b) {
-    if (a < 0) return b;
+    if (b < 0) return a;
     return e.emit("Elementwise", {a, b}, DType::kF32, wider(e.dims(a), e.dims(b)), from,
                   elementwise({{Op::kAdd, 0, 1}}, "f32"));
   }

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tools/reference/evaluator.h"
 
@@ -36,7 +38,9 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     if (causal == "top_left") keys = std::min(keys, at[2] + 1);
     if (causal == "bottom_right") keys = std::max<int64_t>(0, std::min(keys, at[2] + 1 + count - q.length()));
     std::vector<double> weights;
-    double sum = 0;
+    const std::string empty = node.text("empty_rows", "zero");
+    const double hidden = empty == "mean" ? -double(std::numeric_limits<float>::max()) : -INFINITY;
+    double top = -double(std::numeric_limits<float>::max()), sum = 0;
     for (int64_t j = 0; j < keys; j++) {
       double score = 0;
       for (int64_t d = 0; d < q.dim(); d++)
@@ -45,15 +49,16 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
       if (cap > 0) score = cap * std::tanh(score / cap);
       if (e.has(node, 3)) {
         const double mask = broadcast_at(e.in(node, 3), {at[0], at[1], at[2], j});
-        score = e.dtype(node.inputs[3]) == DType::kBool ? (mask != 0 ? score : -INFINITY) : score + mask;
+        score = e.dtype(node.inputs[3]) == DType::kBool ? (mask != 0 ? score : hidden) : score + mask;
       }
-      weights.push_back(std::exp(score));  // the tests' scores are small
-      sum += weights.back();
+      weights.push_back(score);
+      top = std::max(top, score);
     }
+    for (double& w : weights) sum += w = std::exp(w - top);
     for (int64_t d = 0; d < v.dim(); d++) {
       double all = 0;
       for (int64_t j = 0; j < keys; j++) all += weights[size_t(j)] * v.x.at[v.at(at[0], at[1] / group, j, d)];
-      y.at[out.at(at[0], at[1], at[2], d)] = sum == 0 ? 0 : all / sum;
+      y.at[out.at(at[0], at[1], at[2], d)] = sum != 0 ? all / sum : empty == "nan" && k.length() > 0 ? double(NAN) : 0;
     }
   });
   return {y};

@@ -1,4 +1,5 @@
 // Products, reductions, softmax and norms.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -163,9 +164,12 @@ std::vector<Tensor> softmax(Evaluator& e, const Node& node) {
   size_t i = 0;
   for_each_index(y.dims, [&](Dimensions at) {
     at[size_t(node.integer("axis", 0))] = 0;
-    double sum = 0;
-    for (double x : groups[size_t(offset_of(kept, at))]) sum += std::exp(x);
-    y.at[i] = log ? y.at[i] - std::log(sum) : std::exp(y.at[i]) / sum;
+    const std::vector<double>& group = groups[size_t(offset_of(kept, at))];
+    // Of a large finite number, as masks have it, every exponential would be zero.
+    double sum = 0, top = group.empty() ? 0 : *std::max_element(group.begin(), group.end());
+    if (!std::isfinite(top)) top = 0;
+    for (double x : group) sum += std::exp(x - top);
+    y.at[i] = log ? y.at[i] - top - std::log(sum) : std::exp(y.at[i] - top) / sum;
     i++;
   });
   return {y};

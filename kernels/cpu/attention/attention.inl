@@ -27,6 +27,7 @@ struct AttentionJob {
   attention::Scratch room;
   float* scratch = nullptr;
   MaskRows mask;
+  float empty = 0;                        // of a row that sees nothing
   int64_t group = 1;                      // query heads to a key head
   int64_t b = 0, kv_head = 0, count = 0;  // of the unit; keys that exist
   float* at(int64_t part) const { return scratch + part; }
@@ -70,12 +71,13 @@ void attention_product(const float* a, int64_t a_stride, int64_t k, const float*
   });
 }
 
-/// s = what the softmax takes, minus infinity from `seen` on up to a multiple of 16; lanes = the maximum of each lane.
+/// s = what the softmax takes, `mask` a row of `rows` or null; minus infinity from `seen` on up to a multiple of 16; lanes = the maximum of each lane.
 template <class V>
-INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const float* mask, float softcap, float* lanes) {
+INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const MaskRows& rows, const float* mask,
+                                float softcap, float* lanes) {
   using F = typename V::F;
   constexpr int kVecs = kPanel / V::kLanes;
-  const F never = V::splat(-__builtin_inff());
+  const F never = V::splat(rows.hidden);
   if (softcap > 0) {
     const F cap = V::splat(softcap);
     for (int64_t j = 0; j < seen; j += V::kLanes)
@@ -127,11 +129,11 @@ INGOT_INLINE void exponentials_of_row(float* s, int64_t keys, float top, float* 
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, sum[v]);
 }
 
-/// y = o * (1 / sum), or zero where nothing was seen.
+/// y = o * (1 / sum), or `empty` where nothing was seen.
 template <class V>
-INGOT_INLINE void finish_row(float* y, int64_t n, float sum) {
+INGOT_INLINE void finish_row(float* y, int64_t n, float sum, float empty) {
   if (sum == 0) {
-    for (int64_t d = 0; d < n; d++) y[d] = 0;
+    for (int64_t d = 0; d < n; d++) y[d] = empty;
     return;
   }
   const typename V::F factor = V::splat(1.0f / sum);
@@ -179,8 +181,8 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   alignas(64) float tops[kPanel * kPanel], highest[kPanel], before[kPanel];
   for (int64_t i = 0; i < n; i++) {
     const int64_t seen = max_of(0, min_of(j.limit(places[i]) - first, keys));
-    finish_scores<V>(scores + i * r.scores_stride, seen, keys, j.mask.row(j.b, heads[i], places[i], first, keys),
-                     j.t->softcap, tops + i * kPanel);
+    const float* mask = j.mask.row(j.b, heads[i], places[i], first, keys);
+    finish_scores<V>(scores + i * r.scores_stride, seen, keys, j.mask, mask, j.t->softcap, tops + i * kPanel);
   }
   tensors::fold_rows<V>(tops, n, highest, [](typename V::F a, typename V::F b) { return V::max(a, b); });
   for (int64_t i = 0; i < n; i++) before[i] = first == 0 ? kLowest : maxima[i];
@@ -211,7 +213,7 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   }
   if (!is_last) return;
   tensors::fold_rows<V>(lanes, n, highest, [](typename V::F a, typename V::F b) { return V::add(a, b); });
-  for (int64_t i = 0; i < n; i++) finish_row<V>(rows_of_y[i], j.y.dim, highest[i]);
+  for (int64_t i = 0; i < n; i++) finish_row<V>(rows_of_y[i], j.y.dim, highest[i], j.empty);
 }
 
 /// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.
@@ -227,7 +229,7 @@ void attention_chunk(AttentionJob& j, Range rows) {
     most = max_of(most, j.limit(group));
     if (j.limit(group) == 0)
       for (int64_t i = group.begin; i < group.end; i++)
-        finish_row<V>(j.y_data + j.y.at(j.b, j.head(i), j.query(i)), j.y.dim, 0);
+        finish_row<V>(j.y_data + j.y.at(j.b, j.head(i), j.query(i)), j.y.dim, 0, j.empty);
   }
   for (int64_t first = 0; first < most; first += kKeyBlock) {
     const int64_t packed = min_of(kKeyBlock, most - first);
@@ -268,7 +270,8 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.y_data = y.as<float>();
   j.room = attention::scratch_of(j.rows(), j.k.length, j.q.dim, j.v.dim);
   j.scratch = static_cast<float*>(team.scratch);
-  j.mask = {mask_view(g.optional(3)), j.at(j.room.mask), nullptr};
+  j.mask.mask = mask_view(g.optional(3)), j.mask.room = j.at(j.room.mask);
+  j.mask.hidden = attention::hidden_score(*j.t), j.empty = attention::empty_value(*j.t, j.k.length);
   bool good = true;
   // Chunks are whole groups of 42, at most 252 rows; more of them where that gives every thread its share. Where all queries see the same keys
   // a chunk may begin anywhere: then each thread takes some tokens of every head, as it did in the product before.

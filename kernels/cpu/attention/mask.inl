@@ -30,7 +30,9 @@ inline MaskView mask_view(const TensorView* mask) {
 struct MaskRows {
   MaskView mask;
   float* room = nullptr;
-  const void* made_from = nullptr;  // what `room` holds
+  float hidden = -__builtin_inff();  // for a key that a bool hides
+  const void* made_from = nullptr;   // what `room` holds,
+  int64_t made_count = 0;            // and how much of it: queries of causal order do not all read as many keys
 
   /// `count` numbers to add to the scores of query i from key j on, or null.
   const float* row(int64_t b, int64_t h, int64_t i, int64_t j, int64_t count) {
@@ -39,11 +41,11 @@ struct MaskRows {
     if (!mask.is_bool && mask.stride[3] == 1) return static_cast<const float*>(mask.elements) + at;
     const void* from = mask.is_bool ? static_cast<const void*>(static_cast<const uint8_t*>(mask.elements) + at)
                                     : static_cast<const void*>(static_cast<const float*>(mask.elements) + at);
-    if (from == made_from) return room;
-    made_from = from;
+    if (from == made_from && count <= made_count) return room;
+    made_from = from, made_count = count;
     if (mask.is_bool) {
       const auto* seen = static_cast<const uint8_t*>(from);
-      for (int64_t k = 0; k < count; k++) room[k] = seen[k * mask.stride[3]] ? 0.0f : -__builtin_inff();
+      for (int64_t k = 0; k < count; k++) room[k] = seen[k * mask.stride[3]] ? 0.0f : hidden;
     } else {
       const float x = *static_cast<const float*>(from);
       for (int64_t k = 0; k < count; k++) room[k] = x;

@@ -13,14 +13,14 @@ namespace {
 
 using attention::Heads;
 
-/// What is added to the score of one key; minus infinity where it is not seen.
-double mask_at(const TensorView* mask, int64_t b, int64_t h, int64_t i, int64_t j) {
+/// What is added to the score of one key; `hidden` where it is not seen.
+double mask_at(const TensorView* mask, double hidden, int64_t b, int64_t h, int64_t i, int64_t j) {
   if (!mask) return 0;
   const int64_t full[4] = {b, h, i, j};
   int64_t at[4] = {};
   for (int d = 0; d < mask->rank; d++) at[d] = mask->dims[d] == 1 ? 0 : full[4 - mask->rank + d];
   const double x = read(*mask, offset_of(*mask, at));
-  if (mask->dtype == DType::kBool) return x != 0 ? 0.0 : -INFINITY;
+  if (mask->dtype == DType::kBool) return x != 0 ? 0.0 : hidden;
   return x;
 }
 
@@ -31,15 +31,17 @@ struct Row {
 
   double score(int64_t j) const {
     const AttentionAttributes& t = g.as<AttentionAttributes>();
-    const double bias = mask_at(g.optional(3), b, h, i, j);
-    if (bias == -INFINITY) return bias;
+    const double hidden = t.empty_rows == EmptyRows::kMean ? -double(std::numeric_limits<float>::max()) : -INFINITY;
+    const double bias = mask_at(g.optional(3), hidden, b, h, i, j);
+    if (bias == hidden) return bias;
     const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
     const float* pk = g.inputs[1].as<const float>() + k.at(b, h / (t.heads / t.kv_heads), j);
     double sum = 0;
     for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * double(pk[d]);
     sum *= double(t.scale);
     if (t.softcap > 0) sum = double(t.softcap) * std::tanh(sum / double(t.softcap));
-    return sum + bias;
+    // As an f32, which the masks of networks count on: where -1e9 hides every key of a row, all scores are the same.
+    return double(float(sum + bias));
   }
 
   void run() const {
@@ -53,7 +55,8 @@ struct Row {
       for (int64_t j = 0; j < keys; j++)
         all += std::exp(score(j) - top) *
                double(g.inputs[2].as<const float>()[v.at(b, h / (t.heads / t.kv_heads), j) + d]);
-      to[d] = sum == 0 ? 0.0f : float(all / sum);
+      const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
+      to[d] = sum != 0 ? float(all / sum) : is_nan ? NAN : 0.0f;
     }
   }
 };

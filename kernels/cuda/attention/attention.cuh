@@ -63,14 +63,14 @@ GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, i
                                                            s.scores[r][me + 128] = sums[r][1];
 }
 
-/// What the softmax takes instead of score x of key j: minus infinity where it is not seen.
+/// What the softmax takes instead of score x of key j.
 GPU_FN float masked_score(const AttentionParams& p, float x, int64_t mask_at) {
   if (p.softcap > 0) x = p.softcap * cpu::Math<V>::tanh(x / p.softcap);
   if (!p.mask) return x;
   const float m = !p.mask_is_bool                                     ? static_cast<const float*>(p.mask)[mask_at]
                   : static_cast<const uint8_t*>(p.mask)[mask_at] != 0 ? 0.0f
-                                                                      : kNever;
-  return m == kNever ? kNever : x + m;
+                                                                      : p.hidden;
+  return m == p.hidden ? m : x + m;
 }
 
 /// Scores become weights; maxima, lanes and corrections go on by a block.
@@ -124,7 +124,7 @@ GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, i
       if (own >= t.rows) break;
       float* to = s.y[own] + d;
       float y = first == 0 ? sums[r] : V::fma(*to, s.corrections[own], sums[r]);
-      if (is_last) y = s.totals[own] == 0 ? 0.0f : y * (1.0f / s.totals[own]);
+      if (is_last) y = s.totals[own] == 0 ? p.empty : y * (1.0f / s.totals[own]);
       *to = y;
     }
   }
@@ -144,7 +144,7 @@ INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
     __syncthreads();
     if (t.limit == 0)
       for (int r = 0; r < t.rows; r++)
-        for (int d = me; d < p.value_dim; d += 128) s.y[r][d] = 0;
+        for (int d = me; d < p.value_dim; d += 128) s.y[r][d] = p.empty;
     for (int64_t first = 0; first < t.limit; first += kAttentionBlock) {
       const int keys = int(t.limit - first < kAttentionBlock ? t.limit - first : kAttentionBlock);
       const bool is_last = first + kAttentionBlock >= t.limit;

@@ -23,6 +23,7 @@ struct AttentionParams {
   int64_t queries, keys, group;  // group: query heads to a key head
   int dim, value_dim, kv_heads;
   float scale, softcap;
+  float hidden, empty;  // the score of a key that a bool hides; what a row is that sees nothing
   CausalMask causal;
   bool mask_is_bool, counts_are_i64, one_count;
   uint32_t fault_value;

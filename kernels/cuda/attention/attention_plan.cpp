@@ -32,6 +32,7 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
   p.queries = hq.length, p.keys = hk.length, p.group = t.heads / t.kv_heads;
   p.dim = int(hq.dim), p.value_dim = int(hv.dim), p.kv_heads = int(t.kv_heads);
   p.scale = t.scale, p.softcap = t.softcap, p.causal = t.causal;
+  p.hidden = attention::hidden_score(t), p.empty = attention::empty_value(t, hk.length);
   p.tiles_of_unit = ceil_div(p.group * p.queries, rows), p.tiles = hq.batch * p.kv_heads * p.tiles_of_unit;
   if (const TensorView* mask = g.optional(3)) {
     p.mask = mask->data, p.mask_is_bool = mask->dtype == DType::kBool;

@@ -51,7 +51,7 @@ struct SeenKeys {
   int count[2];
 };
 /// Four scores as the softmax takes them: of two neighbouring keys, for both rows. One copy for all kernels.
-GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float softcap, SeenKeys seen, Four s) {
+GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, float softcap, SeenKeys seen, Four s) {
   constexpr float kNotSeen = -__builtin_inff();
   INGOT_UNROLL for (int e = 0; e < 4; e++) {
     const int key = e % 2;
@@ -63,8 +63,8 @@ GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float softcap, See
     } else if (mask) {
       const float m = !is_bool                                ? static_cast<const float*>(mask)[at]
                       : static_cast<const uint8_t*>(mask)[at] ? 0.0f
-                                                              : kNotSeen;
-      x = m == kNotSeen ? m : x + m;
+                                                              : hidden;
+      x = m == hidden ? m : x + m;
     }
     s.x[e] = x;
   }
@@ -168,7 +168,7 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
       if (p.mask || p.softcap > 0) {
         INGOT_UNROLL for (int n = 0; n < kN; n++) {
           const int key = first + n * 8 + 2 * t;
-          const Four x = finish_scores(p.mask, p.mask_is_bool, p.softcap,
+          const Four x = finish_scores(p.mask, p.mask_is_bool, p.hidden, p.softcap,
                                        {{mask_at[0] + key, mask_at[1] + key}, {visible[0] - key, visible[1] - key}},
                                        {{s[n][0], s[n][1], s[n][2], s[n][3]}});
           INGOT_UNROLL for (int e = 0; e < 4; e++) s[n][e] = x.x[e];
@@ -212,7 +212,7 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
       INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) INGOT_UNROLL for (int e = 0; e < 2; e++) {
         const int d = b * 32 + 8 * t + 4 * e;
         Four y;
-        INGOT_UNROLL for (int j = 0; j < 4; j++) y.x[j] = nothing ? 0.0f : sums.o[b][j][2 * h + e] * factor;
+        INGOT_UNROLL for (int j = 0; j < 4; j++) y.x[j] = nothing ? p.empty : sums.o[b][j][2 * h + e] * factor;
         if (y_at[h] >= 0 && d < p.value_dim) *reinterpret_cast<Four*>(p.y.data + y_at[h] + d) = y;
       }
     }
