@@ -45,8 +45,9 @@ struct Scratch {
   std::vector<uint8_t> memory;
   uint8_t* start;
   size_t size;
-  explicit Scratch(uint64_t bytes) : memory(bytes + 64 + kGuard, kPattern), size(bytes) {
+  Scratch(uint64_t bytes, uint8_t contents) : memory(bytes + 64 + kGuard, kPattern), size(bytes) {
     start = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    std::memset(start, contents, bytes);
   }
   bool intact() const {
     for (size_t i = 0; i < kGuard; i++)
@@ -55,16 +56,17 @@ struct Scratch {
   }
 };
 
-Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads) {
+/// `contents`: every byte that the scratch holds before.
+Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads, uint8_t contents = kPattern) {
   const ScratchNeed need = kernel.contract->scratch ? kernel.contract->scratch(a, threads) : ScratchNeed{};
   const ScratchNeed larger = kernel.contract->scratch ? kernel.contract->scratch(a, threads + 1) : ScratchNeed{};
   CHECK_MESSAGE(larger.per_thread_bytes >= need.per_thread_bytes,
                 "a larger team's scratch does not suffice for a smaller one");
   CHECK_MESSAGE(larger.shared_bytes >= need.shared_bytes,
                 "a larger team's shared scratch does not suffice for a smaller one");
-  Scratch shared(need.shared_bytes);
+  Scratch shared(need.shared_bytes, contents);
   std::vector<std::unique_ptr<Scratch>> own;
-  for (int i = 0; i < threads; i++) own.push_back(std::make_unique<Scratch>(need.per_thread_bytes));
+  for (int i = 0; i < threads; i++) own.push_back(std::make_unique<Scratch>(need.per_thread_bytes, contents));
   std::barrier<> barrier(threads);
   std::vector<Status> status(static_cast<size_t>(threads));
   const auto member = [&](int id) {
@@ -92,17 +94,22 @@ void check_guards(const std::vector<Tensor>& tensors) {
   for (const Tensor& t : tensors) CHECK(t.guard_fault() == "");
 }
 
-void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+/// What is wrong, or empty.
+std::string bits_fault(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   for (size_t i = 0; i < got.size(); i++) {
     int64_t at = -1;
-    const bool same = got[i].same_bits(want[i], &at);
-    CAPTURE(i);
-    CAPTURE(at);
-    if (!same) FAIL_CHECK("differs from one lane on one thread: " << got[i].at(at) << " instead of " << want[i].at(at));
+    if (got[i].same_bits(want[i], &at)) continue;
+    return "output " + std::to_string(i) + " element " + std::to_string(at) +
+           " differs from one lane on one thread: " + std::to_string(got[i].at(at)) + " instead of " +
+           std::to_string(want[i].at(at));
   }
+  return "";
+}
+void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  CHECK(bits_fault(got, want) == "");
 }
 
-void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+std::string oracle_fault(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   for (size_t i = 0; i < got.size(); i++) {
     if (!got[i].present()) continue;
     for (int64_t n = 0; n < got[i].view().elements(); n++) {
@@ -112,12 +119,21 @@ void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std:
       const double limit = cpu::oracle::is_integer(got[i].view().dtype)
                                ? 0
                                : test.tolerance.absolute + test.tolerance.relative * std::fabs(w);
-      if (!(std::fabs(g - w) <= limit)) {
-        FAIL_CHECK("output " << i << " element " << n << ": " << g << ", the oracle has " << w);
-        return;
-      }
+      if (!(std::fabs(g - w) <= limit))
+        return "output " + std::to_string(i) + " element " + std::to_string(n) + ": " + std::to_string(g) +
+               ", the oracle has " + std::to_string(w);
     }
   }
+  return "";
+}
+void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  CHECK(oracle_fault(test, got, want) == "");
+}
+
+std::string guards_fault(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors)
+    if (const std::string fault = t.guard_fault(); !fault.empty()) return fault;
+  return "";
 }
 
 bool overlaps(const Case& test, int input, uint32_t mask) {
@@ -330,6 +346,86 @@ std::string run_case(const Case& test) {
       test, work, reference,
       contract->in_place ? contract->in_place(Bound(test.attributes, work.inputs, work.outputs).arguments) : 0);
   return best;
+}
+
+namespace {
+
+/// Output 0 in the memory of input `i`, on one team.
+std::string aliased_fault(const Case& work, const KernelEntry& kernel, int i, int threads,
+                          const std::vector<Tensor>& reference) {
+  std::vector<Tensor> aliased = work.inputs, results = work.outputs;
+  Bound same(work.attributes, aliased, results);
+  same.outputs[0].data = same.inputs[size_t(i)].data;
+  if (!run_team(kernel, same.arguments, threads, 0xff).ok()) return "ends with an error in place of an input";
+  if (const std::string fault = guards_fault(aliased); !fault.empty()) return "in place of an input: " + fault;
+  Tensor result = aliased[size_t(i)];
+  static_cast<TensorType&>(result.view()) = static_cast<const TensorType&>(results[0].view());
+  results[0] = result;
+  const std::string fault = bits_fault(results, reference);
+  return fault.empty() ? fault : "in place of input " + std::to_string(i) + ": " + fault;
+}
+
+/// In one order of threads, and in one of the ways that a row offers.
+std::string gpu_fault(const Case& work, uint32_t serial, const std::vector<Tensor>& reference) {
+  const int choices = gpu_choices(work.op, Bound(work.attributes, work.inputs, work.outputs).arguments);
+  for (int k = 0; k < (choices > 1 ? 2 : 1); k++) {
+    std::vector<Tensor> outputs = work.outputs;
+    const Bound bound(work.attributes, work.inputs, outputs);
+    Status status;
+    const int choice = k == 0 ? -1 : int(serial % uint32_t(choices));
+    if (!run_on_gpu(work.op, bound.arguments, serial % 5, &status, choice)) return "";
+    if (!status.ok()) return "emulated GPU: ends with an error";
+    std::string fault = guards_fault(outputs);
+    if (fault.empty()) fault = guards_fault(work.inputs);
+    if (fault.empty()) fault = bits_fault(outputs, reference);
+    if (!fault.empty()) return "emulated GPU, kernel variant " + std::to_string(choice) + ": " + fault;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bool* refused) {
+  INFO("case: ", test.name);
+  const KernelTable* oracle = oracle_kernels();
+  Case work = test;
+  for (Tensor& t : work.outputs)
+    if (t.present()) t.poison();
+  const OpContract* contract = find_contract(*oracle, test.op);
+  Violation violation;
+  const Bound types(test.attributes, work.inputs, work.outputs);
+  if (!contract->check(types.arguments, &violation)) {
+    *refused = true;
+    return "";
+  }
+  std::vector<Tensor> expected = work.outputs;
+  const Bound with_oracle(test.attributes, test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
+  const KernelEntry* truth = find_kernel(*oracle, test.op, with_oracle.arguments);
+  if (!truth) return "the oracle has no kernel for what the contract takes";
+  if (!truth->run(with_oracle.arguments, Team{}).ok()) return "the oracle ends with an error";
+  const uint32_t in_place = contract->in_place ? contract->in_place(types.arguments) : 0;
+  std::vector<Tensor> reference;
+  uint32_t turn = serial;
+  for (const KernelTable* table : runnable_tables()) {
+    const std::string isa = std::string(table->isa) + ": ";
+    std::vector<Tensor> outputs = work.outputs;
+    const Bound bound(test.attributes, work.inputs, outputs);
+    const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
+    if (!kernel) return isa + "no kernel for what the contract takes";
+    const int threads = 1 + int(turn++ % 3);
+    if (!run_team(*kernel, bound.arguments, threads, 0xff).ok()) return isa + kernel->name + " ends with an error";
+    std::string fault = guards_fault(outputs);
+    if (fault.empty()) fault = guards_fault(work.inputs);
+    if (fault.empty()) fault = oracle_fault(test, outputs, expected);
+    if (reference.empty()) reference = outputs;
+    if (fault.empty()) fault = bits_fault(outputs, reference);
+    const int aliased = int(turn % uint32_t(work.inputs.size() + 1));
+    if (fault.empty() && aliased < int(work.inputs.size()) && overlaps(work, aliased, in_place))
+      fault = aliased_fault(work, *kernel, aliased, threads, reference);
+    if (!fault.empty())
+      return isa + kernel->name + " on " + std::to_string(threads) + (threads > 1 ? " threads: " : " thread: ") + fault;
+  }
+  return on_gpu ? gpu_fault(work, serial, reference) : "";
 }
 
 void run_failing_case(const Case& test, Code code) {

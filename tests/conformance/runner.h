@@ -67,6 +67,11 @@ struct Case {
 /// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best instruction set.
 std::string run_case(const Case& test);
 
+/// One case of very many (combinations.h): every instruction set against the oracle itself, on a team and with an aliased input as
+/// `serial` has them; `on_gpu`: the device code as well. What is wrong in one line, empty where nothing is. `refused`: the contract
+/// does not take the case, which is no fault.
+std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bool* refused);
+
 /// Runs `test` expecting that a kernel answers `code` on every instruction set (bad index values).
 void run_failing_case(const Case& test, Code code);
 

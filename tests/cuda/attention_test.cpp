@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/conformance/attention_case.h"
+#include "tests/conformance/combinations.h"
 #include "tests/cuda/one_instruction.h"
 
 using namespace ingot;
@@ -105,6 +106,60 @@ TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, coun
   };
   for (const auto& [kernel, c] : cases)
     for (const int rank : {3, 4}) run_case_of(kernel, c, rank, rank, rank);
+}
+
+TEST_CASE("attention on tensor cores: combinations of masks, orders, groups of heads, counts, caps and empty rows") {
+  struct Lengths {
+    int64_t queries, keys;
+  };
+  Combinations all("attention (tensor cores)", 250, 2, 0);
+  const auto lengths = all.axis<Lengths>("lengths", {{1, 37}, {5, 20}, {66, 70}, {70, 66}, {14, 130}});
+  const auto kv_heads = all.axis<int64_t>("kv_heads", {1, 2, 4});
+  const auto width = all.axis<int64_t>("width", {8, 20, 72});
+  const auto causal = all.axis<C>("causal", {C::kNone, C::kTopLeft, C::kBottomRight});
+  const auto kind = all.axis<Mask>("mask", {Mask::kNone, Mask::kFloat, Mask::kBool});
+  const auto full = all.axis("mask_dims", 8);  // of batch, heads and queries: which it has
+  const auto hidden = all.axis("hidden rows", 3);
+  const auto empty = all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
+  const auto counts = all.axis<bool>("counts", {false, true});
+  const auto softcap = all.axis<float>("softcap", {0, 0.5f});
+  const auto rank = all.axis<int>("rank", {3, 4});
+  AttentionAttributes t;
+  all.run(
+      [&](Case& c) {
+        if (kind() == Mask::kFloat && empty() == EmptyRows::kMean) return false;
+        const auto [queries, keys] = lengths();
+        t = {};
+        t.heads = 4, t.kv_heads = uint32_t(kv_heads()), t.causal = causal(), t.softcap = softcap();
+        t.scale = 0.7f / std::sqrt(float(width() + 1)), t.empty_rows = empty();
+        c.op = OpCode::kAttention, c.attributes = &t;
+        c.inputs = {heads_tensor(rank(), 2, 4, queries, width(), 0).random(1),
+                    heads_tensor(rank(), 2, kv_heads(), keys, width(), 0).random(2),
+                    heads_tensor(rank(), 2, kv_heads(), keys, width(), 0).random(3), Tensor()};
+        if (kind() != Mask::kNone) {
+          const int f = full();
+          Tensor mask(kind() == Mask::kBool ? DType::kBool : DType::kF32,
+                      {f & 1 ? 2 : 1, f & 2 ? 4 : 1, f & 4 ? queries : 1, keys});
+          for (int64_t i = 0; i < mask.view().elements(); i++) {
+            const bool hides = hidden() && (i * 5 % 7 > 4 || (hidden() == 2 && i / keys % 3 != 1));
+            mask.set(i, kind() == Mask::kBool ? (hides ? 0 : 1) : hides ? double(-INFINITY) : double(i % 5) * 0.25);
+          }
+          c.inputs[3] = mask;
+        }
+        if (counts()) c.inputs.push_back(Tensor(DType::kI64, {2}).values({double(keys - keys / 3), double(keys / 5)}));
+        c.outputs = {heads_tensor(rank(), 2, 4, queries, width(), 0)};
+        return true;
+      },
+      [](const Case& c, uint32_t serial, bool, bool*) -> std::string {
+        const Work w{c.op, c.attributes, c.inputs, c.outputs[0]};
+        const GpuPrecision precision = serial % 2 ? GpuPrecision::kFp16 : GpuPrecision::kFast;
+        INFO(c.name);
+        const Run run = on_gpu(w, precision, serial % 5, {});
+        if (!run.status.ok()) return "ends with an error";
+        check_close(run.y, on_cpu(w, "oracle"),
+                    precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+        return "";
+      });
 }
 
 TEST_CASE("attention on tensor cores: what goes to the exact kernel") {
