@@ -106,3 +106,56 @@ TEST_CASE("compare: a stream whose state the file keeps is followed from the gol
     CHECK(report["value"] == wrong.value);
   }
 }
+
+TEST_CASE("compare: equal means that something on every output's path was compared") {
+  const Folder folder;
+  const std::string file = cast(folder, "linear");
+  Ran ran = run({"compare", data("stranger.onnx"), file, "--json"});  // the same input, no value in common
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 6);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(ran.out.find("no departure") == std::string::npos);
+  for (const char* part : {"'y'", "'z'", "0 of", "instructions were", "options of its conversion"})
+    CHECK(ran.err.find(part) != std::string::npos);
+  // One output has its twin, the other is in the source alone, or in the file alone.
+  ran = run({"compare", data("half_stranger.onnx"), file});
+  CHECK(ran.exit == 6);
+  CHECK(ran.err.find("output 'z' ") != std::string::npos);
+  const std::string half = cast(folder, "half_stranger");
+  ran = run({"compare", data("linear.onnx"), half, "--json"});
+  CHECK(ran.exit == 6);
+  const Json report = Json::parse(ran.out);
+  CHECK(report["uncompared_outputs"] == Json({"z"}));
+  CHECK(report["equal"] == false);
+  CHECK(report["departs"] == false);
+  CHECK(run({"compare", data("half_stranger.onnx"), half}).exit == 0);
+}
+
+TEST_CASE("nothing equals nothing: check, verify, diff and convert --check compare something or fail") {
+  const Folder folder;
+  const std::string file = cast(folder, "nothing");
+  Ran ran = run({"check", file, "--golden", data("nothing.npz")});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 6);
+  CHECK(ran.err.find("nothing was compared") != std::string::npos);
+  for (const char* option : {"--check", "--golden"}) {
+    std::vector<std::string> words = {"convert", data("nothing.onnx"), "-o", folder / "no.ingot", option};
+    if (std::string(option) == "--golden") words.push_back(data("nothing.npz"));
+    ran = run(words);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == 6);
+    CHECK(ran.err.find("nothing was compared") != std::string::npos);
+  }
+  const std::string empty(8, '\0');
+  std::string none = empty + "{}      ";
+  none[0] = 8;
+  spill(folder / "a.safetensors", none);
+  spill(folder / "b.safetensors", none);
+  ran = run({"diff", folder / "a.safetensors", folder / "b.safetensors"});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 6);
+  // The naive kernels against themselves.
+  RunOptions naive;
+  naive.environment = {{"INGOT_CPU_ISA", "oracle"}};
+  CHECK(run({"convert", data("linear.onnx"), "-o", folder / "no.ingot", "--check"}, naive).exit == 1);
+}

@@ -105,3 +105,31 @@ padded = np.pad(picture, ((0, 0), (0, 0), (1, 1), (1, 1)))
 c = sum(np.einsum("oi,nihw->nohw", taps[:, :, i, j], padded[:, :, i:i + 6, j:j + 4]) for i in range(3) for j in range(3))
 p = c.reshape(1, 5, 3, 2, 2, 2).max((3, 5))
 golden("picture", in__x=picture, out__y=p.max((2, 3), keepdims=True), out__m=c.mean((2, 3), keepdims=True), mid__c=c, mid__p=p)
+
+# The same computation with its weights in a file beside it.
+model = onnx.load_from_string(linear)
+weights = b"".join(t.raw_data for t in model.graph.initializer)
+at = 0
+for tensor in model.graph.initializer:
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, text in (("location", "external.data"), ("offset", str(at)), ("length", str(len(tensor.raw_data)))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, text
+    at += len(tensor.raw_data)
+    tensor.ClearField("raw_data")
+with open(os.path.join(here, "external.onnx"), "wb") as f:
+    f.write(model.SerializeToString())
+with open(os.path.join(here, "external.data"), "wb") as f:
+    f.write(weights)
+
+# The input of linear, and nothing else in common with it.
+save("stranger", [helper.make_node("Sigmoid", ["x"], ["s"], name="gate"), helper.make_node("Neg", ["s"], ["z"], name="minus")],
+     [value("x", F, [1, 4])], [value("z", F, [1, 4])])
+# Its inputs and its output's name, and an output that only it has.
+save("half_stranger",
+     [*gemm, helper.make_node("Neg", ["x"], ["h2"], name="minus"), helper.make_node("Sigmoid", ["h2"], ["z"], name="gate")],
+     [value("x", F, [1, 4])], [value("y", F, [1, 3]), value("z", F, [1, 4])], [("w", w), ("b", b)])
+# As many rows as x has numbers above 1000.
+save("nothing", [helper.make_node("Greater", ["x", "most"], ["g"]), helper.make_node("NonZero", ["g"], ["y"])],
+     [value("x", F, [1, 4])], [value("y", I, [2, "M"])], [("most", np.float32(1000))])
+golden("nothing", in__x=x1, out__y=np.zeros((2, 0), "i8"))

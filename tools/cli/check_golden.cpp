@@ -101,6 +101,10 @@ CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettin
     result.values.push_back(
         {check::compare("mid:" + expected.name, expected, gathered.intermediates[m], options), expected.dims, true});
   }
+  const auto is_empty = [](const CheckedValue& v) { return v.comparison.problem.empty() && v.comparison.elements == 0; };
+  if (std::all_of(result.values.begin(), result.values.end(), is_empty))
+    fail(Exit::kCheckFailed, golden.path + ": no output in it has an element, so nothing was compared; give inputs for "
+                                           "which the outputs are not empty");
   for (const std::string& name : names) {
     if (!find_array(golden.outputs, name))
       result.notes.push_back("output '" + name + "' was not compared: the golden lacks it");

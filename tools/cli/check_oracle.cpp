@@ -10,6 +10,10 @@ namespace ingot::cli {
 
 std::vector<CheckedValue> check_against_oracle(const std::string& path, const std::map<std::string, int64_t>& binding) {
   Progress progress("checking " + path);
+  if (chosen_kernels() == reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()))
+    host::fail(host::Exit::kUsage,
+               "--check: compares with the naive kernels, which INGOT_CPU_ISA=oracle chooses "
+               "itself; leave that out, or give --golden FILE.npz");
   OpenSettings naive;
   naive.kernels = reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
   Engine fast(path), oracle(path, naive);

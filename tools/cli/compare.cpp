@@ -74,8 +74,13 @@ int compare_files(const Arguments& a) {
     print_compare_json(answer, a.source, file);
   else
     print_compare_text(answer);
-  if (answer.culprit == Culprit::kNone) return 0;
-  host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
+  if (answer.is_equal()) return 0;
+  if (answer.culprit != Culprit::kNone) host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
+  host::fail(host::Exit::kCheckFailed,
+             file + ": nothing on the path of " + answer.uncompared_text() + " was compared with " + a.source + " (" +
+                 std::to_string(answer.instructions_known) + " of " + std::to_string(answer.instructions_ran) +
+                 " instructions were), so nothing shows that they are equal; was it converted from this source? Repeat "
+                 "the options of its conversion, or leave FILE out");
 }
 
 }  // namespace

@@ -149,6 +149,9 @@ void print(const Comparison& c, const Arguments& a, const std::string& hint) {
 
 int diff(const Arguments& a) {
   const Checkpoint left = weights::read_weights(a.a), right = weights::read_weights(a.b);
+  if (left.tensors.empty() && right.tensors.empty())
+    host::fail(host::Exit::kCheckFailed,
+               a.a + " and " + a.b + ": neither has a tensor, so nothing was compared; see: ingot inspect " + a.a);
   const Comparison c = compare(left, right);
   if (a.json) {
     const Json report = {{"a", a.a},         {"b", a.b},           {"equal", c.equal},   {"values", c.values},

@@ -8,6 +8,7 @@
 #include "tools/cli/golden_steps.h"
 #include "tools/cli/make_inputs.h"
 #include "tools/cli/metadata.h"
+#include "tools/cli/output_paths.h"
 #include "tools/cli/program_view.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
@@ -44,6 +45,7 @@ class Finder {
     judge_casting();
     judge_instructions();
     check_outputs();
+    find_uncompared();
     conclude();
     return std::move(a_);
   }
@@ -180,6 +182,8 @@ class Finder {
     options_.observe = [&](const std::string& pass, graph::Model& model) {
       if (plant) plant(pass, model);
       if (!judge_->started()) require_same_inputs(model);
+      if (!judge_->started())
+        for (const graph::ValueId id : model.graph.outputs) source_outputs_.push_back(model.values[size_t(id)].name);
       judge_->observe(pass, model);
       a_.source_nodes = model.source_nodes;
       a_.passes_judged++;
@@ -211,10 +215,12 @@ class Finder {
 
   void remember_names(const graph::Model& model) {
     by_name_.clear();
+    hollow_.clear();
     std::set<std::string> twice;
     for (const graph::ValueId id : judge_->known_values()) {
       const std::string& name = model.values[size_t(id)].name;
       if (!name.empty() && !by_name_.emplace(name, id).second) twice.insert(name);
+      if (taken_.count(name)) hollow_.insert(judge_->truth(id));
     }
     for (const std::string& name : twice) by_name_.erase(name);
   }
@@ -224,6 +230,7 @@ class Finder {
     if (!naive_values_) naive_values_ = naive_values();
     const auto found = naive_values_->find(name);
     if (found == naive_values_->end()) return std::nullopt;
+    taken_.insert(name);
     return found->second;
   }
 
@@ -327,9 +334,13 @@ class Finder {
     p.truth = [&](const Written& written) -> const Tensor* {
       if (const auto state = states.find(written.value); state != states.end()) {
         const auto next = judge_->outputs().find(state->second);
-        return next == judge_->outputs().end() ? nullptr : &next->second;
+        if (next == judge_->outputs().end()) return nullptr;
+        if (!taken_.count(state->second)) by_source_.insert(written.instruction);
+        return &next->second;
       }
-      return by_place ? truth_by_place(written) : truth_by_name(names, written);
+      const Tensor* truth = by_place ? truth_by_place(written) : truth_by_name(names, written);
+      if (truth && !hollow_.count(truth)) by_source_.insert(written.instruction);
+      return truth;
     };
     a_.program = judge_program(p);
     winograd_ = a_.program.winograd;
@@ -354,6 +365,28 @@ class Finder {
                               truth->second.dims});
       }
     }
+  }
+
+  /// An output equals the source's only if something on its path was compared with the source: an instruction or, where
+  /// none ran, the output itself. What was taken from the file is the file, not the source.
+  void find_uncompared() {
+    const auto is_compared = [&](uint32_t i) { return a_.program.instructions[i].known && by_source_.count(i); };
+    const auto has_run = [&](uint32_t i) { return a_.program.instructions[i].ran; };
+    const auto is_checked = [&](const std::string& name) {
+      return std::any_of(a_.outputs.begin(), a_.outputs.end(), [&](const CheckedOutput& o) {
+        return o.comparison.name == name && o.comparison.elements > 0;
+      });
+    };
+    std::set<std::string> in_file;
+    for (const OutputPath& path : output_paths(file())) {
+      const std::vector<uint32_t>& all = path.instructions;
+      in_file.insert(path.name);
+      if (std::any_of(all.begin(), all.end(), is_compared)) continue;
+      if (std::none_of(all.begin(), all.end(), has_run) && is_checked(path.name)) continue;
+      a_.uncompared.push_back(path.name);
+    }
+    for (const std::string& name : source_outputs_)
+      if (!in_file.count(name)) a_.uncompared.push_back(name);
   }
 
   void blame(Culprit culprit, const compare::Departure& d) {
@@ -439,6 +472,10 @@ class Finder {
   std::unique_ptr<GraphJudge> judge_;
   std::unique_ptr<LoopNest> loops_;
   std::map<std::string, graph::ValueId> by_name_;
+  std::vector<std::string> source_outputs_;
+  std::set<std::string> taken_;     // values of the source that the file gave
+  std::set<const Tensor*> hollow_;  // the truth about them
+  std::set<uint32_t> by_source_;    // instructions that something else was known about
   std::optional<std::map<std::string, Tensor>> naive_values_;
   cast::FileSpec fresh_;
   bool winograd_ = true;
@@ -464,7 +501,7 @@ const char* culprit_name(Culprit culprit) {
 std::string DepartureAnswer::headline() const {
   const std::string at = node.empty() && op.empty() ? "" : ", at " + op + " '" + node + "'";
   switch (culprit) {
-    case Culprit::kNone: return "no departure";
+    case Culprit::kNone: return uncompared.empty() ? "no departure" : "not compared: " + uncompared_text();
     case Culprit::kImport: return "wrong import" + at;
     case Culprit::kPass: return "wrong pass: " + pass + at;
     case Culprit::kCast: return "wrong casting: instruction " + std::to_string(instruction) + " " + pass + at;
@@ -474,6 +511,14 @@ std::string DepartureAnswer::headline() const {
     case Culprit::kOutput: return "output '" + value + "' is what the source computes, and not what the golden has";
   }
   return "";
+}
+
+std::string DepartureAnswer::uncompared_text() const {
+  constexpr size_t kShown = 4;
+  std::string text = uncompared.size() == 1 ? "output " : "outputs ";
+  for (size_t i = 0; i < uncompared.size() && i < kShown; i++) text += (i ? ", '" : "'") + uncompared[i] + "'";
+  if (uncompared.size() > kShown) text += " and " + std::to_string(uncompared.size() - kShown) + " more";
+  return text;
 }
 
 DepartureAnswer find_departure(const DepartureQuestion& question) { return Finder(question).run(); }

@@ -52,6 +52,7 @@ struct DepartureAnswer {
   bool has_golden = false, is_fresh_cast = true;
   uint32_t import_compared = 0, nodes_judged = 0, passes_judged = 0;
   uint32_t instructions_ran = 0, instructions_known = 0;
+  std::vector<std::string> uncompared;  // outputs on whose path nothing was compared: about them nothing is known
   std::vector<uint32_t> suspects;
   std::vector<graph::SourceNode> source_nodes;
   std::vector<compare::SourceState> source;
@@ -61,6 +62,9 @@ struct DepartureAnswer {
   std::vector<std::string> notes;
   /// "wrong pass: fold affine, at BatchNormalization 'bn1'".
   std::string headline() const;
+  /// "outputs 'a', 'b'": those of `uncompared`.
+  std::string uncompared_text() const;
+  bool is_equal() const { return culprit == Culprit::kNone && uncompared.empty(); }
 };
 
 /// @throws Failure, CastError.

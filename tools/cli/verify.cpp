@@ -1,6 +1,7 @@
 // ingot verify - is this file whole, sound, and does it give the answers that it promises?
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -134,6 +135,7 @@ Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const
   const uint32_t cases = ingot_golden_case_count(golden.get());
   double worst = 0;
   uint32_t outputs = 0;
+  int64_t elements = 0;
   for (uint32_t c = 0; c < cases; c++) {
     const std::string where = engine->path() + ": embedded golden, case " + std::to_string(c);
     ingot_golden_case shape{};
@@ -158,13 +160,20 @@ Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const
       check::CompareOptions options;
       options.rtol = shape.rtol;
       options.atol = shape.atol;
+      if (!std::isfinite(shape.rtol) || !std::isfinite(shape.atol))
+        host::fail(Exit::kCheckFailed, where + ": its tolerance is no finite number, so nothing would be compared");
       const Array expected = view_as_array(name, tensor);
       const check::Comparison compared = check::compare(name, expected, engine->take_output(uint32_t(at)), options);
       if (!compared.passed) host::fail(Exit::kCheckFailed, where + ": " + summary(compared, expected.dims));
       worst = std::max(worst, compared.largest_error);
       outputs++;
+      elements += compared.elements;
     }
   }
+  if (elements == 0)
+    host::fail(Exit::kCheckFailed, engine->path() +
+                                       ": embedded golden: has no element of an output, so nothing was "
+                                       "compared; embed one that has: ingot convert SOURCE --golden FILE.npz");
   return {"golden", std::to_string(cases) + (cases == 1 ? " case, " : " cases, ") + std::to_string(outputs) +
                         " outputs, largest error " + number(worst, 3)};
 }

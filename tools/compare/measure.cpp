@@ -82,7 +82,7 @@ Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const 
   m.allowed = allowed.relative * m.largest + allowed.absolute + (is_float ? floor : 0);
   for (size_t i = 0; i < expected.at.size(); i++) {
     const double d = distance(expected.at[i], found.at[i]);
-    m.differing += d > m.allowed;
+    m.differing += !(d <= m.allowed);
     if (d > m.error || m.worst < 0) {
       m.error = d, m.worst = int64_t(i);
       m.expected = expected.at[i], m.found = found.at[i];
