@@ -246,3 +246,37 @@ TEST_CASE("picture: a JPEG is a frame; one that is damaged is refused") {
     CHECK(is_one_error_line(ran.err));
   }
 }
+
+TEST_CASE("picture: what a file is, is known by its content, whatever its length") {
+  const Folder folder;
+  const std::string model = convert(folder, "gray:8x8,stretch", "gray.ingot");
+  const auto padded = [](std::string bytes) { return bytes + std::string((64 - bytes.size() % 64) % 64, '\0'); };
+  const auto exit_of = [&](const std::string& net, const std::string& bytes, const std::string& part) {
+    spill(folder / "frame", bytes);
+    const Ran ran = run({"run", net, "--inputs", folder / "frame", "--outputs", folder / "out.npz"});
+    CAPTURE(ran.err);
+    CHECK(has(ran.err, part));
+    return ran.exit;
+  };
+  std::string gray;
+  for (int i = 0; i < 64; i++) gray += char(3 * i + 20);
+  spill(folder / "raw", gray);
+  spill(folder / "png", padded(png_of(gray, 8, 8, 1)));
+  if (reads(folder, model, folder / "png"))
+    CHECK(bytes_of(answers(folder, model, folder / "png", "cpu")) ==
+          bytes_of(answers(folder, model, folder / "raw", "cpu")));
+  if (reads(folder, model, data("smooth.jpg")))
+    CHECK(exit_of(model, padded(slurp(data("smooth.jpg"))), "is a picture") == 5);
+  // Bytes of a frame that begin as a picture does and do not go on so.
+  for (const char* start : {"\xff\xd8\xff\x01", "\xff\xd8\xff\xff\xff\xff", "\x89PNG", "BM", "RIFF", "PK"})
+    CHECK(exit_of(model, (start + gray).substr(0, 64), "") == 0);
+  // Other formats are said, not taken for pixels.
+  CHECK(exit_of(model, padded("GIF89a" + gray), "a GIF picture") == 4);
+  CHECK(exit_of(model, padded("RIFF1234WEBPVP8 " + gray), "a WebP picture") == 4);
+  CHECK(exit_of(model, padded("RIFF1234WAVEfmt " + gray), "WAV audio") == 4);
+  CHECK(exit_of(model, padded(std::string("BM\x80\0\0\0", 6) + gray), "a BMP picture") == 4);
+  CHECK(exit_of(model, padded(std::string("II*\0\x10\0\0\0", 8) + gray), "a TIFF picture") == 4);
+  CHECK(exit_of(model, padded("<!DOCTYPE html>" + gray), "a web page") == 4);
+  CHECK(exit_of(model, padded("version https://git-lfs" + gray), "LFS") == 4);
+  CHECK(exit_of(convert(folder, "gray:2x2,stretch", "tiny.ingot"), "\x10\x20\x30\x40", "") == 0);  // 4 bytes
+}

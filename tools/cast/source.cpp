@@ -1,12 +1,12 @@
 // tools/cast/source.cpp - from a source file to a file in memory: import, passes, cast.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "runtime/base/sha256.h"
 #include "tools/cast/cast.h"
 #include "tools/cast/record_weights.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/flux/import.h"
 #include "tools/graph/compute_single.h"
@@ -22,7 +22,7 @@ namespace ingot::cast {
 namespace {
 
 std::string sha256_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  host::InputStream file(path);
   Sha256 hash;
   std::vector<char> block(1 << 20);
   while (file) {

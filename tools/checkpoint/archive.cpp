@@ -10,6 +10,7 @@
 #endif
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::checkpoint {
 
@@ -93,6 +94,7 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
   archive->handle_ = std::make_unique<Handle>();
   Handle& handle = *archive->handle_;
   int code = 0;
+  host::remember_input(path);
   handle.zip = zip_open(path.c_str(), ZIP_RDONLY, &code);
   if (!handle.zip) refuse_archive(path, code);
   archive->list_members();

@@ -1,13 +1,13 @@
 // tools/checkpoint/sharded_index.cpp - {"weight_map": {tensor: file}}: the named tensors from the files beside the index, no others.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr uint64_t kMostIndex = 64 << 20;
 
 Json parse_index(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  host::InputStream file(path);
   std::string text;
   char block[65536];
   while (file.read(block, sizeof block) || file.gcount()) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -69,7 +70,7 @@ MappedFile::MappedFile() : data_(&kNothing) {}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const auto refuse = [&]() { host::fail(host::Exit::kUnavailable, path + ": cannot be read: " + strerror(errno)); };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = host::open_input(path);
   if (descriptor < 0) refuse();
   struct stat found;
   void* mapping = MAP_FAILED;

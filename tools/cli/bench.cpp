@@ -14,6 +14,7 @@
 #include "tools/cli/make_inputs.h"
 #include "tools/cli/session_options.h"
 #include "tools/cli/terminal.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -56,7 +57,7 @@ rusage usage() {
 
 /// A line of the process's status in MB: VmRSS is what is resident now, VmHWM the most that ever was.
 double status_mb(const std::string& name) {
-  std::ifstream file("/proc/self/status");
+  host::InputStream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
     if (line.rfind(name + ":", 0) == 0) return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
   return 0;
@@ -66,7 +67,7 @@ double status_mb(const std::string& name) {
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
+  host::InputStream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     for (const char* key : {"model name", "Model", "CPU part"}) {
       if (line.rfind(key, 0) == 0 && line.find(':') != std::string::npos)

@@ -1,9 +1,7 @@
 // ingot convert - casts a source once into one .ingot file.
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -33,6 +31,7 @@ struct Arguments {
   bool allow_overflow = false;
   std::string weights, key, prefix = "auto", epsilon;
   std::vector<std::string> missing, unused;
+  bool partial = false;
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
 };
@@ -69,10 +68,11 @@ cast::CastOptions options_of(const Arguments& a) {
   for (const std::string& text : a.missing) overlay::add_allowed(options.weights.allow_missing, "--allow-missing", text);
   for (const std::string& text : a.unused) overlay::add_allowed(options.weights.allow_unused, "--allow-unused", text);
   if (!a.epsilon.empty()) overlay::set_batch_norm_epsilon(options.weights, a.epsilon);
-  if (a.weights.empty() && (!a.key.empty() || a.prefix != "auto" || !a.renames.empty() || !a.missing.empty() ||
+  options.weights.partial = a.partial;
+  if (a.weights.empty() && (a.partial || !a.key.empty() || a.prefix != "auto" || !a.renames.empty() || !a.missing.empty() ||
                             !a.unused.empty() || !a.epsilon.empty()))
     fail(Exit::kUsage,
-         "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused and --bn-eps say how to read a "
+         "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused, --partial and --bn-eps say how to read a "
          "checkpoint; name it with --weights");
   for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
   options.input_shapes = a.shapes;
@@ -100,10 +100,15 @@ void check_cast(const Arguments& a, const std::string& path, const cast::CastRep
   }
   const std::vector<CheckedValue> values = check_against_oracle(path, report.binding);
   bool passed = true;
+  int64_t elements = 0;
   for (const CheckedValue& v : values) {
     printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
     passed &= v.comparison.passed;
+    elements += v.comparison.elements;
   }
+  if (passed && elements == 0)
+    fail(Exit::kCheckFailed, a.source + ": on made inputs no output has an element, so nothing was compared; nothing "
+                                        "was written; check it with --golden FILE.npz");
   if (!passed) {
     fail(Exit::kCheckFailed,
          a.source +
@@ -124,6 +129,8 @@ int convert(const Arguments& a) {
   host::keep_apart({output}, {a.golden});
   cast::CastResult result = cast_with_progress(a.source, options);
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
+  std::unique_ptr<host::OutputFile> file;  // fails now where the place refuses it, not after the work
+  if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
   for (const std::string& text : result.report.notes) note(text);
   for (const std::string& text : result.report.hints) note(text);
   if (a.explain) print_cast_report(result.report);
@@ -133,10 +140,9 @@ int convert(const Arguments& a) {
            short_bytes(result.report.arena_bytes).c_str());
     return 0;
   }
-  host::OutputFile file(output);
-  const cast::WrittenFile written = cast::write_file(result.file, &file);
-  if (a.check || !a.golden.empty()) check_cast(a, file.temporary(), result.report);
-  file.commit();
+  const cast::WrittenFile written = cast::write_file(result.file, file.get());
+  if (a.check || !a.golden.empty()) check_cast(a, file->temporary(), result.report);
+  file->commit();
   summary("%s: %s bytes, weights %s, activations %s\n", output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),
           short_bytes(written.weight_bytes).c_str(), short_bytes(result.report.arena_bytes).c_str());
   return 0;
@@ -218,6 +224,8 @@ void add_convert(CLI::App& app, Action* chosen) {
                     "with --dtype: numbers too large for it may become infinite");
   repeatable("--allow-missing", &a->missing, "weights of the architecture that may stay its own; one * stands for anything", "NAME");
   repeatable("--allow-unused", &a->unused, "tensors of the checkpoint that may stay out; one * stands for anything", "NAME");
+  command->add_flag("--partial", a->partial,
+                    "leave everything that is missing in the checkpoint, or has no place in the architecture, as it is");
   command
       ->add_option("--bn-eps", a->epsilon,
                    "epsilon of batch normalisations that the architecture has folded and the checkpoint has not")

@@ -7,6 +7,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/include/ingot/cpu.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 #include "tools/files/suggest.h"
 
 namespace ingot::cli {
@@ -114,6 +115,7 @@ Model open_model(const std::string& path, const OpenSettings& settings) {
   ingot_open_options options = open_options(settings.kernels ? settings.kernels : chosen_kernels());
   options.trust = settings.trust;
   options.map = settings.map;
+  host::remember_input(path);
   auto model = Model::open(path.c_str(), options);
   if (!model) fail_with(path, model.error());
   return std::move(*model);

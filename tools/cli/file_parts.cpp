@@ -21,7 +21,7 @@ uint64_t aligned(uint64_t at, uint64_t alignment) { return (at + alignment - 1) 
 }  // namespace
 
 FileParts::FileParts(const std::string& path) : path_(path) {
-  stream_.open(path, std::ios::binary);
+  stream_.open(path);
   uint8_t head[kHeaderFixedBytes] = {};
   stream_.read(reinterpret_cast<char*>(head), sizeof head);
   minor_ = load_little<uint16_t>(head + 10);

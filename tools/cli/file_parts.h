@@ -1,12 +1,12 @@
 // tools/cli/file_parts.h - the parts of an .ingot file, for commands that change some of them and copy the rest byte for byte.
 // Errors   Failure kUnavailable: it cannot be read; kCorrupt: bytes that their hash was not taken of.
 #pragma once
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "runtime/base/sha256.h"
 #include "runtime/format/file_layout.h"
+#include "tools/files/input_file.h"
 #include "tools/files/output_file.h"
 
 namespace ingot::cli {
@@ -46,7 +46,7 @@ class FileParts {
   void each_block(uint64_t from, uint64_t bytes, Take take);
 
   std::string path_;
-  std::ifstream stream_;
+  host::InputStream stream_;
   uint16_t minor_ = 0;
   uint32_t segment_alignment_ = 0;
   uint64_t file_bytes_ = 0;

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "runtime/op/picture.h"
 #include "tools/cli/picture_file.h"
 #include "tools/cli/terminal.h"
+#include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -39,7 +40,9 @@ std::vector<size_t> channels_of(const std::string& format) {
   return {};
 }
 
-/// Bytes alone may begin like a picture file, but are as long as frames.
+constexpr size_t kStartBytes = 64 * 1024;
+
+/// Whether the file has the length of whole frames of the only input.
 bool has_size_of_frames(const Engine& engine, const std::string& path) {
   const ingot_value_type port = engine.input(0);
   if (!is_frame(port)) return false;
@@ -125,16 +128,25 @@ std::vector<Array> split_frames(const Engine& engine, const std::string& path, s
 }  // namespace
 
 std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char magic[6] = {};
-  file.read(magic, sizeof magic);
-  const std::string start(magic, size_t(file.gcount()));
+  host::InputStream file(path);
+  std::string start(kStartBytes, '\0');
+  file.read(start.data(), std::streamsize(start.size()));
+  start.resize(size_t(file.gcount()));
+  const uint32_t inputs = engine.summary().input_count;
   const PictureKind kind = picture_kind(start);
-  if (kind != PictureKind::kNone && engine.summary().input_count && !has_size_of_frames(engine, path))
+  // Bytes alone may begin as a picture does. What goes on as one is one, whatever its length.
+  if (kind != PictureKind::kNone && inputs && (goes_on_as_picture(start) || !has_size_of_frames(engine, path)))
     return frame_of(engine, path, kind);
-  bool frames = start.size() == sizeof magic && start.rfind("PK\3\4", 0) != 0 && start != "\x93NUMPY";
-  for (uint32_t i = 0; i < engine.summary().input_count; i++) frames = frames && is_frame(engine.input(i));
-  if (!frames || engine.summary().input_count == 0) return host::read_npz(path);
+  bool takes_frames = inputs > 0;
+  for (uint32_t i = 0; i < inputs; i++) takes_frames = takes_frames && is_frame(engine.input(i));
+  const bool is_numpy =
+      start.rfind("PK\3\4", 0) == 0 || start.rfind("PK\5\6", 0) == 0 || start.rfind("\x93NUMPY", 0) == 0;
+  if (!file.is_open() || start.empty() || !takes_frames || is_numpy) return host::read_npz(path);
+  if (const std::string other = other_format(start, host::file_bytes(path)); !other.empty())
+    fail(Exit::kUnsupported, path + ": is " + other +
+                                 ", expected a PNG, a JPEG, the bytes of frames alone, or an .npz" +
+                                 "; convert it, or put bytes that only begin so into an .npz");
+  file.clear();
   file.seekg(0);
   std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return split_frames(engine, path, std::move(bytes));

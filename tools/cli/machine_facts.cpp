@@ -7,8 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
+
+#include "tools/files/input_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -21,7 +22,7 @@ class Tree {
   fs::path operator/(const std::string& path) const { return root_ / path; }
   /// The file's bytes; "" where there is none.
   std::string text(const fs::path& path) const {
-    std::ifstream file(path, std::ios::binary);
+    host::InputStream file(path.string());
     std::ostringstream out;
     if (file) out << file.rdbuf();
     return out.str();

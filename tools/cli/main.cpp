@@ -10,6 +10,7 @@
 #include "tools/cli/engine.h"
 #include "tools/cli/help.h"
 #include "tools/cli/terminal.h"
+#include "tools/files/input_file.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
@@ -194,6 +195,7 @@ std::string version_text() {
 int main(int argc, char** argv) {
   using namespace ingot;
   host::install_interrupt_cleanup();
+  host::protect_inputs();
   cli::guard_standard_output();
   try {
     return cli::parse_and_act(argc, argv);

@@ -10,9 +10,11 @@
 #include <cstdio>
 #endif
 
+#include <cstring>
 #include <memory>
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -37,7 +39,9 @@ Pixels read_png(const std::string& path) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, decltype(&png_image_free)> end(&image, png_image_free);
-  if (!png_image_begin_read_from_file(&image, path.c_str())) fail(Exit::kCorrupt, path + ": " + image.message);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
+  if (!file) fail(Exit::kUnavailable, path + ": cannot be opened");
+  if (!png_image_begin_read_from_stdio(&image, file.get())) fail(Exit::kCorrupt, path + ": " + image.message);
   if (image.width > kMostPixels || image.height > kMostPixels) refuse_size(path, image.width, image.height);
   Pixels out;
   out.width = image.width, out.height = image.height;
@@ -91,7 +95,7 @@ bool decode(Jpeg* jpeg, std::FILE* file, std::vector<uint8_t>* rgb) {
 }
 
 Pixels read_jpeg(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
   if (!file) fail(Exit::kUnavailable, path + ": cannot be opened");
   Jpeg jpeg{};
   jpeg.reader.err = jpeg_std_error(&jpeg.errors);
@@ -120,6 +124,52 @@ Pixels read_jpeg(const std::string& path) {
 PictureKind picture_kind(const std::string& start) {
   if (start.rfind("\x89PNG", 0) == 0) return PictureKind::kPng;
   return start.rfind("\xff\xd8\xff", 0) == 0 ? PictureKind::kJpeg : PictureKind::kNone;
+}
+
+bool goes_on_as_picture(const std::string& start) {
+  constexpr const char* kPng = "\x89PNG\r\n\x1a\n";
+  if (start.rfind(kPng, 0) == 0) return true;
+  if (picture_kind(start) != PictureKind::kJpeg) return false;
+  const auto byte = [&](size_t at) { return size_t(uint8_t(start[at])); };
+  bool has_segment = false;
+  size_t at = 2;
+  while (at + 4 <= start.size()) {
+    if (byte(at) != 0xff) return false;
+    const size_t marker = byte(at + 1);
+    if (marker == 0xff) {  // fills
+      at++;
+      continue;
+    }
+    if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd9)) return false;  // none that stands in front of a scan
+    const size_t length = byte(at + 2) << 8 | byte(at + 3);
+    if (length < 2) return false;
+    if (marker == 0xda) return has_segment;
+    has_segment = true;
+    at += 2 + length;
+  }
+  return has_segment;
+}
+
+std::string other_format(const std::string& start, uint64_t file_bytes) {
+  const auto has = [&](size_t at, const char* text) { return start.compare(at, std::strlen(text), text) == 0; };
+  const auto number = [&](size_t at, bool big_end) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < 4; i++) n |= uint64_t(uint8_t(start[at + i])) << 8 * (big_end ? 3 - i : i);
+    return n;
+  };
+  const auto is_inside = [&](uint64_t at) { return at >= 8 && at < file_bytes; };
+  if (has(0, "version https://git-lfs")) return "a git-LFS pointer, not the file itself";
+  if (has(0, "<!DOCTYPE html") || has(0, "<!doctype html") || has(0, "<html")) return "a web page";
+  if (start.size() < 12) return "";
+  if (has(0, "GIF87a") || has(0, "GIF89a")) return "a GIF picture";
+  if (has(0, "RIFF") && has(8, "WEBP")) return "a WebP picture";
+  if (has(0, "RIFF") && has(8, "WAVE")) return "WAV audio";
+  if (has(4, "ftyp")) return "an ISO media file (HEIF, AVIF, MP4)";
+  if (has(0, "BM") && number(2, false) == file_bytes) return "a BMP picture";
+  if (start.compare(0, 4, std::string("II*\0", 4)) == 0 && is_inside(number(4, false))) return "a TIFF picture";
+  if (start.compare(0, 4, std::string("MM\0*", 4)) == 0 && is_inside(number(4, true))) return "a TIFF picture";
+  if (has(0, "%PDF-")) return "a PDF document";
+  return "";
 }
 
 Pixels read_picture_file(const std::string& path, PictureKind kind) {

@@ -10,6 +10,10 @@ namespace ingot::cli {
 enum class PictureKind { kNone, kPng, kJpeg };
 /// By the first bytes of a file, at least 4.
 PictureKind picture_kind(const std::string& start);
+/// Whether more than those bytes says so: a PNG's whole signature; a JPEG's segments up to its scan, or to the end of `start`.
+bool goes_on_as_picture(const std::string& start);
+/// "a GIF picture" and the like, for what is surely neither a PNG or JPEG nor the bytes of a frame; "" for anything else.
+std::string other_format(const std::string& start, uint64_t file_bytes);
 
 /// Rows of R, G, B, A without gaps; A is 255 where the file has none. As stored: nothing is turned (EXIF) or resized.
 struct Pixels {

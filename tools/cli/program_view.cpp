@@ -7,6 +7,7 @@
 #include "runtime/op/matmul.h"
 #include "runtime/plan/greedy_planner.h"
 #include "tools/cli/engine.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::cli {
 namespace {
@@ -32,6 +33,7 @@ void require(Status status, const ErrorDetail& detail, const std::string& path) 
 ProgramView::ProgramView(const std::string& path, const std::map<std::string, int64_t>& bindings) {
   ErrorDetail detail;
   const KernelTable& table = *reinterpret_cast<const KernelTable*>(chosen_kernels());
+  host::remember_input(path);
   require(source_from_path(path.c_str(), &source_, &detail), detail, path);
   uint64_t bytes = 0;
   require(measure_head(source_, &bytes, &detail), detail, path);

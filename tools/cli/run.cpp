@@ -130,7 +130,7 @@ int run(const Arguments& a) {
       is_stream(arrays) ? run_stream(a, &engine, settings, &profile) : run_once(a, arrays, &engine, settings, &profile);
   profile.phase("run");
   if (!a.dump.empty()) dump_values(&engine, a.dump, &outputs);
-  if (!a.save_state.empty()) save_state(&engine, a.save_state);
+  if (!a.save_state.empty()) save_state(&engine, a.save_state, a.load_state);
   host::write_npz(a.outputs, outputs);
   profile.phase("write outputs");
   if (!a.profile.empty()) {

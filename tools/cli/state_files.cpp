@@ -1,10 +1,10 @@
 #include "tools/cli/state_files.h"
 
 #include <cstdio>
-#include <fstream>
 
 #include "runtime/format/state_file.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 #include "tools/files/output_file.h"
 
 namespace ingot::cli {
@@ -22,7 +22,7 @@ std::vector<uint8_t> read_state_file(const std::string& path) {
   const uint64_t size = host::file_bytes(path);
   if (size > kLargest) host::fail(Exit::kUnsupported, path + ": is too large for a saved state");
   std::vector<uint8_t> bytes(size);
-  std::ifstream file(path, std::ios::binary);
+  host::InputStream file(path);
   if (!file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(size)))
     host::fail(Exit::kUnavailable, path + ": cannot be read");
   return bytes;
@@ -30,10 +30,10 @@ std::vector<uint8_t> read_state_file(const std::string& path) {
 
 }  // namespace
 
-void save_state(Engine* engine, const std::string& path) {
+void save_state(Engine* engine, const std::string& path, const std::string& replaced) {
   Result<std::vector<uint8_t>> saved = engine->session().save_state();
   if (!saved.ok()) fail_with(path + ": not written", saved.error());
-  host::OutputFile file(path);
+  host::OutputFile file(path, replaced);
   file.write((*saved).data(), (*saved).size());
   file.commit();
 }

@@ -198,7 +198,7 @@ int tune(const Arguments& a) {
       written;  // early: a place that cannot be written is known before anything is measured
   if (!a.dry_run) {
     check_destination(output);
-    written = std::make_unique<host::OutputFile>(output);
+    written = std::make_unique<host::OutputFile>(output, a.file);
   }
   engine.create_session(settings_of(a, INGOT_UNTUNED));
   std::vector<TunedTarget> targets = find_targets(engine);

@@ -7,6 +7,7 @@
 #include "tools/cli/file_parts.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
 
@@ -35,6 +36,7 @@ std::vector<std::string> bring_up_to_date(FileParts* old) {
 /// Everything about the file but that this machine can run it.
 void prove(const std::string& path) {
   ingot_open_options options = open_options(chosen_kernels());
+  host::remember_input(path);
   const Result<Model> opened = Model::open(path.c_str(), options);
   if (!opened.ok() && opened.error().code != INGOT_NO_KERNEL) (void)open_model(path);  // fails with its line
 }
@@ -54,7 +56,7 @@ int upgrade(const Arguments& a) {
   const std::string output = a.output.empty() ? a.file : a.output;
   if (changes.empty()) {
     if (output != a.file && !host::same_file(a.file, output)) {
-      host::OutputFile file(output);
+      host::OutputFile file(output, a.file);
       old.copy(&file);
       file.commit();
     }
@@ -68,7 +70,7 @@ int upgrade(const Arguments& a) {
                                  "file, upgrade it and sign it anew");
   uint64_t bytes = 0;
   {
-    host::OutputFile file(output);
+    host::OutputFile file(output, a.file);
     old.write(&file);
     if (!file.temporary().empty()) prove(file.temporary());
     bytes = file.size();

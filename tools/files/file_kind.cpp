@@ -12,6 +12,7 @@
 #include "runtime/format/file_layout.h"
 #include "runtime/format/state_file.h"
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::host {
 namespace {
@@ -29,7 +30,7 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
   if (!S_ISREG(found.st_mode) && !S_ISCHR(found.st_mode) && !S_ISBLK(found.st_mode))
     fail(Exit::kUnavailable,
          path + ": is a pipe, expected a file, which is read more than once; write it to a file first");
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_input(path);
   if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
   std::vector<uint8_t> bytes(kPrefixBytes);
   size_t got = 0;

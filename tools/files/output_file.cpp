@@ -15,6 +15,7 @@
 #include <random>
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
 
 namespace ingot::host {
@@ -153,7 +154,8 @@ void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::
   }
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path) {
+OutputFile::OutputFile(const std::string& path, const std::string& replaced) : path_(path), replaced_(replaced) {
+  keep_inputs();
   struct stat found = {};
   mode_t mode = 0;
   if (path == "-") {
@@ -272,9 +274,15 @@ void OutputFile::copy_to_stream() {
   if (close(to) != 0) fail_with(errno);
 }
 
+void OutputFile::keep_inputs() const {
+  if (!was_read(path_) || (!replaced_.empty() && same_file(path_, replaced_))) return;
+  fail(Exit::kUsage, path_ + ": is read by this command, so it is not overwritten; choose another name");
+}
+
 void OutputFile::commit() {
   if (kind_ == Kind::kStream) copy_to_stream();
   if (kind_ == Kind::kRename) {
+    keep_inputs();  // of what was read since, too
     if (fsync(descriptor_) != 0) fail_with(errno);
     if (slot_ < 0) name_temporary();
     if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_with(errno);
@@ -304,6 +312,7 @@ TemporaryPath::TemporaryPath(const std::string& suffix) {
 }
 
 TemporaryPath::~TemporaryPath() {
+  forget_input(path_);
   if (slot_ >= 0) unlink(path_.c_str());
   forget(slot_);
   if (descriptor_ >= 0) close(descriptor_);

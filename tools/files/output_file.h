@@ -16,7 +16,8 @@ namespace ingot::host {
 /// file at commit(). Devices are written directly.
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path);
+  /// Refuses to write over a file that the command reads (input_file.h), but for `replaced`, which it reads to replace.
+  explicit OutputFile(const std::string& path, const std::string& replaced = "");
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -35,7 +36,8 @@ class OutputFile {
   void open_beside();
   void name_temporary();
   void copy_to_stream();
-  std::string path_, temporary_;
+  void keep_inputs() const;
+  std::string path_, replaced_, temporary_;
   int descriptor_ = -1;
   int slot_ = -1;
   Kind kind_ = Kind::kRename;

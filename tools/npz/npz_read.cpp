@@ -9,6 +9,7 @@
 #endif
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 #include "tools/npz/npz.h"
 
 namespace ingot::host {
@@ -19,7 +20,7 @@ struct CloseFile {
 };
 
 std::unique_ptr<FILE, CloseFile> open_file(const std::string& path) {
-  std::unique_ptr<FILE, CloseFile> file(fopen(path.c_str(), "rbe"));
+  std::unique_ptr<FILE, CloseFile> file(open_input_stream(path));
   if (!file) {
     const char* hint = errno == ENOENT ? "; check the name" : "";
     fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno) + hint);
@@ -39,6 +40,7 @@ struct CloseMember {
 
 std::unique_ptr<zip_t, DiscardArchive> open_archive(const std::string& path) {
   int code = 0;
+  remember_input(path);
   std::unique_ptr<zip_t, DiscardArchive> archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
   if (!archive) {
     zip_error_t error;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tools/files/input_file.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::onnx {
@@ -39,7 +40,7 @@ bool starts_with_word(std::string_view bytes, std::string_view word) {  // ASCII
 
 std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
   Descriptor file;
-  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file.fd = host::open_input(path, O_NONBLOCK);
   if (file.fd < 0) throw_cast_error(7, path + ": cannot be opened: " + std::strerror(errno));
   struct stat status = {};
   if (::fstat(file.fd, &status) != 0) throw_cast_error(7, path + ": cannot be read: " + std::strerror(errno));

@@ -3,7 +3,8 @@
 //   modules   then what the exporter renamed, transposed or merged with equal weights: by the module that the file says of the node that reads it
 //   layers    gates of recurrent layers put in order; batch normalisations folded where the architecture has them folded and epsilon is given
 //   shape     then what is the only one of its shape on both sides
-// Never guessed: a weight of the architecture without a tensor, and a tensor without a place, are refused, all of them at once.
+// Never guessed: a weight of the architecture without a tensor, a tensor without a place, and a constant that may have been folded from weights (kept.cpp)
+// are refused, all of them at once, unless `partial` or a pattern says that they are to stay.
 // Errors    graph::CastError 5 with a row for each that is missing, unexpected or of another shape; 4 for what is not understood; those of read_checkpoint().
 #pragma once
 #include <optional>
@@ -23,6 +24,7 @@ struct OverlayOptions {
   std::vector<std::pair<std::string, std::string>> renames;  // pattern with at most one * each
   std::optional<double> batch_norm_epsilon;                  // of normalisations that the architecture has folded
   std::vector<std::string> allow_missing, allow_unused;      // patterns with at most one *
+  bool partial = false;                                      // whatever is missing or has no place is left as it is
 };
 
 /// "OLD=NEW". @throws CastError 1
