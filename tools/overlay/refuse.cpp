@@ -104,10 +104,21 @@ void refuse_unpaired(const Pairing& p) {
     }
   const bool nothing_named = std::none_of(p.slots.begin(), p.slots.end(), [](const Slot& s) { return s.by_name; });
   for (const Slot& slot : p.slots) {
-    if (slot.filled() || !is_needed(slot) || p.fold_slots.count(&slot)) continue;
+    if (slot.filled() || slot.zero || p.fold_slots.count(&slot)) continue;
     if (matches_any(p.options.allow_missing, slot.name)) continue;
     if (const Slot* original = p.slot(slot.copy_of); original && !original->filled()) continue;  // is said of that one
     const auto wrong = p.mismatched.find(slot.name);
+    if (wrong == p.mismatched.end() && p.options.partial) continue;
+    if (wrong == p.mismatched.end() && !is_needed(slot)) {
+      const std::string why = why_not_kept(p, slot);
+      if (!why.empty())
+        table.add("kept", slot.name, dims_text(slot.dims) + " " + why,
+                  "export without folding (torch.export, or torch.onnx.export with dynamo=False, "
+                  "do_constant_folding=False); if no training "
+                  "changes it, keep it: --allow-missing '" +
+                      slot.name + "'");
+      continue;
+    }
     if (wrong != p.mismatched.end()) {
       table.add("mismatched", slot.name, dims_text(slot.dims) + " in the architecture, " + wrong->second,
                 "another variant of the network, or keep the architecture's own: --allow-missing '" + slot.name + "'");
@@ -123,7 +134,8 @@ void refuse_unpaired(const Pairing& p) {
                               : "keep the architecture's own: --allow-missing '" + slot.name + "'");
   }
   for (const Candidate& c : p.selection.candidates) {
-    if (!p.is_free(c) || p.mismatched.count(c.name) || matches_any(p.options.allow_unused, c.name)) continue;
+    if (!p.is_free(c) || p.mismatched.count(c.name) || p.options.partial || matches_any(p.options.allow_unused, c.name))
+      continue;
     if (p.folds_without_epsilon && p.fold_parts.count(&c)) continue;
     const std::string near = host::nearest(c.name, open_names);
     table.add("unexpected", c.name, dims_text(c.tensor->dims) + " has no place in the architecture",
@@ -131,8 +143,14 @@ void refuse_unpaired(const Pairing& p) {
                   allow_pattern(c.name) + "'");
   }
   const size_t missing = table.count("missing"), unexpected = table.count("unexpected"),
-               mismatched = table.count("mismatched");
-  if (missing + unexpected + mismatched > 0) {
+               mismatched = table.count("mismatched"), kept = table.count("kept");
+  const bool found_none = std::none_of(p.slots.begin(), p.slots.end(), [](const Slot& s) { return s.filled(); });
+  if (p.options.partial && mismatched == 0 && found_none && !p.slots.empty())
+    graph::throw_cast_error(5, p.options.checkpoint +
+                                   ": not one of its tensors has a place in the architecture, so "
+                                   "--partial would convert the architecture as it is; say how "
+                                   "names differ with --strip-prefix, --key or --map-key");
+  if (missing + unexpected + mismatched + kept > 0) {
     table.close();
     error.exit_code = 5;
     std::string counts;
@@ -141,6 +159,7 @@ void refuse_unpaired(const Pairing& p) {
     };
     count(missing, "missing");
     count(unexpected, "unexpected");
+    count(kept, "of the architecture's own that may be folded weights");
     count(mismatched, mismatched == 1 ? "with another shape" : "with other shapes");
     error.message = p.options.checkpoint + ": its tensors are not those of the architecture: " + counts;
     if (!p.selection.key.empty()) error.message += ", below --key '" + p.selection.key + "'";
@@ -152,6 +171,7 @@ void refuse_unpaired(const Pairing& p) {
     if (mismatched && p.options.checkpoint.find(".index.json") != std::string::npos)
       error.message += "; its shards may be those of different models";
     error.message += "; say how names differ with --strip-prefix, --key or --map-key 'OLD.*=NEW.*'";
+    if (!mismatched) error.message += ", or leave all of it as it is: --partial";
     throw error;
   }
   if (p.folds_without_epsilon)

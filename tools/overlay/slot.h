@@ -98,6 +98,9 @@ bool is_product(const Site& site);
 OverlayReport report_of(const Pairing& pairing);
 /// Everything that does not fit, in one error. Returns when all is well.
 void refuse_unpaired(const Pairing& pairing);
+/// Why a constant that got no tensor may not stay as the architecture has it; "" when it may: what a program states (masks, positions,
+/// short decimals, one number in every place) or makes by a formula is no weight.
+std::string why_not_kept(const Pairing& pairing, const Slot& slot);
 /// Whether a run without it would be a run with a weight of the architecture's own.
 bool is_needed(const Slot& slot);
 
