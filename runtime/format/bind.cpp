@@ -111,7 +111,8 @@ Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* roo
   const uint64_t width = uint64_t(dtype_bytes(v.dtype));
   if (offset < 0 || offset > kMaxElements)
     return fail_value(d, p, "values[].alias_offset", index, uint64_t(kMaxElements), uint64_t(offset));
-  const uint64_t at = root_offset[v.alias_of] + uint64_t(offset) * width;
+  // An empty view begins where its parent does: its offset may lie behind the storage.
+  const uint64_t at = root_offset[v.alias_of] + (bound.value_bytes[index] ? uint64_t(offset) * width : 0);
   if (at > bound.value_bytes[v.root] || bound.value_bytes[index] > bound.value_bytes[v.root] - at)
     return fail_value(d, p, "values[].alias_offset: leaves the root's storage", index, bound.value_bytes[v.root],
                       at + bound.value_bytes[index]);

@@ -133,3 +133,24 @@ save("half_stranger",
 save("nothing", [helper.make_node("Greater", ["x", "most"], ["g"]), helper.make_node("NonZero", ["g"], ["y"])],
      [value("x", F, [1, 4])], [value("y", I, [2, "M"])], [("most", np.float32(1000))])
 golden("nothing", in__x=x1, out__y=np.zeros((2, 0), "i8"))
+
+# Softmax of doubles, of which no operator exists here, over open dimensions; and a norm of doubles, which nothing makes.
+D = TensorProto.DOUBLE
+save("softmax64", [helper.make_node("Softmax", ["x"], ["y"], axis=-1), helper.make_node("LogSoftmax", ["x"], ["z"], axis=0)],
+     [value("x", D, ["N", "M"])], [value("y", D, ["N", "M"]), value("z", D, ["N", "M"])])
+x64 = np.random.default_rng(3).standard_normal((3, 5)) * 20
+power = np.exp(x64 - x64.max(1, keepdims=True))
+logs = x64 - x64.max(0) - np.log(np.exp(x64 - x64.max(0)).sum(0))
+golden("softmax64", in__x=x64, out__y=power / power.sum(1, keepdims=True), out__z=logs)
+save("norm64", [helper.make_node("LayerNormalization", ["x", "g"], ["y"])], [value("x", D, ["N", 4])], [value("y", D, ["N", 4])],
+     [("g", np.ones(4))])
+
+# Two directions of a cell; all steps but the last beside their tanh. With one step that is nothing, in a view behind its storage.
+cell = np.random.default_rng(4)
+save("directions", [helper.make_node("Transpose", ["x"], ["s"], perm=[1, 0, 2]),
+                    helper.make_node("LSTM", ["s", "w", "r"], ["h"], hidden_size=1, direction="bidirectional"),
+                    helper.make_node("Slice", ["h", "from", "to", "axis"], ["most"]), helper.make_node("Tanh", ["most"], ["t"]),
+                    helper.make_node("Concat", ["most", "t"], ["y"], axis=3), helper.make_node("Relu", ["h"], ["z"])],
+     [value("x", F, ["N", "S", 2])], [value("y", F, ["S1", 2, "N", 2]), value("z", F, ["S", 2, "N", 1])],
+     [("w", cell.standard_normal((2, 4, 2)).astype("f4")), ("r", cell.standard_normal((2, 4, 1)).astype("f4")),
+      ("from", np.array([0])), ("to", np.array([-1])), ("axis", np.array([0]))])

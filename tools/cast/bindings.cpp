@@ -1,5 +1,6 @@
 // tools/cast/bindings.cpp - extents of symbolic dims under which a draft is tried and for which choices are made.
 #include <algorithm>
+#include <iterator>
 
 #include "tools/cast/draft.h"
 
@@ -102,6 +103,18 @@ bool choose_trials(Draft* draft) {
   }
   add(low);
   add(high);
+  // Choices must hold for every binding, and typical extents are often 1 or equal: all at their least, and all different and odd, in either order.
+  constexpr int64_t kDifferent[] = {3, 5, 7, 11, 13, 17};
+  Bindings least = typical, up = typical, down = typical;
+  size_t at = 0;
+  for (const Symbol& symbol : symbols) {
+    least[symbol.name] = clamp_to(*draft, symbol.name, 1);
+    up[symbol.name] = clamp_to(*draft, symbol.name, kDifferent[at % std::size(kDifferent)]);
+    down[symbol.name] =
+        clamp_to(*draft, symbol.name, kDifferent[std::size(kDifferent) - 1 - at % std::size(kDifferent)]);
+    at++;
+  }
+  for (const Bindings& bindings : {least, up, down}) add(bindings);
   return found;
 }
 

@@ -135,7 +135,7 @@ std::string operand_text(const Draft& draft, const DraftInstruction& instruction
 }
 
 /// "" when the contract agrees, else its words.
-std::string why_refused(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings) {
+std::string why_refused(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings) try {
   const Arguments arguments(draft, instruction, bindings);
   Violation violation;
   if (contract_of(instruction.op())->check(arguments.get(), &violation)) return "";
@@ -145,6 +145,8 @@ std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
   return operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " +
          std::to_string(violation.expected) + ", found " + std::to_string(violation.found) +
          (where.empty() ? "" : where + ")");
+} catch (const graph::DimError& error) {  // a division by nothing, or too large
+  return error.what();
 }
 
 }  // namespace
@@ -167,7 +169,6 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings) {
 }
 
 void check_draft(const Draft& draft, bool is_fresh) {
-  if (!draft.has_sound_extents) return;
   graph::CastError error;
   error.exit_code = 4;
   for (const DraftSubprogram& subprogram : draft.subprograms) {
@@ -183,6 +184,15 @@ void check_draft(const Draft& draft, bool is_fresh) {
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
       error.unsupported.push_back({op, "", instruction.node, output < 0 ? "" : draft.at(output).name, why, ""});
     }
+  }
+  if (!draft.has_sound_extents) {
+    std::string names;
+    for (const auto& [name, extent] : trial_bindings(draft)[0])
+      if (!draft.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
+    error.message = "no extents of " + names +
+                    " were found under which every operation takes its operands, so no session could run the file; " +
+                    "where some hold, say them with --dim";
+    throw error;
   }
   if (error.unsupported.empty()) return;
   error.message =

@@ -140,7 +140,6 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   Block block(program_bytes);
   ProgramDef program;
   expect("decoded", open_program(view, all_contracts(), block.span(program_bytes), &program, &detail));
-  if (!draft.has_sound_extents) return;
   for (const Bindings& bindings : trials) {
     std::vector<int64_t> values;
     for (const SymbolDef& symbol : Span<const SymbolDef>(program.symbols.data, program.free_symbols))

@@ -60,9 +60,11 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
       std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
   if (!allows(writes ? contract->strided_outputs : contract->strided_inputs, use.slot))
     return who + (writes ? " writes dense rows only" : " reads dense rows only");
-  const Arguments arguments(*draft_, instruction, trials_[0]);
   Violation violation;
-  if (!contract->check(arguments.get(), &violation)) return who + ": " + violation.rule;
+  for (const Bindings& bindings : trials_)
+    if (!contract->check(Arguments(*draft_, instruction, bindings).get(), &violation))
+      return who + ": " + violation.rule;
+  const Arguments arguments(*draft_, instruction, trials_[0]);
   if (is_control(instruction.op()) || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
   // A kernel that is missing for dense rows too is no reason against the view.
   const SymbolicDim stride = draft_->at(value).row_stride;

@@ -238,6 +238,7 @@ uint32_t recognise_softmax(Editor& e, Remarks&) {
     Node* sub = exp ? e.producer_if(exp->inputs[0], "Sub") : nullptr;
     Node* max = sub ? e.producer_if(sub->inputs[1], "ReduceMax") : nullptr;
     if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0]) continue;
+    if (e.value(node->outputs[0]).dtype == DType::kF64) continue;  // has kernels as it is, and as one operator none
     Integers axes = sum->integers("axes");
     if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) ||
         !max->integer("keepdims", 1))

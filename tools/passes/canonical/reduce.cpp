@@ -1,4 +1,5 @@
 #include "tools/passes/canonical/rules.h"
+#include "tools/passes/elementwise.h"
 
 namespace ingot::passes {
 namespace {
@@ -40,7 +41,32 @@ void arg_reduce(Canonical& c, Node& node) {
   keep_dims(c.editor, node, {axis}, "ArgReduce", std::move(a));
 }
 
-void softmax(Canonical&, Node& node) {
+/// No kernel has a softmax of doubles; its steps have kernels.
+void softmax_of_doubles(Editor& e, Node& node) {
+  const ValueId x = node.inputs[0], out = node.outputs[0];
+  const int64_t axis = node.integer("axis", 0);
+  const bool is_log = node.op == "LogSoftmax";
+  const Dims dims = e.dims(x);
+  Dims kept = dims;
+  kept[size_t(axis)] = Dim(1);
+  const auto fold = [&](const char* kind, ValueId from) {
+    return e.emit("Reduce", {from}, DType::kF64, kept, node,
+                  {{"kind", std::string(kind)}, {"axes", int64_t(1) << axis}});
+  };
+  const auto step = [&](Op op, const std::vector<ValueId>& from, const Dims& shape) {
+    return e.emit("Elementwise", from, DType::kF64, shape, node,
+                  elementwise({{op, 0, from.size() > 1 ? 1 : 0}}, "f64"));
+  };
+  e.kill(node);
+  const ValueId shifted = step(Op::kSub, {x, fold("max", x)}, dims), power = step(Op::kExp, {shifted}, dims);
+  const ValueId sum = fold("sum", power);
+  const std::vector<ValueId> last =
+      is_log ? std::vector<ValueId>{shifted, step(Op::kLog, {sum}, kept)} : std::vector<ValueId>{power, sum};
+  e.add("Elementwise", last, {out}, node, elementwise({{is_log ? Op::kSub : Op::kDiv, 0, 1}}, "f64"));
+}
+
+void softmax(Canonical& c, Node& node) {
+  if (c.editor.value(node.inputs[0]).dtype == DType::kF64) return softmax_of_doubles(c.editor, node);
   node.attributes = {{"axis", node.integer("axis", 0)}, {"log", int64_t(node.op == "LogSoftmax")}};
   node.op = "Softmax";
 }

@@ -1,0 +1,44 @@
+// What convert writes, sessions accept: at the least extents, at odd and different ones; else nothing is written.
+#include <doctest/doctest.h>
+
+#include "tests/cli/command_line.h"
+
+using namespace cli_test;
+
+TEST_CASE("convert: what it wrote is accepted at every extent, where views are empty too") {
+  const Folder folder;
+  const std::string file = cast(folder, "directions");
+  for (const int steps : {1, 2, 3, 8})
+    for (const int batch : {1, 2, 5}) {
+      CAPTURE(steps);
+      CAPTURE(batch);
+      const Ran ran =
+          run({"verify", file, "--dim", "S=" + std::to_string(steps), "--dim", "N=" + std::to_string(batch)});
+      CAPTURE(ran.err);
+      CHECK(ran.exit == 0);
+      CHECK(ran.out.find("not proved") == std::string::npos);
+    }
+  CHECK(run({"compare", data("directions.onnx"), file, "--dim", "S=4", "--dim", "N=3"}).exit == 0);
+}
+
+TEST_CASE("convert: softmax of doubles behind open dimensions is its steps") {
+  const Folder folder;
+  const std::string file = cast(folder, "softmax64");
+  const Ran ran = run({"check", file, "--golden", data("softmax64.npz"), "--rtol", "1e-12"});
+  CAPTURE(ran.out);
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(run({"convert", data("softmax64.onnx"), "-o", folder / "fixed.ingot", "--dim", "N=3", "--dim", "M=5"}).exit ==
+        0);
+  CHECK(run({"check", folder / "fixed.ingot", "--golden", data("softmax64.npz"), "--rtol", "1e-12"}).exit == 0);
+}
+
+TEST_CASE("convert: what no session could run is refused, and nothing is written") {
+  const Folder folder;
+  const Ran ran = run({"convert", data("norm64.onnx"), "-o", folder / "norm.ingot"});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 4);
+  CHECK(ran.err.find("no extents of N were found") != std::string::npos);
+  CHECK(ran.err.find("--dim") != std::string::npos);
+  CHECK(folder.names().empty());
+}
