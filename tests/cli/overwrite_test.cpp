@@ -36,6 +36,7 @@ const std::map<std::string, Files> kCommands = {
     {"extract", {{"FILE"}, {"--output"}}},
     {"doctor", {{}, {}}},
     {"completion", {{}, {}}},
+    {"help", {{}, {}}},
 };
 
 /// The first words that bash completes.
@@ -134,7 +135,9 @@ TEST_CASE("overwrite: every command, and every option that names a file, is list
     std::set<std::string> known(files.reads.begin(), files.reads.end());
     known.insert(files.writes.begin(), files.writes.end());
     CAPTURE(command);
-    for (const std::string& option : file_options_of(run({command, "--help"}).out)) {
+    for (const std::string& option : file_options_of(
+             run(command == "help" ? std::vector<std::string>{"help"} : std::vector<std::string>{command, "--help"})
+                 .out)) {
       CAPTURE(option);
       CHECK(known.count(option) == 1);
     }
