@@ -130,7 +130,9 @@ void keeps(const Everything& all, const std::vector<std::string>& words, const s
 
 TEST_CASE("overwrite: every command, and every option that names a file, is listed in this test") {
   std::set<std::string> listed;
-  for (const auto& [command, files] : kCommands) {
+  for (const auto& known_command : kCommands) {
+    const std::string& command = known_command.first;
+    const Files& files = known_command.second;
     listed.insert(command);
     std::set<std::string> known(files.reads.begin(), files.reads.end());
     known.insert(files.writes.begin(), files.writes.end());

@@ -187,7 +187,8 @@ void check_draft(const Draft& draft, bool is_fresh) {
   }
   if (!draft.has_sound_extents) {
     std::string names;
-    for (const auto& [name, extent] : trial_bindings(draft)[0])
+    const Bindings tried = typical_binding(draft);
+    for (const auto& [name, extent] : tried)
       if (!draft.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
     error.message = "no extents of " + names +
                     " were found under which every operation takes its operands, so no session could run the file; " +
