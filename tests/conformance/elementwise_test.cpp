@@ -79,6 +79,21 @@ TEST_CASE("elementwise: each operator in f32 on vectors, tails and special value
   }
 }
 
+TEST_CASE("elementwise: the extremes of a NaN and a number are NaN, whichever stands first") {
+  for (const Op op : {Op::kMin, Op::kMax}) {
+    for (const DType type : {DType::kF32, DType::kF64}) {
+      const auto t = steps({{op, 0, 1}}, type == DType::kF64 ? ComputeType::kF64 : ComputeType::kF32);
+      Case c{"extremes of NaN", OpCode::kElementwise, &t, {}, {Tensor(type, {2, 37})}, {0, 0}, {}};
+      const Tensor nan = Tensor(type, {2, 37}).values({NAN}), number = Tensor(type, {2, 37}).values({2, -2, 0});
+      c.oracle_inputs = {nan, nan};
+      c.inputs = {nan, number};
+      run_case(c);
+      c.inputs = {number, nan};
+      run_case(c);
+    }
+  }
+}
+
 TEST_CASE("elementwise: broadcasts of every kind and rank") {
   struct Row {
     const char* name;

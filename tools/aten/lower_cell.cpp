@@ -4,8 +4,6 @@
 namespace ingot::aten {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-
 class Cell {
  public:
   explicit Cell(Operands& operands) : o(operands), b(operands.b) {}
@@ -59,23 +57,6 @@ Results lstm_cell(Operands& o) { return Cell(o).lstm(); }
 Results gru_cell(Operands& o) { return Cell(o).gru(); }
 Results rnn_cell(Operands& o) { return Cell(o).rnn(); }
 
-/// The quotient's arc tangent, turned by half a circle where x is negative; where x is 0 the sign of y decides.
-Results atan2(Operands& o) {
-  Builder& b = o.b;
-  const ValueId y = o.read("self"), x = o.read("other");
-  const DType dtype = b.dtype(y);
-  if (dtype != b.dtype(x)) o.refuse("other", "has another type than self");
-  const auto number = [&](double value) { return b.scalar(dtype, value); };
-  const ValueId zero = number(0), quotient = b.emit("Atan", {b.emit("Div", {y, x})});
-  const ValueId below = b.emit("Less", {y, zero});
-  const ValueId turned =
-      b.emit("Where", {below, b.emit("Sub", {quotient, number(kPi)}), b.emit("Add", {quotient, number(kPi)})});
-  const ValueId above = b.emit("Where", {b.emit("Greater", {y, zero}), number(kPi / 2), zero});
-  const ValueId upright = b.emit("Where", {below, number(-kPi / 2), above});
-  const ValueId left = b.emit("Where", {b.emit("Less", {x, zero}), turned, upright});
-  return o.result(b.emit("Where", {b.emit("Greater", {x, zero}), quotient, left}));
-}
-
 }  // namespace
 
 void add_cells(Table& table) {
@@ -83,7 +64,6 @@ void add_cells(Table& table) {
   table.add("lstm_cell", "Tensor input, Tensor[] hx, " + weights, lstm_cell);
   table.add("gru_cell", "Tensor input, Tensor hx, " + weights, gru_cell);
   table.add_all("rnn_tanh_cell rnn_relu_cell", "Tensor input, Tensor hx, " + weights, rnn_cell);
-  table.add_all("atan2 arctan2", "Tensor self, Tensor other", atan2);
 }
 
 }  // namespace ingot::aten

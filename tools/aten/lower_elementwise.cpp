@@ -185,6 +185,10 @@ Results extreme(Operands& o) {
   const ValueId second = o.b.emit("Where", {o.b.emit("IsNaN", {p.b}), p.a, made});
   return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {p.a}), p.b, second}));
 }
+Results atan2(Operands& o) {
+  const Pair p = pair_of(o, "self", "other", true);
+  return o.result(o.b.emit("Atan2", {p.a, p.b}));
+}
 
 Results compare(Operands& o) {
   static const std::map<std::string, const char*> kTable = {{"eq", "Equal"},        {"ne", "Equal"},
@@ -319,6 +323,7 @@ void add_elementwise(Table& table) {
   table.add("pow.Tensor_Tensor", "Tensor self, Tensor exponent", pow);
   table.add("pow.Scalar", "Scalar self, Tensor exponent", pow);
   table.add_all("maximum minimum fmax fmin max.other min.other", "Tensor self, Tensor other", extreme);
+  table.add_all("atan2 arctan2", "Tensor self, Tensor other", atan2);
   table.add_all("logical_and logical_or logical_xor", "Tensor self, Tensor other", logical);
   table.add("logical_not", "Tensor self", logical_not);
   table.add("bitwise_not", "Tensor self", bitwise_not);

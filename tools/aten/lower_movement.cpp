@@ -104,6 +104,22 @@ Results flip(Operands& o) {
   return o.result(x);
 }
 
+/// Neighbours, the first taken from the second; of truths whether they differ.
+Results difference(Operands& o) {
+  const DType dtype = o.b.dtype(o.read("self"));
+  const int64_t axis = o.axis("dim", o.b.rank(o.read("self"))), times = o.integer("n");
+  std::vector<ValueId> parts;
+  for (const char* name : {"prepend", "self", "append"})
+    if (o.given(name)) parts.push_back(o.b.cast(o.read(name), dtype));
+  ValueId x = parts.size() == 1 ? parts[0] : o.b.emit("Concat", parts, {{"axis", axis}});
+  for (int64_t i = 0; i < times; i++) {
+    const Dim extent = o.b.dims(x)[size_t(axis)];
+    const ValueId first = o.b.slice(x, axis, Dim(0), extent - Dim(1)), second = o.b.slice(x, axis, Dim(1), extent);
+    x = o.b.emit(dtype == DType::kBool ? "Xor" : "Sub", {second, first});
+  }
+  return o.result(x);
+}
+
 /// Pairs for the last dimensions first, as PyTorch counts them.
 Results pad(Operands& o) {
   const ValueId x = o.read("self");
@@ -232,6 +248,7 @@ Results meshgrid(Operands& o) {
 void add_movement(Table& table) {
   table.add_all("cat concat concatenate", "Tensor[] tensors, int dim=0", cat);
   table.add("stack", "Tensor[] tensors, int dim=0", stack);
+  table.add("diff", "Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", difference);
   table.add("repeat", "Tensor self, int[] repeats", repeat);
   table.add("tile", "Tensor self, int[] dims", repeat);
   table.add("repeat_interleave.self_int", "Tensor self, int repeats, int? dim=None, *, int? output_size=None",

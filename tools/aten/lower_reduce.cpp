@@ -66,7 +66,11 @@ Results arg_extreme(Operands& o) {
 /// Through integers: at least one, or all, are other than 0.
 Results truth(Operands& o) {
   const ValueId x = o.b.cast(o.b.cast(o.read("self"), DType::kBool), DType::kI32);
-  return o.result(o.b.cast(reduced(o, o.op() == "any" ? "ReduceMax" : "ReduceMin", x, kept(o)), DType::kBool));
+  const ValueId most = reduced(o, o.op() == "any" ? "ReduceMax" : "ReduceMin", x, kept(o));
+  // The extremes of nothing are the least and the most integer: any() of nothing is false, all() is true.
+  const ValueId made = o.b.emit("Greater", {most, o.b.scalar(DType::kI32, 0)});
+  if (graph::product(o.b.dims(x)) != Dim(0)) return o.result(made);
+  return o.result(o.b.expand(o.b.scalar(DType::kBool, o.op() == "all"), o.b.dims(made)));
 }
 Results log_sum_exp(Operands& o) { return o.result(reduced(o, "ReduceLogSumExp", o.read("self"), kept(o))); }
 
@@ -139,9 +143,21 @@ Results norm(Operands& o) {
   return o.result(norm_of(o, x, p, reduced_axes(o, o.b.rank(x)), kept(o)));
 }
 Results cosine_similarity(Operands& o) {
-  const ValueId a = o.read("x1"), b = o.read("x2");
-  const DType dtype = o.b.dtype(a);
-  const int64_t axis = o.axis("dim", std::max(o.b.rank(a), o.b.rank(b)));
+  const DType dtype = result_type(o.b, {o.value("x1"), o.value("x2")});
+  ValueId a = as_type(o.b, o.value("x1"), dtype), b = as_type(o.b, o.value("x2"), dtype);
+  const int64_t rank = std::max(o.b.rank(a), o.b.rank(b)), axis = o.axis("dim", rank);
+  for (ValueId* x : {&a, &b}) {  // both to one rank, so that the dimension is the same; one of them may be 1 along it
+    Dims to = o.b.dims(*x);
+    to.insert(to.begin(), size_t(rank) - to.size(), Dim(1));
+    *x = o.b.reshape(*x, to);
+  }
+  for (ValueId* x : {&a, &b}) {
+    Dims to = o.b.dims(*x);
+    const Dim other = o.b.dims(x == &a ? b : a)[size_t(axis)];
+    if (to[size_t(axis)] != Dim(1) || other == Dim(1)) continue;
+    to[size_t(axis)] = other;
+    *x = o.b.expand(*x, to);
+  }
   const ValueId epsilon = o.b.scalar(dtype, o.number("eps"));
   const auto unit = [&](ValueId x) {
     return o.b.emit("Div", {x, o.b.emit("Max", {o.b.reduce("ReduceL2", x, {axis}, true), epsilon})});

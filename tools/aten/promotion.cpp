@@ -37,6 +37,11 @@ DType result_type(Builder& b, const std::vector<Value>& operands) {
     using Kind = Value::Kind;
     if (operand.is(Kind::kTensor)) {
       const ValueId id = b.read(operand.tensor);
+      if (operand.wrapped) {
+        const DType own = b.dtype(id);
+        plain = promoted(plain, is_floating_type(own) ? DType::kF32 : own == DType::kBool ? own : DType::kI64);
+        continue;
+      }
       DType& of = b.rank(id) > 0 ? wide : narrow;
       of = promoted(of, b.dtype(id));
     } else if (operand.is(Kind::kFloat)) {

@@ -42,7 +42,8 @@ struct Value {
   Dim integer;
   double number = 0;
   bool truth = false;
-  std::string text;  // of kUnknown: why it is not there, where nobody has said yet
+  bool wrapped = false;  // a tensor of rank 0 whose type counts as that of a plain number does where types are promoted
+  std::string text;      // of kUnknown: why it is not there, where nobody has said yet
   std::shared_ptr<std::vector<Value>> items;
   std::shared_ptr<Foreign> foreign;
 

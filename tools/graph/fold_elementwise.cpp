@@ -1,6 +1,7 @@
 // tools/graph/fold_elementwise.cpp - unary, binary and ternary operators: f(double...) or f(int64...), each broadcast.
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tools/graph/fold_arithmetic.h"
 #include "tools/graph/movement.h"
@@ -33,12 +34,12 @@ const std::map<std::string, Real1>& real_unary() {
       {"Log", [](double x) { return std::log(x); }},
       {"Neg", [](double x) { return -x; }},
       {"Reciprocal", [](double x) { return 1 / x; }},
-      {"Relu", [](double x) { return x > 0 ? x : 0; }},
+      {"Relu", [](double x) { return x > 0 || std::isnan(x) ? x : 0; }},
       {"Round", [](double x) { return std::nearbyint(x); }},
       {"Sigmoid", sigmoid},
       {"Sign", [](double x) { return x > 0   ? 1.0
                                      : x < 0 ? -1.0
-                                             : 0.0; }},
+                                             : x; }},
       {"Sin", [](double x) { return std::sin(x); }},
       {"Sinh", [](double x) { return std::sinh(x); }},
       {"Softplus", [](double x) { return std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0); }},
@@ -56,9 +57,10 @@ const std::map<std::string, Real2>& real_binary() {
       {"Mul", [](double a, double b) { return a * b; }},
       {"Div", [](double a, double b) { return a / b; }},
       {"Pow", [](double a, double b) { return std::pow(a, b); }},
-      {"Min", [](double a, double b) { return a < b ? a : b; }},
-      {"Max", [](double a, double b) { return a > b ? a : b; }},
+      {"Min", [](double a, double b) { return a < b || std::isnan(a) ? a : b; }},
+      {"Max", [](double a, double b) { return a > b || std::isnan(a) ? a : b; }},
       {"Mod", [](double a, double b) { return std::fmod(a, b); }},
+      {"Atan2", [](double a, double b) { return std::atan2(a, b); }},
       {"PRelu", [](double a, double b) { return a < 0 ? a * b : a; }},
       {"Equal", [](double a, double b) { return double(a == b); }},
       {"Greater", [](double a, double b) { return double(a > b); }},
@@ -181,6 +183,11 @@ std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, 
     }
     return make_floating(dtype, dims, out);
   }
+  if (is_floating(x.dtype) && node.op == "IsNaN") {
+    Ints out;
+    for (const double v : read_numbers(x)) out.push_back(std::isnan(v));
+    return make_integer(dtype, dims, out);
+  }
   if (is_floating(x.dtype)) {
     const auto f = real_unary().find(node.op);
     if (f == real_unary().end()) return std::nullopt;
@@ -188,7 +195,8 @@ std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, 
     for (double& v : out) v = f->second(v);
     return make_floating(dtype, dims, out);
   }
-  if (x.dtype == DType::kU64) return std::nullopt;
+  static const std::set<std::string> kWhole = {"Not", "Neg", "Abs", "Sign", "Relu", "BitwiseNot"};
+  if (x.dtype == DType::kU64 || !kWhole.count(node.op)) return std::nullopt;  // also where x has no element
   Ints out = read_integers(x);
   for (int64_t& v : out) {
     if (node.op == "Not")
@@ -201,10 +209,8 @@ std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, 
       v = v > 0 ? 1 : v < 0 ? -1 : 0;
     else if (node.op == "Relu")
       v = v > 0 ? v : 0;
-    else if (node.op == "BitwiseNot")
-      v = ~v;
     else
-      return std::nullopt;
+      v = ~v;
   }
   return make_integer(dtype, dims, out);
 }

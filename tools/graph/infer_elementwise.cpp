@@ -115,7 +115,7 @@ void add_elementwise_rules(InferTable& table) {
   table["IsInf"] = unary_to_bool;
   table["Not"] = logical_not;
   for (const char* op :
-       {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
+       {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
     table[op] = binary;
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) table[op] = compare;
   for (const char* op : {"And", "Or", "Xor"}) table[op] = logical;

@@ -107,7 +107,9 @@ Value Interpreter::constant(const std::string& name, const std::string& place) {
   if (name.size() < 2 || name[0] != 'c' || used != name.size() || number >= count)
     graph::throw_cast_error(
         2, place + ": refers to CONSTANTS." + name + ", the archive has " + std::to_string(count) + " constants");
-  return (*constants_.items)[number];
+  Value made = (*constants_.items)[number];
+  if (made.is(Kind::kTensor) && builder_.rank(builder_.read(made.tensor)) == 0) made.wrapped = true;  // x * 2.0, traced
+  return made;
 }
 
 Value Interpreter::attribute(const Value& owner, const std::string& name, const std::string& place) {

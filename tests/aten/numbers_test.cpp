@@ -1,0 +1,104 @@
+// tests/aten/numbers_test.cpp - single numbers on which PyTorch's operators differ from their plain
+// formulas: what is not finite, quotients that round to a whole number, parts of different ranks.
+// The expected numbers are those of eager PyTorch.
+#include <cmath>
+
+#include "tests/aten/program.h"
+#include "tools/aten/promotion.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using aten::Value;
+using Numbers = std::vector<double>;
+
+namespace {
+
+constexpr double kInf = INFINITY, kNan = NAN;
+
+/// Equal, where NaN equals NaN; a relative error of a few bits of f32 is allowed.
+bool same(const Numbers& got, const Numbers& expected) {
+  bool all = got.size() == expected.size();
+  for (size_t i = 0; all && i < got.size(); i++)
+    all = std::isnan(expected[i])   ? std::isnan(got[i])
+          : std::isinf(expected[i]) ? got[i] == expected[i]
+                                    : std::abs(got[i] - expected[i]) <= 1e-6 * std::abs(expected[i]);
+  for (size_t i = 0; !all && i < got.size(); i++) MESSAGE("element " << i << ": " << got[i]);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("NaN goes through activations and extremes of two") {
+  Program p;
+  const Value x = p.floats({4}, {kNan, 2, -0.25, kNan}), y = p.floats({4}, {1, kNan, 3, kNan});
+  CHECK(same(p.numbers(p.call("maximum", {x, y})), {kNan, kNan, 3, kNan}));
+  CHECK(same(p.numbers(p.call("minimum", {x, y})), {kNan, kNan, -0.25, kNan}));
+  CHECK(same(p.numbers(p.call("fmax", {x, y})), {1, 2, 3, kNan}));
+  CHECK(same(p.numbers(p.call("fmin", {x, y})), {1, 2, -0.25, kNan}));
+  CHECK(same(p.numbers(p.call("clamp", {x, y, Value::none()})), {kNan, kNan, 3, kNan}));
+  CHECK(same(p.numbers(p.call("hardshrink", {x, real(0.5)})), {kNan, 2, 0, kNan}));
+  CHECK(same(p.numbers(p.call("threshold", {x, real(0.1), real(20)})), {kNan, 2, 20, kNan}));
+  CHECK(same(p.numbers(p.call("relu", {x})), {kNan, 2, 0, kNan}));
+  CHECK(same(p.numbers(p.call("sign", {x})), {0, 1, -1, 0}));
+  CHECK(same(p.numbers(p.call("atan2", {x, y})), {kNan, kNan, std::atan2(-0.25, 3), kNan}));
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("quotients and remainders of fractions are those of the exact numbers") {
+  Program p;
+  const Value a = p.floats({6}, {1, -1, 7, -5, kInf, 3}), b = p.floats({6}, {0.1, 0.1, 0.1, kInf, 2, 0});
+  CHECK(same(p.numbers(p.call("floor_divide", {a, b})), {9, -10, 69, -1, kNan, kInf}));
+  CHECK(same(p.numbers(p.call("floor_divide", {a, real(-2)})), {-1, 0, -4, 2, kNan, -2}));
+  CHECK(same(p.numbers(p.call("remainder", {p.floats({4}, {5.5, -5.5, -5, 5}), p.floats({4}, {2, 2, kInf, -kInf})})),
+             {1.5, 0.5, kInf, -kInf}));
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("angles of points on the axes and at infinity") {
+  Program p;
+  const Value y = p.floats({5}, {0, -0.0, kInf, -kInf, 2}), x = p.floats({5}, {-1, -1, kInf, -kInf, 0});
+  const double pi = 3.14159265358979323846;
+  CHECK(same(p.numbers(p.call("atan2", {y, x})), {pi, -pi, pi / 4, -3 * pi / 4, pi / 2}));
+  CHECK(p.dtype(p.call("atan2", {p.tensor(DType::kI64, {1}, {1}), p.tensor(DType::kI64, {1}, {1})})) == DType::kF32);
+}
+
+TEST_CASE("any of nothing is false, all of nothing is true") {
+  Program p;
+  const Value none = p.tensor(DType::kBool, {2, 0}, {});
+  CHECK(p.numbers(p.call("any", {none, whole(1)})) == Numbers{0, 0});
+  CHECK(p.numbers(p.call("all", {none, whole(1)})) == Numbers{1, 1});
+  const Value some = p.floats({2, 2}, {0, kNan, 0, 0});
+  CHECK(p.numbers(p.call("any", {some, whole(1)})) == Numbers{1, 0});
+}
+
+TEST_CASE("parts of different ranks are brought to one first") {
+  Program p;
+  const Value x = p.floats({1, 2, 2}, {3, 4, 6, 8}), y = p.floats({2, 1}, {1, 0});
+  const Value along = p.call("cosine_similarity", {x, y, whole(1)});  // of the whole: 0 of y
+  CHECK(p.shape(along) == "[1, 2]");
+  CHECK(same(p.numbers(along), {3 / std::sqrt(45.0), 4 / std::sqrt(80.0)}));
+  CHECK(p.shape(p.call("cosine_similarity", {x, y, whole(-1)})) == "[1, 2]");
+  CHECK(p.shape(p.call("adjoint", {p.floats({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6})})) == "[1, 1, 3, 2]");
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("differences of neighbours") {
+  Program p;
+  const Value x = p.floats({2, 3}, {1, 4, 9, 2, 0, 5});
+  CHECK(p.numbers(p.call("diff", {x})) == Numbers{3, 5, -2, 5});
+  CHECK(p.numbers(p.call("diff", {x, whole(2)})) == Numbers{2, 7});
+  CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0)})) == Numbers{1, -4, -4});
+  CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0), x})) == Numbers{1, -4, -4, -1, 4, 4, 1, -4, -4});
+  CHECK(p.numbers(p.call("diff", {p.tensor(DType::kBool, {3}, {1, 0, 0})})) == Numbers{1, 0});
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("a number that a trace keeps as a tensor does not widen types") {
+  Program p;
+  Value two = p.tensor(DType::kF64, {}, {2});
+  const Value ints = p.tensor(DType::kI32, {2}, {3, 4});
+  CHECK(p.dtype(p.call("mul", {ints, two})) == DType::kF64);  // as a tensor of the program would
+  two.wrapped = true;
+  CHECK(p.dtype(p.call("mul", {ints, two})) == DType::kF32);
+  CHECK(p.numbers(p.call("mul", {ints, two})) == Numbers{6, 8});
+}
