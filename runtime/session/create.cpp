@@ -2,6 +2,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/base/os/free_memory.h"
 #include "runtime/base/os/memory.h"
 #include "runtime/session/auto_device.h"
 #include "runtime/session/fallback.h"
@@ -53,6 +54,18 @@ Status sum_up_shortage(Status status, uint64_t other_bytes, bool is_held, ErrorD
   return status;
 }
 
+/// Whether the machine has what a session is about to touch. Weights that are mapped are the file's pages, and memory that the
+/// caller lends is the caller's: neither is asked about. Nor is what is small against any machine that has files.
+Status check_free(uint64_t bytes, ErrorDetail* detail) {
+  constexpr uint64_t kSmall = uint64_t{64} << 20;
+  if (bytes < kSmall) return {};
+  const os::FreeMemory free = os::free_memory();
+  if (bytes <= free.bytes) return {};
+  const Status status = fail(detail, Code::kOutOfMemory, free.limit, bytes, free.bytes);
+  if (detail) detail->hint = "smaller dimensions need less; INGOT_MEMORY_LIMIT (bytes; 0: none) states another limit";
+  return status;
+}
+
 Status take_memory(const OpenModel& model, const SessionRequest& request, const Preparation& p, Memory* memory,
                    ErrorDetail* detail) {
   const Layout& l = p.layout;
@@ -71,7 +84,9 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
     return {};
   }
   switch (request.arena_source) {
-    case ArenaSource::kOwn: return reserve_arena(l.bytes, l.alignment, l.writable, &memory->arena, detail);
+    case ArenaSource::kOwn:
+      if constexpr (os::kHasPages) INGOT_TRY(check_free(l.bytes - l.writable, detail));
+      return reserve_arena(l.bytes, l.alignment, l.writable, &memory->arena, detail);
     case ArenaSource::kAllocator:
       return allocate_arena(request.allocator, l.bytes, l.alignment, &memory->arena, detail);
     case ArenaSource::kCaller: break;

@@ -2,6 +2,7 @@
 // behind.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <set>
 
 #include "tests/session/counting_allocator.h"
@@ -264,4 +265,43 @@ TEST_CASE("arena: huge pages and prefault change nothing but the layout's start"
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   write(session->input(0), ramp(16000));
   CHECK(session->run().ok());
+}
+
+TEST_CASE("requirements: more than the machine has is refused before it is touched, with both numbers") {
+  Shape shape{"branching", branching_network(), {{"N", int64_t{1} << 22}}};
+  shape.spec.program.symbols[0].high = int64_t{1} << 24;
+  TemporaryFile file(shape.spec);
+  ingot_model* opened = nullptr;
+  Error error;
+  const ingot_open_options open = open_options(oracle_table());
+  ingot_model_open(file.path(), &open, &opened, &error);
+  REQUIRE_MESSAGE(opened, error.text());
+  const Model model(opened);
+  ingot_session_options options = session_options();
+  options.bindings = shape.bindings.data();
+  options.binding_count = shape.bindings.size();
+  const auto need = model.requirements(options);
+  REQUIRE_MESSAGE(need.ok(), need.error().text());
+  const uint64_t touched = need->arena_bytes - need->weights_mapped;
+  REQUIRE(touched > uint64_t{64} << 20);  // what is smaller is not asked about
+
+  REQUIRE(setenv("INGOT_MEMORY_LIMIT", "63M", 1) == 0);
+  const auto refused = model.session(options);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == INGOT_OUT_OF_MEMORY);
+  CHECK(refused.error().need == touched);
+  CHECK(refused.error().have == uint64_t{63} << 20);
+  CHECK(std::string(refused.error().text()).find("INGOT_MEMORY_LIMIT") != std::string::npos);
+  // Memory that the caller has is the caller's.
+  CountingAllocator counting;
+  options.arena_kind = INGOT_ARENA_ALLOCATOR;
+  options.allocator = &counting.allocator;
+  CHECK(model.session(options).ok());
+  options.arena_kind = INGOT_ARENA_OWN;
+  options.allocator = nullptr;
+  REQUIRE(setenv("INGOT_MEMORY_LIMIT", std::to_string(touched).c_str(), 1) == 0);
+  CHECK(model.session(options).ok());
+  REQUIRE(setenv("INGOT_MEMORY_LIMIT", "0", 1) == 0);
+  CHECK(model.session(options).ok());
+  REQUIRE(unsetenv("INGOT_MEMORY_LIMIT") == 0);
 }
