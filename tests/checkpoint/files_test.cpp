@@ -9,6 +9,7 @@
 #include "tools/checkpoint/safetensors.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
+#include "tools/files/work_budget.h"
 
 using namespace ingot;
 using namespace ingot::checkpoint;
@@ -192,6 +193,29 @@ TEST_CASE("a legacy torch file, wherever it was trained") {
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
   write(file.path(), legacy("I0\n(I4\nt(I1\nt", ~uint64_t{0}, data));
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
+}
+
+TEST_CASE("a few bytes that name millions of values by sharing are refused before they take the memory") {
+  const host::TemporaryPath file(".pth");
+  const auto list = [](const std::string& item, int count, char memo) {
+    std::string text = "(";
+    for (int i = 0; i < count; i++) text += item;
+    return text + "lq" + memo;
+  };
+  // A list of a list of a list: the inner two are put aside with POP and met again by their memo.
+  const std::string object = list("N", 150, 1) + "0" + list("h\x01", 150, 2) + "0" + list("h\x02", 150, 3);
+  write(file.path(), legacy_of(object + ".", "(l."));
+  const host::WorkBudget budget("outside", 0);
+  std::string said;
+  try {
+    (void)read_checkpoint(file.path());
+  } catch (const host::Failure& failure) {
+    CHECK(failure.exit() == host::Exit::kUnavailable);
+    said = failure.message();
+  }
+  CHECK(said.find(file.path()) == 0);
+  CHECK(said.find("bytes of memory") != std::string::npos);
+  CHECK(budget.bytes() < uint64_t{300} << 20);
 }
 
 TEST_CASE("a tensor of a device without storages of its own is read where it was copied to") {

@@ -1,6 +1,7 @@
 // tools/cast/bindings.cpp - extents of symbolic dims under which a draft is tried and for which choices are made.
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "tools/cast/draft.h"
 
@@ -10,6 +11,8 @@ namespace {
 constexpr int64_t kPictureExtent = 320;  // a multiple of 64, as strided networks want
 constexpr int64_t kSequenceExtent = 64;
 constexpr size_t kMostCombinations = 2000;
+constexpr size_t kMostDoubled = 16;                     // symbols that a trial of its own doubles
+constexpr uint64_t kMostContracts = uint64_t{1} << 21;  // asked in search of extents
 /// What networks are made for: heights of text lines, crops, windows of samples.
 constexpr int64_t kUsualExtents[] = {48, 32, 64, 128, 224, 256, 320, 512, 640,  16,   80,   96,
                                      8,  1,  2,  3,   4,   160, 384, 576, 1024, 4096, 16000};
@@ -26,9 +29,10 @@ int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
   return std::max(extent, found->second.low);
 }
 
-void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std::vector<Symbol>* symbols) {
+void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std::set<std::string>* known,
+                std::vector<Symbol>* symbols) {
   if (draft.measured.count(name)) return;  // bound by bind_measured()
-  if (std::any_of(symbols->begin(), symbols->end(), [&](const Symbol& s) { return s.name == name; })) return;
+  if (!known->insert(name).second) return;
   Symbol symbol{name, {clamp_to(draft, name, usual)}};
   for (const int64_t extent : kUsualExtents) {
     const int64_t n = clamp_to(draft, name, extent);
@@ -41,15 +45,16 @@ void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std:
 /// In the order of the ports that mention them.
 std::vector<Symbol> symbols_of(const Draft& draft) {
   std::vector<Symbol> symbols;
+  std::set<std::string> known;
   for (const PortSpec& port : draft.inputs) {
     const Dims& dims = draft.at(port.value).dims;
     for (size_t i = 0; i < dims.size(); i++)
       for (const std::string& name : dims[i].symbols())
-        add_symbol(draft, name, i == 0 ? 1 : dims.size() >= 4 ? kPictureExtent : kSequenceExtent, &symbols);
+        add_symbol(draft, name, i == 0 ? 1 : dims.size() >= 4 ? kPictureExtent : kSequenceExtent, &known, &symbols);
   }
   for (const DraftValue& value : draft.values)
     for (const SymbolicDim& dim : value.dims)
-      for (const std::string& name : dim.symbols()) add_symbol(draft, name, kSequenceExtent, &symbols);
+      for (const std::string& name : dim.symbols()) add_symbol(draft, name, kSequenceExtent, &known, &symbols);
   return symbols;
 }
 
@@ -63,10 +68,12 @@ Bindings first_candidates(const Draft& draft, const std::vector<Symbol>& symbols
 /// Counts through the candidates, the last symbol fastest.
 bool find_typical(const Draft& draft, const std::vector<Symbol>& symbols, Bindings* typical) {
   std::vector<size_t> at(symbols.size(), 0);
-  for (size_t tries = 0; tries < kMostCombinations; tries++) {
+  Place refuses;  // most combinations fail where the one before failed
+  uint64_t contracts = 0;
+  for (size_t tries = 0; tries < kMostCombinations && contracts < kMostContracts; tries++) {
     for (size_t i = 0; i < symbols.size(); i++) (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
     bind_measured(draft, typical);
-    if (contracts_hold(draft, *typical)) return true;
+    if (contracts_hold(draft, *typical, &refuses, &contracts)) return true;
     size_t i = symbols.size();
     while (i > 0 && ++at[i - 1] == symbols[i - 1].candidates.size()) at[--i] = 0;
     if (i == 0) break;
@@ -91,11 +98,14 @@ bool choose_trials(Draft* draft) {
       trials.push_back(bindings);
   };
   Bindings low = typical, high = typical;
+  size_t doubled = 0;
   for (const auto& [name, extent] : typical) {
     if (draft->measured.count(name)) continue;
-    Bindings twice = typical;
-    twice[name] = clamp_to(*draft, name, extent * 2);
-    add(twice);
+    if (doubled++ < kMostDoubled) {
+      Bindings twice = typical;
+      twice[name] = clamp_to(*draft, name, extent * 2);
+      add(twice);
+    }
     const auto bounds = draft->symbols.find(name);
     if (bounds == draft->symbols.end()) continue;
     if (bounds->second.high > 0) high[name] = bounds->second.high;

@@ -151,16 +151,33 @@ std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
 
 }  // namespace
 
-bool contracts_hold(const Draft& draft, const Bindings& bindings) {
+bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses, uint64_t* asked) {
+  const auto holds = [&](const DraftInstruction& instruction) {
+    Violation violation;
+    if (asked) ++*asked;
+    return contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation);
+  };
+  const auto all_positive = [&](const DraftInstruction& instruction) {
+    for (const auto* ids : {&instruction.inputs, &instruction.outputs})
+      for (const int32_t id : *ids)
+        for (size_t i = 0; id >= 0 && i < draft.at(id).dims.size(); i++)
+          if (draft.at(id).dims[i].evaluate(bindings) < 0) return false;
+    return true;
+  };
   try {
+    if (refuses && refuses->subprogram < draft.subprograms.size() &&
+        refuses->index < draft.subprograms[refuses->subprogram].instructions.size()) {
+      const DraftInstruction& before = draft.subprograms[refuses->subprogram].instructions[refuses->index];
+      if (!all_positive(before) || !holds(before)) return false;
+    }
     for (const DraftValue& value : draft.values)
       for (const SymbolicDim& dim : value.dims)
         if (dim.evaluate(bindings) < 0) return false;
-    for (const DraftSubprogram& subprogram : draft.subprograms)
-      for (const DraftInstruction& instruction : subprogram.instructions) {
-        Violation violation;
-        if (!contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation))
-          return false;
+    for (uint32_t s = 0; s < draft.subprograms.size(); s++)
+      for (uint32_t i = 0; i < draft.subprograms[s].instructions.size(); i++) {
+        if (holds(draft.subprograms[s].instructions[i])) continue;
+        if (refuses) *refuses = {s, i};
+        return false;
       }
   } catch (const graph::DimError&) {  // a division by nothing, or too large
     return false;
@@ -171,10 +188,11 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings) {
 void check_draft(const Draft& draft, bool is_fresh) {
   graph::CastError error;
   error.exit_code = 4;
+  const std::vector<Bindings> trials = trial_bindings(draft);
   for (const DraftSubprogram& subprogram : draft.subprograms) {
     for (const DraftInstruction& instruction : subprogram.instructions) {
       std::string why;
-      for (const Bindings& bindings : trial_bindings(draft))
+      for (const Bindings& bindings : trials)
         if (why.empty()) why = why_refused(draft, instruction, bindings);
       if (why.empty()) continue;
       const std::string op = op_name(instruction.op());

@@ -113,8 +113,13 @@ class Arguments {
 
 /// The contract of an operator; null for none (never for the operators of this version).
 const OpContract* contract_of(OpCode op);
-/// True when no extent is negative and every contract agrees under one binding.
-bool contracts_hold(const Draft& draft, const Bindings& bindings);
+/// An instruction of a draft.
+struct Place {
+  uint32_t subprogram = 0, index = 0;
+};
+/// True when no extent is negative and every contract agrees under one binding. `refuses`: asked first, and where it failed;
+/// `asked`: counts contracts. Both may be null.
+bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses = nullptr, uint64_t* asked = nullptr);
 /// Asks the contract of every instruction, under every trial binding. @throws CastError(4) listing every instruction that is
 /// refused when the draft is fresh from lowering (the model asks for what an operator does not do), else CastError(8): what
 /// casting makes must be sound, the verifier would refuse it otherwise.

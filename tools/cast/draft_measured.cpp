@@ -47,13 +47,22 @@ bool is_measured(const Draft& draft, int32_t value) {
 
 void bind_measured(const Draft& draft, Bindings* bindings) {
   for (const auto& [name, symbol] : draft.measured) bindings->erase(name);
-  for (size_t bound = 0; bound < draft.measured.size(); bound++)  // each round binds one at least
-    for (const auto& [name, symbol] : draft.measured) {
-      const std::vector<std::string> needed = symbol.bound.symbols();
-      const bool is_known = std::all_of(needed.begin(), needed.end(),
-                                        [&](const std::string& each) { return bindings->count(each) != 0; });
-      if (is_known) (*bindings)[name] = symbol.bound.evaluate(*bindings);
-    }
+  // Each waits for the symbols of its bound; what waits for itself is never bound.
+  std::map<std::string, size_t> missing;
+  std::map<std::string, std::vector<std::string>> waiting;
+  std::vector<std::string> ready;
+  for (const auto& [name, symbol] : draft.measured) {
+    for (const std::string& each : symbol.bound.symbols())
+      if (!bindings->count(each)) missing[name]++, waiting[each].push_back(name);
+    if (!missing.count(name)) ready.push_back(name);
+  }
+  while (!ready.empty()) {
+    const std::string name = std::move(ready.back());
+    ready.pop_back();
+    (*bindings)[name] = draft.measured.at(name).bound.evaluate(*bindings);
+    for (const std::string& next : waiting[name])
+      if (--missing.at(next) == 0) ready.push_back(next);
+  }
 }
 
 }  // namespace ingot::cast

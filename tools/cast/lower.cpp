@@ -16,40 +16,40 @@ std::set<graph::ValueId> produced_by(const graph::Graph& graph) {
   return produced;
 }
 
-/// The layout a user sees at a port, where the way it is used shows it.
-std::string port_layout(const graph::Model& model, graph::ValueId id) {
-  const graph::Value& value = model.values[size_t(id)];
-  for (const graph::Node& node : model.graph.nodes) {
-    if (node.op != "Picture") continue;
-    const std::string frame = node.text("format", "") + " " + std::to_string(node.integer("width", 0)) + "x" +
-                              std::to_string(node.integer("height", 0));
-    for (size_t i = 0; i < node.inputs.size(); i++)
-      if (node.inputs[i] == id) return frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : "");
-  }
-  if (!value.layout.empty()) return value.layout;
-  if (value.dims.size() != 4) return "";
-  for (const graph::Node& node : model.graph.nodes) {
-    const bool reads = !node.inputs.empty() && node.inputs[0] == id,
-               writes = !node.outputs.empty() && node.outputs[0] == id;
-    if (reads && node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw") return "NCHW";
-    if (node.op != "Transpose") continue;
-    const std::vector<int64_t> perm = node.integers("perm");
-    if (reads && perm == std::vector<int64_t>{0, 2, 3, 1}) return "NCHW";
-    if (writes && perm == std::vector<int64_t>{0, 3, 1, 2}) return "NCHW";
-  }
-  return "";
-}
-
-PortSpec port_of(const graph::Model& model, graph::ValueId id, int32_t value) {
+PortSpec port_of(const graph::Model& model, const PortLayouts& layouts, graph::ValueId id, int32_t value) {
   PortSpec port;
   port.name = model.values[size_t(id)].name;
   port.value = value;
-  port.layout = port_layout(model, id);
+  port.layout = layouts.of(id);
   for (const graph::Dim& dim : model.values[size_t(id)].dims) port.source_dims.push_back(dim.text());
   return port;
 }
 
 }  // namespace
+
+PortLayouts::PortLayouts(const graph::Model& model) : model_(model) {
+  for (const graph::Node& node : model.graph.nodes) {
+    const auto first = [](const std::vector<graph::ValueId>& ids) { return ids.empty() ? graph::kAbsent : ids[0]; };
+    if (node.op == "Picture") {
+      const std::string frame = node.text("format", "") + " " + std::to_string(node.integer("width", 0)) + "x" +
+                                std::to_string(node.integer("height", 0));
+      for (size_t i = 0; i < node.inputs.size(); i++)
+        frames_.emplace(node.inputs[i], frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : ""));
+    }
+    if (node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw") nchw_.insert(first(node.inputs));
+    if (node.op != "Transpose") continue;
+    const std::vector<int64_t> perm = node.integers("perm");
+    if (perm == std::vector<int64_t>{0, 2, 3, 1}) nchw_.insert(first(node.inputs));
+    if (perm == std::vector<int64_t>{0, 3, 1, 2}) nchw_.insert(first(node.outputs));
+  }
+}
+
+std::string PortLayouts::of(graph::ValueId id) const {
+  if (const auto frame = frames_.find(id); frame != frames_.end()) return frame->second;
+  const graph::Value& value = model_.values[size_t(id)];
+  if (!value.layout.empty()) return value.layout;
+  return value.dims.size() == 4 && nchw_.count(id) ? "NCHW" : "";
+}
 
 Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report) {
   return Lowering(model, options, report).run();
@@ -117,7 +117,7 @@ void Lowering::declare_inputs() {
       continue;
     }
     draft_.at(draft).kind = ValueKind::kInput;
-    draft_.inputs.push_back(port_of(model_, id, draft));
+    draft_.inputs.push_back(port_of(model_, layouts_, id, draft));
   }
 }
 
@@ -193,7 +193,7 @@ void Lowering::lower_main() {
       copies.emplace_back(id, draft);
     }
     draft_.at(draft).kind = ValueKind::kOutput;
-    draft_.outputs.push_back(port_of(model_, id, draft));
+    draft_.outputs.push_back(port_of(model_, layouts_, id, draft));
   }
   Block block;
   lower_nodes(model_.graph, &block);

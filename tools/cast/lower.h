@@ -2,6 +2,8 @@
 // is a Copy, a Concat and a Slice are themselves.
 #pragma once
 #include <functional>
+#include <map>
+#include <set>
 
 #include "tools/cast/cast.h"
 #include "tools/cast/draft.h"
@@ -12,11 +14,23 @@ namespace ingot::cast {
 /// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node that cannot be lowered.
 Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report);
 
+/// The layout a user sees at a port, where the way it is used shows it.
+class PortLayouts {
+ public:
+  explicit PortLayouts(const graph::Model& model);
+  std::string of(graph::ValueId port) const;
+
+ private:
+  const graph::Model& model_;
+  std::map<graph::ValueId, std::string> frames_;
+  std::set<graph::ValueId> nchw_;
+};
+
 /// What the lowering of one model shares; lower() drives it.
 class Lowering {
  public:
   Lowering(const graph::Model& model, const CastOptions& options, CastReport* report)
-      : model_(model), options_(options), report_(report) {}
+      : layouts_(model), model_(model), options_(options), report_(report) {}
   Draft run();
 
  private:
@@ -49,6 +63,7 @@ class Lowering {
   int32_t bias_vector(const graph::Node& node, size_t operand, int64_t outputs);
   static void append_copy(int32_t from, int32_t to, const std::string& why, Block* block);
 
+  const PortLayouts layouts_;
   const graph::Model& model_;
   const CastOptions& options_;
   CastReport* report_;

@@ -4,11 +4,13 @@
 
 #include "tools/cast/dependencies.h"
 #include "tools/cast/schedule.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::cast {
 namespace {
 
 constexpr size_t kMostForGreedy = 20000;  // ready lists are walked at every step
+constexpr uint64_t kMostCompared = uint64_t{1} << 24;  // of ready instructions, in one order
 constexpr size_t kMostForSearch = 1000;   // each order costs a plan
 
 /// Live bytes while instructions run one after another.
@@ -49,7 +51,7 @@ class LiveBytes {
   int64_t now_ = 0;
 };
 
-/// Picks one of the ready instructions after another by `better(candidate, best)`.
+/// Picks one of the ready instructions after another by `better(candidate, best)`. Nothing where too many are ready at once.
 template <class Better>
 std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, Better better) {
   const size_t count = d.before.size();
@@ -63,7 +65,10 @@ std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, B
   }
   LiveBytes live(draft, d);
   int64_t peak = 0;
+  uint64_t compared = 0;
   while (!ready.empty()) {
+    compared += ready.size();
+    if (compared > kMostCompared) return {};
     auto best = ready.begin();
     for (auto it = ready.begin() + 1; it != ready.end(); ++it)
       if (better(live, peak, *it, *best)) best = it;
@@ -139,6 +144,10 @@ std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings&
          return over_a != over_b ? over_a < over_b : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
        })});
   candidates.push_back({"depth first", depth_first(draft, d)});
+  host::charge_work(candidates.size() * d.before.size());
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](const CandidateOrder& c) { return c.order.size() != d.before.size(); }),
+                   candidates.end());
   return candidates;
 }
 

@@ -26,19 +26,23 @@ int32_t ProgramSpec::add_value(ValueSpec value) {
 }
 
 Dim ProgramSpec::add_symbol(const std::string& name, int64_t low, int64_t high) {
-  size_t index = 0;
-  while (index < symbols.size() && symbols[index].name != name) index++;
-  if (index == symbols.size()) symbols.push_back({name, low, high});
-  return add_dim_expr(DimOp::kSymbol, Dim(index), 0);
+  for (; placed_symbols < symbols.size(); placed_symbols++)
+    symbol_places.emplace(symbols[placed_symbols].name, placed_symbols);
+  const auto [found, is_new] = symbol_places.emplace(name, symbols.size());
+  if (is_new) symbols.push_back({name, low, high});
+  return add_dim_expr(DimOp::kSymbol, Dim(found->second), 0);
 }
 
 Dim ProgramSpec::add_dim_expr(DimOp op, Dim a, Dim b) {
   if (op != DimOp::kSymbol && a >= 0 && b >= 0)
     if (const auto folded = fold(op, a, b)) return *folded;
-  for (size_t i = 0; i < dim_exprs.size(); i++)
-    if (dim_exprs[i].op == op && dim_exprs[i].a == a && dim_exprs[i].b == b) return -1 - Dim(i);
-  dim_exprs.push_back({op, a, b});
-  return -Dim(dim_exprs.size());
+  for (; placed_exprs < dim_exprs.size(); placed_exprs++) {
+    const DimExpr& each = dim_exprs[placed_exprs];
+    expr_places.emplace(std::tuple(each.op, each.a, each.b), placed_exprs);
+  }
+  const auto [found, is_new] = expr_places.emplace(std::tuple(op, a, b), dim_exprs.size());
+  if (is_new) dim_exprs.push_back({op, a, b});
+  return -1 - Dim(found->second);
 }
 
 InstructionSpec& ProgramSpec::add_instruction(Attributes attributes, std::vector<int32_t> inputs,

@@ -4,9 +4,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -127,6 +129,11 @@ struct ProgramSpec {
   Dim add_dim_expr(DimOp op, Dim a, Dim b);  // folded when both are numbers; an expression already there is used again
   InstructionSpec& add_instruction(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
                                    uint32_t subprogram = 0);
+
+  // Where the first expressions and symbols are, by what they are; the rest is added when the next one is asked for.
+  std::map<std::tuple<DimOp, Dim, Dim>, size_t> expr_places = {};
+  std::map<std::string, size_t> symbol_places = {};
+  size_t placed_exprs = 0, placed_symbols = 0;
 };
 
 struct PassSpec {

@@ -8,6 +8,7 @@
 #include "tools/cast/roots.h"
 #include "tools/cast/states.h"
 #include "tools/cast/usage.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::cast {
 namespace {
@@ -116,6 +117,7 @@ class BestOrder {
       : draft_(draft), report_(report), typical_(typical_binding(draft)) {}
 
   void consider(const CandidateOrder& candidate) {
+    host::charge_work(candidate.order.size() + draft_.values.size());
     Draft tried = reordered(draft_, candidate.order);
     const uint32_t updated = update_states_in_place(&tried);
     const uint32_t in_place = apply_in_place(&tried);

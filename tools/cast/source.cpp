@@ -8,6 +8,7 @@
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/work_budget.h"
 #include "tools/flux/import.h"
 #include "tools/graph/compute_single.h"
 #ifdef INGOT_HAVE_JSON
@@ -97,6 +98,11 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
     };
   }
   tell("import", 0);
+  std::error_code unknown;
+  const uint64_t file_bytes = uint64_t(std::filesystem::file_size(source, unknown));
+  const host::WorkBudget budget(source, unknown ? 0 : file_bytes);
+  // The source's weights as they are read, and once more as the file has them: no conversion takes less.
+  if (!unknown) host::require_memory(source + ": conversion", 2 * file_bytes);
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
   insert_pictures(model, options.pictures);

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <unordered_map>
 
 #include "runtime/base/checked_math.h"
 #include "tools/cast/program_encoder.h"
 #include "tools/checkpoint/half.h"
+#include "tools/files/work_budget.h"
 #include "tools/graph/graph.h"
 #include "tools/weights/unpack.h"
 
@@ -22,6 +26,7 @@ constexpr size_t kProbes = 8;
 constexpr size_t kMostRank = 5;                    // of permutations: 120
 constexpr uint64_t kMostKept = uint64_t{1} << 30;  // FlatBuffers end at 2 GiB
 constexpr uint64_t kMostSmall = 64 << 10;          // together
+constexpr uint64_t kMostPairs = uint64_t{1} << 25;  // of a tensor and a constant; beyond, only by all their bytes
 
 /// Elements offset + sum(i[d] * strides[d]) of a dense constant.
 struct View {
@@ -156,7 +161,37 @@ class Finder {
     }
   }
 
+  static uint64_t hash_of(const std::vector<uint8_t>& bytes) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  /// A source of very many tensors: each constant is looked up instead of compared with all of them.
+  void look_up(const ValueSpec& value, int32_t id) {
+    if (rounding_) return;
+    if (by_bytes_.empty())
+      for (auto w = wanted_.begin(); w != wanted_.end(); ++w)
+        if (w->elements > 0) by_bytes_[hash_of(checkpoint::tensor_bytes(*w->tensor))].push_back(w);
+    const auto packed = produce_constant(value);
+    dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+    const auto found = by_bytes_.find(hash_of(dense_));
+    if (found == by_bytes_.end()) return;
+    for (const auto& w : found->second) {
+      if (!same_kind(w->tensor->type, value.dtype) || checkpoint::tensor_bytes(*w->tensor) != dense_) continue;
+      SourceWeightSpec& spec = out_[w->index];
+      spec.value = id;
+      spec.view = w->dims;
+      spec.strides.assign(w->dims.size(), 1);
+      for (size_t d = w->dims.size(); d-- > 1;) spec.strides[d - 1] = spec.strides[d] * w->dims[d];
+      spec.offset = 0;
+      wanted_.erase(w);
+    }
+    by_bytes_.erase(found);
+  }
+
   void search(const ValueSpec& value, int32_t id) {
+    pairs_ += 2 * wanted_.size();
+    host::charge_work(1);
+    if (pairs_ > kMostPairs) return look_up(value, id);
     const auto fits = [&](const Wanted& w) {
       const bool half = w.tensor->type == ElementType::kF16 || w.tensor->type == ElementType::kBf16 ||
                         w.tensor->type == ElementType::kF64;
@@ -357,7 +392,9 @@ class Finder {
   const checkpoint::Checkpoint& source_;
   const ProgramSpec& program_;
   const KeepWeights& keep_;
-  std::vector<Wanted> wanted_;
+  std::list<Wanted> wanted_;
+  uint64_t pairs_ = 0;
+  std::unordered_map<uint64_t, std::vector<std::list<Wanted>::iterator>> by_bytes_;  // once there were too many pairs
   std::map<int32_t, Gates> gates_;
   std::vector<SourceWeightSpec> out_;
   uint64_t small_ = 0, kept_ = 0;

@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::cast {
 namespace {
+
+constexpr size_t kMostMoved = 4096;  // values of one storage that become part of another
 
 bool allows(uint32_t mask, uint32_t slot) { return (mask >> std::min(slot, 31u) & 1) != 0; }
 
@@ -24,6 +27,8 @@ void ViewTree::grow() {
   relations_.resize(draft_->values.size());
   usage_.readers.resize(draft_->values.size());
   usage_.writers.resize(draft_->values.size());
+  strides_.resize(draft_->values.size());
+  for (size_t i = above_.size(); i < draft_->values.size(); i++) above_.push_back(int32_t(i));
 }
 
 void ViewTree::forget(const Use& where) {
@@ -112,17 +117,51 @@ void ViewTree::gather_strides(int32_t value, const Bindings& bindings, std::set<
 
 /// The proof of a file counts which elements of a storage were written, exactly where the strides of its views divide each
 /// other (runtime/format/region.h).
-bool ViewTree::strides_nest(int32_t root) const {
-  for (const Bindings& bindings : trials_) {
-    std::set<int64_t> strides;
-    gather_strides(root, bindings, &strides);
+bool ViewTree::strides_nest(int32_t root, int32_t child) {
+  std::vector<std::set<int64_t>>& known = strides_[size_t(root)];
+  if (known.empty()) {
+    known.resize(trials_.size());
+    for (size_t t = 0; t < trials_.size(); t++) gather_strides(root, trials_[t], &known[t]);
+  }
+  std::vector<std::set<int64_t>> own(trials_.size());
+  for (size_t t = 0; t < trials_.size(); t++) {
+    gather_strides(child, trials_[t], &own[t]);
+    std::set<int64_t> all = known[t];
+    all.insert(own[t].begin(), own[t].end());
     int64_t finer = 1;
-    for (const int64_t stride : strides) {  // ascending: each by the one before is each by all before
+    for (const int64_t stride : all) {  // ascending: each by the one before is each by all before
       if (stride % finer != 0) return false;
       finer = stride;
     }
   }
+  for (size_t t = 0; t < trials_.size(); t++) known[t].insert(own[t].begin(), own[t].end());
   return true;
+}
+
+int32_t ViewTree::root_of(int32_t value) {
+  int32_t root = value;
+  uint64_t walked = 0;
+  while (above_[size_t(root)] != root || is_alias(root)) {
+    root = above_[size_t(root)] != root ? above_[size_t(root)] : draft_->at(root).alias_of;
+    walked++;
+  }
+  host::charge_work(walked);
+  while (value != root) {
+    const int32_t next = above_[size_t(value)] != value ? above_[size_t(value)] : draft_->at(value).alias_of;
+    above_[size_t(value)] = root;
+    value = next;
+  }
+  return root;
+}
+
+/// How many values lie in the storage of one, itself included; counted up to `most`.
+size_t ViewTree::tree_size(int32_t value, size_t most) const {
+  size_t count = 1;
+  for (const int32_t child : children_[size_t(value)]) {
+    if (count >= most) break;
+    count += tree_size(child, most - count);
+  }
+  return count;
 }
 
 std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relation) {
@@ -131,7 +170,12 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   if (own.kind != ValueKind::kActivation) return "'" + own.name + "' is an input, an output or a constant";
   if (draft_->at(parent).kind == ValueKind::kConstant) return "'" + draft_->at(parent).name + "' is a constant";
   if (own.dtype != draft_->at(parent).dtype) return "the element types differ";
-  if (draft_->root(parent) == child) return "it would be a view of itself";
+  const int32_t root = root_of(parent);
+  if (root == child) return "it would be a view of itself";
+  // All that views it is placed again: parts of parts of parts would else be placed once for each.
+  const size_t size = tree_size(child, kMostMoved + 1);
+  host::charge_work(size);
+  if (size > kMostMoved) return "more values than " + std::to_string(kMostMoved) + " lie in it";
   const DraftValue before = own;
   own.alias = AliasKind::kView;
   own.alias_of = parent;
@@ -141,11 +185,11 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   if (!place(child, &saved)) why = "its rows would not be evenly spaced";
   if (why.empty() && !draft_->measured.empty()) why = why_unmeasurable(child);
   if (why.empty()) why = why_refused(child);
+  if (why.empty() && !strides_nest(root, child)) why = "row strides that do not divide each other cannot be proved";
   if (why.empty()) {
     children_[size_t(parent)].push_back(child);
-    if (strides_nest(draft_->root(parent))) return "";
-    children_[size_t(parent)].pop_back();
-    why = "row strides that do not divide each other cannot be proved";
+    strides_[size_t(child)].clear();
+    return "";
   }
   for (auto it = saved.rbegin(); it != saved.rend(); ++it) draft_->at(it->value) = it->before;
   draft_->at(child) = before;
@@ -160,6 +204,10 @@ bool ViewTree::make_root(int32_t view) {
   if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation) return false;
   if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape || !same_count(own.dims, draft_->at(root).dims))
     return false;
+  for (size_t i = 0; i < above_.size(); i++) above_[i] = int32_t(i);
+  host::charge_work(above_.size() / 64);
+  strides_[size_t(root)].clear();
+  strides_[size_t(view)].clear();
   own.alias = AliasKind::kNone;
   own.alias_of = -1;
   own.alias_offset = 0;

@@ -38,9 +38,13 @@ class ViewTree {
     DraftValue before;
   };
   bool place(int32_t value, std::vector<Saved>* saved);
+  /// Draft::root() with the chains that were walked before left out.
+  int32_t root_of(int32_t value);
+  size_t tree_size(int32_t value, size_t most) const;
   std::string why_refused(int32_t value);
   std::string why_unmeasurable(int32_t value);
-  bool strides_nest(int32_t root) const;
+  /// Whether the strides below `child` go with those that a tree has; adds them when they do.
+  bool strides_nest(int32_t root, int32_t child);
   void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;
   std::string why_use_refused(int32_t value, const Use& use, bool writes);
 
@@ -49,6 +53,8 @@ class ViewTree {
   std::vector<std::vector<int32_t>> children_;
   std::vector<ViewOf> relations_;
   std::vector<Bindings> trials_;  // the typical one first
+  std::vector<std::vector<std::set<int64_t>>> strides_;  // by root and trial: of all views in it; empty: not known yet
+  std::vector<int32_t> above_;                           // by value: an ancestor, or itself when none is known
 };
 
 }  // namespace ingot::cast

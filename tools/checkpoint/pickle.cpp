@@ -7,6 +7,7 @@
 
 #include "tools/checkpoint/pickle_policy.h"
 #include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -78,6 +79,7 @@ class Machine {
   // --- the stack
   NodeId add(NodeKind kind) {
     if (tree_.nodes.size() >= kMostNodes) corrupt("more than " + std::to_string(kMostNodes) + " objects");
+    host::charge_memory(sizeof(Node));
     tree_.nodes.emplace_back();
     tree_.nodes.back().kind = kind;
     return NodeId(tree_.nodes.size() - 1);
@@ -103,6 +105,7 @@ class Machine {
     const size_t from = marks_.back();
     marks_.pop_back();
     std::vector<NodeId> items(stack_.begin() + ptrdiff_t(from), stack_.end());
+    host::charge_memory(items.size() * sizeof(NodeId));
     stack_.resize(from);
     return items;
   }
@@ -168,9 +171,11 @@ class Machine {
   }
   std::vector<NodeId> arguments(NodeId tuple) {
     if (tree_.at(tuple).kind != NodeKind::kTuple) corrupt("a call's arguments are no tuple");
+    host::charge_memory(tree_.at(tuple).items.size() * sizeof(NodeId));  // one tuple may be many calls' arguments
     return tree_.at(tuple).items;
   }
   void push_global(std::string_view module, std::string_view name) {
+    host::charge_memory(module.size() + name.size());  // texts that a stream names again and again
     push_text(NodeKind::kGlobal, std::string(module) + "\n" + std::string(name));
   }
 

@@ -5,6 +5,7 @@
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -67,13 +68,14 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits) {
 
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const host::FileKind kind = host::file_kind(path);  // says what is often handed in by mistake
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  const host::WorkBudget budget(path, file->size());
   if (kind == host::FileKind::kZip) return read_zip(path, limits);
   if (kind == host::FileKind::kHdf5 && is_jld2(path)) return collect_julia(read_jld2(path, limits), limits);
   if (kind == host::FileKind::kBson) return collect_julia(read_bson(path, limits), limits);
   if (kind == host::FileKind::kHdf5) return read_hdf5(path, limits);
   if (kind == host::FileKind::kNumpyArray) return read_npy(path, limits);
   if (kind == host::FileKind::kTflite) return read_tflite(path, limits);
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   if (kind == host::FileKind::kPickle || is_torch_legacy(file->data(), size_t(file->size())))
     return read_torch_legacy(path, limits);
   if (kind == host::FileKind::kSafetensors) return read_safetensors(path, limits);

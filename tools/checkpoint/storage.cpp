@@ -10,6 +10,7 @@
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
+#include "tools/files/mapped_pages.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -85,11 +86,13 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
     file->data_ = static_cast<const uint8_t*>(mapping);
     file->size_ = uint64_t(found.st_size);
     madvise(mapping, size_t(found.st_size), MADV_SEQUENTIAL);
+    host::add_mapped_file(mapping, size_t(found.st_size));
   }
   return file;
 }
 
 MappedFile::~MappedFile() {
+  if (size_ > 0) host::remove_mapped_file(data_);
   if (size_ > 0) munmap(const_cast<uint8_t*>(data_), size_t(size_));
 }
 

@@ -4,6 +4,7 @@
 
 #include "tools/checkpoint/checkpoint.h"
 #include "tools/files/failure.h"
+#include "tools/files/mapped_pages.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -156,6 +157,7 @@ void read_tensor(const Tensor& t, const std::function<void(const void*, size_t)>
   if (is_dense(t)) {
     emitter.add(bytes.data + t.offset * width, size_t(t.bytes()));
     emitter.flush();
+    host::forget_mapped_pages(bytes.data + t.offset * width, size_t(t.bytes()));
     return;
   }
   // An odometer over all dimensions but the last.

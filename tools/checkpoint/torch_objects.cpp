@@ -3,6 +3,7 @@
 
 #include "tools/checkpoint/torch_tensors.h"
 #include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -54,6 +55,13 @@ class Walk {
       host::fail(host::Exit::kCorrupt, out_->file + ": names more than " + std::to_string(limits_.entries) +
                                            " values by sharing a few; it was made to exhaust the reader");
   }
+  /// What a place and the value found there take: a few bytes may name millions by sharing.
+  static void charge(const Path& path, size_t more) {
+    size_t bytes = sizeof(Place) + sizeof(Fact) + (path.size() + 1) * sizeof(std::string) + more;
+    for (const std::string& key : path) bytes += key.size();
+    host::charge_work(1 + path.size());
+    host::charge_memory(bytes);
+  }
   void visit(NodeId node, Path path, std::string module) {
     if (node == kNoNode) return;
     if (path.size() > kMostLevels)
@@ -61,6 +69,7 @@ class Walk {
     todo_.push_back({node, std::move(path), std::move(module), false});
   }
   static Path below(const Place& place, const std::string& name) {
+    charge(place.path, place.module.size() + name.size());
     Path path = place.path;
     path.push_back(place.module + name);
     return path;
@@ -89,7 +98,10 @@ class Walk {
       case NodeKind::kBool: fact(place, node.integer != 0); return;
       case NodeKind::kInteger: fact(place, node.integer); return;
       case NodeKind::kFloat: fact(place, node.number); return;
-      case NodeKind::kText: fact(place, node.text); return;
+      case NodeKind::kText:
+        host::charge_memory(node.text.size());
+        fact(place, node.text);
+        return;
       case NodeKind::kBytes: fact(place, std::to_string(node.text.size()) + " bytes"); return;
       case NodeKind::kGlobal: fact(place, tree_.global_name(place.node)); return;
       case NodeKind::kPersistent: (void)expand_tensor(place); return;  // else a bare storage or class

@@ -16,6 +16,7 @@
 #include "tools/files/file_kind.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::cli {
 namespace {
@@ -34,6 +35,7 @@ struct Arguments {
   bool partial = false;
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
+  double limit = -1;
 };
 
 std::string default_output(const std::string& source) {
@@ -117,6 +119,7 @@ void check_cast(const Arguments& a, const std::string& path, const cast::CastRep
 }
 
 int convert(const Arguments& a) {
+  if (a.limit >= 0) host::WorkBudget::set_factor(a.limit);
   const cast::CastOptions options = options_of(a);
   require_source(a.source);
   if (a.output.empty() && host::is_standard_input(a.source))
@@ -238,6 +241,9 @@ void add_convert(CLI::App& app, Action* chosen) {
              "KEY=VALUE");
   command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");
   command->add_flag("--dry-run", a->dry_run, "do everything but write");
+  command->add_option(
+      "--limit", a->limit,
+      "work and memory allowed for each byte of the source: 1 as usual, 10 ten times as much, 0 without limit");
   group_options(command, "Inputs, outputs and shapes",
                 {"input-shape", "picture", "input-type", "argument", "dim", "io-layout", "state", "state-init"});
   group_options(command, "Weights from a checkpoint",

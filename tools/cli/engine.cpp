@@ -9,6 +9,7 @@
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/suggest.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::cli {
 
@@ -326,6 +327,15 @@ void Engine::create_session(const SessionSettings& settings) {
          path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
+  // Inputs and outputs are held beside the arena, of which nothing was touched yet.
+  uint64_t ports = 0;
+  for (uint32_t i = 0; i < summary_.input_count; i++) ports += session_.input(i).value().bytes;
+  for (uint32_t i = 0; i < summary_.output_count; i++) ports += session_.output(i).value().bytes;
+  if (ports == 0) return;
+  const ingot_requirements need = requirements();
+  const bool of_cpu = std::strcmp(placement().device, "cpu") == 0;
+  host::require_memory(path_ + ": the session with its inputs and outputs",
+                       2 * ports + (of_cpu ? need.arena_bytes - need.weights_mapped : 0));
 }
 
 void Engine::set_input(uint32_t i, const Array& array, const std::string& where) {

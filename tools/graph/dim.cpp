@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::graph {
 namespace {
 
@@ -116,6 +118,7 @@ struct DimBuilder {
     }
   }
   Dim finish() {
+    host::charge_work(1 + 4 * terms.size());
     std::sort(terms.begin(), terms.end(), leads);
     std::vector<DimTerm> merged;
     for (DimTerm& term : terms) {
@@ -392,14 +395,37 @@ Dim Dim::substitute(const std::map<std::string, Dim>& by) const {
     return found == by.end() ? symbol(atom.name, atom.low, atom.high) : found->second;
   });
 }
-int64_t Dim::evaluate(const std::map<std::string, int64_t>& bindings) const {
-  const Dim bound = rebuild(*this, [&](const DimAtom& atom) {
-    const auto found = bindings.find(atom.name);
-    if (found == bindings.end()) throw DimError("dimension '" + atom.name + "' is not bound");
-    return Dim(found->second);
-  });
-  return *bound.value();
+namespace {
+
+int64_t evaluated(const Dim& d, const std::map<std::string, int64_t>& bindings) {
+  int64_t sum = d.node().constant;
+  for (const DimTerm& term : d.node().terms) {
+    int64_t part = term.coefficient;
+    for (const DimAtomPtr& atom : term.factors) {
+      int64_t factor = 0;
+      if (atom->kind == DimAtom::Kind::kSymbol) {
+        const auto found = bindings.find(atom->name);
+        if (found == bindings.end()) throw DimError("dimension '" + atom->name + "' is not bound");
+        factor = found->second;
+      } else {
+        const int64_t a = evaluated(atom->a, bindings), b = evaluated(atom->b, bindings);
+        if (atom->kind == DimAtom::Kind::kFloorDiv && b <= 0)
+          throw DimError("a dimension is divided by " + std::to_string(b));
+        factor = atom->kind == DimAtom::Kind::kFloorDiv ? floor_quotient(a, b)
+                 : atom->kind == DimAtom::Kind::kMin    ? std::min(a, b)
+                                                        : std::max(a, b);
+      }
+      part = checked_mul(part, factor);
+    }
+    sum = checked_add(sum, part);
+  }
+  host::charge_work(1 + d.node().terms.size());
+  return sum;
 }
+
+}  // namespace
+
+int64_t Dim::evaluate(const std::map<std::string, int64_t>& bindings) const { return evaluated(*this, bindings); }
 std::vector<std::string> Dim::symbols() const {
   std::set<std::string> names;
   gather_symbols(*this, &names);

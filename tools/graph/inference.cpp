@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/fold_constants.h"
 #include "tools/graph/infer_shapes.h"
 #include "tools/graph/movement.h"
@@ -39,7 +40,10 @@ const InferTable& infer_table() {
 }  // namespace
 
 ValueId Inference::resolve(ValueId id) const {
-  for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id)) id = found->second;
+  uint64_t walked = 0;
+  for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id))
+    id = found->second, walked++;
+  if (walked > 1) host::charge_work(walked);
   return id;
 }
 
@@ -54,6 +58,7 @@ std::optional<Contents> Inference::contents(ValueId id) const {
 const Node* Inference::maker(ValueId id) const {
   for (size_t i = out_->size(); i-- > 0;) {
     const Node& node = (*out_)[i];
+    host::charge_work(1);
     if (std::find(node.outputs.begin(), node.outputs.end(), id) == node.outputs.end()) continue;
     if (node.op != "Reshape" && node.op != "Identity") return &node;
     id = node.inputs[0];
@@ -129,6 +134,7 @@ void Inference::refuse(const Node& node, const Refusal& refusal) {
 }
 
 void Inference::visit(Node node) {
+  host::charge_work(4 + node.inputs.size() + node.outputs.size());
   for (ValueId& id : node.inputs) id = resolve(id);
   while (!node.inputs.empty() && node.inputs.back() == kAbsent) node.inputs.pop_back();
   if (++depth_ > kMaxRewriteDepth) throw_cast_error(8, describe(node) + ": rewriting does not end");

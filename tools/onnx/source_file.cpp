@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "tools/files/input_file.h"
+#include "tools/files/mapped_pages.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::onnx {
@@ -57,6 +58,7 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
       throw_cast_error(7, path + ": cannot be mapped (" + std::to_string(out->size_) + " B): " + std::strerror(errno));
     }
     out->data_ = static_cast<const char*>(out->mapping_);
+    host::add_mapped_file(out->mapping_, out->size_);
     return out;
   }
   out->copy_.reset(new char[out->size_]);
@@ -74,7 +76,9 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
 }
 
 SourceFile::~SourceFile() {
-  if (mapping_) ::munmap(mapping_, size_);
+  if (!mapping_) return;
+  host::remove_mapped_file(mapping_);
+  ::munmap(mapping_, size_);
 }
 
 std::string why_no_model(std::string_view bytes) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "tools/files/mapped_pages.h"
+
 namespace ingot::onnx {
 namespace {
 
@@ -141,6 +143,7 @@ Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* ext
                               " B long, its shape says " + std::to_string(size) + " B; truncated?");
     }
     bytes.assign(raw.begin(), raw.end());
+    host::forget_mapped_pages(raw.data(), raw.size());
   } else {
     bytes = typed_bytes(t, dtype, elements, name);
   }

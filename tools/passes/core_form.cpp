@@ -1,6 +1,6 @@
 // Is a model in core form (README.md)? Says what is not, for tests and for the end of run_passes.
 #include <map>
-#include <set>
+#include <unordered_set>
 
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
@@ -38,12 +38,12 @@ class Checker {
   }
 
   std::string graph(const Graph& g) {
-    for (ValueId id : g.inputs) known_.insert(id);
+    for (ValueId id : g.inputs) learn(id);
     for (const Node& node : g.nodes) {
       if (node.dead) return where(node) + "is dead";
       std::string why = this->node(node);
       if (!why.empty()) return where(node) + why;
-      for (ValueId id : node.outputs) known_.insert(id);
+      for (ValueId id : node.outputs) learn(id);
     }
     for (ValueId id : g.outputs)
       if (id >= 0 && !known_.count(id)) return "an output is made by no node: " + model_.values[size_t(id)].name;
@@ -51,6 +51,9 @@ class Checker {
   }
 
  private:
+  void learn(ValueId id) {
+    if (known_.insert(id).second) order_.push_back(id);
+  }
   std::string where(const Node& node) const { return node.op + " '" + node.name + "': "; }
 
   std::string value(ValueId id) const {
@@ -98,9 +101,9 @@ class Checker {
                  node.outputs.size() + 2 != node.inputs.size()))
       return "its body does not fit what it carries";
     for (const auto& each : node.subgraphs()) {
-      std::set<ValueId> outside = known_;
+      const size_t outside = order_.size();
       std::string why = graph(*each);
-      known_ = std::move(outside);
+      for (; order_.size() > outside; order_.pop_back()) known_.erase(order_.back());
       if (!why.empty()) return each->name + ": " + why;
     }
     return "";
@@ -127,7 +130,8 @@ class Checker {
   }
 
   const Model& model_;
-  std::set<ValueId> known_;
+  std::unordered_set<ValueId> known_;
+  std::vector<ValueId> order_;  // what was learned, the last at the end
 };
 
 }  // namespace

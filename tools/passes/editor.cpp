@@ -4,6 +4,7 @@
 #include <queue>
 #include <set>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/measured.h"
 #include "tools/passes/source_order.h"
 
@@ -37,6 +38,7 @@ void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>
 // Calls `visit` for every value read by the branches of an If but made outside them; visit may change it.
 template <class Visit>
 void visit_captures(Model& model, Node& node, Visit visit) {
+  if (node.op != "If" && node.op != "Loop" && node.op != "Scan") return;
   for (Graph* branch : branches(node)) {
     std::set<ValueId> made;
     collect_inner(*branch, made);
@@ -66,7 +68,6 @@ std::vector<Graph*> graphs_inside_out(Graph& graph) {
 }
 
 Editor::Editor(Model& model_, Graph& graph_) : model(model_), graph(graph_) {
-  grow();
   for (size_t i = 0; i < graph.outputs.size(); i++) output_places_[graph.outputs[i]].push_back(i);
   inputs_.insert(graph.inputs.begin(), graph.inputs.end());
   ports_walked_ = graph.outputs.size() + graph.inputs.size();
@@ -75,44 +76,92 @@ Editor::Editor(Model& model_, Graph& graph_) : model(model_), graph(graph_) {
     if (node.dead) continue;
     entries_.push_back({std::make_unique<Node>(std::move(node)), place++});
     Node& moved = *entries_.back().node;
-    position_[&moved] = entries_.size() - 1;
+    place_[&moved] = entries_.back().place;
+    shares_values_ = shares_values_ || !branches(moved).empty() || &graph != &model.graph;
     index(moved, true);
   }
   graph.nodes.clear();
 }
 
-void Editor::grow() {
-  producer_.resize(model.values.size(), nullptr);
-  readers_.resize(model.values.size());
-}
-
 void Editor::index(Node& node, bool add) {
+  is_sorted_ = false;
   auto note = [&](ValueId id) {
     if (id < 0) return;
-    std::vector<Node*>& readers = readers_[size_t(id)];
     if (add)
-      readers.push_back(&node);
-    else if (auto at = std::find(readers.begin(), readers.end(), &node); at != readers.end())
-      readers.erase(at);
+      readers_[id].list.push_back(&node);
+    else
+      readers_[id].remove(&node);
+    if (!add && !shares_values_ && model.constant(id)) lost_.push_back(id);
   };
+  host::charge_work(1 + node.inputs.size() + node.outputs.size());
   for (ValueId id : node.inputs) note(id);
   for (ValueId id : graph::measures_of(model, node)) note(id);
   visit_captures(model, node, [&](ValueId& id) { note(id); });
-  for (ValueId id : node.outputs)
-    if (id >= 0) producer_[size_t(id)] = add ? &node : producer_[size_t(id)] == &node ? nullptr : producer_[size_t(id)];
+  for (ValueId id : node.outputs) {
+    if (id < 0) continue;
+    Node*& maker = producer_[id];
+    maker = add ? &node : maker == &node ? nullptr : maker;
+  }
 }
 
-std::vector<size_t> Editor::sorted() const {
-  std::vector<size_t> missing(entries_.size(), 0), order;
+void Editor::drop_unread_constants() {
+  for (const ValueId id : lost_) {
+    if (!readers(id).empty() || is_output(id) || is_input(id)) continue;
+    value(id).constant.reset();
+    value(id).shape_known = false;
+  }
+  lost_.clear();
+}
+
+void Editor::Readers::remove(const Node* node) {
+  constexpr size_t kFew = 32;
+  if (list.size() <= kFew && gone_count == 0) {
+    if (const auto at = std::find(list.begin(), list.end(), node); at != list.end()) list.erase(at);
+    return;
+  }
+  gone[node]++;
+  if (++gone_count > list.size() / 2 + kFew) sweep();
+}
+
+void Editor::Readers::sweep() {
+  if (gone_count == 0) return;
+  host::charge_work(list.size());
+  const auto is_gone = [&](const Node* node) {
+    const auto found = gone.find(node);
+    if (found == gone.end() || found->second == 0) return false;
+    found->second--;
+    return true;
+  };
+  list.erase(std::remove_if(list.begin(), list.end(), is_gone), list.end());
+  gone.clear();
+  gone_count = 0;
+}
+
+void Editor::bury_dead() const {
+  const auto lives = [](const Entry& entry) { return !entry.node->dead; };
+  const auto dead = std::stable_partition(entries_.begin(), entries_.end(), lives);
+  buried_.insert(buried_.end(), std::make_move_iterator(dead), std::make_move_iterator(entries_.end()));
+  entries_.erase(dead, entries_.end());
+}
+
+const std::vector<size_t>& Editor::sorted() const {
+  if (is_sorted_) return order_;
+  bury_dead();
+  std::unordered_map<const Node*, size_t> position;
+  position.reserve(entries_.size());
+  for (size_t i = 0; i < entries_.size(); i++) position[entries_[i].node.get()] = i;
+  std::vector<size_t> missing(entries_.size(), 0);
   std::vector<std::vector<size_t>> followers(entries_.size());
   using Key = std::pair<uint64_t, size_t>;
   std::priority_queue<Key, std::vector<Key>, std::greater<Key>> ready;
+  uint64_t work = 0;
   for (size_t i = 0; i < entries_.size(); i++) {
     Node& node = *entries_[i].node;
-    if (node.dead) continue;
     auto need = [&](ValueId id) {
-      if (id < 0 || !producer_[size_t(id)]) return;
-      followers[position_.at(producer_[size_t(id)])].push_back(i);
+      work++;
+      Node* const maker = producer(id);
+      if (!maker) return;
+      followers[position.at(maker)].push_back(i);
       missing[i]++;
     };
     for (ValueId id : node.inputs) need(id);
@@ -120,33 +169,45 @@ std::vector<size_t> Editor::sorted() const {
     visit_captures(model, node, [&](ValueId& id) { need(id); });
     if (!missing[i]) ready.push({entries_[i].place, i});
   }
+  host::charge_work(work + entries_.size());
+  order_.clear();
   while (!ready.empty()) {
     size_t i = ready.top().second;
     ready.pop();
-    order.push_back(i);
+    order_.push_back(i);
     for (size_t next : followers[i])
       if (!--missing[next]) ready.push({entries_[next].place, next});
   }
-  size_t live = size_t(std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.node->dead; }));
-  if (order.size() != live)
+  if (order_.size() != entries_.size())
     graph::throw_cast_error(8, "passes: a rewrite made the graph cyclic; please report this model");
-  return order;
+  is_sorted_ = true;
+  return order_;
 }
 
 std::vector<Node*> Editor::nodes() const {
   std::vector<Node*> result;
   for (size_t i : sorted()) result.push_back(entries_[i].node.get());
+  host::charge_work(result.size());
   return result;
 }
 
-Node* Editor::producer(ValueId id) const { return id < 0 ? nullptr : producer_[size_t(id)]; }
+Node* Editor::producer(ValueId id) const {
+  const auto found = id < 0 ? producer_.end() : producer_.find(id);
+  return found == producer_.end() ? nullptr : found->second;
+}
 
 Node* Editor::producer_if(ValueId id, const char* op) const {
   Node* node = producer(id);
   return node && node->op == op ? node : nullptr;
 }
 
-const std::vector<Node*>& Editor::readers(ValueId id) const { return readers_[size_t(id)]; }
+const std::vector<Node*>& Editor::readers(ValueId id) const {
+  static const std::vector<Node*> kNobody;
+  const auto found = readers_.find(id);
+  if (found == readers_.end()) return kNobody;
+  found->second.sweep();
+  return found->second.list;
+}
 
 void Editor::set_graph_input(size_t place, ValueId id) {
   const ValueId before = graph.inputs[place];
@@ -169,7 +230,6 @@ ValueId Editor::new_value(const std::string& name, DType dtype, Dims dims) {
   ValueId id = model.add_value(name, dtype);
   value(id).dims = std::move(dims);
   value(id).shape_known = true;
-  grow();
   return id;
 }
 
@@ -180,13 +240,12 @@ ValueId Editor::new_constant(const std::string& name, Constant constant) {
   value(id).dtype = dtype;
   value(id).dims = std::move(dims);
   value(id).shape_known = true;
-  grow();
   return id;
 }
 
 uint64_t Editor::place_of(const Node& node) const {
-  auto at = position_.find(&node);
-  return at == position_.end() ? entries_.size() : entries_[at->second].place;
+  auto at = place_.find(&node);
+  return at == place_.end() ? entries_.size() + buried_.size() : at->second;
 }
 
 Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, const Node& from,
@@ -200,7 +259,7 @@ Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vecto
   node->attributes = std::move(attributes);
   entries_.push_back({std::move(node), place_of(from)});
   Node& added = *entries_.back().node;
-  position_[&added] = entries_.size() - 1;
+  place_[&added] = entries_.back().place;
   index(added, true);
   relate_to_source(model, added);
   return added;
@@ -250,13 +309,15 @@ void Editor::kill(Node& node) {
 
 void Editor::replace_reads(ValueId from, ValueId to) {
   if (from == to) return;
+  is_sorted_ = false;
   // Only what changes is indexed anew: one reader may have thousands of other operands.
-  std::vector<Node*> readers = std::move(readers_[size_t(from)]);
-  readers_[size_t(from)].clear();
-  std::vector<Node*>& gained = readers_[size_t(to)];
+  const std::vector<Node*> readers = this->readers(from);
+  readers_.erase(from);
+  std::vector<Node*>& gained = readers_[to].list;
   std::set<Node*> done;
   for (Node* node : readers) {
     if (!done.insert(node).second) continue;
+    host::charge_work(1 + node->inputs.size());
     for (ValueId& id : node->inputs)
       if (id == from) id = to, gained.push_back(node);
     for (ValueId id : graph::measures_of(model, *node))
@@ -267,8 +328,16 @@ void Editor::replace_reads(ValueId from, ValueId to) {
       if (!model.constant(to)) gained.push_back(node);
     });
   }
-  for (auto& [name, symbol] : model.measured)
-    if (symbol.by == from) symbol.by = to;
+  if (measured_by_.empty())
+    for (const auto& [name, symbol] : model.measured) measured_by_[symbol.by].push_back(name);
+  if (const auto found = measured_by_.find(from); found != measured_by_.end()) {
+    const std::vector<std::string> names = std::move(found->second);
+    measured_by_.erase(found);
+    for (const std::string& name : names) {
+      model.measured.at(name).by = to;
+      measured_by_[to].push_back(name);
+    }
+  }
 }
 
 bool Editor::bypass(Node& node, ValueId x) {
@@ -281,26 +350,63 @@ bool Editor::bypass(Node& node, ValueId x) {
     std::replace(outputs.begin(), outputs.end(), x, y);
     set_outputs(*maker, std::move(outputs));
     replace_reads(x, y);
-    merge_sources(*maker, node);
+    inherit_sources(*maker, node);
     return true;
   }
   kill(node);
   replace_reads(y, x);
   if (const auto places = output_places_.find(y); places != output_places_.end())
     for (const size_t place : std::vector<size_t>(places->second)) set_graph_output(place, x);
-  if (Node* maker = producer(x)) merge_sources(*maker, node);
+  if (Node* maker = producer(x)) inherit_sources(*maker, node);
   return true;
 }
 
+std::unordered_set<uint32_t>& Editor::sources_of(const Node& node) {
+  std::unordered_set<uint32_t>& known = long_sources_[&node];
+  if (known.size() != node.sources.size()) {
+    host::charge_work(node.sources.size());
+    known = {node.sources.begin(), node.sources.end()};
+  }
+  return known;
+}
+
 void Editor::merge_sources(Node& into, const Node& from) {
-  for (uint32_t source : from.sources)
-    if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end())
+  constexpr size_t kFew = 16, kMostLent = 1024;
+  size_t readers = 0;
+  for (ValueId id : from.outputs) readers += from.dead || id < 0 ? 0 : this->readers(id).size() + is_output(id);
+  size_t left = readers <= 1 ? from.sources.size() : kMostLent;
+  for (uint32_t source : from.sources) {
+    if (left-- == 0) return;
+    host::charge_work(1);
+    if (into.sources.size() < kFew) {
+      if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end())
+        into.sources.push_back(source);
+    } else if (sources_of(into).insert(source).second) {
       into.sources.push_back(source);
+    }
+  }
+}
+
+// The same for a node that is gone: the longer list is kept and the shorter one put in front of it, so that a chain of nodes
+// that go one after another hands on what it gathered.
+void Editor::inherit_sources(Node& into, Node& gone) {
+  if (gone.sources.size() <= into.sources.size()) return merge_sources(into, gone);
+  std::unordered_set<uint32_t> known = std::move(sources_of(gone));
+  long_sources_.erase(&gone);
+  std::vector<uint32_t> all = std::move(gone.sources);
+  for (uint32_t source : into.sources)
+    if (!known.insert(source).second) all.erase(std::find(all.begin(), all.end(), source));
+  host::charge_work(into.sources.size());
+  all.insert(all.begin(), into.sources.begin(), into.sources.end());
+  into.sources = std::move(all);
+  long_sources_[&into] = std::move(known);
+  gone.sources.clear();
 }
 
 void Editor::commit() {
   if (committed_) return;
   committed_ = true;
+  drop_unread_constants();
   for (size_t i : sorted()) graph.nodes.push_back(std::move(*entries_[i].node));
 }
 

@@ -75,11 +75,16 @@ class Editor {
   /// Removes a node whose first output equals `x`, whose readers then read x. False, and nothing changed, where that
   /// would take the name from a port: the output of a model that is also its input, a constant or another output.
   bool bypass(Node& node, ValueId x);
+  /// `into` stands for what `from` stood for as well. What lives on beside it lends a limited number: a chain of values that
+  /// others read too would else name each of its nodes once for each that follows.
   void merge_sources(Node& into, const Node& from);
   /// The graph's input, or output, at that place is another value from here on.
   void set_graph_input(size_t place, ValueId id);
   void set_graph_output(size_t place, ValueId id);
   void commit();
+  /// Lets go of constants that lost their last reader: a weight is as large as what a pass makes of it. No reference to one may
+  /// be held across this.
+  void drop_unread_constants();
   /// Entries of the lists of inputs and outputs that were looked at since it was opened: a graph has up to 65,535 of them, so
   /// this grows with the changes and not with the questions.
   uint64_t ports_walked() const { return ports_walked_; }
@@ -90,16 +95,35 @@ class Editor {
     uint64_t place;
   };
   void index(Node& node, bool add);
-  void grow();
-  std::vector<size_t> sorted() const;
+  void bury_dead() const;
+  const std::vector<size_t>& sorted() const;
   uint64_t place_of(const Node& node) const;
+  std::unordered_set<uint32_t>& sources_of(const Node& node);
+  void inherit_sources(Node& into, Node& gone);
 
-  std::vector<Entry> entries_;
-  std::map<const Node*, size_t> position_;
-  std::vector<Node*> producer_;
-  std::vector<std::vector<Node*>> readers_;
+  // What nodes() works out is kept until something changes, and the dead are set aside: passes that repeat themselves would
+  // else look at all that they ever made again.
+  mutable std::vector<Entry> entries_, buried_;
+  mutable std::unordered_map<const Node*, uint64_t> place_;
+  mutable std::vector<size_t> order_;
+  mutable bool is_sorted_ = false;
+  // By value, of this graph alone: a model has many small graphs over one long table of values.
+  std::unordered_map<ValueId, Node*> producer_;
+  /// A value may have as many readers as there are nodes: those that are gone are taken out when the list is looked at.
+  struct Readers {
+    std::vector<Node*> list;
+    std::unordered_map<const Node*, size_t> gone;  // how many entries, the first ones
+    size_t gone_count = 0;
+    void remove(const Node* node);
+    void sweep();
+  };
+  mutable std::unordered_map<ValueId, Readers> readers_;
+  std::unordered_map<const Node*, std::unordered_set<uint32_t>> long_sources_;  // of nodes with many
+  std::unordered_map<ValueId, std::vector<std::string>> measured_by_;           // names of the symbols
   std::unordered_map<ValueId, std::vector<size_t>> output_places_;  // in graph.outputs; no entry: none
   std::unordered_set<ValueId> inputs_;
+  std::vector<ValueId> lost_;   // constants that lost a reader
+  bool shares_values_ = false;  // with branches, whose reads of constants are not known here
   uint64_t ports_walked_ = 0;
   bool committed_ = false;
 };

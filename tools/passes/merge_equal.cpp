@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tools/passes/constants.h"
 #include "tools/passes/pass.h"
@@ -60,10 +61,10 @@ void share_constants(Editor& e, std::unordered_map<std::string, ValueId>& known,
 }
 
 /// A dim is measured by what it makes: two such nodes measure two dims, even if they are equal.
-bool measures(const Editor& e, const Node& node) {
-  for (const auto& [name, symbol] : e.model.measured)
-    if (std::find(node.outputs.begin(), node.outputs.end(), symbol.by) != node.outputs.end()) return true;
-  return false;
+std::unordered_set<ValueId> measures_of(const Editor& e) {
+  std::unordered_set<ValueId> all;
+  for (const auto& [name, symbol] : e.model.measured) all.insert(symbol.by);
+  return all;
 }
 
 }  // namespace
@@ -71,9 +72,12 @@ bool measures(const Editor& e, const Node& node) {
 uint32_t merge_equal(Editor& e, Remarks&) {
   std::unordered_map<std::string, Node*> seen;
   std::unordered_map<std::string, ValueId> constants;
+  const std::unordered_set<ValueId> measures = measures_of(e);
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op == "If" || node->op == "Loop" || measures(e, *node)) continue;
+    const bool is_measure =
+        std::any_of(node->outputs.begin(), node->outputs.end(), [&](ValueId id) { return measures.count(id) != 0; });
+    if (node->dead || node->op == "If" || node->op == "Loop" || is_measure) continue;
     share_constants(e, constants, *node);
     auto [at, fresh] = seen.emplace(key_of(e, *node), node);
     if (fresh) continue;

@@ -73,7 +73,8 @@ bool simplify_reshaped_transpose(Editor& e, Node& node) {
 }
 
 bool simplify_concat(Editor& e, Node& node) {
-  size_t axis = size_t(node.integer("axis", 0));
+  constexpr size_t kMostParts = 1024;  // of one Concat; runtime/op/concat.h
+  size_t axis = size_t(node.integer("axis", 0)), parts = node.inputs.size();
   std::vector<ValueId> inputs;
   bool changed = false;
   for (ValueId id : node.inputs) {
@@ -81,7 +82,9 @@ bool simplify_concat(Editor& e, Node& node) {
     std::optional<int64_t> extent = e.dims(id)[axis].value();
     if (extent && *extent == 0) {
       changed = true;
-    } else if (inner && e.read_once(id) && size_t(inner->integer("axis", 0)) == axis) {
+    } else if (inner && e.read_once(id) && size_t(inner->integer("axis", 0)) == axis &&
+               parts + inner->inputs.size() <= kMostParts + 1) {
+      parts += inner->inputs.size() - 1;
       inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
       e.merge_sources(node, *inner);
       changed = true;

@@ -28,6 +28,7 @@ uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) 
       continue;
     }
     rule->second(canonical, *node);
+    editor.drop_unread_constants();
     changed++;
   }
   return changed;

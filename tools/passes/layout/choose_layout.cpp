@@ -16,6 +16,9 @@ namespace {
 
 constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
 constexpr int kMostSweeps = 64, kMostRounds = 12;
+// Every flip is a gain, but where permutations do not cancel in pairs a flip may gain one Transpose alone. So many times the
+// whole graph is looked at, and more often where it is small.
+constexpr uint64_t kLeastLooks = 128, kLookedNodes = uint64_t{1} << 19;
 constexpr double kBetweenPartners = 64;  // more for one that keeps two nodes apart that could become one
 
 double transpose_cost(const Dims& dims, const Integers& perm) {
@@ -35,7 +38,7 @@ class Flipper {
     for (Node* node : nodes_)
       if (can_flip(e_, *node, perm_)) vertex_[node] = cut_.add_vertex();
     if (vertex_.empty()) return 0;
-    for (ValueId id = 0; id < ValueId(e_.model.values.size()); id++) add_value(id);
+    for (ValueId id : values()) add_value(id);
     if (cut_.solve() >= cost_of_plain_ - 0.5) return 0;
     uint32_t changed = 0;
     for (Node* node : nodes_)
@@ -44,6 +47,27 @@ class Flipper {
   }
 
  private:
+  // All that nodes read or make and the graph gives, in the order of the table of values.
+  std::vector<ValueId> values() const {
+    std::vector<ValueId> all = e_.graph.outputs;
+    for (Node* node : nodes_) {
+      all.insert(all.end(), node->inputs.begin(), node->inputs.end());
+      all.insert(all.end(), node->outputs.begin(), node->outputs.end());
+      for (Graph* inner : branches(*node)) read_inside(*inner, &all);
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    all.erase(all.begin(), std::lower_bound(all.begin(), all.end(), 0));
+    return all;
+  }
+  static void read_inside(Graph& graph, std::vector<ValueId>* all) {
+    for (Node& node : graph.nodes) {
+      all->insert(all->end(), node.inputs.begin(), node.inputs.end());
+      for (Graph* inner : branches(node)) read_inside(*inner, all);
+    }
+    all->insert(all->end(), graph.outputs.begin(), graph.outputs.end());
+  }
+
   // The dims that `id` has where it takes part: 1 in front of what broadcasts.
   Dims full_dims(ValueId id) const {
     Dims dims = e_.dims(id);
@@ -234,12 +258,25 @@ std::vector<Integers> permutations(const Editor& e) {
   return found;
 }
 
-uint32_t cut_until_stable(Editor& e, Remarks& remarks) {
+/// How often the whole graph may still be looked at.
+class Looks {
+ public:
+  explicit Looks(const Editor& e)
+      : left_(std::max(kLeastLooks, kLookedNodes / std::max<size_t>(e.nodes().size(), 1))) {}
+  bool take() { return left_ != 0 && left_-- != 0; }
+  bool spent() const { return left_ == 0; }
+
+ private:
+  uint64_t left_;
+};
+
+uint32_t cut_until_stable(Editor& e, Looks& looks, Remarks& remarks) {
   uint32_t changed = 0;
   bool again = true;
-  for (int sweep = 0; again && sweep < kMostSweeps; sweep++) {  // every flip lowers the cost, so the limit is never met
+  for (int sweep = 0; again && sweep < kMostSweeps; sweep++) {
     again = false;
     for (const Integers& perm : permutations(e)) {
+      if (!looks.take()) return changed;
       uint32_t flips = Flipper(e, perm, true).run();
       if (!flips && perm == inverse(perm)) flips = Flipper(e, perm, false).run();
       if (!flips) continue;
@@ -267,18 +304,21 @@ uint32_t choose_layout(Editor& e, Remarks& remarks) {
   // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a cut can take them
   // away: from below and from above in turn, as long as that helps.
   double best = total_cost(e);
+  Looks looks(e);
   for (int round = 0, idle = 0; round < kMostRounds && idle < 2; round++) {
     if (round % 2 == 0)
-      while (push_transposes_down(e)) simplify(e, remarks);
+      while (looks.take() && push_transposes_down(e)) simplify(e, remarks);
     else
-      while (pull_transposes_up(e, true)) simplify(e, remarks);
-    changed += cut_until_stable(e, remarks);
+      while (looks.take() && pull_transposes_up(e, true)) simplify(e, remarks);
+    changed += cut_until_stable(e, looks, remarks);
     double now = total_cost(e);
     idle = now < best ? 0 : idle + 1;
     best = std::min(best, now);
   }
-  while (push_transposes_down(e)) simplify(e, remarks);
-  changed += cut_until_stable(e, remarks) + pull_transposes_up(e, false);
+  while (looks.take() && push_transposes_down(e)) simplify(e, remarks);
+  changed += cut_until_stable(e, looks, remarks) + pull_transposes_up(e, false);
+  if (looks.spent())
+    remarks.push_back("the search for the best layout was cut short: the graph is too large for all of it");
   merge_equal(e, remarks);
   changed += drop_unit_transposes(e);
   simplify(e, remarks);

@@ -1,0 +1,221 @@
+// A source twice as long may cost a little more than twice the work: every list that the converter walks is charged
+// (tools/files/work_budget.h), and long sources of every kind are converted at n and at 2 n. No clock is read.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "tests/support/onnx_writer.h"
+#include "tools/cast/cast.h"
+#include "tools/files/failure.h"
+#include "tools/files/output_file.h"
+#include "tools/files/work_budget.h"
+
+namespace ingot::cast {
+namespace {
+
+using test::attribute;
+using test::OnnxGraph;
+using Ints = std::vector<int64_t>;
+
+std::string name(const char* stem, int i) { return stem + std::to_string(i); }
+
+/// x -> n nodes -> y; `node` adds the one that makes value i + 1 of value i.
+std::string chain(int n, const std::vector<test::OnnxDim>& dims, const std::function<void(OnnxGraph&, int)>& constants,
+                  const std::function<void(OnnxGraph&, int, const std::string&, const std::string&)>& node) {
+  OnnxGraph g;
+  g.input("x", dims);
+  if (constants) constants(g, n);
+  for (int i = 0; i < n; i++) node(g, i, i ? name("v", i) : "x", i + 1 < n ? name("v", i + 1) : "y");
+  g.output("y");
+  return g.bytes(18);
+}
+
+std::string of_operator(const char* op, int n, const std::vector<test::OnnxDim>& dims,
+                        const std::vector<test::Proto>& attributes = {}, const char* constant = nullptr) {
+  return chain(
+      n, dims,
+      [](OnnxGraph& g, int) {
+        g.initializer("four", {4}, std::vector<float>{1, 2, 3, 4});
+        g.initializer("kernel", {4, 4, 1, 1}, std::vector<float>(16, 0.5f));
+        g.shape_input("order", {3, 1, 2, 0});
+        g.shape_input("one", {1});
+        g.shape_input("most", {int64_t{1} << 40});
+      },
+      [&](OnnxGraph& g, int, const std::string& x, const std::string& y) {
+        std::vector<std::string> inputs{x};
+        if (constant) inputs.push_back(constant);
+        if (std::string(op) == "Slice") inputs.insert(inputs.end(), {"most", "one"});
+        g.node(op, inputs, {y}, attributes);
+      });
+}
+
+struct Kind {
+  const char* name;
+  int n;
+  std::function<std::string(int)> source;
+};
+
+const Kind kKinds[] = {
+    {"transposes", 1000,
+     [](int n) {
+       return of_operator("Transpose", n, {2, 3, 4}, {attribute("perm", Ints{1, 2, 0})});
+     }},
+    {"transposes of order three between others", 2000,
+     [](int n) {
+       return chain(n, {2, 3, 4}, nullptr, [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+         i % 2 ? g.node("Transpose", {x}, {y}, {attribute("perm", Ints{1, 2, 0})}) : g.node("Relu", {x}, {y});
+       });
+     }},
+    {"reshapes", 1000,
+     [](int n) {
+       return chain(
+           n, {2, 3, 4},
+           [](OnnxGraph& g, int) {
+             g.shape_input("wide", {6, 4}).shape_input("deep", {2, 3, 4});
+           },
+           [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+             g.node("Reshape", {x, i % 2 ? "deep" : "wide"}, {y});
+           });
+     }},
+    {"activations", 1000,
+     [](int n) {
+       return of_operator("Sin", n, {2, 4});
+     }},
+    {"identities", 1000,
+     [](int n) {
+       return of_operator("Identity", n, {2, 4});
+     }},
+    {"sums", 1000,
+     [](int n) {
+       return of_operator("Add", n, {2, 4}, {}, "four");
+     }},
+    {"gathers", 1000,
+     [](int n) {
+       return of_operator("Gather", n, {2, 4}, {attribute("axis", int64_t{1})}, "order");
+     }},
+    {"convolutions", 500,
+     [](int n) {
+       return of_operator("Conv", n, {1, 4, 6, 6}, {}, "kernel");
+     }},
+    {"slices", 500,
+     [](int n) {
+       return of_operator("Slice", n, {2, n + 4}, {}, "one");
+     }},
+    {"joined one by one", 500,
+     [](int n) {
+       return chain(
+           n, {2, 4},
+           [](OnnxGraph& g, int) {
+             g.initializer("c", {2, 1}, std::vector<float>{1, 2});
+           },
+           [](OnnxGraph& g, int, const std::string& x, const std::string& y) {
+             g.node("Concat", {x, "c"}, {y}, {attribute("axis", int64_t{1})});
+           });
+     }},
+    {"conversions", 1000,
+     [](int n) {
+       return chain(n, {2, 4}, nullptr, [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+         g.node("Cast", {x}, {y}, {attribute("to", int64_t{i % 2 ? 1 : 6})});
+       });
+     }},
+    {"operators over open dimensions", 500,
+     [](int n) {
+       return of_operator("Sin", n, {"a", "b"});
+     }},
+    {"reshapes of open dimensions", 500,
+     [](int n) {
+       return chain(
+           n, {"a", 4},
+           [](OnnxGraph& g, int) {
+             g.shape_input("flat", {-1}).shape_input("rows", {-1, 4});
+           },
+           [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+             g.node("Reshape", {x, i % 2 ? "rows" : "flat"}, {y});
+           });
+     }},
+    {"outputs", 500,
+     [](int n) {
+       OnnxGraph g;
+       g.input("x", {2, 4});
+       for (int i = 0; i < n; i++) {
+         g.initializer(name("c", i), {4}, std::vector<float>(4, float(i)));
+         g.node("Add", {"x", name("c", i)}, {name("y", i)}).output(name("y", i));
+       }
+       return g.bytes(18);
+     }},
+    {"readers of one value, and constants", 400,
+     [](int n) {
+       OnnxGraph g;
+       g.input("x", {2, 4}).node("Sin", {"x"}, {"s"});
+       std::vector<std::string> parts;
+       for (int i = 0; i < n; i++) {
+         g.initializer(name("c", i), {4}, std::vector<float>(4, float(i)));
+         g.node("Add", {"s", name("c", i)}, {name("v", i)});
+         parts.push_back(name("v", i));
+       }
+       return g.node("Concat", parts, {"y"}, {attribute("axis", int64_t{0})}).output("y").bytes(18);
+     }},
+};
+
+/// Steps of a whole conversion.
+uint64_t work_of(const std::string& bytes) {
+  const host::TemporaryPath file(".onnx");
+  std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+  const host::WorkBudget budget("test", bytes.size());
+  try {
+    cast_source(file.path(), {});
+  } catch (const graph::CastError& error) {
+    FAIL(error.message);
+  }
+  return budget.steps();
+}
+
+}  // namespace
+
+TEST_CASE("work: twice the source costs a little more than twice the steps") {
+  for (const Kind& kind : kKinds) {
+    CAPTURE(std::string(kind.name));
+    const uint64_t once = work_of(kind.source(kind.n)), twice = work_of(kind.source(2 * kind.n));
+    CAPTURE(once);
+    CAPTURE(twice);
+    CHECK(once > 0);
+    CHECK(double(twice) <= 3 * double(once));  // n log n, with room; what is quadratic gives four
+  }
+}
+
+TEST_CASE("work: what is out of proportion is refused by name, with the way to allow more") {
+  const std::string bytes = of_operator("Sin", 200, {2, 4});
+  const host::TemporaryPath file(".onnx");
+  std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+  host::WorkBudget::set_factor(1e-9);
+  std::string said;
+  int exit = 0;
+  try {
+    cast_source(file.path(), {});
+  } catch (const host::Failure& failure) {
+    said = failure.message();
+    exit = int(failure.exit());
+  }
+  host::WorkBudget::set_factor(1);
+  CHECK(exit == 4);
+  CHECK(said.find("steps of work") != std::string::npos);
+  CHECK(said.find("--limit") != std::string::npos);
+  CHECK_NOTHROW(cast_source(file.path(), {}));
+}
+
+TEST_CASE("work: memory that a file asks for is refused before it is taken") {
+  const host::WorkBudget budget("small.pth", 8192);
+  CHECK_NOTHROW(host::charge_memory(1 << 20));
+  try {
+    host::charge_memory(uint64_t{3} << 30);
+    FAIL("was allowed");
+  } catch (const host::Failure& failure) {
+    CHECK(failure.exit() == host::Exit::kUnavailable);
+    CHECK(failure.message().find("small.pth") == 0);
+  }
+  CHECK(budget.bytes() == 1 << 20);
+}
+
+}  // namespace ingot::cast
