@@ -31,10 +31,11 @@ extern "C" ingot_code ingot_model_metadata(const ingot_model* model, const char*
   if (status.ok()) {
     *out_bytes = length;
     if (capacity && capacity < length)
-      status = fail(&detail, Code::kInvalidArgument, "capacity", length, capacity);
+      status = fail(&detail, Code::kInvalidArgument, "capacity: at least", length, capacity);
     else if (capacity)
       std::memcpy(out, text, length);
   }
+  if (status.code() == Code::kNotFound) name_error(&detail, key);
   if (block) m.allocator.release(m.allocator.user, block, part.bytes);
   return report(status, detail, error);
 }

@@ -15,14 +15,17 @@ ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given,
   *out_model = nullptr;
   if (!given) return refuse_argument("options is null", error);
   ingot_open_options options;
-  if (!read_sized(given, &options)) return refuse_argument("options.size", error);
+  if (!read_sized(given, &options))
+    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
   if (!options.kernels)
     return refuse_argument("options.kernels is null: this processor or build may lack that set", error);
   if (options.trust < INGOT_TRUST_NONE || options.trust > INGOT_TRUST_HASHES)
-    return refuse_argument("options.trust", error);
-  if (options.map < INGOT_MAP_SHARE || options.map > INGOT_MAP_COPY) return refuse_argument("options.map", error);
+    return refuse_number("options.trust: at most", INGOT_TRUST_HASHES, uint64_t(options.trust), error);
+  if (options.map < INGOT_MAP_SHARE || options.map > INGOT_MAP_COPY)
+    return refuse_number("options.map: at most", INGOT_MAP_COPY, uint64_t(options.map), error);
   const ingot_allocator* allocator = options.allocator;
-  if (allocator && (!allocator->allocate || !allocator->release)) return refuse_argument("options.allocator", error);
+  if (allocator && (!allocator->allocate || !allocator->release))
+    return refuse_argument("options.allocator: without allocate or release", error);
   OpenRequest request;
   request.kernels = reinterpret_cast<const KernelTable*>(options.kernels);
   request.check_hashes = options.trust == INGOT_TRUST_HASHES;
@@ -36,6 +39,16 @@ ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given,
   const Status status = open_model(origin, request, &model, &detail);
   if (status.ok()) *out_model = reinterpret_cast<ingot_model*>(model);
   return report(status, detail, error);
+}
+
+/// The end of a path, as much as an error has room for.
+void name_path(const char* path, ingot_error* error) {
+  const size_t length = std::strlen(path), room = sizeof error->name - 1;
+  if (length <= room) return (void)std::memcpy(error->name, path, length + 1);
+  const char* from = path + length - (room - 3);
+  while ((uint8_t(*from) & 0xc0) == 0x80) from++;  // begins with a whole character
+  std::memcpy(error->name, "...", 3);
+  std::memcpy(error->name + 3, from, std::strlen(from) + 1);
 }
 
 ingot_value_type type_of(const OpenModel& model, int32_t value, const char* name, const char* layout) {
@@ -113,6 +126,7 @@ ingot_code ingot_model_open(const char* path, const ingot_open_options* options,
   if (out_model) *out_model = nullptr;
   if (!path) return refuse_argument("path is null", error);
   const ingot_code code = open_from(origin, options, out_model, error);
+  if (code >= INGOT_NOT_INGOT && error && !error->name[0]) name_path(path, error);
   return code;
 }
 
@@ -232,7 +246,7 @@ ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t 
     if (!capacity) return INGOT_OK;
     ErrorDetail detail;
     if (capacity < part.bytes)
-      return report(fail(&detail, Code::kInvalidArgument, "capacity", part.bytes, capacity), detail, error);
+      return report(fail(&detail, Code::kInvalidArgument, "capacity: at least", part.bytes, capacity), detail, error);
     return report(read_source(m.source, part.offset, out, part.bytes, &detail), detail, error);
   }
   return refuse_argument("file part", error, INGOT_NOT_FOUND);

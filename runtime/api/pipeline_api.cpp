@@ -13,9 +13,11 @@ const RunPipeline* unwrap(const ingot_pipeline* pipeline) { return reinterpret_c
 
 ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* out, ingot_error* error) {
   ingot_pipeline_options o = {};
-  if (given && !read_sized(given, &o)) return refuse_argument("options.size", error);
+  if (given && !read_sized(given, &o))
+    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
   if (const ingot_code code = translate(o.session, &out->session, error)) return code;
-  if (o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}) return refuse_argument("options.flags: unknown bits", error);
+  if (o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS})
+    return refuse_number("options.flags: unknown bits", 0, o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}, error);
   out->depth = o.depth ? o.depth : 2;
   out->two_threads = (o.flags & INGOT_PIPELINE_TWO_THREADS) != 0;
   out->loader = o.loader;
@@ -60,7 +62,10 @@ ingot_code ingot_pipeline_requirements_of(const ingot_model* model, const ingot_
   to.slots_pinned = needs.pinned;
   to.slots_device = needs.device;
   to.outside_bytes = needs.queue + needs.stacks;
-  return write_sized(to, out_requirements) ? ingot_code{INGOT_OK} : refuse_argument("requirements.size", error);
+  return write_sized(to, out_requirements)
+             ? ingot_code{INGOT_OK}
+             : refuse_argument("requirements.size: not set, or a field that this library does not know is not 0",
+                               error);
 }
 
 ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_options* options,

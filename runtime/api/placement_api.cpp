@@ -112,7 +112,8 @@ ingot_code ingot_assignment_create(const ingot_model* model, const ingot_assignm
   *out_assignment = nullptr;
   if (!model) return refuse_argument("model is null", error);
   ingot_assignment_options o = {};
-  if (options && !read_sized(options, &o)) return refuse_argument("options.size", error);
+  if (options && !read_sized(options, &o))
+    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
   Caller caller = {o.place, o.user};
   AssignmentRequest request;
   request.device = o.device;
@@ -175,7 +176,9 @@ ingot_code ingot_model_share(const ingot_model* model, const ingot_session_optio
   NamedShare share;
   const Status status = model_share(*ingot::api::unwrap(model), request, index, &share, &detail);
   if (!status.ok()) return report(status, detail, error);
-  return write_share(share, out_share) ? refuse_argument("share.size", error) : ingot_code{INGOT_OK};
+  return write_share(share, out_share)
+             ? refuse_argument("share.size: not set, or a field that this library does not know is not 0", error)
+             : ingot_code{INGOT_OK};
 }
 
 ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch) {
@@ -194,7 +197,9 @@ ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_opti
   NamedBranch branch;
   const Status status = model_branch(*ingot::api::unwrap(model), request, index, &branch, &detail);
   if (!status.ok()) return report(status, detail, error);
-  return write_branch(branch, out_branch) ? refuse_argument("branch.size", error) : ingot_code{INGOT_OK};
+  return write_branch(branch, out_branch)
+             ? refuse_argument("branch.size: not set, or a field that this library does not know is not 0", error)
+             : ingot_code{INGOT_OK};
 }
 
 ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options, uint32_t instruction,
@@ -213,7 +218,9 @@ ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_opti
   to.parts = choice.parts;
   to.alternatives = choice.alternatives;
   to.source = ingot_choice_source(choice.source);
-  return write_sized(to, out_choice) ? ingot_code{INGOT_OK} : refuse_argument("choice.size", error);
+  return write_sized(to, out_choice)
+             ? ingot_code{INGOT_OK}
+             : refuse_argument("choice.size: not set, or a field that this library does not know is not 0", error);
 }
 
 }  // extern "C"

@@ -18,8 +18,10 @@ ingot_code ingot_pool_create(int32_t threads, ingot_pool** out_pool, ingot_error
   if (!out_pool) return refuse_argument("out_pool is null", error);
   *out_pool = nullptr;
   ErrorDetail detail;
-  if (threads < 0 || threads > kMaxTeam)
-    return report(fail(&detail, Code::kInvalidArgument, "threads", uint64_t(kMaxTeam), uint64_t(threads)), detail,
+  if (threads < 0)
+    return report(fail(&detail, Code::kInvalidArgument, "threads: at least", 0, uint64_t(threads)), detail, error);
+  if (threads > kMaxTeam)
+    return report(fail(&detail, Code::kInvalidArgument, "threads: at most", kMaxTeam, uint64_t(threads)), detail,
                   error);
   if (threads == 0) threads = os::kHasThreads ? os::processor_count() : 1;
   if (threads > kMaxTeam) threads = kMaxTeam;

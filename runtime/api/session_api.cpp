@@ -20,18 +20,19 @@ namespace ingot::api {
 
 ingot_code translate(const ingot_session_options* given, SessionRequest* out, ingot_error* error) {
   ingot_session_options o = {};
-  if (given && !read_sized(given, &o)) return refuse_argument("options.size", error);
+  if (given && !read_sized(given, &o))
+    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
   if (o.binding_count && !o.bindings) return refuse_argument("options.bindings is null", error);
   if (o.upper_bound_count && !o.upper_bounds) return refuse_argument("options.upper_bounds is null", error);
-  if (o.flags & ~kKnownFlags) return refuse_argument("options.flags: unknown bits", error);
+  if (o.flags & ~kKnownFlags) return refuse_number("options.flags: unknown bits", 0, o.flags & ~kKnownFlags, error);
   if (o.pool && o.executor) return refuse_argument("options: pool and executor exclude each other", error);
   if (o.executor && !o.executor->parallel) return refuse_argument("options.executor.parallel is null", error);
   if (o.executor && o.threads < 1) return refuse_argument("options.threads: an executor needs a number", error);
   if (o.arena_kind < INGOT_ARENA_OWN || o.arena_kind > INGOT_ARENA_ALLOCATOR)
-    return refuse_argument("options.arena_kind", error);
+    return refuse_number("options.arena_kind: at most", INGOT_ARENA_ALLOCATOR, uint64_t(o.arena_kind), error);
   const ingot_allocator* allocator = o.allocator;
   if (o.arena_kind == INGOT_ARENA_ALLOCATOR && (!allocator || !allocator->allocate || !allocator->release))
-    return refuse_argument("options.allocator", error);
+    return refuse_argument("options.allocator: null, or without allocate or release", error);
   out->device = o.device;
   out->assignment = reinterpret_cast<const DeviceAssignment*>(o.assignment);
   if (o.assignment && o.device) return refuse_argument("options.device: the assignment says the devices", error);
@@ -158,8 +159,10 @@ ingot_code ingot_model_requirements(const ingot_model* model, const ingot_sessio
   Requirements requirements;
   const Status status = session_requirements(*unwrap(model), request, &requirements, &detail);
   if (!status.ok()) return report(status, detail, error);
-  return write_sized(requirements_of(requirements), out_requirements) ? ingot_code{INGOT_OK}
-                                                                      : refuse_argument("requirements.size", error);
+  return write_sized(requirements_of(requirements), out_requirements)
+             ? ingot_code{INGOT_OK}
+             : refuse_argument("requirements.size: not set, or a field that this library does not know is not 0",
+                               error);
 }
 
 ingot_code ingot_session_create(const ingot_model* model, const ingot_session_options* options,

@@ -14,7 +14,7 @@ class Text {
     length_++;
     return *this;
   }
-  Text& add(const char* text) {
+  [[gnu::noinline]] Text& add(const char* text) {  // dozens of places add a few words
     while (*text) add(*text++);
     return *this;
   }
@@ -32,7 +32,7 @@ class Text {
   }
 
  private:
-  Text& digits(uint64_t n, bool grouped) {
+  [[gnu::noinline]] Text& digits(uint64_t n, bool grouped) {
     char reversed[27];
     int count = 0;
     do {

@@ -25,6 +25,11 @@ ingot_code refuse_argument(const char* field, ingot_error* error, ingot_code cod
   return report(fail(&detail, Code(code), field), detail, error);
 }
 
+ingot_code refuse_number(const char* field, uint64_t need, uint64_t have, ingot_error* error) {
+  ErrorDetail detail;
+  return report(fail(&detail, Code::kInvalidArgument, field, need, have), detail, error);
+}
+
 ingot_tensor tensor_of(const TensorView& view) {
   ingot_tensor tensor = {};
   tensor.data = view.data;

@@ -15,6 +15,7 @@ inline const RunSession* unwrap(const ingot_session* session) { return reinterpr
 /// Writes the caller's error (which may be null) when status is not ok, and gives its code.
 ingot_code report(const Status& status, const ErrorDetail& detail, ingot_error* error);
 /// A null or senseless argument.
+ingot_code refuse_number(const char* field, uint64_t need, uint64_t have, ingot_error* error);
 ingot_code refuse_argument(const char* field, ingot_error* error, ingot_code code = INGOT_INVALID_ARGUMENT);
 
 /// Session options as the runtime has them; null: all defaults.

@@ -53,10 +53,13 @@ Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetai
     const SymbolDef& s = p.symbols[i];
     const int64_t highest = s.high ? s.high : kMaxExtent;
     if (values[i] >= s.low && values[i] <= highest) continue;
-    const Code code = values[i] < 0 ? Code::kUnboundDimension : Code::kDimensionOutOfBounds;
-    const Status bad = fail_entry(d, code, "symbols[]", int32_t(i), uint64_t(values[i] < s.low ? s.low : highest),
-                                  uint64_t(values[i]), 0);
+    const bool unbound = values[i] < 0;
+    const char* const field = unbound ? "" : values[i] < s.low ? "at least" : "at most";
+    const Status bad =
+        fail(d, unbound ? Code::kUnboundDimension : Code::kDimensionOutOfBounds, field,
+             unbound ? 0 : uint64_t(values[i] < s.low ? s.low : highest), unbound ? 0 : uint64_t(values[i]));
     name_detail(d, s.name);
+    if (d && unbound) d->hint = "give it one in options.bindings";
     return bad;
   }
   return {};

@@ -53,7 +53,7 @@ PipelineParts carve(const OpenModel& model, const PipelineRequest& request, cons
 Status check(const PipelineRequest& request, ErrorDetail* detail) {
   if (!os::kHasThreads) return fail(detail, Code::kThreadFailed, "pipeline: this system has no threads");
   if (request.depth < 1 || request.depth > kMostSlots)
-    return fail(detail, Code::kInvalidArgument, "pipeline: depth", kMostSlots, request.depth);
+    return fail(detail, Code::kInvalidArgument, "options.depth: at most", kMostSlots, request.depth);
   if (request.session.rebindable)
     return fail(detail, Code::kInvalidArgument, "pipeline: INGOT_REBINDABLE; a slot's memory is of one size");
   return {};

@@ -21,12 +21,14 @@ Status check_bound(const PortDef& def, const Port& port, const TensorView& view,
     return refuse(def, detail, Code::kDtypeMismatch, "tensor.dtype", uint64_t(port.view.dtype), uint64_t(view.dtype));
   if (view.rank != port.most.rank)
     return refuse(def, detail, Code::kShapeMismatch, "tensor.rank", port.most.rank, view.rank);
+  static const char* const kAxes[] = {"tensor.dims[0]", "tensor.dims[1]", "tensor.dims[2]", "tensor.dims[3]",
+                                      "tensor.dims[4]", "tensor.dims[5]", "tensor.dims[6]", "tensor.dims[7]"};
+  static_assert(sizeof kAxes / sizeof *kAxes == kMaxRank, "a name for each axis");
   for (int i = 0; i < view.rank; i++)
     if (view.dims[i] != port.most.dims[i])
-      return refuse(def, detail, Code::kShapeMismatch, "tensor.dims", uint64_t(port.most.dims[i]),
-                    uint64_t(view.dims[i]));
+      return refuse(def, detail, Code::kShapeMismatch, kAxes[i], uint64_t(port.most.dims[i]), uint64_t(view.dims[i]));
   if (view.row_stride < view.row_length())
-    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(view.row_length()),
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride: at least", uint64_t(view.row_length()),
                   uint64_t(view.row_stride));
   if (port.is_direct && view.row_stride != port.most.row_stride && view.rows() > 1)
     return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(port.most.row_stride),
@@ -36,7 +38,7 @@ Status check_bound(const PortDef& def, const Port& port, const TensorView& view,
   uint64_t need;
   if (!storage_bytes(view, &need))
     return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride overflows", 0, 0);
-  if (bytes < need) return refuse(def, detail, Code::kShapeMismatch, "tensor.bytes", need, bytes);
+  if (bytes < need) return refuse(def, detail, Code::kShapeMismatch, "tensor.bytes: at least", need, bytes);
   return {};
 }
 

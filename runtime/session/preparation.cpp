@@ -29,9 +29,9 @@ Status find_highs(const ProgramDef& program, const SessionRequest& request, cons
     if (w.symbol_highs[i] < 0) w.symbol_highs[i] = symbol.high ? symbol.high : w.symbol_values[i];
     Status status;
     if (w.symbol_highs[i] < 0)
-      status = fail(detail, Code::kUnboundDimension, "options.upper_bounds: a rebindable session needs one");
+      status = fail(detail, Code::kUnboundDimension, "options.upper_bounds, which a rebindable session needs");
     else if (w.symbol_values[i] > w.symbol_highs[i])
-      status = fail(detail, Code::kDimensionOutOfBounds, "options.bindings: above the upper bound",
+      status = fail(detail, Code::kDimensionOutOfBounds, "options.bindings: for these upper bounds at most",
                     uint64_t(w.symbol_highs[i]), uint64_t(w.symbol_values[i]));
     if (status.ok()) continue;
     name_error(detail, symbol.name);
@@ -168,9 +168,11 @@ bool has_loop(const ProgramDef& program) {
 Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
   const uint64_t traffic = traffic_bytes(model, p->planned.bound);
   const int most = request.pool ? request.pool->threads() : kMaxTeam;
-  if (request.threads < 0 || request.threads > most)
+  if (request.threads < 0)
+    return fail(detail, Code::kInvalidArgument, "options.threads: at least", 0, uint64_t(request.threads));
+  if (request.threads > most)
     return fail(detail, Code::kInvalidArgument,
-                request.pool ? "options.threads: more than the pool has" : "options.threads", uint64_t(most),
+                request.pool ? "options.threads, of the pool's: at most" : "options.threads: at most", uint64_t(most),
                 uint64_t(request.threads));
   if (!p->device.interface->host_memory) {
     p->threads = 1;
@@ -215,12 +217,13 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
                      ErrorDetail* detail) {
   for (size_t k = 0; k < bindings.size; k++) {
     const DimBinding& binding = bindings[k];
-    if (!binding.name) return fail(detail, Code::kInvalidArgument, field);
+    if (!binding.name) return fail(detail, Code::kInvalidArgument, "a binding's name is null");
     size_t i = 0;
     while (i < program.free_symbols && std::strcmp(program.symbols[i].name, binding.name) != 0) i++;
     if (i == program.free_symbols) return refuse_binding(detail, Code::kNotFound, field, binding, 0);
     if (binding.value < 0)
-      return refuse_binding(detail, Code::kDimensionOutOfBounds, field, binding, uint64_t(program.symbols[i].low));
+      return refuse_binding(detail, Code::kDimensionOutOfBounds, "options.bindings: at least", binding,
+                            uint64_t(program.symbols[i].low));
     for (size_t earlier = 0; earlier < k; earlier++)
       if (bindings[earlier].value != binding.value && std::strcmp(bindings[earlier].name, binding.name) == 0)
         return refuse_binding(detail, Code::kInvalidArgument, field, binding, uint64_t(bindings[earlier].value));

@@ -16,7 +16,8 @@ Status check_bounds(const ProgramDef& program, const Rebinding& r, ErrorDetail* 
     const int64_t low = program.symbols[i].low < r.symbol_highs[i] ? program.symbols[i].low : r.symbol_highs[i];
     const int64_t value = r.candidates[i], high = r.symbol_highs[i];
     if (value >= low && value <= high) continue;
-    const Status status = fail(detail, Code::kDimensionOutOfBounds, "rebind: outside the bounds of this session",
+    const Status status = fail(detail, Code::kDimensionOutOfBounds,
+                               value < low ? "rebind: in this session at least" : "rebind: in this session at most",
                                uint64_t(value < low ? low : high), uint64_t(value));
     name_error(detail, program.symbols[i].name);
     return status;

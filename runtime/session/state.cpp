@@ -129,7 +129,8 @@ Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_
   measure.finish();
   *out_bytes = measure.size();
   if (capacity == 0) return {};
-  if (capacity < measure.size()) return fail(detail, Code::kInvalidArgument, "capacity", measure.size(), capacity);
+  if (capacity < measure.size())
+    return fail(detail, Code::kInvalidArgument, "capacity: at least", measure.size(), capacity);
   StateWriter writer(out, uint32_t(program.states.size), part.sha256);
   for (size_t i = 0; i < program.states.size; i++) {
     const StateSlot& slot = s->tables.states[i];

@@ -72,9 +72,9 @@ TEST_CASE("ports: an element type that is not the tensor's is an error with both
   Session session = std::move(model.session()).value();
   const auto wrong = session.input<float>("indices");
   CHECK(wrong.error().code == INGOT_DTYPE_MISMATCH);
-  CHECK(wrong.error().text() == "wrong element type 'indices': C++ type of the elements: needs i64, found f32");
+  CHECK(wrong.error().text() == "wrong element type 'indices': C++ type of the elements: expected i64, found f32");
   CHECK(session.input<double>(0).error().text() ==
-        "wrong element type 'table': C++ type of the elements: needs f32, found f64");
+        "wrong element type 'table': C++ type of the elements: expected f32, found f64");
   CHECK(session.input<int64_t>("indices")->size == 3);
   CHECK(session.input<float>(std::string("table"))->size == 32);
   CHECK(session.input<const float>(size_t{0})->size == 32);
@@ -111,10 +111,10 @@ TEST_CASE("ports: whoever takes the value of an error is ended with its text, in
               for (float& x : session.input<float>("typo").value()) x = 1;
             }),
             "ingot: a result was used that is an error: not found 'typo': inputs"));
-  CHECK(has(said_before_abort([&] { (*session.input<float>("indices"))[0] = 1; }), "needs i64, found f32"));
+  CHECK(has(said_before_abort([&] { (*session.input<float>("indices"))[0] = 1; }), "expected i64, found f32"));
   CHECK(has(said_before_abort([&] { session.output<float>("typo")->begin(); }), "not found 'typo': outputs"));
   CHECK(has(said_before_abort([&] { (void)Model::open("/no/such/file", ingot_cpu_kernels(nullptr))->session(); }),
-            "the file cannot be opened"));
+            "the file cannot be opened '/no/such/file': No such file or directory"));
   CHECK(has(said_before_abort([&] { session.rebind("n", 3).value(); }), "an error"));
 }
 

@@ -10,19 +10,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace ingot::os {
+namespace {
+
+// strerror_r gives a text (GNU) or a number (POSIX).
+[[maybe_unused]] const char* text_of(const char* text, const char*) { return text; }
+[[maybe_unused]] const char* text_of(int failed, const char* room) { return failed ? "unknown system error" : room; }
+
+}  // namespace
+
+const char* system_error_text(uint64_t number, char* room, uint64_t bytes) {
+  return text_of(strerror_r(int(number), room, size_t(bytes)), room);
+}
 
 Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* detail) {
   int fd;
   do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not hang us; regular files ignore the flag
   while (fd < 0 && errno == EINTR);
-  if (fd < 0) return fail(detail, Code::kFileOpen, "file: cannot be opened", 0, uint64_t(errno));
+  if (fd < 0) return fail(detail, Code::kFileOpen, "", 0, uint64_t(errno));
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(fd);
-    return fail(detail, Code::kFileOpen, "file: not a regular file", 0,
-                uint64_t(S_ISDIR(about.st_mode) ? EISDIR : EINVAL));
+    const bool folder = S_ISDIR(about.st_mode);
+    return fail(detail, Code::kFileOpen, folder ? "" : "it is a device or a pipe, not a file on a disk", 0,
+                folder ? uint64_t(EISDIR) : 0);
   }
   out->handle = fd;
   *out_bytes = uint64_t(about.st_size);
@@ -40,8 +53,8 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
     const size_t piece = bytes < (uint64_t{1} << 30) ? size_t(bytes) : size_t{1} << 30;
     const ssize_t got = pread(int(file.handle), to, piece, off_t(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(detail, Code::kFileRead, "file: cannot be read", bytes, uint64_t(errno), offset);
-    if (got == 0) return fail(detail, Code::kTruncated, "file: ends early", bytes, 0, offset);
+    if (got < 0) return fail(detail, Code::kFileRead, "", bytes, uint64_t(errno), offset);
+    if (got == 0) return fail(detail, Code::kTruncated, "", bytes, 0, offset);
     to += got, offset += uint64_t(got), bytes -= uint64_t(got);
   }
   return {};
@@ -50,8 +63,7 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
 Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out, ErrorDetail* detail) {
   const int flags = MAP_SHARED | (at ? MAP_FIXED : 0);
   void* address = mmap(at, size_t(bytes), PROT_READ, flags, int(file.handle), off_t(offset));
-  if (address == MAP_FAILED)
-    return fail(detail, Code::kMapFailed, "file: cannot be mapped", bytes, uint64_t(errno), offset);
+  if (address == MAP_FAILED) return fail(detail, Code::kMapFailed, "", bytes, uint64_t(errno), offset);
   *out = static_cast<const uint8_t*>(address);
   return {};
 }
@@ -75,6 +87,7 @@ uint64_t monotonic_ns() {
 
 namespace ingot::os {
 
+const char* system_error_text(uint64_t, char*, uint64_t) { return "system error"; }
 Status open_file(const char*, File*, uint64_t*, ErrorDetail* detail) {
   return fail(detail, Code::kFileOpen, "no file system");
 }

@@ -26,6 +26,9 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
 Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out, ErrorDetail* detail);
 void unmap_file(const void* address, uint64_t bytes);
 
+/// What a number of the system's errors means, "No such file or directory"; in `room` or static.
+const char* system_error_text(uint64_t number, char* room, uint64_t bytes);
+
 uint64_t page_bytes();
 uint64_t monotonic_ns();
 
