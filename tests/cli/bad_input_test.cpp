@@ -51,9 +51,19 @@ TEST_CASE("bad source: missing, folder, empty, LFS pointer, HTML page, other for
   spill(folder / "text.onnx", "hello\n");
   refused(folder, convert(folder, folder / "text.onnx"), 2, {"found text"});
   spill(folder / "lite.onnx", std::string("\x1c\0\0\0TFL3abcdefgh", 16));
-  refused(folder, convert(folder, folder / "lite.onnx"), 4, {"TFLite"});
+  refused(folder, convert(folder, folder / "lite.onnx"), 4, {"TFLite", "is not converted", "tf2onnx"});
+  spill(folder / "weights.pth", std::string("\x80\x02}q\x01.", 6));
+  const std::string weights = folder / "weights.pth";
+  refused(folder, convert(folder, weights), 4, {"weights and no program", "ingot convert NETWORK --weights " + weights});
   const std::string model = cast(folder, "linear");
   refused(folder, convert(folder, model), 1, {"is an .ingot file already"});
+}
+
+TEST_CASE("inspect: a TFLite model is called one") {
+  const Folder folder;
+  spill(folder / "lite.tflite", std::string("\x1c\0\0\0TFL3abcdefgh", 16));
+  const Ran ran = run({"inspect", folder / "lite.tflite"});
+  CHECK((ran.out + ran.err).find("checkpoint") == std::string::npos);
 }
 
 TEST_CASE("bad source: truncated, cyclic, data outside its folder, unknown operators and domains") {

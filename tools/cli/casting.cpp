@@ -25,14 +25,21 @@ void require_source(const std::string& path) {
     case FileKind::kBson:
       if (keras::is_keras_model(path) || flux::is_flux_model(path)) return;
       [[fallthrough]];
-    case FileKind::kTflite:
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
-      host::fail(Exit::kUnsupported,
-                 path + ": is " + host::kind_text(path, kind) +
-                     ", expected an ONNX model, a program of torch.export (.pt2), a TorchScript program, a whole Keras model "
-                     "or a Flux Chain; export the network to one of them");
+      host::fail(
+          Exit::kUnsupported,
+          path + ": is " + host::kind_text(path, kind) +
+              ", which has weights and no program; convert the network's ONNX model, .pt2, TorchScript, Keras or "
+              "Flux file with them: ingot convert NETWORK --weights " +
+              path);
+    case FileKind::kTflite:
+      host::fail(
+          Exit::kUnsupported,
+          path +
+              ": is a TFLite model, which is not converted; convert the Keras model that it was made of, or make an "
+              "ONNX model of it: tf2onnx.convert --tflite FILE --output net.onnx");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;

@@ -21,6 +21,12 @@ namespace {
 
 constexpr const char* kOracle = "oracle";
 
+/// Whether an error's name is this path, or the end of it.
+bool ends_with(const std::string& path, std::string name) {
+  if (path.size() >= sizeof ingot_error::name && name.rfind("...", 0) == 0) name.erase(0, 3);
+  return name.size() <= path.size() && path.compare(path.size() - name.size(), name.size(), name) == 0;
+}
+
 std::string shape_text(const ingot_tensor& tensor) {
   return host::dims_text(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank));
 }
@@ -118,7 +124,11 @@ Model open_model(const std::string& path, const OpenSettings& settings) {
   options.map = settings.map;
   host::remember_input(path);
   auto model = Model::open(path.c_str(), options);
-  if (!model) fail_with(path, model.error());
+  if (!model) {
+    Error error = model.error();
+    if (ends_with(path, error.name)) error.name[0] = 0;  // stands in front already
+    fail_with(path, error);
+  }
   return std::move(*model);
 }
 

@@ -69,7 +69,8 @@ Json program_of(const std::string& path) {
   Json parameters = Json::array();
   try {
     for (const torchscript::Parameter& p : torchscript::describe_parameters(path))
-      parameters.push_back({{"name", p.name}, {"type", p.type}, {"traced_with", p.shape}, {"has_default", p.has_default}});
+      parameters.push_back(
+          {{"name", p.name}, {"type", p.type}, {"traced_with", p.shape}, {"has_default", p.has_default}});
   } catch (const host::Failure& failure) {
     return {{"castable", false}, {"why", failure.message()}};
   } catch (const graph::CastError& error) {
@@ -91,10 +92,13 @@ void print_program(const Json& program) {
   Table table({"", "", ""});
   for (const Json& p : program["parameters"]) {
     const std::string traced = text_of(p["traced_with"]);
-    table.row({text_of(p["name"]), text_of(p["type"]), traced.empty() ? p["has_default"].get<bool>() ? "has a default" : "" : "traced with " + traced});
+    table.row({text_of(p["name"]), text_of(p["type"]),
+               traced.empty() ? p["has_default"].get<bool>() ? "has a default" : "" : "traced with " + traced});
   }
   fputs(table.text().c_str(), stdout);
 }
+
+bool is_tflite(const std::string& path) { return host::file_kind(path) == host::FileKind::kTflite; }
 
 }  // namespace
 
@@ -102,7 +106,7 @@ bool is_checkpoint(const std::string& path) {
   switch (host::file_kind(path)) {
     case host::FileKind::kZip:
     case host::FileKind::kNumpyArray:
-    case host::FileKind::kTflite:  // until it can be cast
+    case host::FileKind::kTflite:  // its weights are what can be read of it
     case host::FileKind::kGguf:
     case host::FileKind::kHdf5:
     case host::FileKind::kBson:
@@ -121,8 +125,10 @@ bool is_checkpoint(const std::string& path) {
 
 Json inspect_checkpoint(const InspectArguments& a) {
   const checkpoint::Checkpoint c = weights::read_weights(a.file);
-  Json report = {
-      {"file", a.file}, {"kind", "checkpoint"}, {"file_bytes", host::file_bytes(a.file)}, {"format", c.format}};
+  Json report = {{"file", a.file},
+                 {"kind", is_tflite(a.file) ? "TFLite model" : "checkpoint"},
+                 {"file_bytes", host::file_bytes(a.file)},
+                 {"format", c.format}};
   report["tensor_count"] = c.tensors.size();
   uint64_t bytes = 0;
   std::map<std::string, uint64_t> types, locations;
@@ -146,7 +152,7 @@ Json inspect_checkpoint(const InspectArguments& a) {
 }
 
 void print_checkpoint(const Json& r, const InspectArguments& a) {
-  printf("%s: checkpoint (%s), %s bytes\n", a.file.c_str(), text_of(r["format"]).c_str(),
+  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), text_of(r["kind"]).c_str(), text_of(r["format"]).c_str(),
          grouped(r["file_bytes"].get<uint64_t>()).c_str());
   std::string types, locations;
   for (const auto& [type, count] : r["dtypes"].items())

@@ -37,7 +37,7 @@ std::string one_line(const std::vector<graph::Unsupported>& all) {
   const graph::Unsupported& u = all[0];
   const std::string first =
       u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
-      (u.node.empty() ? u.output.empty() ? "" : " making '" + u.output + "'" : " '" + u.node + "'");
+      (u.node.empty() ? u.output.empty() ? "" : " (output '" + u.output + "')" : " '" + u.node + "'");
   if (all.size() == 1) return "1 thing is not supported: " + first + ": " + u.why;
   return std::to_string(all.size()) + " things are not supported, " + first + " first:";
 }

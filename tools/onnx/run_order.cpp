@@ -75,7 +75,7 @@ std::string describe(const Node& node) {
   out += std::string(node.op.substr(0, 80));
   if (!node.name.empty()) return out + " '" + std::string(node.name.substr(0, 200)) + "'";
   for (const Text name : node.outputs) {
-    if (!name.empty()) return out + " making '" + std::string(name.substr(0, 200)) + "'";
+    if (!name.empty()) return out + " (output '" + std::string(name.substr(0, 200)) + "')";
   }
   return out;
 }

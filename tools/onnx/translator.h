@@ -84,7 +84,7 @@ class Translator {
 /// @throws graph::CastError 2 for a cycle, an undefined input, a name made twice.
 std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope, const std::string& where);
 
-/// "Conv 'conv1'" or "Conv making 'y'".
+/// "Conv 'conv1'" or "Conv (output 'y')".
 std::string describe(const Node& node);
 
 }  // namespace ingot::onnx
