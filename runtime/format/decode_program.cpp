@@ -26,8 +26,7 @@ Status count_instruction(const FileView& file, const fb::Instruction* instructio
   const uint32_t bytes = attribute_bytes(op);
   const uint32_t operands = vector_size(instruction->inputs()) + vector_size(instruction->outputs());
   if (bytes == 0)
-    return fail(d, Code::kUnsupportedOperator, "instructions[].attributes: at most", kOpCodeCount - 1, uint64_t(op),
-                at);
+    return fail(d, Code::kUnsupportedOperator, "instructions[].attributes", kOpCodeCount - 1, uint64_t(op), at);
   if (vector_size(instruction->inputs()) > kMaxInstructionOperands || operands > kMaxInstructionOperands)
     return fail(d, Code::kLimitExceeded, "instructions[]: operands", kMaxInstructionOperands, operands, at);
   if (const fb::Slice* slice = instruction->attributes_as_Slice())
@@ -62,18 +61,18 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   const struct {
     const char* field;
     uint64_t most, found;
-  } ranges[] = {{"values[].dtype: at most", uint64_t(DType::kBool), uint64_t(from->dtype())},
-                {"values[].packing: at most", uint64_t(Packing::kVector16), uint64_t(from->packing())},
-                {"values[].kind: at most", uint64_t(ValueKind::kState), uint64_t(from->kind())},
-                {"values[].alias: at most", uint64_t(AliasKind::kInPlace), uint64_t(from->alias())},
-                {"values[].dims: rank at most", kMaxRank, rank},
-                {"values[].source_dtype: at most", uint64_t(DType::kBool), uint64_t(from->source_dtype())},
-                {"values[].stored: at most", uint64_t(DType::kBF16), uint64_t(from->stored())}};
+  } ranges[] = {{"values[].dtype", uint64_t(DType::kBool), uint64_t(from->dtype())},
+                {"values[].packing", uint64_t(Packing::kVector16), uint64_t(from->packing())},
+                {"values[].kind", uint64_t(ValueKind::kState), uint64_t(from->kind())},
+                {"values[].alias", uint64_t(AliasKind::kInPlace), uint64_t(from->alias())},
+                {"values[].dims: rank", kMaxRank, rank},
+                {"values[].source_dtype", uint64_t(DType::kBool), uint64_t(from->source_dtype())},
+                {"values[].stored", uint64_t(DType::kBF16), uint64_t(from->stored())}};
   for (const auto& range : ranges)
     if (range.found > range.most)
       return fail_entry(d, Code::kMeaningInvalid, range.field, index, range.most, range.found, at);
   if (from->dtype() == fb::DType::invalid)
-    return fail_entry(d, Code::kMeaningInvalid, "values[].dtype: at least", index, 1, 0, at);
+    return fail_entry(d, Code::kMeaningInvalid, "values[].dtype", index, 1, 0, at);
   to->name = text_or_empty(from->name());
   to->dtype = DType(from->dtype());
   to->packing = Packing(from->packing());
@@ -171,14 +170,14 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
     const fb::Symbol* symbol = program.symbols()->Get(i);
     const flatbuffers::String* name = symbol->name();
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
-      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name: not empty, without a 0, bytes at most", int32_t(i),
-                        kMaxNameBytes, name->size(), file_offset_of(file, symbol));
+      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes, name->size(),
+                        file_offset_of(file, symbol));
     a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->measured_by(), symbol->bound()};
   }
   for (uint32_t i = 0; i < vector_size(program.dim_exprs()); i++) {
     const fb::DimExpr* e = program.dim_exprs()->Get(i);
     if (uint8_t(e->op()) > uint8_t(DimOp::kMax))
-      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op: at most", int32_t(i), uint64_t(DimOp::kMax),
+      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op", int32_t(i), uint64_t(DimOp::kMax),
                         uint64_t(e->op()), file_offset_of(file, e));
     a.dim_exprs[i] = {DimOp(e->op()), e->a(), e->b()};
   }
@@ -252,7 +251,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   INGOT_TRY(decode_ports(file, program.outputs(), a.outputs, "outputs[].name", d));
   for (uint32_t i = 0; i < vector_size(program.states()); i++) {
     const fb::StateVariable* s = program.states()->Get(i);
-    a.states[i] = {text_or_empty(s->name()),       s->value(), s->init(), s->input(), s->output(),
+    a.states[i] = {text_or_empty(s->name()), s->value(), s->init(), s->input(), s->output(),
                    text_or_empty(s->output_name())};
   }
   if (const fb::Plan* plan = program.plan()) {

@@ -37,9 +37,8 @@ Status check_fixed(const uint8_t* p, uint64_t source_bytes, FileHeader* out, Err
     if (d) d->hint = "the file was made for another version of Ingot; convert the model again or update the library";
     return bad;
   }
-  if (h.part_count == 0) return fail(d, Code::kLimitExceeded, "header.part_count: at least", 1, 0, 28);
-  if (h.part_count > kMaxParts)
-    return fail(d, Code::kLimitExceeded, "header.part_count: at most", kMaxParts, h.part_count, 28);
+  if (h.part_count == 0 || h.part_count > kMaxParts)
+    return fail(d, Code::kLimitExceeded, "header.part_count", kMaxParts, h.part_count, 28);
   const uint32_t least = kHeaderFixedBytes + h.part_count * kPartEntryBytes;
   const bool newer = h.minor > kFormatMinor;
   if (h.header_bytes < least || h.header_bytes > least + (newer ? kMaxHeaderGrowth : 0))
@@ -49,11 +48,10 @@ Status check_fixed(const uint8_t* p, uint64_t source_bytes, FileHeader* out, Err
   if (source_bytes > h.file_bytes)
     return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.file_bytes, source_bytes, 16);
   if (h.header_bytes > h.file_bytes)
-    return fail(d, Code::kHeaderInvalid, "header.file_bytes: at least", h.header_bytes, h.file_bytes, 16);
+    return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.header_bytes, h.file_bytes, 16);
   if (!is_power_of_two(h.segment_alignment) || h.segment_alignment < kPartAlignment ||
       h.segment_alignment > kMaxSegmentAlignment)
-    return fail(d, Code::kHeaderInvalid, "header.segment_alignment: a power of two of at least", kPartAlignment,
-                h.segment_alignment, 24);
+    return fail(d, Code::kHeaderInvalid, "header.segment_alignment", kPartAlignment, h.segment_alignment, 24);
   *out = h;
   return {};
 }
@@ -100,25 +98,22 @@ Status check_entry(const FileView& f, uint32_t i, const PartEntry& e, uint64_t p
   const uint8_t* raw = f.head + kHeaderFixedBytes + size_t(i) * kPartEntryBytes;
   const bool newer = f.header.minor > kFormatMinor;
   if (uint32_t(e.kind) == 0 || (!newer && !known_kind(e.kind, f.header.minor)))
-    return fail_part(d, Code::kHeaderInvalid, "parts[].kind: at most", uint64_t(PartKind::kSignature), uint64_t(e.kind),
-                     i, 0);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].kind", uint64_t(PartKind::kSignature), uint64_t(e.kind), i, 0);
   if (!newer && e.flags != 0) return fail_part(d, Code::kHeaderInvalid, "parts[].flags", 0, e.flags, i, 4);
   if (!newer && load_little<uint64_t>(raw + 24) != 0)
     return fail_part(d, Code::kHeaderInvalid, "parts[].reserved", 0, load_little<uint64_t>(raw + 24), i, 24);
   const uint64_t alignment = e.kind == PartKind::kWeights ? f.header.segment_alignment : kPartAlignment;
   if (e.offset < previous_end)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps the part before: at least", previous_end,
-                     e.offset, i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps", previous_end, e.offset, i, 8);
   if (e.offset % alignment != 0)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset is no multiple of", alignment, e.offset, i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset alignment", alignment, e.offset, i, 8);
   if (e.offset - previous_end >= alignment)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset leaves a gap to the part before", previous_end, e.offset,
-                     i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset leaves a gap", previous_end, e.offset, i, 8);
   uint64_t end;
   if (!checked_add(e.offset, e.bytes, &end))
-    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes: beyond 64 bits", 0, e.bytes, i, 16);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", 0, e.bytes, i, 16);
   if (end > f.header.file_bytes)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes: their end at most", f.header.file_bytes, end, i, 16);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", f.header.file_bytes, end, i, 16);
   return {};
 }
 

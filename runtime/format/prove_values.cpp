@@ -12,13 +12,8 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
       return fail_entry(detail, Code::kMeaningInvalid, "symbols[]: a free one behind a measured one", int32_t(i),
                         program.free_symbols, i, program.program_offset);
     if (s.low < 0 || s.low > kMaxExtent || s.high < 0 || s.high > kMaxExtent || (bounded && s.high < s.low)) {
-      const bool bad_low = s.low < 0 || s.low > kMaxExtent, large = (bad_low ? s.low : s.high) > kMaxExtent;
-      const char* const field = bad_low ? large ? "symbols[].low: at most" : "symbols[].low: at least"
-                                : large ? "symbols[].high: at most"
-                                        : "symbols[].high: at least";
-      const int64_t limit = large ? kMaxExtent : bad_low ? 0 : s.low;
-      const Status bad = fail_entry(detail, Code::kMeaningInvalid, field, int32_t(i), uint64_t(limit),
-                                    uint64_t(bad_low ? s.low : s.high), program.program_offset);
+      const Status bad = fail_entry(detail, Code::kMeaningInvalid, "symbols[]: low and high", int32_t(i),
+                                    uint64_t(s.low), uint64_t(s.high), program.program_offset);
       name_detail(detail, s.name);
       return bad;
     }
@@ -37,7 +32,8 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
     } else if ((e.op == DimOp::kFloorDiv || e.op == DimOp::kCeilDiv) && e.b == 0) {
       rule = "dim_exprs[]: divides by zero";
     }
-    if (rule) return fail_entry(detail, Code::kMeaningInvalid, rule, int32_t(i), 0, 0, program.program_offset);
+    if (rule)
+      return fail_entry(detail, Code::kMeaningInvalid, rule, int32_t(i), i, uint64_t(e.a), program.program_offset);
   }
   return {};
 }

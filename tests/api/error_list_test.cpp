@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <regex>
 #include <sstream>
 
 #include "ingot/cpu.h"
@@ -27,7 +28,9 @@ class List {
     CAPTURE(what);
     CHECK(code != INGOT_OK);
     CHECK(code == error.code);
-    lines << what << "\n    " << error.text() << "\n";
+    // Sizes of structs are not what is read here.
+    static const std::regex sizes("[0-9][0-9,]*( B|[ ]short|(?=; copy|, part))");
+    lines << what << "\n    " << std::regex_replace(error.text(), sizes, "N$1") << "\n";
   }
   std::ostringstream lines;
 };

@@ -1,4 +1,5 @@
 // The report on an .ingot file.
+#include <charconv>
 #include <cstdio>
 
 #include "tools/cast/tunings.h"
@@ -214,6 +215,19 @@ Json tunings_of(const std::string& path) {
 }
 
 }  // namespace
+
+void put_dims(Json* object, const std::vector<std::string>& texts) {
+  Json dims = Json::array(), names = Json::array();
+  for (const std::string& text : texts) {
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    const bool number = error == std::errc() && end == text.data() + text.size();
+    dims.push_back(number ? extent : -1);
+    names.push_back(number ? "" : text);
+  }
+  (*object)["dims"] = dims;
+  (*object)["dim_names"] = names;
+}
 
 Json inspect_file(const InspectArguments& a) {
   Engine engine(a.file);

@@ -1,5 +1,4 @@
 // The report on a source: what is in it, and all that keeps it from being cast.
-#include <charconv>
 
 #include "tools/cast/file_writer.h"
 #include "tools/cli/casting.h"
@@ -80,19 +79,6 @@ void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* re
 }
 
 }  // namespace
-
-void put_dims(Json* object, const std::vector<std::string>& texts) {
-  Json dims = Json::array(), names = Json::array();
-  for (const std::string& text : texts) {
-    int64_t extent = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-    const bool number = error == std::errc() && end == text.data() + text.size();
-    dims.push_back(number ? extent : -1);
-    names.push_back(number ? "" : text);
-  }
-  (*object)["dims"] = dims;
-  (*object)["dim_names"] = names;
-}
 
 Json inspect_source(const InspectArguments& a) {
   require_source(a.file);

@@ -82,6 +82,10 @@ void refuse_extras(const CLI::App& app) {
 }
 
 void add_commands(CLI::App& app, Action* chosen) {
+#ifdef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
+  for (const auto add : {add_inspect, add_run, add_bench, add_check, add_verify, add_doctor, add_completion})
+    add(app, chosen);
+#else
   add_convert(app, chosen);
   add_inspect(app, chosen);
   add_run(app, chosen);
@@ -99,15 +103,16 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_extract(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);
+#endif
   add_help(app);
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Make and look into files", {"convert", "inspect", "extract", "diff", "upgrade"}},
       {"Run", {"run", "bench", "place", "tune", "kernels"}},
       {"Check", {"verify", "check", "compare", "why", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
-  for (const auto& [heading, names] : groups)
-    for (const char* name : names) app.get_subcommand(name)->group(heading);
   for (CLI::App* command : app.get_subcommands({})) {
+    for (const auto& [heading, names] : groups)
+      if (std::find(names.begin(), names.end(), command->get_name()) != names.end()) command->group(heading);
     if (command->get_name() == "help") continue;
     command->add_flag_callback("-q,--quiet", be_quiet, "print errors and what was asked for, no notes or progress");
   }
@@ -187,7 +192,7 @@ std::string version_text() {
   std::string text = "ingot " INGOT_VERSION_TEXT "\ninstruction sets:";
   for (const std::string& isa : runnable_isas()) text += " " + isa;
   text += "\ndevices: cpu\n.npz archives: ";
-  return text + (host::has_npz_reader() ? "read and written" : "written only (built without libzip)");
+  return text + (host::has_npz_reader() ? "read and written" : "read and written, no packed ones (built without libzip)");
 }
 
 }  // namespace ingot::cli

@@ -1,4 +1,4 @@
-// tools/npz/npz.h - archives of arrays. Reading needs libzip (has_npz_reader()); writing does not: members are stored
+// tools/npz/npz.h - archives of arrays. Reading packed members needs libzip (has_npz_reader()); writing does not: members are stored
 // uncompressed with fixed times and in the order given, so that equal arrays make equal files.
 #pragma once
 #include <string>
@@ -13,7 +13,8 @@ struct NpzLimits {
   uint32_t members = 65536;
 };
 
-/// False when the program was built without libzip; read_npz() then fails with kUnsupported and says so.
+/// Whether packed members are read too. False when the program was built without libzip: read_npz() then reads what
+/// numpy.savez writes, and refuses what savez_compressed writes.
 bool has_npz_reader();
 
 /// Every array of an .npz, or the one of an .npy (its name is then empty); the content decides, not the extension.

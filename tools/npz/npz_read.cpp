@@ -11,6 +11,7 @@
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
 #include "tools/npz/npz.h"
+#include "tools/npz/stored_archive.h"
 
 namespace ingot::host {
 namespace {
@@ -108,11 +109,8 @@ std::vector<Array> read_archive(const std::string& path, const NpzLimits& limits
   return arrays;
 }
 #else
-std::vector<Array> read_archive(const std::string& path, const NpzLimits&) {
-  fail(Exit::kUnsupported,
-       path +
-           ": this build reads no .npz archives (libzip was missing when it was built); give an .npy "
-           "or build again with libzip");
+std::vector<Array> read_archive(const std::string& path, const NpzLimits& limits) {
+  return read_stored_npz(path, limits);
 }
 #endif
 

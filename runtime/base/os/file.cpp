@@ -54,7 +54,7 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
     const ssize_t got = pread(int(file.handle), to, piece, off_t(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(detail, Code::kFileRead, "", bytes, uint64_t(errno), offset);
-    if (got == 0) return fail(detail, Code::kTruncated, "", bytes, 0, offset);
+    if (got == 0) return fail(detail, Code::kTruncated, "file: ends early", bytes, 0, offset);
     to += got, offset += uint64_t(got), bytes -= uint64_t(got);
   }
   return {};
