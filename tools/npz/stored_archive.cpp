@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::host {
 namespace {
@@ -32,7 +33,7 @@ struct CloseFile {
 
 class Archive {
  public:
-  explicit Archive(const std::string& path) : file_(fopen(path.c_str(), "rbe")), path_(path) {
+  explicit Archive(const std::string& path) : file_(open_input_stream(path)), path_(path) {
     if (!file_) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
     if (fseeko(file_.get(), 0, SEEK_END) != 0) damaged("its size cannot be found");
     size_ = uint64_t(ftello(file_.get()));
