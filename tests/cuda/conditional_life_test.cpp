@@ -140,8 +140,8 @@ TEST_CASE("cuda conditional: a pipeline queues items, one launch each, and names
         write(cpu.input("x"), ramp(32, float(item)));
         REQUIRE(cpu.run().ok());
         CHECK(std::memcmp(made->output(0)->data, cpu.output(0)->data, 128) == 0);
+        made->release().value();
       }
-      made->release().value();
     }
     CHECK(fake_cuda().launches - launches == 20);
   }

@@ -52,7 +52,8 @@ TEST_CASE("OutputFile: without commit the old file stays and nothing is left bes
   {
     OutputFile file(scratch / "out");
     file.write("new bytes", 9);
-    CHECK(scratch.count() == 2);
+    CHECK(slurp(file.temporary()) == "new bytes");
+    CHECK(scratch.count() <= 2);  // one where the file system has unnamed files
   }
   CHECK(scratch.count() == 1);
   CHECK(slurp(scratch / "out") == "old");

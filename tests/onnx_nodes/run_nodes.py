@@ -93,6 +93,18 @@ def bake_settings(model, golden):
             del golden[f"in:{port.name}"]
 
 
+def extents_agree(args, cast, golden, work, isa):
+    """Runs what gives no element and looks at the extents of its outputs."""
+    inputs, outputs = work / "in.npz", work / "out.npz"
+    np.savez(inputs, **{k: v for k, v in golden.items() if k.startswith("in:")})
+    done = call([args.ingot, "run", cast, "--inputs", inputs, "--outputs", outputs], isa)
+    if done.returncode == 0:
+        made = np.load(outputs)
+        wrong = [k for k, v in golden.items() if k.startswith("out:") and made[k[4:]].shape != v.shape]
+        done.returncode, done.stderr = (6, f"extents of {wrong} differ") if wrong else (0, "")
+    return done
+
+
 def convert_and_check(args, test, golden, work):
     cast, npz = work / "node.ingot", work / "node.npz"
     cast.unlink(missing_ok=True)
@@ -108,6 +120,8 @@ def convert_and_check(args, test, golden, work):
     rtol = max(test.rtol, 3e-2) if any(v.dtype.name == "bfloat16" for v in golden.values()) else test.rtol
     for isa in args.isa.split(","):
         done = call([args.ingot, "check", cast, "--golden", npz, "--rtol", str(rtol), "--atol", str(max(test.atol, 1e-6))], isa)
+        if done.returncode == 6 and not any(v.size for k, v in golden.items() if k.startswith("out:")):
+            done = extents_agree(args, cast, golden, work, isa)  # no element to compare, which check does not call equal
         if done.returncode != 0:
             return "fail", f"{isa}: exit {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}"
     return "ok", ""

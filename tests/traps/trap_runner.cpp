@@ -92,14 +92,19 @@ int run_armed(const Job& job) {
   unsigned long counts[kTrapCount];
   Error error;
   bool ok = true;
+  // Looked up before the traps are armed: the error about a name that is no input lists those that are.
+  std::vector<std::pair<uint32_t, int64_t>> steering;  // integers that steer, such as a sample rate
+  for (const auto& [name, value] : job.dims)
+    if (const int32_t index = ingot_model_find_input(model->get(), name.c_str()); index >= 0)
+      steering.emplace_back(uint32_t(index), value);
   const auto fill = [&] {
     for (uint32_t i = 0; i < inputs; i++) {
       const ingot_tensor tensor = session->input(i).value();
       std::memset(tensor.data, 0, tensor.bytes);
     }
-    for (const auto& [name, value] : job.dims)  // an integer that steers, such as a sample rate
-      if (const auto tensor = session->input(name); tensor && tensor->data && tensor->bytes == sizeof value)
-        std::memcpy(tensor->data, &value, sizeof value);
+    for (const auto& [index, value] : steering)
+      if (const ingot_tensor tensor = session->input(index).value(); tensor.data && tensor.bytes == sizeof value)
+        std::memcpy(tensor.data, &value, sizeof value);
   };
   fill();
   if (const auto warm = session->run(); !warm) return complain(warm.error(), "run");

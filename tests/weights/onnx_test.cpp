@@ -1,6 +1,8 @@
 // Initialisers of ONNX models made here: every encoding, graphs inside graphs, external data that must stay beside the model.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "tests/checkpoint/support.h"
@@ -70,15 +72,16 @@ TEST_CASE("initialisers, whatever their encoding") {
 }
 
 TEST_CASE("external data is read where it lies, and only beside the model") {
-  const host::TemporaryPath file(".onnx");
-  const std::string data_path = file.path() + ".data";
+  const auto folder = std::filesystem::temp_directory_path() / ("ingot_external_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string model_path = folder / "net.onnx", data_path = model_path + ".data";
   const std::string name = std::filesystem::path(data_path).filename().string();
   write_file(data_path, "pad_" + raw(kFour));
   const auto reading = [&](const std::string& location, const std::string& offset) {
     OnnxGraph g;
     g.proto.message(5, external_tensor("w", {4}, location, offset));
-    write_file(file.path(), g.output("w").bytes());
-    return weights::read_weights(file.path());
+    write_file(model_path, g.output("w").bytes());
+    return weights::read_weights(model_path);
   };
   const Checkpoint c = reading(name, "4");
   REQUIRE(c.tensors.size() == 1);
