@@ -213,6 +213,18 @@ TEST_CASE("elementwise: whole numbers wrap and never trap") {
             {}});
 }
 
+TEST_CASE("elementwise: limits of whole numbers that no whole number is") {
+  for (const ComputeType compute : {ComputeType::kI64, ComputeType::kU64}) {
+    const DType dtype = compute == ComputeType::kI64 ? DType::kI64 : DType::kU64;
+    for (const float low : {-INFINITY, -1e30f, 0.0f, 1e30f, INFINITY, NAN})
+      for (const float high : {-INFINITY, -1e30f, 3.0f, 1e30f, INFINITY, NAN}) {
+        const auto t = steps({{Op::kClip, 0, 0, 0, low, high}}, compute);
+        const Tensor x = Tensor(dtype, {9}).values({0, 1, 2, 3, 4, 5, 100, 1e15, 7});
+        run_case({"limits", OpCode::kElementwise, &t, {x}, {Tensor(dtype, {9})}, {0, 0}, {}});
+      }
+  }
+}
+
 TEST_CASE("elementwise: doubles") {
   for (int n = 0; n <= 161; n++) {
     const Op op = Op(n);

@@ -125,7 +125,7 @@ int64_t whole_unary(const ElementwiseStep& s, int64_t x, bool is_unsigned) {
     case Op::kBitwiseNot: return ~x;
     case Op::kClip: {
       const double v = is_unsigned ? double(U(x)) : double(x);
-      return v < double(s.alpha) ? int64_t(s.alpha) : v > double(s.beta) ? int64_t(s.beta) : x;
+      return v < double(s.alpha) ? truncate(double(s.alpha)) : v > double(s.beta) ? truncate(double(s.beta)) : x;
     }
     default: return x;
   }
