@@ -330,6 +330,23 @@ void add(const Tally& from, Tally* to) {
   for (size_t i = 0; i < sizeof(Tally) / sizeof(uint64_t); i++) b[i] += a[i];
 }
 
+/// MemorySanitizer ends the process where a byte that nobody wrote decides a branch.
+#ifdef INGOT_MSAN
+constexpr bool kEndsAtFaults = true;
+#else
+constexpr bool kEndsAtFaults = false;
+#endif
+
+/// With bindings and inputs that the file takes, a kernel that leaves a byte unwritten makes a difference.
+bool finds_faults(const Bytes& file, Random* random, Tally* tally) {
+  const ingot_kernel_table* faulty = faulty_kernels(std::make_integer_sequence<int, kOpCodeCount>());
+  for (int k = 0; k < 8 * kOpCodeCount; k++) {
+    faulty_op = k % kOpCodeCount;
+    if (!try_mutant(file, random, tally, faulty)) return true;
+  }
+  return false;
+}
+
 bool fuzz_file(const char* path, uint64_t seed, uint64_t from, uint64_t count, Tally* total) {
   Bytes file, mutant;
   if (!read_file(path, &file)) return fprintf(stderr, "%s: cannot be read\n", path), false;
@@ -341,13 +358,8 @@ bool fuzz_file(const char* path, uint64_t seed, uint64_t from, uint64_t count, T
     if (!try_mutant(file, &first, &tally)) break;
   if (tally.runs == 0 || tally.compared == 0)
     return fprintf(stderr, "%s: does not open and run as it is\n", path), false;
-  bool is_found = false;  // with bindings and inputs that the file takes
-  const ingot_kernel_table* faulty = faulty_kernels(std::make_integer_sequence<int, kOpCodeCount>());
-  for (int k = 0; k < 8 * kOpCodeCount && !is_found; k++) {
-    faulty_op = k % kOpCodeCount;
-    is_found = !try_mutant(file, &first, &tally, faulty);
-  }
-  if (!is_found) return fprintf(stderr, "%s: kernels that leave a byte unwritten were not found out\n", path), false;
+  if (!kEndsAtFaults && !finds_faults(file, &first, &tally))
+    return fprintf(stderr, "%s: kernels that leave a byte unwritten were not found out\n", path), false;
   tally = {};
   const ProgramMutator mutator(file);
   current_mutant = &mutant;
