@@ -62,7 +62,9 @@ void keep_mutant(const char* why) {
   fclose(out);
   fprintf(stderr, "FIND %s: %s\n", why, path);
 }
+#ifdef INGOT_SANITIZED
 void on_crash() { keep_mutant("crash"); }
+#endif
 void on_time(int) {
   keep_mutant("hang");
   _exit(1);
