@@ -11,7 +11,7 @@ cat >"$work/press.zsh" <<'ZSH'
 zmodload zsh/zpty
 zpty shell "env -i TERM=dumb HOME=$1 ZDOTDIR=$1 zsh -f -i"
 zpty -w shell "PS1='> ' PROMPT_EOL_MARK=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -d $1/dump; echo 'rea''dy'"
-local seen= piece deadline=$((SECONDS + 30))
+local seen= piece deadline=$((SECONDS + 180))
 while [[ $seen != *ready* ]] && (( SECONDS < deadline )); do zpty -rt shell piece && seen+=$piece || sleep 0.05; done
 zpty -w -n shell $'ingot conv\t'
 seen=
