@@ -70,6 +70,8 @@ TEST_CASE("the arguments choose the overload where the source names none") {
   CHECK(p.numbers(p.call("index_select", {x, whole(1), p.tensor(DType::kI64, {2}, {2, 0})})) == Numbers{2, 1, 7, 9});
   CHECK(p.numbers(p.call("arange", {whole(2), whole(9), whole(3)})) == Numbers{2, 5, 8});
   CHECK(p.numbers(p.call("flip", {x, list({1})})) == Numbers{2, 5, 1, 7, 4, 9});
+  const Value rows = p.floats({2, 2}, {1, 2, 3, 4}), last = p.tensor(DType::kI64, {1, 1}, {1});
+  CHECK(p.numbers(p.call("take_along_dim", {rows, last, whole(0)})) == Numbers{3, 4});
   CHECK(p.shape(p.call("adjoint", {p.floats({1, 2, 3}, {1, 2, 3, 4, 5, 6})})) == "[1, 3, 2]");
   CHECK(p.numbers(p.call("roll", {x, list({1}), list({1})})) == Numbers{2, 1, 5, 7, 9, 4});
   CHECK(p.refusals() == "");

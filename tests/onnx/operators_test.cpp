@@ -347,6 +347,15 @@ TEST_CASE("import: functions of the model are inlined, with their attributes") {
   const graph::Model made = onnx::import_onnx_bytes(model.bytes, "test.onnx", "");
   REQUIRE(operators(made.graph) == "LeakyRelu");
   CHECK(made.graph.nodes[0].number("alpha", 0) == 0.25);
+  OnnxGraph more;
+  more.input("x", {2}).output("y").node("Leak", {"x"}, {"y"},
+                                        {attribute("slope", 0.25f), attribute("clip", 0.5f)}, "own");
+  const graph::CastError error =
+      import_error(more.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes);
+  CHECK(error.exit_code == 4);
+  REQUIRE(error.unsupported.size() == 1);
+  CHECK(error.unsupported[0].attribute == "clip");
+  CHECK(error.unsupported[0].why == "the function of the model has no such attribute");
 }
 
 TEST_CASE("import: what was saved for training is said aloud") {

@@ -24,9 +24,18 @@ Results embedding(Operands& o) {
   return o.result(o.b.emit("Gather", {o.read("weight"), as_index(o, o.read("indices"))}, {{"axis", int64_t(0)}}));
 }
 Results gather(Operands& o) {
-  const ValueId x = o.read("self"), index = as_index(o, o.read(o.has("indices") ? "indices" : "index"));
+  const bool along = o.op() == "take_along_dim";  // both are expanded to each other but along dim
+  ValueId x = o.read("self"), index = as_index(o, o.read(along ? "indices" : "index"));
   const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0) return o.result(x);
+  if (along) {
+    Dims whole = o.b.dims(x), places = o.b.dims(index);
+    if (whole.size() != places.size()) o.corrupt("takes places " + graph::text(places) + " of " + graph::text(whole));
+    for (size_t i = 0; i < whole.size(); i++)
+      if (int64_t(i) != axis) whole[i] = places[i] = whole[i] == Dim(1) ? places[i] : whole[i];
+    x = o.b.expand(x, whole);
+    index = o.b.expand(index, places);
+  }
   return o.result(o.b.emit("GatherElements", {x, index}, {{"axis", axis}}));
 }
 Results scatter(Operands& o) {

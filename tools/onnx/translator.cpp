@@ -160,6 +160,13 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
   std::map<Text, const Attribute*> arguments;
   for (const Attribute& attribute : function.defaults) arguments[attribute.name] = &attribute;
   for (const Attribute& attribute : node.attributes) {
+    const bool declared = arguments.count(attribute.name) ||
+                          std::count(function.attributes.begin(), function.attributes.end(), attribute.name);
+    if (!declared) {
+      unsupported.push_back({std::string(node.op), std::string(attribute.name), std::string(node.name),
+                             first_output(node), "the function of the model has no such attribute", ""});
+      continue;
+    }
     const Attribute* given = &attribute;
     if (!attribute.reference.empty()) {
       if (!scope.arguments || !scope.arguments->count(attribute.reference)) continue;
