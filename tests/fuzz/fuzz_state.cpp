@@ -24,7 +24,7 @@ struct Target {
   Target() {
     ingot_session_options options = session_options();
     options.threads = 1;
-    session = std::move(*model.session(options));
+    session = *model.session(options);
     fresh = *session.save_state();
   }
 };
