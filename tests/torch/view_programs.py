@@ -50,6 +50,33 @@ class WritesInput(nn.Module):
         return y + x, half + 0, x
 
 
+class TurnsInPlace(nn.Module):
+    """What a tensor shows changes in place: others show what they showed, and all share the memory."""
+
+    def forward(self, x: torch.Tensor):
+        a = x.clone()
+        row, flat = a[1], a.view(-1)
+        a.t_()
+        a[2].fill_(9)
+        copied = a.reshape(24)
+        row.add_(10)
+        b = x[:, :4].clone()
+        part = b[1:3].transpose(0, 1)
+        part.unsqueeze_(1)
+        b.transpose_(0, 1)
+        part[3].zero_()
+        b.swapaxes_(0, 1).mul_(2)
+        part.squeeze_(1).t_()
+        part[0].sub_(5)
+        c = x.clone()
+        c.unsqueeze_(0)
+        d = c.squeeze(0)
+        c.squeeze_()
+        c.view(-1)[:3] = 1.5
+        e = (x.t() + 0).reshape(-1)
+        return a, row + 0, flat + 0, copied, b, part, c, d + 0, e
+
+
 class Rows(nn.Module):
     """Rows are written in a loop whose number of rounds is a dimension."""
 

@@ -137,6 +137,26 @@ TEST_CASE("a tensor that one branch writes in place is another one after it") {
   CHECK(p.count("If") == 1);
 }
 
+TEST_CASE("a shape changes in place where the program always changes it, not where the run decides") {
+  const std::string kBranch = "if bool(torch.gt(torch.sum(x), 0)):\n  ";
+  Program p("x: Tensor", "y = torch.mul(x, 1)\n_0 = torch.unsqueeze_(y, 0)\n" + kBranch +
+                             "z = torch.mul(y, 2)\n  _1 = torch.transpose_(z, 1, 2)\nelse:\n  z = "
+                             "torch.transpose(y, 2, 1)\nreturn torch.squeeze_(z)");
+  const Value v = p.run({p.input("x", {Dim(2), Dim(3)})});
+  REQUIRE(p.builder.unsupported.size() == 1);  // of a result that one of two branches gives
+  CHECK(p.builder.unsupported[0].op == "aten::squeeze_");
+  CHECK(p.count("If") == 1);
+  Program inside("x: Tensor", kBranch + "y = torch.mul(x, 2)\n  z = torch.t_(y)\nelse:\n  z = torch.t(x)\n" +
+                                  "return torch.add(z, torch.t(x))");
+  const Value w = inside.run({inside.input("x", {Dim(2), Dim(3)})});
+  CHECK(inside.builder.unsupported.empty());
+  CHECK(graph::text(inside.builder.dims(inside.builder.read(w.tensor))) == "[3, 2]");
+  Program outside("x: Tensor", "y = torch.mul(x, 1)\n" + kBranch + "_0 = torch.t_(y)\nelse:\n  pass\nreturn y");
+  (void)outside.run({outside.input("x", {Dim(3), Dim(3)})});
+  REQUIRE(!outside.builder.unsupported.empty());
+  CHECK(outside.builder.unsupported[0].why.find("from outside of a branch") != std::string::npos);
+}
+
 TEST_CASE("a branch that raises is no branch; a run that takes it ends with an error") {
   Program p("x: Tensor",
             "if bool(torch.gt(torch.sum(x), 0)):\n  ops.prim.RaiseException(\"no\", \"\")\n  y = x\nelse:\n  y = "

@@ -18,6 +18,7 @@ class Cell {
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
   Tensor twin;          // the owner of the tensor that it is a view of, or a copy, which the program does not show
   std::string unclear;  // why nobody knows any more what it holds
+  std::vector<std::weak_ptr<Cell>> dependents;  // made of it: as views, or perhaps
   uint64_t age = 0;
 };
 
@@ -37,12 +38,34 @@ Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, Strid
   cell->forward = std::move(forward);
   cell->backward = std::move(backward);
   cell->age = tensors_++;
+  attach(cell);
   return cell;
+}
+/// Whatever it is made of knows it.
+void Builder::attach(const Tensor& tensor) {
+  if (tensor->base) tensor->base->dependents.push_back(tensor);
+  if (tensor->twin) tensor->twin->dependents.push_back(tensor);
+}
+void Builder::change_view(const Tensor& tensor, const Tensor& shown) {
+  if (on_change_view) on_change_view(tensor);
+  const Tensor memory = std::make_shared<Cell>(*tensor);  // nobody holds it by a name
+  attach(memory);
+  for (const std::weak_ptr<Cell>& held : memory->dependents) {
+    const Tensor dependent = held.lock();
+    if (dependent && dependent->base == tensor) dependent->base = memory;
+    if (dependent && dependent->twin == tensor) dependent->twin = memory;
+  }
+  const uint64_t age = tensor->age;
+  *tensor = *shown;
+  tensor->age = age;
+  tensor->dependents.clear();
+  attach(tensor);
 }
 Tensor Builder::view_or_copy(const Tensor& of, ValueId value) {
   const Tensor tensor = own(value);
   tensor->twin = owner(of);
   tensor->seen = tensor->twin->value;
+  attach(tensor);
   return tensor;
 }
 Strides Builder::strides(const Tensor& tensor) {

@@ -31,6 +31,7 @@ class Builder {
   std::function<void(const Tensor& owner)>
       on_write;  // called before a tensor that owns its values gets others; may be empty
   std::function<void(const Tensor& view)> on_take;  // called after a view was taken out of its owner anew; may be empty
+  std::function<void(const Tensor& tensor)> on_change_view;  // called before dims and strides change; may be empty
 
   // Tensors.
   using Forward = std::function<ValueId(Builder&, ValueId whole)>;
@@ -43,6 +44,9 @@ class Builder {
   Tensor view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now = graph::kAbsent);
   /// A view of `of` or a copy, which the program does not show. Once one of them is written, reading the other is refused.
   Tensor view_or_copy(const Tensor& of, ValueId value);
+  /// From here on `tensor` is what `shown`, a view that was made of it just now, shows: other dims and strides of the same
+  /// memory. Views that were made of it before show what they showed.
+  void change_view(const Tensor& tensor, const Tensor& shown);
   /// Where its elements lie.
   Strides strides(const Tensor& tensor);
   static bool is_row_major(const Tensor& tensor);  // for certain
@@ -101,6 +105,7 @@ class Builder {
  private:
   std::string unique(const std::string& name);
   void check_shared(const Tensor& tensor) const;
+  static void attach(const Tensor& tensor);
   graph::Growth growth_;
   uint64_t tensors_ = 0;
   std::set<ValueId> unnamed_;

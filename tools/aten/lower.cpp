@@ -103,8 +103,10 @@ Results write_back(Builder& b, const Choice& choice, Results results) {
     throw Refused{"", "is not supported in place", ""};
   if (results[0].tensor == self.tensor) return results;
   for (Tensor at = results[0].tensor; at; at = Builder::base(at))
-    if (at == self.tensor)
-      throw Refused{"self", "would change its own strides in place", "use the form without _ at its end"};
+    if (at == self.tensor) {  // t_(), squeeze_() and the like write nothing
+      b.change_view(self.tensor, results[0].tensor);
+      return {self};
+    }
   const ValueId held = b.read(self.tensor);
   const Dims dims = b.dims(held);
   const DType dtype = b.dtype(held);

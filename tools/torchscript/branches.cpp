@@ -59,6 +59,15 @@ void Interpreter::note_write(const aten::Tensor& owner) {
   writes.push_back({owner, builder_.read(owner), kAbsent});
 }
 
+/// What a tensor shows is one thing at each place of the program: a branch cannot decide it.
+void Interpreter::note_change_of_view(const aten::Tensor& tensor) {
+  const auto frozen = frozen_.find(aten::Builder::owner(tensor));
+  if (frozen != frozen_.end()) throw aten::Refused{"self", frozen->second, "use the form without _ at its end"};
+  if (!journals_.empty() && aten::Builder::age(tensor) < journals_.back()->tensors)
+    throw aten::Refused{"self", "changes the shape of a tensor from outside of a branch or loop that the run decides",
+                        "use the form without _ at its end"};
+}
+
 void Interpreter::note_change(const void* shared, const std::string& place) {
   if (journals_.empty() || journals_.back()->made.count(shared)) return;
   refuse("append", place, "a list or dictionary is changed within a branch or loop that the run decides");
@@ -98,6 +107,7 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
   Branch branch;
   Frame frame = around;
   const size_t level = journals_.size();
+  branch.journal.tensors = builder_.tensors();
   journals_.push_back(&branch.journal);
   builder_.growth().enter(&branch.graph->nodes);
   try {

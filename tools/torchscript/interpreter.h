@@ -101,6 +101,7 @@ class Interpreter {
   Value only(Merge* merge, const Branch& branch, const Value& value);
   void hold(const Value& value, std::map<const aten::Cell*, graph::ValueId>* to);
   void note_write(const aten::Tensor& owner);
+  void note_change_of_view(const aten::Tensor& tensor);
   void note_change(const void* shared, const std::string& place);
   void note_made(const void* shared);
   void note_setting(const std::shared_ptr<Object>& object, const std::string& name);

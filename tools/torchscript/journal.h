@@ -22,6 +22,7 @@ struct Interpreter::Journal {
     bool was_there = false;
     Value before, after;
   };
+  uint64_t tensors = 0;  // that were made before it
   std::vector<Write> writes;
   std::vector<Setting> settings;
   std::vector<aten::Tensor> views;  // taken anew inside: what they hold is known inside alone

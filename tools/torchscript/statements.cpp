@@ -13,6 +13,7 @@ constexpr uintptr_t kMostStack = uintptr_t{4} << 20;
 Interpreter::Interpreter(aten::Builder& builder, Library& library, Value constants)
     : builder_(builder), library_(library), constants_(std::move(constants)) {
   builder_.on_write = [this](const aten::Tensor& owner) { note_write(owner); };
+  builder_.on_change_view = [this](const aten::Tensor& tensor) { note_change_of_view(tensor); };
   builder_.on_take = [this](const aten::Tensor& view) {
     if (!journals_.empty()) journals_.back()->views.push_back(view);
   };
