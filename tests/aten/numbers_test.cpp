@@ -102,3 +102,68 @@ TEST_CASE("a number that a trace keeps as a tensor does not widen types") {
   CHECK(p.dtype(p.call("mul", {ints, two})) == DType::kF32);
   CHECK(p.numbers(p.call("mul", {ints, two})) == Numbers{6, 8});
 }
+
+TEST_CASE("windows of an image as columns, and columns added up into an image") {
+  Program p;
+  const Value image = p.floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, kInf, 9});
+  const Value columns = p.call("im2col", {image, list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
+  CHECK(p.shape(columns) == "[1, 4, 4]");
+  CHECK(same(p.numbers(columns), {1, 2, 4, 5, 2, 3, 5, 6, 4, 5, 7, kInf, 5, 6, kInf, 9}));
+  const Value apart = p.call("im2col", {image, list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
+  CHECK(same(p.numbers(apart), {0, 0, 4, 6, 1, 3, 7, 9}));
+  const Value back = p.call("col2im", {columns, list({3, 3}), list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
+  CHECK(p.shape(back) == "[1, 1, 3, 3]");
+  CHECK(same(p.numbers(back), {1, 4, 3, 8, 20, 12, 7, kInf, 9}));
+  const Value rows = p.call("col2im", {apart, list({3, 3}), list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
+  CHECK(same(p.numbers(rows), {1, 0, 3, 4, 0, 6, 7, 0, 9}));
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("repeat_interleave by a tensor of known numbers") {
+  Program p;
+  const Value x = p.floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Value counts = p.tensor(DType::kI64, {3}, {2, 0, 1});
+  CHECK(p.numbers(p.call("repeat_interleave", {x, counts, whole(0)}, "self_Tensor")) == Numbers{1, 2, 1, 2, 5, 6});
+  const Value each = p.tensor(DType::kI64, {1}, {2});
+  CHECK(p.numbers(p.call("repeat_interleave", {x, each, whole(1)}, "self_Tensor")) ==
+        Numbers{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6});
+  CHECK(p.refusals() == "");
+  p.call("repeat_interleave", {x, p.input("n", DType::kI64, {aten::Dim(3)}), whole(0)});
+  CHECK(p.refusals().find("only the data tells") != std::string::npos);
+}
+
+TEST_CASE("compositions where their parts are not finite, zero or equal") {
+  Program p;
+  const Value x = p.floats({5}, {1, -kInf, kInf, kNan, 0});
+  CHECK(same(p.numbers(p.call("heaviside", {x, p.floats({}, {0.5})})), {1, 0, 1, 0, 0.5}));
+  const Value y = p.floats({5}, {1, -kInf, kInf, 2, kInf});
+  CHECK(same(p.numbers(p.call("logaddexp", {x, y})), {1 + std::log(2.0), -kInf, kInf, kNan, kInf}));
+  CHECK(same(p.numbers(p.call("logit", {p.floats({3}, {0.5, 0, 2}), real(0.25)})), {0, -std::log(3), std::log(3)}));
+  CHECK(same(p.numbers(p.call("frac", {p.floats({3}, {1.25, -1.25, 0})})), {0.25, -0.25, 0}));
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("distances, few and many") {
+  Program p;
+  const Value x = p.floats({2, 2}, {0, 0, 3, 4}), y = p.floats({1, 2}, {3, 4});
+  CHECK(same(p.numbers(p.call("cdist", {x, y, real(2)})), {5, 0}));
+  CHECK(same(p.numbers(p.call("cdist", {x, y, real(kInf)})), {4, 0}));
+  CHECK(same(p.numbers(p.call("pairwise_distance", {x, y, real(1), real(0)})), {7, 0}));
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("joins of stacks and changes by index") {
+  Program p;
+  const Value a = p.floats({2}, {1, 2}), b = p.floats({2}, {3, 4});
+  const auto joined = [&](const char* name) { return p.call(name, {Value::list({a, b})}); };
+  CHECK(p.numbers(joined("hstack")) == Numbers{1, 2, 3, 4});
+  CHECK(p.shape(joined("vstack")) == "[2, 2]");
+  CHECK(p.shape(joined("dstack")) == "[1, 2, 2]");
+  CHECK(p.numbers(joined("column_stack")) == Numbers{1, 3, 2, 4});
+  const Value x = p.floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Value last = p.tensor(DType::kI64, {1}, {1});
+  CHECK(p.numbers(p.call("index_fill", {x, whole(1), last, whole(7)})) == Numbers{1, 7, 3, 7, 5, 7});
+  p.call("index_fill_", {x, whole(0), last, real(0)});
+  CHECK(p.numbers(x) == Numbers{1, 2, 0, 0, 5, 6});
+  CHECK(p.refusals() == "");
+}

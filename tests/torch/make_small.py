@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from pool_programs import Averages, Positions, Products
-from value_programs import Large, NotNumbers, ROWS, VALUES
-from view_programs import Views, WritesInput
+from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES
+from view_programs import TurnsInPlace, Views, WritesInput
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
 
@@ -275,6 +275,8 @@ def main():
     batch, length = torch.export.Dim("batch", max=8), torch.export.Dim("length", max=32)
     write("views", Views(), (torch.arange(24.0).view(4, 6) - 9,))
     write("writes_input", WritesInput(), (torch.arange(6.0).view(3, 2),))
+    write("turns_in_place", TurnsInPlace(), (torch.arange(24.0).view(4, 6) - 9,))
+    write("composed", Composed(), COMPOSED)
     write("dynamic", Dynamic(), (torch.randint(0, 11, (3, 7)),), {"ids": {0: batch, 1: length}})
     write("recurrent", Recurrent(), (torch.randn(2, 5, 6),))
     write("attention", Attention(), (torch.randn(2, 5, 12),))

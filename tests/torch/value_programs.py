@@ -34,3 +34,26 @@ class NotNumbers(nn.Module):
                 F.relu(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.softshrink(x), F.hardshrink(x), x.logsumexp(1),
                 F.max_pool2d(image, 2, return_indices=True)[1], F.adaptive_max_pool2d(image, [4, 3], return_indices=True)[1],
                 F.adaptive_max_pool2d(image, [1, 1], return_indices=True)[1])
+
+
+class Composed(nn.Module):
+    """Operators that are a few of the others; infinities in front of NaN; "..." in equations."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, i: torch.Tensor):
+        image = torch.linspace(-3, 3, 120).view(1, 2, 6, 10) * y[0, 0]
+        columns = F.unfold(image, [3, 2], [1, 2], [1, 0], [2, 1])
+        folded = F.fold(columns, [6, 10], [3, 2], [1, 2], [1, 0], [2, 1])
+        grid = F.affine_grid(y[:2, :3].view(1, 2, 3), [1, 2, 4, 5], align_corners=False)
+        return (torch.isfinite(x), torch.isposinf(x), torch.isneginf(x), x.argmax(), x.argmin(), x.argmax(1), x.max(1)[1], x.min(0)[1],
+                torch.heaviside(x, y), torch.logaddexp(x, y), F.rrelu(y, 0.1, 0.5), torch.exp2(y), torch.frac(y), torch.logit(y, 0.2),
+                torch.rad2deg(y), y.index_add(0, i, y[:3], alpha=0.5), y.index_copy(1, i[1:], y[:, :2]), y.index_fill(1, i, 7.0),
+                y.scatter_reduce(0, i.view(1, 3), y, "sum"), y.scatter_reduce(0, i.view(1, 3), y, "amin", include_self=False),
+                torch.einsum("...i,...i->...", y, y), torch.einsum("ij,...j", y, y), torch.cdist(y, y + 1), torch.cdist(y, y + 1, 1.0),
+                torch.cdist(y.repeat(512, 1), (y + 10).repeat(256, 1)).sum(1), F.pairwise_distance(y, y + 1, 3.0), torch.hstack([y, y]), torch.vstack([y[0], y]),
+                torch.column_stack([y[:, 0], y]), columns, folded, F.grid_sample(image, grid, align_corners=False),
+                F.grid_sample(image, grid, mode="nearest", padding_mode="border", align_corners=True),
+                torch.repeat_interleave(y, torch.tensor([2, 0, 1, 3]), dim=0))
+
+
+COMPOSED = (torch.tensor([[1.0, float("inf"), NAN, 0.0], [float("-inf"), -1.0, 2.0, 2.0], [3.0, NAN, float("-inf"), float("inf")],
+                          [-0.0, 5.0, 5.0, -7.0]]), torch.linspace(-1.7, 2.3, 16).view(4, 4), torch.tensor([2, 0, 3]))

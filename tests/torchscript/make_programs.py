@@ -18,10 +18,29 @@ from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
 from pool_programs import Averages, Positions, Products  # noqa: E402
-from value_programs import Large, NotNumbers, ROWS, VALUES  # noqa: E402
-from view_programs import Rows, Views, Whole, WritesInput  # noqa: E402
+from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES  # noqa: E402
+from view_programs import Rows, TurnsInPlace, Views, Whole, WritesInput  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
+
+
+class Layers(nn.Module):
+    """Transformer layers, which a trace in inference form holds as one call each, under masks of all kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.second = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True, activation="gelu")
+        self.decoder = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor, padded: torch.Tensor):
+        causal = torch.ones(5, 5).triu(1) > 0
+        y = self.second(self.first(x, src_key_padding_mask=padded), src_mask=causal)
+        attended, weights = self.attention(y, y, y, key_padding_mask=padded, attn_mask=causal)
+        each = self.attention(x, x, x, average_attn_weights=False)[1]
+        assert weights is not None and each is not None
+        return self.decoder(y, x), attended, weights, each
 
 
 class Helper(nn.Module):
@@ -265,6 +284,13 @@ def main():
                                ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
                                ("products", Products, (torch.rand(4, 3) + 0.5,))):
         save(name, torch.jit.script(kind()), golden(kind(), *inputs))
+    save("turns_in_place", torch.jit.script(TurnsInPlace()), golden(TurnsInPlace(), torch.arange(24.0).view(4, 6) - 9))
+    save("composed", torch.jit.script(Composed()), golden(Composed(), *COMPOSED))
+    net = seeded(Layers).eval()
+    inputs = torch.randn(2, 5, 8), torch.arange(5).expand(2, 5) > torch.tensor([[2], [4]])
+    save("layers", torch.jit.script(net), golden(net, *inputs))
+    with torch.no_grad():
+        save("layers_traced", torch.jit.trace(net, inputs, check_trace=False), golden(net, *inputs))
     save("dropped", torch.jit.script(Dropped()), {})
     inputs = rows_without_keys()
     save("empty_rows", torch.jit.script(EmptyRows()), golden(EmptyRows(), *inputs))

@@ -91,8 +91,18 @@ TEST_CASE("committed programs give what torch gave") {
 TEST_CASE("what is written through views of views reaches all that share the memory") {
   CHECK(run(committed("views", {"x=4x6"})) == "");
   CHECK(run(committed("writes_input", {"x=3x2"})) == "");
+  CHECK(run(committed("turns_in_place", {"x=4x6"})) == "");
   CHECK(run(committed("rows", {"x=4x3"})) == "");
   CHECK(run(committed("rows", {"x=Nx3"})) == "");
+}
+
+TEST_CASE("layers of transformers, as many calls and as one") {
+  CHECK(run(committed("layers", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"})) == "");
+  CHECK(run(committed("layers_traced", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"})) == "");
+}
+
+TEST_CASE("operators that are a few of the others") {
+  CHECK(run(committed("composed", {"x=4x4", "y=4x4", "i=3"}, {}, {"i=i64"})) == "");
 }
 
 TEST_CASE("numbers beyond the usual ones: large, infinite, NaN") {

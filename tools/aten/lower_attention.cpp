@@ -49,10 +49,6 @@ Results attention(Operands& o) {
     results.push_back(Value::unavailable("the logarithms of sums of an attention are not made"));
   return results;
 }
-Results whole_layer(Operands& o) {
-  o.refuse("", "is the fused form of a whole layer, which is not cast",
-           "save the model with torch.backends.mha.set_fastpath_enabled(False)");
-}
 
 }  // namespace
 
@@ -66,13 +62,6 @@ void add_attention(Table& table) {
             "Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, Tensor? "
             "attn_mask=None, float? scale=None",
             attention);
-  const std::string any =
-      "Any a0=None, Any a1=None, Any a2=None, Any a3=None, Any a4=None, Any a5=None, Any a6=None, Any a7=None, Any "
-      "a8=None, Any "
-      "a9=None, Any a10=None, Any a11=None, Any a12=None, Any a13=None, Any a14=None, Any a15=None, Any a16=None, Any "
-      "a17=None, "
-      "Any a18=None, Any a19=None, Any a20=None";
-  table.add_all("_native_multi_head_attention _transformer_encoder_layer_fwd", any, whole_layer);
 }
 
 }  // namespace ingot::aten

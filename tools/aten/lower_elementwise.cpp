@@ -13,20 +13,40 @@ ValueId as_floating(Operands& o, const char* name) {
   return is_floating_type(o.b.dtype(x)) ? x : o.b.cast(x, DType::kF32);
 }
 const std::map<std::string, const char*>& floating_unary() {
-  static const std::map<std::string, const char*> kTable = {
-      {"sigmoid", "Sigmoid"}, {"tanh", "Tanh"},   {"exp", "Exp"},
-      {"log", "Log"},         {"sqrt", "Sqrt"},   {"sin", "Sin"},
-      {"cos", "Cos"},         {"tan", "Tan"},     {"asin", "Asin"},
-      {"acos", "Acos"},       {"atan", "Atan"},   {"sinh", "Sinh"},
-      {"cosh", "Cosh"},       {"asinh", "Asinh"}, {"acosh", "Acosh"},
-      {"atanh", "Atanh"},     {"erf", "Erf"},     {"reciprocal", "Reciprocal"}};
+  static const std::map<std::string, const char*> kTable = {{"sigmoid", "Sigmoid"},
+                                                            {"tanh", "Tanh"},
+                                                            {"exp", "Exp"},
+                                                            {"log", "Log"},
+                                                            {"sqrt", "Sqrt"},
+                                                            {"sin", "Sin"},
+                                                            {"cos", "Cos"},
+                                                            {"tan", "Tan"},
+                                                            {"asin", "Asin"},
+                                                            {"acos", "Acos"},
+                                                            {"atan", "Atan"},
+                                                            {"sinh", "Sinh"},
+                                                            {"cosh", "Cosh"},
+                                                            {"asinh", "Asinh"},
+                                                            {"acosh", "Acosh"},
+                                                            {"atanh", "Atanh"},
+                                                            {"erf", "Erf"},
+                                                            {"reciprocal", "Reciprocal"},
+                                                            {"arcsin", "Asin"},
+                                                            {"arccos", "Acos"},
+                                                            {"arctan", "Atan"},
+                                                            {"arcsinh", "Asinh"},
+                                                            {"arccosh", "Acosh"},
+                                                            {"arctanh", "Atanh"},
+                                                            {"special_expit", "Sigmoid"},
+                                                            {"special_erf", "Erf"}};
   return kTable;
 }
 Results floating(Operands& o) { return o.result(o.b.emit(floating_unary().at(o.op()), {as_floating(o, "self")})); }
 
 const std::map<std::string, const char*>& plain_unary() {
-  static const std::map<std::string, const char*> kTable = {{"abs", "Abs"},   {"neg", "Neg"},     {"floor", "Floor"},
-                                                            {"ceil", "Ceil"}, {"round", "Round"}, {"relu", "Relu"}};
+  static const std::map<std::string, const char*> kTable = {{"abs", "Abs"},      {"neg", "Neg"},     {"floor", "Floor"},
+                                                            {"ceil", "Ceil"},    {"round", "Round"}, {"relu", "Relu"},
+                                                            {"absolute", "Abs"}, {"negative", "Neg"}};
   return kTable;
 }
 Results plain(Operands& o) {
@@ -77,6 +97,10 @@ ValueId truncated(Builder& b, ValueId x) {
 Results trunc(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(is_floating_type(o.b.dtype(x)) ? truncated(o.b, x) : x);
+}
+Results frac(Operands& o) {
+  const ValueId x = o.read("self");
+  return o.result(o.b.emit("Sub", {x, truncated(o.b, x)}));
 }
 Results is_nan(Operands& o) { return o.result(o.b.emit("IsNaN", {as_floating(o, "self")})); }
 Results is_inf(Operands& o) {
@@ -293,6 +317,7 @@ void add_elementwise(Table& table) {
   table.add("log1p", "Tensor self", log1p);
   table.add("expm1", "Tensor self", expm1);
   table.add_all("trunc fix", "Tensor self", trunc);
+  table.add("frac", "Tensor self", frac);
   table.add("isnan", "Tensor self", is_nan);
   table.add("isinf", "Tensor self", is_inf);
   const char* const kScaled[] = {"Tensor self, Tensor other, *, Scalar alpha=1",

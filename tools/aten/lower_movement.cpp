@@ -55,16 +55,53 @@ Results repeat(Operands& o) {
   return o.result(
       o.b.emit("Tile", {x, counts.size() == 1 ? counts[0] : o.b.emit("Concat", counts, {{"axis", int64_t(0)}})}));
 }
+/// How often each element comes; where one number counts for all, `*each` is it.
+std::vector<int64_t> repetitions(Operands& o, Dim* each) {
+  const Value& repeats = o.value("repeats");
+  if (!repeats.is(Value::Kind::kTensor)) {
+    if (!repeats.is(Value::Kind::kInt)) o.refuse("repeats", "is " + repeats.describe());
+    *each = repeats.integer;
+    return {};
+  }
+  const auto counts = o.b.contents(o.read("repeats"));
+  if (!counts) o.refuse("repeats", "is a tensor that only the data tells");
+  if (counts->size() == 1) {
+    const auto one = (*counts)[0].dim();
+    if (!one) o.refuse("repeats", "is a tensor that only the data tells");
+    *each = *one;
+    return {};
+  }
+  std::vector<int64_t> all;
+  for (const graph::Scalar& count : *counts) {
+    const auto number = count.number();
+    if (!number || *number < 0 || *number > 1 << 20) o.refuse("repeats", "is a tensor that only the data tells");
+    all.push_back(int64_t(*number));
+  }
+  return all;
+}
 Results repeat_interleave(Operands& o) {
+  Dim each;
+  const std::vector<int64_t> counts = repetitions(o, &each);
   ValueId x = o.read("self");
   if (!o.given("dim")) x = o.b.reshape(x, {graph::product(o.b.dims(x))});
   Dims dims = o.b.dims(x);
   const int64_t axis = o.given("dim") ? o.axis("dim", int64_t(dims.size())) : 0;
+  if (!counts.empty()) {
+    if (dims[size_t(axis)] != Dim(int64_t(counts.size())))
+      o.refuse("repeats", "has " + std::to_string(counts.size()) + " numbers for " + dims[size_t(axis)].text());
+    constexpr size_t kMost = 1 << 24;
+    std::vector<int64_t> from;
+    for (size_t i = 0; i < counts.size(); i++) {
+      if (from.size() + size_t(counts[i]) > kMost) o.refuse("repeats", "asks for more than 16 million rows");
+      from.insert(from.end(), size_t(counts[i]), int64_t(i));
+    }
+    return o.result(o.b.emit("Gather", {x, o.b.integers(from)}, {{"axis", axis}}));
+  }
   Dims wide = dims;
   wide.insert(wide.begin() + axis + 1, Dim(1));
   x = o.b.reshape(x, wide);
-  wide[size_t(axis) + 1] = o.dim("repeats");
-  dims[size_t(axis)] = dims[size_t(axis)] * o.dim("repeats");
+  wide[size_t(axis) + 1] = each;
+  dims[size_t(axis)] = dims[size_t(axis)] * each;
   return o.result(o.b.reshape(o.b.expand(x, wide), dims));
 }
 
@@ -251,7 +288,7 @@ void add_movement(Table& table) {
   table.add("diff", "Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", difference);
   table.add("repeat", "Tensor self, int[] repeats", repeat);
   table.add("tile", "Tensor self, int[] dims", repeat);
-  table.add("repeat_interleave.self_int", "Tensor self, int repeats, int? dim=None, *, int? output_size=None",
+  table.add("repeat_interleave", "Tensor self, Any repeats, int? dim=None, *, int? output_size=None",
             repeat_interleave);
   table.add("roll", "Tensor self, int[] shifts, int[] dims=[]", roll);
   table.add("flip", "Tensor self, int[] dims", flip);

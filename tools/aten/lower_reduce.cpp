@@ -34,11 +34,14 @@ Results extreme(Operands& o) {
   if (dtype == DType::kBool) x = o.b.cast(x, DType::kI32);
   return o.result(o.b.cast(reduced(o, largest ? "ReduceMax" : "ReduceMin", x, kept(o)), dtype));
 }
-/// NaN counts as more than any number and as less. An infinity of that kind in front of it is found instead.
+/// NaN counts as more than any number, infinities too, and as less: an extreme is NaN where there is one. So the first place is
+/// asked for that holds the extreme or NaN.
 ValueId position_of_extreme(Operands& o, ValueId x, bool largest, int64_t axis, bool keep) {
   if (is_floating_type(o.b.dtype(x))) {
-    const double end = largest ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
-    x = o.b.emit("Where", {o.b.emit("IsNaN", {x}), o.b.scalar(o.b.dtype(x), end), x});
+    const ValueId extreme = o.b.reduce(largest ? "ReduceMax" : "ReduceMin", x, {axis}, true);
+    const ValueId here = o.b.emit("Or", {o.b.emit("Equal", {x, extreme}), o.b.emit("IsNaN", {x})});
+    x = o.b.cast(here, DType::kF32);
+    largest = true;
   }
   return o.b.emit(largest ? "ArgMax" : "ArgMin", {x},
                   {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", int64_t(0)}});

@@ -125,6 +125,9 @@ const Table& operator_table() {
     add_generators(table);
     add_reductions(table);
     add_attention(table);
+    add_layers(table);
+    add_sampling(table);
+    add_composed(table);
     add_recurrent(table);
     add_cells(table);
     return table;

@@ -63,6 +63,9 @@ void add_indexing(Table& table);
 void add_generators(Table& table);
 void add_reductions(Table& table);
 void add_attention(Table& table);
+void add_layers(Table& table);
+void add_sampling(Table& table);
+void add_composed(Table& table);
 void add_recurrent(Table& table);
 void add_cells(Table& table);
 

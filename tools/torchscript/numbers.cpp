@@ -30,6 +30,7 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
     if (name == "len") return Value::of(Dim(int64_t(v[0].text.size())));
     if (name == "__contains__" && v.size() == 2) return Value::of(v[0].text.find(v[1].text) != std::string::npos);
     if (name == "startswith" && v.size() == 2) return Value::of(v[0].text.rfind(v[1].text, 0) == 0);
+    if (name == "type") return Value::of(v[0].text.substr(0, v[0].text.find(':')));  // of a device
     if (name == "lower" || name == "upper") {
       std::string out = v[0].text;
       for (char& c : out) c = name == "lower" ? char(std::tolower(uint8_t(c))) : char(std::toupper(uint8_t(c)));
