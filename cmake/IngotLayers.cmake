@@ -51,7 +51,7 @@ function(ingot_layer name)
     endif()
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/device/cuda/")  # the back end of GPUs is a library of its own, linked by whoever wants it
+  list(FILTER sources EXCLUDE REGEX "/device/cuda/|/session/backend/")  # the back end of GPUs is a library of its own, linked by whoever wants it
   if(NOT sources)
     return()
   endif()

@@ -1,7 +1,7 @@
 // kernels/cuda/cuda_kernels.h - the kernels of this folder for whoever launches them; and what plans of all families use.
 #pragma once
 #include "kernels/cuda/kernel_list.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 

@@ -5,7 +5,7 @@
 #include "runtime/api/text.h"
 #include "runtime/api/translate.h"
 #include "runtime/base/os/file.h"
-#include "runtime/base/os/memory.h"
+#include "runtime/base/os/platform.h"
 
 namespace ingot::api {
 namespace {
@@ -165,7 +165,7 @@ const char* advice(ingot_code code) {
 
 size_t write_error(const ingot_error& e, char* out, size_t size) {
   Text text(out, size);
-  if (!os::kHasPages) return text.add(ingot_code_name(e.code)).end();
+  if (!os::kHasErrorTexts) return text.add(ingot_code_name(e.code)).end();
   if (e.code == INGOT_OK) return text.add("no error").end();
   if (e.instruction != INGOT_NO_INSTRUCTION) text.add("instruction ").add(uint64_t{e.instruction}).add(": ");
   text.add(sentence(e.code));

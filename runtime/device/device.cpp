@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/base/os/memory.h"
+#include "runtime/base/os/platform.h"
 #include "runtime/device/fake/fake_device.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/null/null_device.h"
@@ -40,7 +40,7 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     *out = {&kHostDevice, "cpu", "asked for", 0};
     return {};
   }
-  if (os::kHasPages) {  // firmware has neither
+  if (os::kHasOtherDevices) {  // firmware has neither
     if (std::strcmp(name, "null") == 0) {
       *out = {&kNullDevice, "null", "asked for: computes nothing", 0};
       return {};
@@ -56,7 +56,7 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     if (device_backend()) return device_backend()->find(name, out, detail);
     field = kNoCuda;
   }
-  if (os::kHasPages && std::strncmp(name, "fake", 4) == 0) field = "device: there are two fakes, 0 and 1";
+  if (os::kHasOtherDevices && std::strncmp(name, "fake", 4) == 0) field = "device: there are two fakes, 0 and 1";
   const Status status = fail(detail, Code::kNoSuchDevice, field);
   if (detail) {
     std::strncpy(detail->name, name, sizeof detail->name - 1);

@@ -12,13 +12,6 @@ namespace ingot {
 
 class Crew;
 struct Device;
-struct OpenModel;
-struct DeviceAssignment;
-struct AssignmentRequest;
-struct Preparation;
-struct PairsCode;
-struct SharedWeightsCode;
-struct AutoCode;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
 struct Call {
@@ -41,8 +34,8 @@ struct PortRoute {
   bool is_input = false;
   uint32_t after = kNoInstruction;  // leaves as soon as this one has run: the number that it measured
 };
-struct PortDescriptor;
-struct QueueInterface;
+struct PortDescriptor;  // runtime/device/gpu/service_kernels.h
+struct QueueInterface;  // runtime/device/queue.h
 
 /// What was measured for the program, as far as a device has use for it: a proved part (runtime/format/tunings.h) or nothing, and
 /// the dimensions that are bound.
@@ -75,9 +68,10 @@ struct StepProgram {
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
   TuningView tunings;
-  uint32_t* fault = nullptr;    // in its memory of the host: who found a bad index; null: the device's own word
-  const uint64_t* known = nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
-  uint64_t* entered = nullptr;  // by subprogram: how often this run began it, told by devices with host_branches
+  uint32_t* fault = nullptr;  // in its memory of the host: who found a bad index; null: the device's own word
+  const uint64_t* known =
+      nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
+  uint64_t* entered = nullptr;    // by subprogram: how often this run began it, told by devices with host_branches
   const char* host_decides = "";  // why the host decides Ifs and Loops; null: the device does, wherever it can
 };
 
@@ -123,12 +117,8 @@ struct DeviceInterface {
   void (*release_host)(Device& device, uint8_t* at) = nullptr;
   /// kInvalidArgument unless all of it is memory of this device, in the session's context.
   Status (*check_memory)(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) = nullptr;
-  /// Weights are uploaded once for all sessions of a model: kSharedWeightsCode of the layer above, linked only with such a device. Null:
-  /// each session has its own.
-  const SharedWeightsCode* shares_weights = nullptr;
-  /// assign_devices(), for instructions that it does not support: only a program with such a device links the code of splits.
-  Status (*assign)(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
-                   ErrorDetail* detail) = nullptr;
+  /// Weights are uploaded once for all sessions of a model; else each session has its own.
+  bool shares_weights = false;
   /// Whether it has a kernel for the operator with any types; null: not asked, supports() says enough.
   bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
@@ -140,13 +130,11 @@ struct DeviceInterface {
   const char* (*host_decides)(const Device& device) = nullptr;
   /// Of these: nothing in the program is left to the host. By address, so that programs without such a device do not link the code.
   bool (*is_one_launch)(const StepProgram& outline) = nullptr;
-  /// read_tunings() of the layer above, where the device offers choices.
-  Status (*read_tunings)(const OpenModel& model, Preparation* preparation, ErrorDetail* detail) = nullptr;
+  /// Null: there is one way for every instruction, and tunings are not read.
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
-  /// Where kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision: kPairsCode of the layer above,
-  /// which a program without such a device does not link. Null, or giving null: they do not.
-  const PairsCode* (*pairs)(const Device& device, uint32_t precision) = nullptr;
+  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision. Null: never.
+  bool (*takes_pairs)(const Device& device, uint32_t precision) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.
@@ -156,7 +144,6 @@ struct DeviceBackend {
   /// The device that "auto" takes: false with a static reason when there is none.
   bool (*find_best)(Device* out, const char** why_not);
   bool (*offer)(uint32_t index, struct DeviceOffer* out);
-  const AutoCode* automatic = nullptr;  // kAutoCode of the layer above, linked only with a back end
 };
 
 struct Device {
@@ -164,15 +151,16 @@ struct Device {
   const char* name = "";    // "fake:0"; static
   const char* reason = "";  // why this one; static
   int ordinal = 0;
-  void* state = nullptr;   // of a session's split, or its share of a GPU
-  void* stream = nullptr;  // of the caller's, for a GPU
+  void* state = nullptr;       // of a session's split, or its share of a GPU
+  void* stream = nullptr;      // of the caller's, for a GPU
   bool host_branches = false;  // asked for: the host decides although the device could
 };
 
 /// Null: this program was linked without one.
 const DeviceBackend* device_backend();
 
-/// By name: null or "auto", "cpu", "null", "fake:0", "fake:1". "cuda" is kNoSuchDevice in this version.
+/// By name: null or "auto", "cpu", "cuda", "cuda:1", "null", "fake:0", "fake:1".
+/// "cuda" is kNoSuchDevice in a program that was linked without the back end, or where no GPU can be used.
 Status find_device(const char* name, Device* out, ErrorDetail* detail);
 
 /// A name that find_device() knows, in order; false beyond the last. The strings are static.

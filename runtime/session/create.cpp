@@ -4,11 +4,9 @@
 
 #include "runtime/base/os/free_memory.h"
 #include "runtime/base/os/memory.h"
-#include "runtime/session/auto_device.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/measure.h"
-#include "runtime/session/pairs.h"
-#include "runtime/session/shared_weights.h"
 #include "runtime/session/split.h"
 #include "runtime/session/weights.h"
 
@@ -33,9 +31,9 @@ struct Memory {
     if (split) split->assignment->code->release(split);
     if (pinned) device.interface->release_host(device, pinned);
     if (device_memory) device.interface->release(device, device_memory, device_bytes);
-    if (os::kHasPages && shared) device.interface->shares_weights->drop(*model, shared);
+    if (os::kHasOtherDevices && shared) backend_services()->shared_weights->drop(*model, shared);
     release_arena(&arena);
-    if (os::kHasPages && fallback) release_assignment(fallback);
+    if (os::kHasOtherDevices && fallback) release_assignment(fallback);
   }
 };
 
@@ -129,11 +127,11 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.descriptors = s->tables.descriptors;
   s->program.known = s->tables.known;
   s->program.entered = s->tables.entered;
-  if (os::kHasPages) s->program.host_decides = why_host_decides(s->device);
+  if (os::kHasOtherDevices) s->program.host_decides = why_host_decides(s->device);
   s->control.cancel = &s->cancel;
 }
 
-/// Writes the session into its tables. @pre memory is taken, weights are loaded.
+/// Writes the session into its tables. os::kHasPagespre memory is taken, weights are loaded.
 RunSession* fill_session(const OpenModel& model, const SessionRequest& request, const Preparation& p,
                          const Memory& memory) {
   uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
@@ -207,9 +205,9 @@ Status session_requirements(const OpenModel& model, const SessionRequest& asked,
 
 Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
   const Status status = make_session(model, asked, out, detail);
-  const DeviceBackend* backend = device_backend();
-  if (status.ok() || !detail || !backend) return status;
-  return backend->automatic->session(model, asked, status, *detail, out);
+  const BackendServices* services = backend_services();
+  if (status.ok() || !detail || !services) return status;
+  return services->automatic->session(model, asked, status, *detail, out);
 }
 
 Status make_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
@@ -223,9 +221,9 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
   INGOT_TRY(prepare(model, request, &p, detail));
   INGOT_TRY(take_memory(model, request, p, &memory, detail));
   memory.model = &model;
-  if (os::kHasPages && p.layout.shared_bytes) {
+  if (os::kHasOtherDevices && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
-    const Status held = p.device.interface->shares_weights->hold(model, p.device, false, p.layout.shared_bytes,
+    const Status held = backend_services()->shared_weights->hold(model, p.device, false, p.layout.shared_bytes,
                                                                  {&constants, upload_all}, &memory.shared, detail);
     INGOT_TRY(sum_up_shortage(held, p.layout.bytes, true, detail));
     p.layout.shared = memory.shared;

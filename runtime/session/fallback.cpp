@@ -2,8 +2,9 @@
 
 #include <cstring>
 
-#include "runtime/base/os/memory.h"
+#include "runtime/base/os/platform.h"
 #include "runtime/op/control.h"
+#include "runtime/session/backend_services.h"
 
 namespace ingot {
 namespace {
@@ -34,7 +35,7 @@ Status refuse(const OpenModel& model, const Device& device, uint32_t index, Erro
 Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : request_(asked) { status_ = make(model); }
 
 Status Fallback::make(const OpenModel& model) {
-  if (!os::kHasPages || request_.assignment) return {};  // firmware has one device
+  if (!os::kHasOtherDevices || request_.assignment) return {};  // firmware has one device
   Device device;
   INGOT_TRY(find_device(request_.device, &device, &detail_));
   if (!device.interface->supports) return {};
@@ -44,7 +45,7 @@ Status Fallback::make(const OpenModel& model) {
   if (request_.strict) return refuse(model, device, refused, &detail_, lack_text(lack, true));
   AssignmentRequest request;
   request.device = request_.device;
-  INGOT_TRY(device.interface->assign(model, request, &assignment_, &detail_));
+  INGOT_TRY(backend_services()->assign(model, request, &assignment_, &detail_));
   assignment_->is_fallback = true;
   const bool nothing = assignment_->used_count == 1 && assignment_->only == 0;
   const bool is_auto = !request_.device || std::strcmp(request_.device, "auto") == 0;

@@ -87,7 +87,7 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   Carver cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
   Carver* weights = shares ? &apart : &cursor;
-  l.pairs = os::kHasPages && holds_pairs(model, p.device);
+  l.pairs = os::kHasOtherDevices && holds_pairs(model, p.device);
   if (l.pairs) {
     for (uint32_t i = 0; i < model.file.weight_part_count; i++) model.workspace.part_offsets[i] = kNoOffset;
     l.part_offsets = model.workspace.part_offsets;

@@ -7,7 +7,7 @@
 
 namespace ingot {
 
-/// Reached through DeviceInterface::pairs alone, so that a program without such a device does not link it.
+/// Reached through BackendServices alone, so that a program without a back end does not link it.
 struct PairsCode {
   /// Which constants may be pairs, because nothing but the products that take them reads them, and the place of each.
   Status (*place)(const OpenModel& model, ErrorDetail* detail);

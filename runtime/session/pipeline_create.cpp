@@ -1,7 +1,7 @@
 // runtime/session/pipeline_create.cpp - makes and unmakes pipelines: the session, then memory for each slot, then threads.
 #include <new>
 
-#include "runtime/session/auto_device.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/pipeline_slots.h"
 
@@ -204,9 +204,9 @@ Status make_pipeline(const OpenModel& model, const PipelineRequest& request, Run
 
 Status create_pipeline(const OpenModel& model, const PipelineRequest& asked, RunPipeline** out, ErrorDetail* detail) {
   const Status status = make_pipeline(model, asked, out, detail);
-  const DeviceBackend* backend = device_backend();
-  if (status.ok() || !detail || !backend) return status;
-  return backend->automatic->pipeline(model, asked, status, *detail, out);
+  const BackendServices* services = backend_services();
+  if (status.ok() || !detail || !services) return status;
+  return services->automatic->pipeline(model, asked, status, *detail, out);
 }
 
 void destroy_pipeline(RunPipeline* p) {

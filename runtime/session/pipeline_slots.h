@@ -1,7 +1,7 @@
 // runtime/session/pipeline_slots.h - what a pipeline is made of.
 #pragma once
 #include "runtime/base/carver.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/service_kernels.h"
 #include "runtime/session/pipeline.h"
 
 namespace ingot {

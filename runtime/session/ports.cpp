@@ -1,5 +1,5 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/service_kernels.h"
 #include "runtime/session/measure.h"
 #include "runtime/session/split.h"
 

@@ -8,6 +8,7 @@
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/layout.h"
 #include "runtime/session/pairs.h"
 
@@ -91,7 +92,7 @@ Status place(const OpenModel& model, const LifetimeRules& rules, PlannedProgram*
     planned->offsets = program.plan_offsets;
     return {};
   }
-  if (!os::kHasPages)
+  if (!os::kHasPlanner)
     return fail(detail, Code::kUnsupportedFeature, "plan: firmware runs the plan in the file, as it is");
   PlanSummary summary;
   const Span<uint64_t> offsets(w.offsets, program.values.size);
@@ -332,14 +333,21 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
   return {};
 }
 
+namespace {
+
+bool takes_pairs(const OpenModel& model, const Device& device) {
+  return device.interface->takes_pairs && device.interface->takes_pairs(device, model.program.precision);
+}
+
+}  // namespace
+
 bool holds_pairs(const OpenModel& model, const Device& device) {
-  return device.interface->pairs && device.interface->pairs(device, model.program.precision) && model.pairs.bytes;
+  return model.pairs.bytes && takes_pairs(model, device);
 }
 
 Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail) {
-  if (model.pairs.code || !model.program.precision || !device.interface->pairs) return {};
-  const PairsCode* code = device.interface->pairs(device, model.program.precision);
-  return code ? code->place(model, detail) : Status();
+  if (model.pairs.code || !model.program.precision || !takes_pairs(model, device)) return {};
+  return backend_services()->pairs->place(model, detail);
 }
 
 OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView* operands) {
@@ -400,7 +408,7 @@ StepProgram outline_of(const ProgramDef& program, const Device& device) {
   outline.values = program.values;
   if (device.interface->reserve_host)
     outline.ports.size = program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
-  if (os::kHasPages) outline.host_decides = why_host_decides(device);
+  if (os::kHasOtherDevices) outline.host_decides = why_host_decides(device);
   return outline;
 }
 
@@ -420,15 +428,15 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
   p.is_untuned = request.untuned;
-  if (os::kHasPages && p.device.interface->read_tunings) INGOT_TRY(p.device.interface->read_tunings(model, &p, detail));
+  if (os::kHasOtherDevices && p.device.interface->choice) INGOT_TRY(backend_services()->tunings(model, &p, detail));
   const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch, detail));
-  if (os::kHasPages && p.device.interface->scratch) {
+  if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
     INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0, model.workspace.operands,
                                   &p.scratch.per_thread, detail));
   }
-  p.has_branches = os::kHasPages && has_branches(model.program, p);
+  p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);
   const DeviceInterface& device = *p.device.interface;
   if (!p.split && (!p.has_branches || device.is_one_launch(outline_of(model.program, p.device))))
     p.queue = device.queue;
@@ -436,7 +444,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   if (p.starts_background && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
-  if (os::kHasPages) INGOT_TRY(place_pairs(model, p.device, detail));
+  if (os::kHasOtherDevices) INGOT_TRY(place_pairs(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

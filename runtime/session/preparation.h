@@ -3,7 +3,7 @@
 // Threads  the holder of the WorkspaceLock. Errors   kNotFound kUnboundDimension kDimensionOutOfBounds kPlanInvalid
 // kNoKernel kLimitExceeded kInvalidArgument kNoSuchDevice
 #pragma once
-#include "runtime/base/os/memory.h"
+#include "runtime/base/os/platform.h"
 #include "runtime/device/device.h"
 #include "runtime/device/host/background.h"
 #include "runtime/device/host/thread_pool.h"
@@ -36,7 +36,7 @@ struct SessionRequest {
       false;             // what is started runs on a thread of the session's, where the device does not run by itself
   bool untuned = false;  // kernels as the model has them, whatever the file says
   bool host_branches = false;  // the host decides Ifs and Loops, whatever the device could
-  bool strict = false;   // no instruction may run on another device than the one asked for
+  bool strict = false;         // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
   Executor executor;
@@ -76,9 +76,10 @@ struct Layout {
   const uint64_t* part_offsets = nullptr;  // by weight part: its first byte, kNoOffset: widened only; unless kInPlace
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
-  bool pairs = false;     // all constants lie one by one from `constants` on, those that may be as pairs of f16; no parts, nothing widened
+  bool pairs =
+      false;  // all constants lie one by one from `constants` on, those that may be as pairs of f16; no parts, nothing widened
   uint64_t constants = 0;
-  uint64_t widened = 0;   // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
+  uint64_t widened = 0;  // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
@@ -108,9 +109,7 @@ struct Preparation {
 };
 
 /// By which scratch is asked for: a session that may be bound again has room for what the model takes at any binding.
-inline TuningView tunings_of(const Preparation& p) {
-  return p.planned.capacities.size ? TuningView() : p.tunings;
-}
+inline TuningView tunings_of(const Preparation& p) { return p.planned.capacities.size ? TuningView() : p.tunings; }
 
 /// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is planned at the upper
 /// bound of each symbol, every value with the most bytes that it has at any corner of the bounds.
@@ -133,7 +132,7 @@ Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* de
 bool holds_pairs(const OpenModel& model, const Device& device);
 /// Whether a device has a value as pairs; -1: no value.
 inline bool has_pairs(const OpenModel& model, const Device& device, int32_t value) {
-  return os::kHasPages && value >= 0 && holds_pairs(model, device) && model.pairs.places[size_t(value)].pairs;
+  return os::kHasOtherDevices && value >= 0 && holds_pairs(model, device) && model.pairs.places[size_t(value)].pairs;
 }
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);

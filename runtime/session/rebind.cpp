@@ -2,7 +2,7 @@
 // are filled again. Values stay where the largest binding put them.
 #include <cstring>
 
-#include "runtime/base/os/memory.h"
+#include "runtime/base/os/platform.h"
 #include "runtime/format/tunings.h"
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
@@ -56,7 +56,7 @@ Status check_capacities(const RunSession& s, const BoundProgram& bound, ErrorDet
   ScratchTotals scratch;
   const bool measures = s.tables.measuring.measured != nullptr;
   INGOT_TRY(find_kernels(model, bound, s.threads, measures, r.operands, &scratch, detail));
-  if (os::kHasPages) INGOT_TRY(check_device_scratch(s, bound, detail));
+  if (os::kHasOtherDevices) INGOT_TRY(check_device_scratch(s, bound, detail));
   if (s.device.interface->scratch) return {};  // no kernel of the CPU takes part
   const uint64_t shared = s.layout.scratch_bytes - s.program.scratch_stride * uint64_t(s.threads);
   if (scratch.per_thread > s.program.scratch_stride)

@@ -12,7 +12,7 @@ struct WeightsUpload {
   void* user = nullptr;
   Status (*fill)(void* user, Device& device, uint8_t* base, ErrorDetail* detail) = nullptr;
 };
-/// Reached through DeviceInterface::shares_weights alone, so that a program without such a device does not link it.
+/// Reached through BackendServices alone, so that a program without a back end does not link it.
 struct SharedWeightsCode {
   /// @pre `device` is as find_device() gave it, without state; bytes > 0
   Status (*hold)(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,

@@ -5,9 +5,8 @@
 #include <new>
 
 #include "runtime/device/stretches.h"
-#include "runtime/session/pairs.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/session.h"
-#include "runtime/session/shared_weights.h"
 #include "runtime/session/weights.h"
 
 namespace ingot {
@@ -144,8 +143,8 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
   }
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
   for (uint32_t d = 0; d < a.device_count; d++)  // of all GPUs, whoever reads them
-    if (plan.devices[d].interface->read_tunings && !p->tunings.part.size)
-      INGOT_TRY(plan.devices[d].interface->read_tunings(model, p, detail));
+    if (plan.devices[d].interface->choice && !p->tunings.part.size)
+      INGOT_TRY(backend_services()->tunings(model, p, detail));
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
     share.instructions = a.instruction_counts[d];
@@ -195,7 +194,7 @@ void release(SplitPlan* plan) {
     Device& device = plan->devices[d];
     device.interface->release(device, plan->bases[d], plan->shares[d].bytes);
     plan->bases[d] = nullptr;
-    if (plan->weights[d]) device.interface->shares_weights->drop(*plan->assignment->model, plan->weights[d]);
+    if (plan->weights[d]) backend_services()->shared_weights->drop(*plan->assignment->model, plan->weights[d]);
     plan->weights[d] = nullptr;
   }
 }
@@ -231,8 +230,8 @@ Status take_one(const OpenModel& model, const Preparation& p, const SessionReque
   INGOT_TRY(device.interface->reserve(device, share.bytes, alignment, &plan.bases[d], detail));
   Residing residing = {&model, &p, home, d};
   if (!share.shared_bytes) return upload_residing(&residing, device, plan.bases[d], detail);
-  return device.interface->shares_weights->hold(model, plan.assignment->devices[d], true, share.shared_bytes,
-                                                {&residing, upload_residing}, &plan.weights[d], detail);
+  return backend_services()->shared_weights->hold(model, plan.assignment->devices[d], true, share.shared_bytes,
+                                                  {&residing, upload_residing}, &plan.weights[d], detail);
 }
 
 Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,

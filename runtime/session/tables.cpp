@@ -4,8 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/device/gpu/service_kernels.h"
 #include "runtime/op/control.h"
-#include "runtime/op/gpu_kernel.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 #include "runtime/session/assignment.h"
@@ -231,7 +231,7 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
   }
-  if (os::kHasPages && layout.pairs)
+  if (os::kHasOtherDevices && layout.pairs)
     return base + layout.constants +
            kWidenedBlock * model.pairs.places[size_t(&value - model.program.values.data)].block;
   if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
@@ -302,7 +302,8 @@ Status read_known(const OpenModel& model, const Tables& t, ErrorDetail* detail) 
     const ValueDef& value = model.program.values[size_t(instruction.inputs[0])];
     if (value.kind != ValueKind::kConstant || value.root != instruction.inputs[0]) continue;
     const size_t bytes = size_t(value.constant_bytes);  // a bool or an i64, by the contract
-    if (bytes > sizeof *t.known) return fail(detail, Code::kInternal, "a constant that decides", sizeof *t.known, bytes);
+    if (bytes > sizeof *t.known)
+      return fail(detail, Code::kInternal, "a constant that decides", sizeof *t.known, bytes);
     if (value.inline_data) {
       std::memcpy(&t.known[i], value.inline_data, bytes);
       continue;

@@ -7,7 +7,7 @@
 namespace ingot {
 
 /// Reads and proves the part, once for a model, where the file has it and the session wants it: preparation->tunings. Called through
-/// DeviceInterface::read_tunings, so that a program without such a device does not link it. @pre dimensions are bound
+/// BackendServices, so that a program without a back end does not link it. @pre dimensions are bound
 Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
 
 struct NamedChoice : DeviceChoice {

@@ -1,7 +1,7 @@
 // tests/conformance/conformance_gpu.h - one instruction through the launches and the device code of kernels/cuda: in the emulator
 // (emulated_gpu.cpp) or through the driver (driver_gpu.cpp), as the program is linked.
 #pragma once
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::conformance {
 

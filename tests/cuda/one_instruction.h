@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 #include "tests/conformance/runner.h"
 #include "tools/check/tolerance.h"
 

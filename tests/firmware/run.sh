@@ -54,7 +54,7 @@ ln -sfn /usr/include/flatbuffers "$work/flatbuffers/flatbuffers"
 objects=()
 sources=("$work/kernels.cpp" "$here/main.cpp")
 for layer in base op format plan memory device session api; do
-  while IFS= read -r f; do sources+=("$f"); done < <(find "$repo/runtime/$layer" -name '*.cpp' ! -path '*/fake/*' ! -path '*/null/*' ! -path '*/device/cuda/*' | sort)
+  while IFS= read -r f; do sources+=("$f"); done < <(find "$repo/runtime/$layer" -name '*.cpp' ! -path '*/fake/*' ! -path '*/null/*' ! -path '*/device/cuda/*' ! -path '*/session/backend/*' | sort)
 done
 build_one() {
   local f=$1 o

@@ -2,9 +2,9 @@
 #include "tools/cli/as_fp16.h"
 
 #include "runtime/api/translate.h"
+#include "runtime/device/gpu/kernel_set.h"
 #include "runtime/format/prove.h"
 #include "runtime/op/conv2d.h"
-#include "runtime/op/gpu_kernel.h"
 #include "tools/cli/engine.h"
 
 namespace ingot::cli {

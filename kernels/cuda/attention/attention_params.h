@@ -1,7 +1,7 @@
 // kernels/cuda/attention/attention_params.h - what the kernel of attention takes.
 #pragma once
+#include "runtime/device/gpu/kernel_set.h"
 #include "runtime/op/attention_blocks.h"
-#include "runtime/op/gpu_kernel.h"
 
 namespace ingot::cuda {
 

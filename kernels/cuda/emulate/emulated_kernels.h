@@ -1,6 +1,6 @@
 // kernels/cuda/emulate/emulated_kernels.h - the kernels of device code, as functions of the host. Tests only.
 #pragma once
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::cuda::emulate {
 

@@ -1,7 +1,7 @@
 // kernels/cuda/movement/strides.h - one walk over dims with a stride on each side, as the planner sees it: what Copy, Tile, Slice,
 // Concat and Transpose are made of. Host only.
 #pragma once
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::cuda {
 

@@ -9,7 +9,7 @@
 // 600 and 3000 are the cycles to fill a pipeline and to start another kernel.
 #pragma once
 #include "runtime/base/checked_math.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::cuda {
 

@@ -6,16 +6,10 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/base/os/platform.h"
 #include "runtime/base/status.h"
 
 namespace ingot::os {
-
-/// True where address space can be reserved and files mapped into it.
-#if defined(__unix__) || defined(__APPLE__)
-inline constexpr bool kHasPages = true;
-#else
-inline constexpr bool kHasPages = false;
-#endif
 
 /// Address space that may not be touched yet, at a multiple of `alignment` (a power of two, at least a page).
 Status reserve_pages(uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail);

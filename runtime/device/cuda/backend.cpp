@@ -4,11 +4,6 @@
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/gpu.h"
 
-namespace ingot {
-// runtime/session/auto_device.h: a layer above, known here by address only.
-extern const AutoCode kAutoCode;
-}  // namespace ingot
-
 namespace ingot::cuda {
 namespace {
 
@@ -86,5 +81,4 @@ bool offer(uint32_t index, DeviceOffer* out) {
 }  // namespace ingot::cuda
 
 extern "C" const ingot::DeviceBackend ingot_cuda_backend;
-const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best, ingot::cuda::offer,
-                                                 &ingot::kAutoCode};
+const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best, ingot::cuda::offer};

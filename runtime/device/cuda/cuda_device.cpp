@@ -5,17 +5,6 @@
 #include "runtime/device/cuda/choice.h"
 #include "runtime/device/cuda/session_state.h"
 
-namespace ingot {
-// runtime/session/assignment.h: a layer above, known here by address only.
-Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
-                      ErrorDetail* detail);
-// runtime/session/tunings.h
-Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
-// runtime/session/pairs.h, shared_weights.h
-extern const PairsCode kPairsCode;
-extern const SharedWeightsCode kSharedWeightsCode;
-}  // namespace ingot
-
 namespace ingot::cuda {
 namespace {
 
@@ -153,9 +142,8 @@ const char* host_decides(const Device& device) {
              : "this build has no device code that decides for this GPU and this driver";
 }
 
-const PairsCode* pairs(const Device& device, uint32_t precision) {
-  const bool takes = ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
-  return takes ? &kPairsCode : nullptr;
+bool takes_pairs(const Device& device, uint32_t precision) {
+  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
 }
 
 Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
@@ -210,12 +198,35 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
   return {};
 }
 
+constexpr DeviceInterface make_interface() {
+  DeviceInterface d = {};
+  d.kind = "cuda";
+  d.host_memory = false;
+  d.reserve = reserve;
+  d.release = release;
+  d.upload = upload;
+  d.download = download;
+  d.resolve = resolve;
+  d.run = run;
+  d.outside_bytes = outside_bytes;
+  d.supports = supports;
+  d.scratch = scratch;
+  d.reserve_host = reserve_host;
+  d.release_host = release_host;
+  d.check_memory = check_memory;
+  d.shares_weights = true;
+  d.knows = knows;
+  d.queue = &kCudaQueue;
+  d.host_branches = true;
+  d.host_decides = host_decides;
+  d.is_one_launch = is_one_stretch;
+  d.choice = tell_choice;
+  d.takes_pairs = takes_pairs;
+  return d;
+}
+
 }  // namespace
 
-const DeviceInterface kCudaDevice = {"cuda",         false,        reserve,      release,       upload,
-                                     download,       resolve,      run,          outside_bytes, supports,
-                                     scratch,        reserve_host, release_host, check_memory,  &kSharedWeightsCode,
-                                     assign_devices, knows,        &kCudaQueue,  true,          host_decides,
-                                     is_one_stretch, read_tunings, tell_choice,  pairs};
+constexpr DeviceInterface kCudaDevice = make_interface();
 
 }  // namespace ingot::cuda

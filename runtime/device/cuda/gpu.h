@@ -5,7 +5,7 @@
 #pragma once
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/device.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 /// The kernels that the application linked (kernels/cuda/kernel_set.cpp).
 extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;

@@ -2,6 +2,7 @@
 // Owns     all of it.   Threads  as the session's.
 #pragma once
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/gpu/service_kernels.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/stretches.h"
 

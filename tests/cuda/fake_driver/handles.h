@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/device/cuda/driver.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 #include "tests/cuda/fake_driver/test_kernels.h"
 
 namespace ingot::cuda {

@@ -16,7 +16,7 @@
 
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
-#include "runtime/op/gpu_kernel.h"
+#include "runtime/device/gpu/kernel_set.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
 #include "tests/cuda/fake_driver/fake_machine.h"
 #include "tests/cuda/fake_driver/handles.h"

@@ -1,5 +1,5 @@
-// runtime/op/gpu_kernel.cpp - looks rows up, when a session is made.
-#include "runtime/op/gpu_kernel.h"
+// runtime/device/gpu/kernel_set.cpp - looks rows up, when a session is made.
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot {
 

@@ -1,0 +1,10 @@
+#include "runtime/session/backend_services.h"
+
+// Defined by ingot_cuda, which a program links or does not.
+extern "C" __attribute__((weak)) const ingot::BackendServices ingot_backend_services;
+
+namespace ingot {
+
+const BackendServices* backend_services() { return &ingot_backend_services; }
+
+}  // namespace ingot

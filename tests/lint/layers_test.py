@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Plants one violation of each rule of tools/lint/layers.py: each must be found, and nothing else.
+
+  layers_test.py ROOT        the last line counts"""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "tools/lint"))
+import layers  # noqa: E402
+
+# What is planted: a path, its text, and a part of the finding ("" where it is allowed).
+PLANTED = [
+    ("runtime/op/x.h", '#include "runtime/format/program.h"', "order is base -> op"),
+    ("runtime/device/x.cpp", '#include "runtime/session/session.h"', "order is base -> op"),
+    ("runtime/session/x.cpp", '#include "kernels/cpu/cpu_kernels.h"', "runtime never includes kernels"),
+    ("runtime/plan/x.cpp", '#include "tools/files/file.h"', "runtime never includes tools"),
+    ("runtime/api/x.cpp", "#include <flatbuffers/flatbuffers.h>", "only runtime/format sees FlatBuffers"),
+    ("runtime/format/x.cpp", "#include <flatbuffers/flatbuffers.h>", ""),
+    ("runtime/device/x.h", "struct OpenModel;", "declares OpenModel of runtime/session, a layer above"),
+    ("runtime/base/x.h", "struct OpContract;", "declares OpContract of runtime/op, a layer above"),
+    ("runtime/session/x.h", "struct Device;", ""),
+    ("runtime/device/cuda/x.cpp", "Status assign_devices(const OpenModel& model,\n                      int x);",
+     "declares assign_devices, which another file defines"),
+    ("runtime/device/cuda/x.cpp", "extern const PairsCode kPairsCode;", "declares kPairsCode, which another file defines"),
+    ("runtime/device/cuda/x.cpp", 'extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;',
+     "declares ingot_cuda_backend, which another file defines"),
+    ("runtime/device/cuda/x.cpp", "Status later(int x);\nStatus later(int x) {\n}", ""),
+    ("kernels/cpu/x.inl", '#include "runtime/device/device.h"', "kernels include runtime/base and runtime/op"),
+    ("kernels/cpu/x.inl", '#include "runtime/device/gpu/kernel_set.h"', "kernels include runtime/base and runtime/op"),
+    ("kernels/cuda/x.h", '#include "runtime/device/gpu/kernel_set.h"', ""),
+    ("kernels/cuda/x.cu", '#include "tests/support/values.h"', "kernels never include tests"),
+    ("kernels/cuda/x.cuh", '#include "kernels/cpu/attention/attention.inl"', "share nothing but arithmetic"),
+    ("kernels/cuda/x.cuh", '#include "kernels/cpu/resize/taps.inl"', ""),
+    ("tools/graph/x.cpp", '#include "tests/support/values.h"', "tools never include tests"),
+    ("tools/graph/x.cpp", '#include "tools/onnx/import.h"', "order is files -> npz"),
+    ("tools/files/x.cpp", '#include "tools/npz/npz.h"', "order is files -> npz"),
+    ("tools/cli/x.cpp", '#include "tools/onnx/import.h"', ""),
+    ("tools/unlisted/x.cpp", '#include "tools/files/file.h"', "has no place in TOOLS"),
+]
+
+
+def main():
+    tree = layers.read_tree(ROOT)
+    before = list(layers.findings(tree))
+    passed, failed = int(not before), int(bool(before))
+    for line in before:
+        print(f"FAILED the tree itself: {line}")
+    for path, text, expected in PLANTED:
+        found = list(layers.findings({**tree, path: text + "\n"}))
+        good = len(found) == 1 and expected in found[0] if expected else not found
+        passed, failed = passed + good, failed + (not good)
+        if not good:
+            print(f"FAILED {path}: {text!r}: expected {expected!r}, found {found}")
+    print(f"layers_lint: {passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+main()
