@@ -38,7 +38,7 @@ dev_show() {
     speed) shift; dev_bench "$@" ;;
     --list | '')
       cat <<'TXT'
-bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, the time of each (needs root)
+bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, ./dev test full, the time of each (needs root)
 models    every model: convert, verify, golden, one answer on every instruction set and thread count, exact memory, traps
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on

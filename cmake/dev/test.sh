@@ -1,9 +1,11 @@
+# shellcheck shell=bash disable=SC2154
 # ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is skipped is counted aloud:
 # a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
-stages_quick=(gcc lint)
-stages_all=(lint gcc tidy tsan package firmware models cuda sizes aarch64 nodes demo fuzz asan)
+stages_quick=(lint quick)
+stages_test=(lint gcc package firmware models sizes demo parsers)  # every subsystem, for who wants to believe it
+stages_full=(tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
 stages_long=(fuzz_long mutants peers abi browser torch trial keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
@@ -71,14 +73,38 @@ stage_lint() { lint_sources; }
 stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
-  configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON \
-    -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
   run_ctest gcc
 }
+# The command line, where a stage is run without the ones before it.
+need_ingot() {
+  [ -x build/gcc/bin/ingot ] ||
+    configure_and_build gcc ingot_cli -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+}
+gcc_options=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO)
 
-stage_sizes() { python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
+# The inner loop: what can be run within seconds.
+stage_quick() {
+  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  run_ctest gcc -L quick
+}
+
+# The readers of files, the importers and the session under AddressSanitizer and UBSan, in the tree of stage asan, which
+# runs all.
+stage_parsers() {
+  configure_and_build asan "${parser_tests[@]/#/test_}" -- "${asan_options[@]}"
+  local names
+  names=$(IFS='|'; echo "${parser_tests[*]}")
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    run_ctest asan -R "^($names)\$"
+}
+parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
+  checkpoint_hdf5 npz onnx_refuse torchscript_code session_run session_hostile session_state session_rebind)
+
+stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
+  need_ingot
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
@@ -110,6 +136,7 @@ build_aarch64() {
 }
 
 stage_aarch64() {
+  need_ingot
   build_aarch64 all
   run_ctest aarch64 -L per_isa
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
@@ -125,9 +152,10 @@ stage_aarch64() {
     "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner"
 }
 
-stage_firmware() { bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
+stage_firmware() { need_ingot; bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
 
 stage_nodes() {
+  need_ingot
   need_python "the operators' published tests" numpy onnx==1.23.2 || { echo "[skip] no node test was run: numpy and onnx are not to be had"; return 0; }
   "$python" tests/onnx_nodes/run_forms.py --ingot build/gcc/bin/ingot
   "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
@@ -200,21 +228,69 @@ stage_browser() {
   "$python" tests/browser/pages.py --ingot build/gcc/bin/ingot
 }
 
+# One test by its name, with what it needs built and no more.
+run_named_test() {  # NAME
+  local name=$1 log=build/logs/test-$1.log files status=0
+  [ -f build/gcc/CTestTestfile.cmake ] ||
+    configure_and_build gcc help -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+  files=$(python3 cmake/dev/one_test.py build/gcc "$name") || {
+    echo "dev: no stage or test '$name'${files:+; did you mean: $files}; ./dev test --list has all" >&2
+    exit 1
+  }
+  ninja -C build/gcc -t targets all | sed 's/: .*//' | grep -Fx "$files" >"$log" || true
+  local targets=()
+  mapfile -t targets <"$log"
+  if [ ${#targets[@]} -gt 0 ]; then
+    configure_and_build gcc "${targets[@]}" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  fi
+  local began=$SECONDS
+  # What prepares it (a fixture) is run before it.
+  run_ctest gcc -R "^$name\$" >"$log" 2>&1 || status=$?
+  count_log "$log"
+  if [ $status -ne 0 ]; then
+    [ $stage_failed -gt 0 ] || stage_failed=1
+    grep -vE '^(UpdateCTest|Parse Config|Test timeout|Test command|Working Dir)' "$log" | tail -n 60
+  elif [ $((stage_passed + stage_skipped)) -eq 0 ]; then
+    stage_passed=1
+  fi
+  say_stage "$name" $stage_passed $stage_failed $stage_skipped $((SECONDS - began))
+  passed=$((passed + stage_passed)) failed=$((failed + stage_failed)) skipped=$((skipped + stage_skipped))
+}
+
+list_tests() {
+  echo "./dev test        ${stages_test[*]}"
+  echo "./dev test full   ${stages_full[*]}"
+  echo "./dev test quick  ${stages_quick[*]}"
+  echo "./dev test long   all of these and ${stages_long[*]}"
+  if [ -f build/gcc/CTestTestfile.cmake ]; then
+    ctest --test-dir build/gcc -N | sed -nE 's/.*Test +#[0-9]+: (.*)/\1/p'
+  else
+    echo "the names of the tests: after the first ./dev build, or ./dev test NAME"
+  fi
+}
+
 dev_test() {
-  local list=("${stages_all[@]}") s began=$SECONDS
+  local list=() s began=$SECONDS
   case "${1:-}" in
-    --list) printf '%s\n' "${stages_all[@]}" "${stages_long[@]}"; return 0 ;;
-    quick) list=("${stages_quick[@]}") ;;
-    long) list=("${stages_all[@]}" "${stages_long[@]}") every_model=1 ;;
-    '') ;;
-    *) list=("$@")
-       for s in "${list[@]}"; do
-         declare -F "stage_$s" >/dev/null || { echo "dev: no stage '$s'; stages: ${stages_all[*]} ${stages_long[*]}" >&2; exit 1; }
-       done ;;
+    --list) list_tests; return 0 ;;
+    -*) echo "dev: test has no option '$1'; ./dev --help" >&2; exit 1 ;;
   esac
+  [ $# -gt 0 ] || set -- test
+  for s in "$@"; do
+    case "$s" in
+      test) list+=("${stages_test[@]}") ;;
+      full) list+=("${stages_full[@]}") ;;
+      quick) list+=("${stages_quick[@]}") ;;
+      long) list+=("${stages_test[@]}" "${stages_full[@]}" "${stages_long[@]}") every_model=1 ;;
+      *) list+=("$s") ;;
+    esac
+  done
   need_packages "the build" "${build_packages[@]}"
   need_packages "the tests" "${test_packages[@]}" "${demo_packages[@]}"
-  for s in "${list[@]}"; do run_stage "$s"; done
+  for s in "${list[@]}"; do
+    # A test may have the name of a stage (demo): the stage is meant.
+    if declare -F "stage_$s" >/dev/null; then run_stage "$s"; else run_named_test "$s"; fi
+  done
   echo "took $((SECONDS - began)) s"
   echo "$passed passed, $failed failed, $skipped skipped"
   [ $failed -eq 0 ]

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A fresh clone in a bare Debian: debootstrap's minimal system in a folder, a clone of HEAD inside, then ./dev demo and ./dev test, timed.
+# A fresh clone in a bare Debian: debootstrap's minimal system in a folder, a clone of HEAD inside, then ./dev demo, ./dev test and ./dev test full, timed.
 # Needs root, debootstrap and the package sources of this machine; touches nothing outside WORK.
-#   run.sh [WORK] [COMMAND...]        default: build/bare "./dev demo" "./dev test"
+#   run.sh [WORK] [COMMAND...]        default: build/bare "./dev demo" "./dev test" "./dev test full"
 set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=${1:-$repo/build/bare}
 [ $# -gt 0 ] && shift
 commands=("$@")
-[ $# -eq 0 ] && commands=("./dev demo" "./dev test")
+[ $# -eq 0 ] && commands=("./dev demo" "./dev test" "./dev test full")
 [ "$(id -u)" -eq 0 ] || { echo "bare: debootstrap and chroot need root" >&2; exit 1; }
 command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null
 root=$work/root
