@@ -13,22 +13,34 @@ ValueId vector_or(Operands& o, const char* name, DType dtype, const Dims& dims, 
   return o.b.expand(o.b.scalar(dtype, otherwise), dims);
 }
 
+/// Without running statistics those of the batch at hand count, in inference form too: weights are standardized so.
+ValueId by_own_statistics(Operands& o, ValueId x, ValueId scale, ValueId bias) {
+  Builder& b = o.b;
+  std::vector<int64_t> others;
+  Dims column(size_t(b.rank(x)), Dim(1));
+  column[1] = b.dims(x)[1];
+  for (int64_t i = 0; i < b.rank(x); i++)
+    if (i != 1) others.push_back(i);
+  const ValueId apart = b.emit("Sub", {x, b.reduce("ReduceMean", x, others, true)});
+  const ValueId variance = b.reduce("ReduceMean", b.emit("Mul", {apart, apart}), others, true);
+  const ValueId safe = b.emit("Add", {variance, b.scalar(b.dtype(x), o.number("eps"))});
+  const ValueId factor = b.emit("Div", {b.reshape(scale, column), b.emit("Sqrt", {safe})});
+  return b.emit("Add", {b.emit("Mul", {apart, factor}), b.reshape(bias, column)});
+}
 Results batch_norm(Operands& o) {
   const ValueId x = o.read("input");
   if (o.b.rank(x) < 2) o.corrupt("its input has shape " + graph::text(o.b.dims(x)));
   const bool running = o.given("running_mean") && o.given("running_var");
   const bool training = o.has("training") && o.flag("training");
-  if (!running)
-    o.refuse("running_mean", "statistics of the batch at hand are not supported",
-             "keep running statistics (track_running_stats)");
-  if (training) o.b.note("BatchNorm was saved in training mode; cast in inference form, with its running statistics");
+  if (training && running)
+    o.b.note("BatchNorm was saved in training mode; cast in inference form, with its running statistics");
   const Dims channels = {o.b.dims(x)[1]};
   const DType dtype = o.b.dtype(x);
+  const ValueId scale = vector_or(o, "weight", dtype, channels, 1), bias = vector_or(o, "bias", dtype, channels, 0);
   const ValueId made =
-      o.b.emit("BatchNormalization",
-               {x, vector_or(o, "weight", dtype, channels, 1), vector_or(o, "bias", dtype, channels, 0),
-                o.read("running_mean"), o.read("running_var")},
-               {{"epsilon", o.number("eps")}});
+      running ? o.b.emit("BatchNormalization", {x, scale, bias, o.read("running_mean"), o.read("running_var")},
+                         {{"epsilon", o.number("eps")}})
+              : by_own_statistics(o, x, scale, bias);
   Results results = o.result(made);
   if (o.op() != "batch_norm")
     for (int i = 0; i < (o.op() == "_batch_norm_impl_index" ? 4 : 2); i++)
