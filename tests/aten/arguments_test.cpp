@@ -187,6 +187,8 @@ class Sample {
 
   /// What a result is computed from, and how.
   std::string text(Program& p, const Value& result) {
+    if (const auto nested = result.is(Kind::kTensor) ? aten::Builder::nested(result.tensor) : std::nullopt)
+      return text(p, nested->padded) + " where " + text(p, nested->kept);
     if (result.is(Kind::kTensor)) return text(p, p.builder.read(result.tensor));
     if (!result.items) return result.describe();
     std::string out = "(";

@@ -43,6 +43,17 @@ class Layers(nn.Module):
         return self.decoder(y, x), attended, weights, each
 
 
+class Padded(nn.Module):
+    """An encoder whose padded positions are left out: its trace holds nested tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+
+    def forward(self, x: torch.Tensor, padded: torch.Tensor):
+        return self.encoder(x, None, padded)
+
+
 class Helper(nn.Module):
     def __init__(self):
         super().__init__()
@@ -291,6 +302,8 @@ def main():
     save("layers", torch.jit.script(net), golden(net, *inputs))
     with torch.no_grad():
         save("layers_traced", torch.jit.trace(net, inputs, check_trace=False), golden(net, *inputs))
+        net = seeded(Padded).eval()
+        save("padded_traced", torch.jit.trace(net, inputs, check_trace=False), golden(net, *inputs))
     save("dropped", torch.jit.script(Dropped()), {})
     inputs = rows_without_keys()
     save("empty_rows", torch.jit.script(EmptyRows()), golden(EmptyRows(), *inputs))

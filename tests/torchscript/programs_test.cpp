@@ -98,6 +98,7 @@ TEST_CASE("what is written through views of views reaches all that share the mem
 
 TEST_CASE("layers of transformers, as many calls and as one") {
   CHECK(run(committed("layers", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"})) == "");
+  CHECK(run(committed("padded_traced", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"})) == "");
   CHECK(run(committed("layers_traced", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"})) == "");
 }
 

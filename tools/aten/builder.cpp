@@ -16,8 +16,9 @@ class Cell {
   Strides strides;
   bool row_major = true;          // then `strides` is not needed
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
-  Tensor twin;          // the owner of the tensor that it is a view of, or a copy, which the program does not show
-  std::string unclear;  // why nobody knows any more what it holds
+  Tensor twin;  // the owner of the tensor that it is a view of, or a copy, which the program does not show
+  ValueId kept = graph::kAbsent;                // of a nested tensor: which rows it has
+  std::string unclear;                          // why nobody knows any more what it holds
   std::vector<std::weak_ptr<Cell>> dependents;  // made of it: as views, or perhaps
   uint64_t age = 0;
 };
@@ -40,6 +41,16 @@ Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, Strid
   cell->age = tensors_++;
   attach(cell);
   return cell;
+}
+Tensor Builder::nested(ValueId padded, ValueId kept) {
+  const Tensor tensor = own(padded);
+  tensor->kept = kept;
+  tensor->unclear = "is a nested tensor, which only layers of an encoder take";
+  return tensor;
+}
+std::optional<Builder::Nested> Builder::nested(const Tensor& tensor) {
+  if (tensor->kept == graph::kAbsent) return std::nullopt;
+  return Nested{tensor->value, tensor->kept};
 }
 /// Whatever it is made of knows it.
 void Builder::attach(const Tensor& tensor) {

@@ -44,6 +44,13 @@ class Builder {
   Tensor view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now = graph::kAbsent);
   /// A view of `of` or a copy, which the program does not show. Once one of them is written, reading the other is refused.
   Tensor view_or_copy(const Tensor& of, ValueId value);
+  /// A list of sequences of different lengths: rows of `padded` [B, T, ...] where `kept` [B, T] holds. Reading it as a tensor is
+  /// refused.
+  Tensor nested(ValueId padded, ValueId kept);
+  struct Nested {
+    ValueId padded, kept;
+  };
+  static std::optional<Nested> nested(const Tensor& tensor);
   /// From here on `tensor` is what `shown`, a view that was made of it just now, shows: other dims and strides of the same
   /// memory. Views that were made of it before show what they showed.
   void change_view(const Tensor& tensor, const Tensor& shown);

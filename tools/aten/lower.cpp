@@ -170,7 +170,7 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 void name_results(Builder& b, const Call& call, const Results& results) {
   const auto name = [&](const Value& value, const std::string& wanted) {
-    if (value.is(Value::Kind::kTensor)) b.name(b.read(value.tensor), wanted);
+    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor)) b.name(b.read(value.tensor), wanted);
   };
   if (results.size() == 1 && results[0].items && call.outputs.size() > 1) {
     for (size_t i = 0; i < results[0].items->size() && i < call.outputs.size(); i++)

@@ -21,6 +21,7 @@ ValueId in_heads(Builder& b, ValueId x, int64_t heads) {
 }
 /// True where a key is left out, over [B, H, T, S].
 ValueId excluded(Operands& o) {
+  if (!o.given("mask")) return graph::kAbsent;
   constexpr int64_t kOfQueries = 0, kOfKeys = 1, kOfBoth = 2;
   if (!o.given("mask_type")) o.refuse("mask_type", "must be given with a mask");
   const int64_t type = o.integer("mask_type");
@@ -35,7 +36,8 @@ ValueId excluded(Operands& o) {
 struct Attended {
   ValueId out, weights;
 };
-Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t width, int64_t heads) {
+Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t width, int64_t heads,
+                ValueId left_out) {
   Builder& b = o.b;
   const ValueId weight = o.read("qkv_weight"), bias = o.read("qkv_bias");
   const auto parts = [&](ValueId whole) {
@@ -62,7 +64,7 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
   q = in_heads(b, b.emit("Mul", {q, b.scalar(b.dtype(q), scale)}), heads);
   const ValueId keys = b.transpose(in_heads(b, k, heads), {0, 1, 3, 2});
   ValueId scores = b.emit("MatMul", {q, keys});
-  if (o.given("mask")) scores = b.emit("Where", {excluded(o), b.scalar(b.dtype(scores), -INFINITY), scores});
+  if (left_out != graph::kAbsent) scores = b.emit("Where", {left_out, b.scalar(b.dtype(scores), -INFINITY), scores});
   Attended made;
   made.weights = b.emit("Softmax", {scores}, {{"axis", int64_t(3)}});
   const ValueId mixed = b.transpose(b.emit("MatMul", {made.weights, in_heads(b, v, heads)}), {0, 2, 1, 3});
@@ -70,8 +72,8 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
   return made;
 }
 Results native_attention(Operands& o) {
-  const Attended made =
-      attend(o, o.read("query"), o.read("key"), o.read("value"), o.integer("embed_dim"), o.integer("num_head"));
+  const Attended made = attend(o, o.read("query"), o.read("key"), o.read("value"), o.integer("embed_dim"),
+                               o.integer("num_head"), excluded(o));
   Results results = o.result(made.out);
   const bool mean = o.flag("average_attn_weights");
   if (!o.flag("need_weights"))
@@ -89,16 +91,42 @@ Results encoder_layer(Operands& o) {
     return b.emit("LayerNormalization", {x, o.read(weight), o.read(bias)},
                   {{"axis", int64_t(-1)}, {"epsilon", epsilon}});
   };
-  const ValueId source = o.read("src");
+  const auto sequences = Builder::nested(o.tensor("src"));
+  if (sequences && o.given("mask")) o.refuse("mask", "of a nested tensor is not supported");
+  const ValueId source = sequences ? sequences->padded : o.read("src");
+  ValueId left_out = sequences ? b.emit("Not", {sequences->kept}) : excluded(o);
+  if (sequences) left_out = b.reshape(left_out, {b.dims(left_out)[0], Dim(1), Dim(1), b.dims(left_out)[1]});
   ValueId x = first ? norm(source, "norm_weight_1", "norm_bias_1") : source;
-  x = b.emit("Add", {attend(o, x, x, x, width, o.integer("num_heads")).out, source});
+  x = b.emit("Add", {attend(o, x, x, x, width, o.integer("num_heads"), left_out).out, source});
   if (!first) x = norm(x, "norm_weight_1", "norm_bias_1");
   const ValueId kept = x;
   if (first) x = norm(x, "norm_weight_2", "norm_bias_2");
   x = projected(b, x, o.read("ffn_weight_1"), o.read("ffn_bias_1"));
   x = o.flag("use_gelu") ? b.emit("Gelu", {x}, {{"approximate", std::string("none")}}) : b.emit("Relu", {x});
   x = b.emit("Add", {projected(b, x, o.read("ffn_weight_2"), o.read("ffn_bias_2")), kept});
-  return o.result(first ? x : norm(x, "norm_weight_2", "norm_bias_2"));
+  if (!first) x = norm(x, "norm_weight_2", "norm_bias_2");
+  return sequences ? Results{Value::of(b.nested(x, sequences->kept))} : o.result(x);
+}
+
+/// Each sequence has as many rows as its mask holds, from the first one.
+Results sequences_of(Operands& o) {
+  Builder& b = o.b;
+  const ValueId padded = o.read("t"), mask = o.read("mask");
+  const Dims dims = b.dims(mask);
+  if (b.rank(padded) != 3 || dims.size() != 2) o.corrupt("has a mask of " + graph::text(dims));
+  const ValueId lengths = b.reduce("ReduceSum", b.cast(mask, DType::kI64), {1}, true);
+  return {Value::of(b.nested(padded, b.emit("Less", {b.reshape(b.counting(dims[1]), {Dim(1), dims[1]}), lengths})))};
+}
+Results padded_sequences(Operands& o) {
+  Builder& b = o.b;
+  const auto sequences = Builder::nested(o.tensor("self"));
+  if (!sequences) o.refuse("self", "is no nested tensor, which is not cast");
+  const Dims dims = b.dims(sequences->padded);
+  if (!o.given("output_size") || o.dims("output_size") != dims)
+    o.refuse("output_size", "must be the size of the tensor that the nested one was made of, " + graph::text(dims));
+  const ValueId kept = b.reshape(sequences->kept, {dims[0], dims[1], Dim(1)});
+  const ValueId padding = b.scalar(b.dtype(sequences->padded), o.number("padding"));
+  return o.result(b.emit("Where", {kept, sequences->padded, padding}));
 }
 
 }  // namespace
@@ -115,6 +143,8 @@ void add_layers(Table& table) {
             "norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
             "ffn_bias_2, Tensor? mask=None, int? mask_type=None",
             encoder_layer);
+  table.add("_nested_tensor_from_mask", "Tensor t, Tensor mask, bool mask_check=True", sequences_of);
+  table.add("to_padded_tensor", "Tensor self, float padding, int[]? output_size=None", padded_sequences);
 }
 
 }  // namespace ingot::aten

@@ -87,6 +87,7 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"gather", "sparse_grad", kGradient},
       {"sort", "stable", "equal elements keep their order always"},
       {"argsort", "stable", "equal elements keep their order always"},
+      {"_nested_tensor_from_mask", "mask_check", "rows are counted, wherever the mask has them"},
       {"cdist", "compute_mode", "how distances are computed, which sizes decide"},
       {"einsum", "path", "the order of products alone"},
       {"repeat_interleave", "output_size", "the repeats say it"},
