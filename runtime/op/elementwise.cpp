@@ -5,46 +5,33 @@
 namespace ingot {
 namespace {
 
-bool is_known(ElementwiseOp op) {
-  const uint8_t n = uint8_t(op);
-  return n <= 38 || (n >= 64 && n <= 72) || (n >= 96 && n <= 105) || (n >= 112 && n <= 126) || n == 160 || n == 161;
-}
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
+  static_assert(elementwise_arity(ElementwiseOp::k##name) == operands, #name);
+#include "runtime/op/functions.def"
 
-/// Operators that mean something in whole numbers.
-bool takes_integers(ElementwiseOp op) {
+/// False: no function has this number.
+bool find_domain(ElementwiseOp op, FunctionDomain* out) {
   switch (op) {
-    case ElementwiseOp::kIdentity:
-    case ElementwiseOp::kNeg:
-    case ElementwiseOp::kAbs:
-    case ElementwiseOp::kSign:
-    case ElementwiseOp::kRelu:
-    case ElementwiseOp::kLogicalNot:
-    case ElementwiseOp::kSquare:
-    case ElementwiseOp::kBitwiseNot:
-    case ElementwiseOp::kClip:
-    case ElementwiseOp::kSelect:
-    case ElementwiseOp::kFma: return true;
-    case ElementwiseOp::kPrelu:
-    case ElementwiseOp::kAtan2: return false;
-    default: return elementwise_arity(op) == 2;
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
+  case ElementwiseOp::k##name:                                                    \
+    *out = FunctionDomain::k##domain;                                             \
+    return true;
+#include "runtime/op/functions.def"
   }
-}
-
-/// Operators on bit patterns.
-bool needs_integers(ElementwiseOp op) {
-  return op == ElementwiseOp::kBitwiseNot || (op >= ElementwiseOp::kBitwiseAnd && op <= ElementwiseOp::kShiftRight);
+  return false;
 }
 
 bool check_steps(const ElementwiseAttributes& t, int input_count, Violation* v) {
   const bool integer = t.compute == ComputeType::kI64 || t.compute == ComputeType::kU64;
   for (uint32_t i = 0; i < t.step_count; i++) {
     const ElementwiseStep& step = t.steps[i];
-    if (!is_known(step.op))
+    FunctionDomain domain = FunctionDomain::kAny;
+    if (!find_domain(step.op, &domain))
       return rules::refuse(v, "elementwise step's operator is known", Violation::kAttribute, 161, int64_t(step.op));
-    if (integer && !takes_integers(step.op))
+    if (integer && domain == FunctionDomain::kFloat)
       return rules::refuse(v, "elementwise step computes in floating point", Violation::kAttribute, int64_t(t.compute),
                            int64_t(step.op));
-    if (!integer && needs_integers(step.op))
+    if (!integer && domain == FunctionDomain::kInteger)
       return rules::refuse(v, "elementwise step computes in integers", Violation::kAttribute, int64_t(t.compute),
                            int64_t(step.op));
     const uint8_t read[3] = {step.a, step.b, step.c};

@@ -10,20 +10,29 @@ namespace ingot {
 
 /// Same numbers as ingot.fb.ElementwiseOp.
 enum class ElementwiseOp : uint8_t {
-  kIdentity = 0, kNeg = 1, kAbs = 2, kSqrt = 3, kRsqrt = 4, kReciprocal = 5, kExp = 6, kLog = 7, kSin = 8, kCos = 9, kTanh = 10,
-  kSigmoid = 11, kErf = 12, kFloor = 13, kCeil = 14, kRound = 15, kSign = 16, kRelu = 17, kSilu = 18, kGelu = 19, kGeluTanh = 20,
-  kHardSwish = 21, kSoftplus = 22, kMish = 23, kLogicalNot = 24, kIsNan = 25, kIsInf = 26, kSquare = 27, kAtan = 28, kTan = 29,
-  kAsin = 30, kAcos = 31, kSinh = 32, kCosh = 33, kAsinh = 34, kAcosh = 35, kAtanh = 36, kSoftsign = 37, kBitwiseNot = 38,
-  kHardSigmoid = 64, kElu = 65, kLeakyRelu = 66, kClip = 67, kSelu = 68, kCelu = 69, kThresholdedRelu = 70, kShrink = 71,
-  kScaleShift = 72,
-  kAdd = 96, kSub = 97, kMul = 98, kDiv = 99, kPow = 100, kMin = 101, kMax = 102, kMod = 103, kFmod = 104, kPrelu = 105,
-  kEqual = 112, kLess = 113, kLessEqual = 114, kGreater = 115, kGreaterEqual = 116, kLogicalAnd = 117, kLogicalOr = 118,
-  kLogicalXor = 119, kBitwiseAnd = 120, kBitwiseOr = 121, kBitwiseXor = 122, kShiftLeft = 123, kShiftRight = 124, kAtan2 = 125,
-  kNotEqual = 126,
-  kSelect = 160, kFma = 161,
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) k##name = number,
+#include "runtime/op/functions.def"
 };
 /// Registers read: 1, 2 or 3.
 constexpr int elementwise_arity(ElementwiseOp op) { return uint8_t(op) >= 160 ? 3 : uint8_t(op) >= 96 ? 2 : 1; }
+
+enum class FunctionDomain : uint8_t { kFloat, kAny, kInteger };
+enum class FunctionBits : uint8_t { kExact, kLibrary };
+/// Of a function's f64 form.
+constexpr FunctionBits f64_bits(ElementwiseOp op) {
+  struct Row {
+    ElementwiseOp op;
+    FunctionBits bits;
+  };
+  constexpr Row kRows[] = {
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
+  {ElementwiseOp::k##name, FunctionBits::k##f64},
+#include "runtime/op/functions.def"
+  };
+  for (const Row& row : kRows)
+    if (row.op == op) return row.bits;
+  return FunctionBits::kLibrary;
+}
 
 enum class ComputeType : uint8_t { kF32 = 0, kI64 = 1, kF64 = 2, kU64 = 3 };
 

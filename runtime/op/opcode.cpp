@@ -2,42 +2,28 @@
 #include "runtime/op/opcode.h"
 
 namespace ingot {
+namespace {
+
+constexpr OpCode kRows[] = {
+    OpCode::kNone,
+#define INGOT_OPERATOR(name, number, text, family) OpCode::k##name,
+#include "runtime/op/operators.def"
+};
+constexpr bool are_in_order() {
+  for (int i = 0; i < kOpCodeCount; i++)
+    if (int(kRows[i]) != i) return false;
+  return true;
+}
+static_assert(are_in_order(), "runtime/op/operators.def: the rows stand in the order of the numbers, without a gap");
+
+}  // namespace
 
 const char* op_name(OpCode op) {
-  static constexpr const char* kNames[kOpCodeCount] = {"none",
-                                                       "conv2d",
-                                                       "conv_transpose2d",
-                                                       "chain",
-                                                       "linear",
-                                                       "mat_mul",
-                                                       "pool2d",
-                                                       "elementwise",
-                                                       "reduce",
-                                                       "arg_reduce",
-                                                       "softmax",
-                                                       "normalize",
-                                                       "recurrent",
-                                                       "transpose",
-                                                       "gather",
-                                                       "gather_elements",
-                                                       "gather_nd",
-                                                       "concat",
-                                                       "slice",
-                                                       "pad",
-                                                       "resize",
-                                                       "copy",
-                                                       "tile",
-                                                       "if",
-                                                       "top_k",
-                                                       "cum_sum",
-                                                       "scatter_nd",
-                                                       "scatter_elements",
-                                                       "attention",
-                                                       "nonzero",
-                                                       "non_max_suppression",
-                                                       "unique",
-                                                       "loop",
-                                                       "picture"};
+  static constexpr const char* kNames[kOpCodeCount] = {
+      "none",
+#define INGOT_OPERATOR(name, number, text, family) #text,
+#include "runtime/op/operators.def"
+  };
   return int(op) < kOpCodeCount ? kNames[int(op)] : "unknown";
 }
 

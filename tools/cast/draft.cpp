@@ -80,43 +80,12 @@ Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction, co
 }
 
 const OpContract* contract_of(OpCode op) {
-  switch (op) {
-    case OpCode::kNone: return nullptr;
-    case OpCode::kConv2d: return &kConv2dContract;
-    case OpCode::kConvTranspose2d: return &kConvTranspose2dContract;
-    case OpCode::kChain: return &kChainContract;
-    case OpCode::kLinear: return &kLinearContract;
-    case OpCode::kMatMul: return &kMatMulContract;
-    case OpCode::kPool2d: return &kPool2dContract;
-    case OpCode::kElementwise: return &kElementwiseContract;
-    case OpCode::kReduce: return &kReduceContract;
-    case OpCode::kArgReduce: return &kArgReduceContract;
-    case OpCode::kSoftmax: return &kSoftmaxContract;
-    case OpCode::kNormalize: return &kNormalizeContract;
-    case OpCode::kRecurrent: return &kRecurrentContract;
-    case OpCode::kTranspose: return &kTransposeContract;
-    case OpCode::kGather: return &kGatherContract;
-    case OpCode::kGatherElements: return &kGatherElementsContract;
-    case OpCode::kGatherNd: return &kGatherNdContract;
-    case OpCode::kConcat: return &kConcatContract;
-    case OpCode::kSlice: return &kSliceContract;
-    case OpCode::kPad: return &kPadContract;
-    case OpCode::kResize: return &kResizeContract;
-    case OpCode::kCopy: return &kCopyContract;
-    case OpCode::kTile: return &kTileContract;
-    case OpCode::kIf: return &kIfContract;
-    case OpCode::kLoop: return &kLoopContract;
-    case OpCode::kTopK: return &kTopKContract;
-    case OpCode::kCumSum: return &kCumSumContract;
-    case OpCode::kScatterNd: return &kScatterNdContract;
-    case OpCode::kScatterElements: return &kScatterElementsContract;
-    case OpCode::kAttention: return &kAttentionContract;
-    case OpCode::kNonZero: return &kNonZeroContract;
-    case OpCode::kNonMaxSuppression: return &kNonMaxSuppressionContract;
-    case OpCode::kUnique: return &kUniqueContract;
-    case OpCode::kPicture: return &kPictureContract;
-  }
-  return nullptr;
+  static const OpContract* const kContracts[kOpCodeCount] = {
+      nullptr,
+#define INGOT_OPERATOR(name, number, text, family) &k##name##Contract,
+#include "runtime/op/operators.def"
+  };
+  return int(op) < kOpCodeCount ? kContracts[int(op)] : nullptr;
 }
 
 namespace {

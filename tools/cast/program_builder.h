@@ -13,40 +13,15 @@
 #include <vector>
 
 #include "runtime/format/program.h"
-#include "runtime/op/attention.h"
-#include "runtime/op/concat.h"
-#include "runtime/op/control.h"
-#include "runtime/op/conv2d.h"
-#include "runtime/op/conv_transpose2d.h"
-#include "runtime/op/copy.h"
-#include "runtime/op/elementwise.h"
-#include "runtime/op/gather.h"
-#include "runtime/op/linear.h"
-#include "runtime/op/matmul.h"
-#include "runtime/op/measured.h"
-#include "runtime/op/normalize.h"
-#include "runtime/op/pad.h"
-#include "runtime/op/picture.h"
-#include "runtime/op/pool2d.h"
-#include "runtime/op/recurrent.h"
-#include "runtime/op/reduce.h"
-#include "runtime/op/resize.h"
-#include "runtime/op/slice.h"
-#include "runtime/op/softmax.h"
-#include "runtime/op/sort.h"
-#include "runtime/op/transpose.h"
+#include "runtime/op/all_operators.h"
 
 namespace ingot::cast {
 
 /// The alternative's index is the OpCode, so an instruction cannot contradict itself.
-using Attributes =
-    std::variant<std::monostate, Conv2dAttributes, ConvTranspose2dAttributes, ChainAttributes, LinearAttributes, MatMulAttributes,
-                 Pool2dAttributes, ElementwiseAttributes, ReduceAttributes, ArgReduceAttributes, SoftmaxAttributes,
-                 NormalizeAttributes, RecurrentAttributes, TransposeAttributes, GatherAttributes, GatherElementsAttributes,
-                 GatherNdAttributes, ConcatAttributes, SliceAttributes, PadAttributes, ResizeAttributes, CopyAttributes,
-                 TileAttributes, IfAttributes, TopKAttributes, CumSumAttributes, ScatterNdAttributes, ScatterElementsAttributes,
-                 AttentionAttributes, NonZeroAttributes,
-                 NonMaxSuppressionAttributes, UniqueAttributes, LoopAttributes, PictureAttributes>;
+using Attributes = std::variant<std::monostate
+#define INGOT_OPERATOR(name, number, text, family) , name##Attributes
+#include "runtime/op/operators.def"
+                                >;
 static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
 
 /// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called once, while the file is
@@ -63,15 +38,15 @@ struct ValueSpec {
   ValueKind kind = ValueKind::kActivation;
   AliasKind alias = AliasKind::kNone;
   int32_t alias_of = -1;
-  Dim alias_offset = 0;        // elements
+  Dim alias_offset = 0;  // elements
   std::vector<Dim> dims;
-  Dim row_stride = 0;          // 0: dense
-  ConstantBytes bytes;         // of a constant
-  uint32_t segment = 0;        // of a constant: weight part that it goes to
-  bool inline_data = false;    // of a constant: inside the program (it steers control or shapes)
+  Dim row_stride = 0;                    // 0: dense
+  ConstantBytes bytes;                   // of a constant
+  uint32_t segment = 0;                  // of a constant: weight part that it goes to
+  bool inline_data = false;              // of a constant: inside the program (it steers control or shapes)
   DType source_dtype = DType::kInvalid;  // when it differs
   DType stored = DType::kInvalid;        // of an f32 constant: kF16 or kBF16, what the file has; see storage.h
-  int32_t graph_value = -1;    // id in the graph that was cast, -1: none. Not written
+  int32_t graph_value = -1;              // id in the graph that was cast, -1: none. Not written
   // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of what is written before the
   // loop, of what an iteration begins with and of what it ends with. Not written
   int32_t carried_in = -1, body = -1, first_value = -1, body_value = -1, next_value = -1;
@@ -79,9 +54,9 @@ struct ValueSpec {
 
 struct InstructionSpec {
   Attributes attributes;
-  std::vector<int32_t> inputs;     // value indices; -1: absent
+  std::vector<int32_t> inputs;  // value indices; -1: absent
   std::vector<int32_t> outputs;
-  std::vector<uint32_t> sources;   // indices into MetadataSpec::source_nodes
+  std::vector<uint32_t> sources;  // indices into MetadataSpec::source_nodes
   uint8_t version = 1;
   OpCode op() const { return OpCode(attributes.index()); }
 };
@@ -99,7 +74,7 @@ struct SymbolSpec {
 struct PortSpec {
   std::string name;
   int32_t value = -1;
-  std::string layout;                    // "NCHW", "NHWC" or ""
+  std::string layout;  // "NCHW", "NHWC" or ""
   std::vector<std::string> source_dims;
 };
 struct StateSpec {
@@ -108,7 +83,7 @@ struct StateSpec {
   std::string output_name{};  // of the source's output that it replaced
 };
 struct PlanSpec {
-  std::vector<uint64_t> offsets;         // by value; kNoOffset where it has none
+  std::vector<uint64_t> offsets;  // by value; kNoOffset where it has none
   uint64_t bytes = 0, lower_bound = 0;
 };
 
@@ -125,7 +100,8 @@ struct ProgramSpec {
   uint32_t alignment = 64;
 
   int32_t add_value(ValueSpec value);
-  Dim add_symbol(const std::string& name, int64_t low = 1, int64_t high = 0);  // the Dim that refers to it; once per name
+  Dim add_symbol(const std::string& name, int64_t low = 1,
+                 int64_t high = 0);          // the Dim that refers to it; once per name
   Dim add_dim_expr(DimOp op, Dim a, Dim b);  // folded when both are numbers; an expression already there is used again
   InstructionSpec& add_instruction(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
                                    uint32_t subprogram = 0);
@@ -140,7 +116,9 @@ struct PassSpec {
   std::string name, note;
   uint32_t changed = 0;
 };
-struct SourceNodeSpec { std::string name, op, output; };
+struct SourceNodeSpec {
+  std::string name, op, output;
+};
 struct SourceTensorSpec {
   std::string name, dtype, device;
   int32_t value = -1;

@@ -1,4 +1,5 @@
 // tools/graph/infer_elementwise.cpp - operators on each element, broadcasting.
+#include "tools/graph/functions.h"
 #include "tools/graph/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -96,29 +97,19 @@ void mean(Site& site) {
 }  // namespace
 
 void add_elementwise_rules(InferTable& table) {
-  for (const char* op : {"Abs",       "Acos",       "Acosh",
-                         "Asin",      "Asinh",      "Atan",
-                         "Atanh",     "BitwiseNot", "Ceil",
-                         "Celu",      "Cos",        "Cosh",
-                         "Elu",       "Erf",        "Exp",
-                         "Floor",     "Gelu",       "HardSigmoid",
-                         "HardSwish", "LeakyRelu",  "Log",
-                         "Mish",      "Neg",        "Reciprocal",
-                         "Relu",      "Round",      "Selu",
-                         "Shrink",    "Sigmoid",    "Sign",
-                         "Sin",       "Sinh",       "Softplus",
-                         "Softsign",  "Sqrt",       "Swish",
-                         "Tan",       "Tanh",       "ThresholdedRelu"}) {
-    table[op] = unary;
+  for (const Function& row : kFunctions) {
+    if (row.node.empty()) continue;
+    switch (row.result) {
+      case FunctionResult::kSame: table[std::string(row.node)] = row.operands == 1 ? unary : binary; break;
+      case FunctionResult::kCompare: table[std::string(row.node)] = row.operands == 1 ? unary_to_bool : compare; break;
+      case FunctionResult::kLogical: table[std::string(row.node)] = row.operands == 1 ? logical_not : logical; break;
+    }
   }
-  table["IsNaN"] = unary_to_bool;
-  table["IsInf"] = unary_to_bool;
-  table["Not"] = logical_not;
   for (const char* op :
-       {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
-    table[op] = binary;
-  for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) table[op] = compare;
-  for (const char* op : {"And", "Or", "Xor"}) table[op] = logical;
+       {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu"})
+    table[op] = unary;
+  for (const char* op : {"Mod", "BitShift"}) table[op] = binary;
+  table["IsInf"] = unary_to_bool;
   table["Pow"] = power;
   table["PRelu"] = prelu;
   table["Clip"] = clip;

@@ -1,6 +1,7 @@
 // tools/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max, Min and Mean of many.
 #include <iterator>
 
+#include "tools/graph/functions.h"
 #include "tools/onnx/call.h"
 
 namespace ingot::onnx {
@@ -141,16 +142,9 @@ void dropout(Call& call) {
 }  // namespace
 
 void add_elementwise(TranslateTable& table) {
-  for (const char* op : {"Abs",  "Acos", "Acosh", "Asin",     "Asinh",      "Atan",  "Atanh",     "BitwiseNot",
-                         "Ceil", "Cos",  "Cosh",  "Erf",      "Exp",        "Floor", "HardSwish", "IsNaN",
-                         "Log",  "Mish", "Neg",   "Not",      "Reciprocal", "Relu",  "Round",     "Sigmoid",
-                         "Sign", "Sin",  "Sinh",  "Softplus", "Softsign",   "Sqrt",  "Tan",       "Tanh"}) {
-    table[op] = pass_unary;
-  }
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
-                         "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "PRelu"}) {
-    table[op] = pass_binary;
-  }
+  for (const graph::Function& row : graph::kFunctions)
+    if (row.is_onnx) table[row.node] = row.operands == 1 ? pass_unary : pass_binary;
+  table["PRelu"] = pass_binary;
   for (const Numbered& row : kNumbered) table[row.op] = numbered;
   for (const char* op : {"Sum", "Max", "Min"}) table[op] = variadic;
   table["Mean"] = mean;

@@ -2,8 +2,8 @@
 #include <functional>
 #include <limits>
 
-#include "tools/reference/evaluator.h"
 #include "tools/passes/elementwise.h"
+#include "tools/reference/evaluator.h"
 
 namespace ingot::reference {
 namespace {
@@ -24,10 +24,14 @@ double modulo(double a, double b) { return a - b * std::floor(a / b); }
 using Unary = double (*)(double);
 const std::map<std::string, Unary> kUnary = {{"Abs", [](double x) { return std::fabs(x); }},
                                              {"Acos", [](double x) { return std::acos(x); }},
+                                             {"Acosh", [](double x) { return std::acosh(x); }},
                                              {"Asin", [](double x) { return std::asin(x); }},
+                                             {"Asinh", [](double x) { return std::asinh(x); }},
                                              {"Atan", [](double x) { return std::atan(x); }},
+                                             {"Atanh", [](double x) { return std::atanh(x); }},
                                              {"Ceil", [](double x) { return std::ceil(x); }},
                                              {"Cos", [](double x) { return std::cos(x); }},
+                                             {"Cosh", [](double x) { return std::cosh(x); }},
                                              {"Erf", [](double x) { return std::erf(x); }},
                                              {"Exp", [](double x) { return std::exp(x); }},
                                              {"Floor", [](double x) { return std::floor(x); }},
@@ -44,6 +48,7 @@ const std::map<std::string, Unary> kUnary = {{"Abs", [](double x) { return std::
                                              {"Sigmoid", sigmoid},
                                              {"Sign", [](double x) { return double((x > 0) - (x < 0)); }},
                                              {"Sin", [](double x) { return std::sin(x); }},
+                                             {"Sinh", [](double x) { return std::sinh(x); }},
                                              {"Softplus", softplus},
                                              {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
                                              {"Sqrt", [](double x) { return std::sqrt(x); }},
@@ -54,6 +59,7 @@ using Binary = double (*)(double, double);
 const std::map<std::string, Binary> kBinary = {{"Add", [](double a, double b) { return a + b; }},
                                                {"Sub", [](double a, double b) { return a - b; }},
                                                {"Mul", [](double a, double b) { return a * b; }},
+                                               {"Atan2", [](double a, double b) { return std::atan2(a, b); }},
                                                {"Div", [](double a, double b) { return a / b; }},
                                                {"Pow", [](double a, double b) { return std::pow(a, b); }},
                                                {"Min", [](double a, double b) { return a < b ? a : b; }},
@@ -107,6 +113,14 @@ double step_of(const Step& s, double a, double b, double c, bool whole) {
     case Op::kSquare: return a * a;
     case Op::kTan: return std::tan(a);
     case Op::kAtan: return std::atan(a);
+    case Op::kAsin: return std::asin(a);
+    case Op::kAcos: return std::acos(a);
+    case Op::kSinh: return std::sinh(a);
+    case Op::kCosh: return std::cosh(a);
+    case Op::kAsinh: return std::asinh(a);
+    case Op::kAcosh: return std::acosh(a);
+    case Op::kAtanh: return std::atanh(a);
+    case Op::kAtan2: return std::atan2(a, b);
     case Op::kSoftsign: return a / (1 + std::fabs(a));
     case Op::kHardSigmoid: return hard_sigmoid(a, s.alpha, s.beta);
     case Op::kElu: return a < 0 ? s.alpha * std::expm1(a) : a;

@@ -45,24 +45,11 @@ void merge_dims(ElementwiseParams* p) {
 }
 
 /// Functions of the C library, whose bits another library does not promise, stay on the CPU.
-bool is_exact_f64(ElementwiseOp op) {
-  switch (op) {
-    case ElementwiseOp::kExp: case ElementwiseOp::kLog: case ElementwiseOp::kSin: case ElementwiseOp::kCos:
-    case ElementwiseOp::kTanh: case ElementwiseOp::kSigmoid: case ElementwiseOp::kErf: case ElementwiseOp::kSilu:
-    case ElementwiseOp::kGelu: case ElementwiseOp::kGeluTanh: case ElementwiseOp::kSoftplus: case ElementwiseOp::kMish:
-    case ElementwiseOp::kAtan: case ElementwiseOp::kTan: case ElementwiseOp::kAsin: case ElementwiseOp::kAcos:
-    case ElementwiseOp::kSinh: case ElementwiseOp::kCosh: case ElementwiseOp::kAsinh: case ElementwiseOp::kAcosh:
-    case ElementwiseOp::kAtanh: case ElementwiseOp::kElu: case ElementwiseOp::kSelu: case ElementwiseOp::kCelu:
-    case ElementwiseOp::kPow: case ElementwiseOp::kAtan2: return false;
-    default: return true;
-  }
-}
-
 bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   if (t.compute != ComputeType::kF64) return true;
   for (uint32_t i = 0; i < t.step_count; i++)
-    if (!is_exact_f64(t.steps[i].op)) return false;
+    if (f64_bits(t.steps[i].op) == FunctionBits::kLibrary) return false;
   return true;
 }
 
@@ -90,13 +77,32 @@ KernelId kernel_of(ComputeType compute) {
 
 bool is_quick_op(ElementwiseOp op) {
   switch (op) {
-    case ElementwiseOp::kNeg: case ElementwiseOp::kAbs: case ElementwiseOp::kSqrt: case ElementwiseOp::kReciprocal:
-    case ElementwiseOp::kExp: case ElementwiseOp::kTanh: case ElementwiseOp::kSigmoid: case ElementwiseOp::kRelu:
-    case ElementwiseOp::kSilu: case ElementwiseOp::kGelu: case ElementwiseOp::kGeluTanh: case ElementwiseOp::kHardSwish:
-    case ElementwiseOp::kSquare: case ElementwiseOp::kHardSigmoid: case ElementwiseOp::kLeakyRelu: case ElementwiseOp::kClip:
-    case ElementwiseOp::kScaleShift: case ElementwiseOp::kAdd: case ElementwiseOp::kSub: case ElementwiseOp::kMul:
-    case ElementwiseOp::kDiv: case ElementwiseOp::kMin: case ElementwiseOp::kMax: case ElementwiseOp::kPrelu:
-    case ElementwiseOp::kSelect: case ElementwiseOp::kFma: return true;
+    case ElementwiseOp::kNeg:
+    case ElementwiseOp::kAbs:
+    case ElementwiseOp::kSqrt:
+    case ElementwiseOp::kReciprocal:
+    case ElementwiseOp::kExp:
+    case ElementwiseOp::kTanh:
+    case ElementwiseOp::kSigmoid:
+    case ElementwiseOp::kRelu:
+    case ElementwiseOp::kSilu:
+    case ElementwiseOp::kGelu:
+    case ElementwiseOp::kGeluTanh:
+    case ElementwiseOp::kHardSwish:
+    case ElementwiseOp::kSquare:
+    case ElementwiseOp::kHardSigmoid:
+    case ElementwiseOp::kLeakyRelu:
+    case ElementwiseOp::kClip:
+    case ElementwiseOp::kScaleShift:
+    case ElementwiseOp::kAdd:
+    case ElementwiseOp::kSub:
+    case ElementwiseOp::kMul:
+    case ElementwiseOp::kDiv:
+    case ElementwiseOp::kMin:
+    case ElementwiseOp::kMax:
+    case ElementwiseOp::kPrelu:
+    case ElementwiseOp::kSelect:
+    case ElementwiseOp::kFma: return true;
     default: return false;
   }
 }
@@ -107,7 +113,8 @@ bool is_straight(const ElementwiseParams& p) {
     if (!is_quick_op(s.op)) return false;
     const uint8_t registers[3] = {s.a, s.b, s.c};
     for (int k = 0; k < elementwise_arity(s.op); k++)
-      if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs && int(registers[k]) != p.inputs + i - 1) return false;
+      if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs && int(registers[k]) != p.inputs + i - 1)
+        return false;
   }
   return true;
 }
@@ -119,7 +126,8 @@ bool make_quick(const ElementwiseParams& p, const GridOperand& o, QuickOperand* 
   *q = {o.data, {0, 0}, o.dtype, o.strides[last] == 1};
   for (int i = 0; i < last; i++) q->strides[kQuickRank - 1 - last + i] = o.strides[i];
   const uint64_t bytes = uint64_t(dtype_bytes(o.dtype));
-  const uint64_t bits = reinterpret_cast<uintptr_t>(o.data) | (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
+  const uint64_t bits =
+      reinterpret_cast<uintptr_t>(o.data) | (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
   return !q->is_row || bits % (4 * bytes) == 0;
 }
 /// False: the chain needs the kernel that knows everything.

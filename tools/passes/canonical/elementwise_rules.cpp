@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/graph/functions.h"
 #include "tools/passes/canonical/rules.h"
 #include "tools/passes/constants.h"
 #include "tools/passes/elementwise.h"
@@ -9,63 +10,11 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<std::string_view, Op> kUnary = {{"Abs", Op::kAbs},
-                                               {"Acos", Op::kAcos},
-                                               {"Acosh", Op::kAcosh},
-                                               {"Asin", Op::kAsin},
-                                               {"Asinh", Op::kAsinh},
-                                               {"Atan", Op::kAtan},
-                                               {"Atanh", Op::kAtanh},
-                                               {"BitwiseNot", Op::kBitwiseNot},
-                                               {"Ceil", Op::kCeil},
-                                               {"Cos", Op::kCos},
-                                               {"Cosh", Op::kCosh},
-                                               {"Erf", Op::kErf},
-                                               {"Exp", Op::kExp},
-                                               {"Floor", Op::kFloor},
-                                               {"HardSwish", Op::kHardSwish},
-                                               {"IsNaN", Op::kIsNan},
-                                               {"Log", Op::kLog},
-                                               {"Mish", Op::kMish},
-                                               {"Neg", Op::kNeg},
-                                               {"Not", Op::kLogicalNot},
-                                               {"Reciprocal", Op::kReciprocal},
-                                               {"Relu", Op::kRelu},
-                                               {"Round", Op::kRound},
-                                               {"Sigmoid", Op::kSigmoid},
-                                               {"Sign", Op::kSign},
-                                               {"Sin", Op::kSin},
-                                               {"Sinh", Op::kSinh},
-                                               {"Softplus", Op::kSoftplus},
-                                               {"Softsign", Op::kSoftsign},
-                                               {"Sqrt", Op::kSqrt},
-                                               {"Tan", Op::kTan},
-                                               {"Tanh", Op::kTanh}};
 const std::map<std::string_view, Op> kNumbered = {{"Celu", Op::kCelu},
                                                   {"Elu", Op::kElu},
                                                   {"LeakyRelu", Op::kLeakyRelu},
                                                   {"ThresholdedRelu", Op::kThresholdedRelu},
                                                   {"HardSigmoid", Op::kHardSigmoid}};
-const std::map<std::string_view, Op> kBinary = {{"Add", Op::kAdd},
-                                                {"Sub", Op::kSub},
-                                                {"Mul", Op::kMul},
-                                                {"Div", Op::kDiv},
-                                                {"Pow", Op::kPow},
-                                                {"Min", Op::kMin},
-                                                {"Max", Op::kMax},
-                                                {"Atan2", Op::kAtan2},
-                                                {"And", Op::kLogicalAnd},
-                                                {"Or", Op::kLogicalOr},
-                                                {"Xor", Op::kLogicalXor},
-                                                {"BitwiseAnd", Op::kBitwiseAnd},
-                                                {"BitwiseOr", Op::kBitwiseOr},
-                                                {"BitwiseXor", Op::kBitwiseXor},
-                                                {"Equal", Op::kEqual},
-                                                {"Greater", Op::kGreater},
-                                                {"GreaterOrEqual", Op::kGreaterEqual},
-                                                {"Less", Op::kLess},
-                                                {"LessOrEqual", Op::kLessEqual}};
-
 void become(Node& node, const std::vector<Step>& steps, const char* compute) {
   node.attributes = elementwise(steps, compute);
   node.op = "Elementwise";
@@ -73,7 +22,9 @@ void become(Node& node, const std::vector<Step>& steps, const char* compute) {
 
 const char* compute_of(const Canonical& c, ValueId id) { return compute_type(c.editor.value(id).dtype); }
 
-void unary(Canonical& c, Node& node) { become(node, {{kUnary.at(node.op)}}, compute_of(c, node.inputs[0])); }
+void unary(Canonical& c, Node& node) {
+  become(node, {{graph::find_function(node.op)->op}}, compute_of(c, node.inputs[0]));
+}
 
 void numbered(Canonical& c, Node& node) {
   become(node, {{kNumbered.at(node.op), 0, 0, 0, node.number("alpha", 1), node.number("beta", 0)}},
@@ -83,7 +34,7 @@ void numbered(Canonical& c, Node& node) {
 void binary(Canonical& c, Node& node) {
   const char* compute = compute_of(c, node.inputs[0]);
   bool wide = node.op == "Pow" && std::string(compute) != "f32" && c.editor.value(node.inputs[1]).dtype == DType::kF32;
-  become(node, {{kBinary.at(node.op), 0, 1}}, wide ? "f64" : compute);
+  become(node, {{graph::find_function(node.op)->op, 0, 1}}, wide ? "f64" : compute);
 }
 
 void modulo(Canonical& c, Node& node) {
@@ -224,9 +175,9 @@ void batch_normalisation(Canonical& c, Node& node) {
 }  // namespace
 
 void add_elementwise_rules(Rules& rules) {
-  for (auto& [name, op] : kUnary) rules[name] = unary;
+  for (const graph::Function& row : graph::kFunctions)
+    if (!row.node.empty()) rules[row.node] = row.operands == 1 ? unary : binary;
   for (auto& [name, op] : kNumbered) rules[name] = numbered;
-  for (auto& [name, op] : kBinary) rules[name] = binary;
   rules["Mod"] = modulo;
   rules["BitShift"] = shift;
   rules["Where"] = selection;
