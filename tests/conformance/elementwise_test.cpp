@@ -266,7 +266,7 @@ TEST_CASE("elementwise: the contract refuses") {
   t = steps({{Op::kSelect, 0, 1, 253}});
   CHECK(refusal({"third register", OpCode::kElementwise, &t, {x, x}, {y}, {}, {}}) ==
         "elementwise step reads a register written before");
-  t = steps({{Op(39), 0}});
+  t = steps({{Op(63), 0}});  // a number that no function has
   CHECK(refusal({"unknown operator", OpCode::kElementwise, &t, {x}, {y}, {}, {}}) ==
         "elementwise step's operator is known");
   t = steps({{Op::kExp, 0}}, ComputeType::kI64);

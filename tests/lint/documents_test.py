@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What the documents name exists: links, and paths of this repository in backticks or in a README's four facts.
+
+  documents_test.py ROOT        the last line counts
+
+A path is named by its first folder; {a,b} stands for both, NAME, <family> and * for any."""
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+TOPS = "runtime|kernels|schema|tools|tests|bench|examples|docs|packaging|cmake"
+PATH = re.compile(rf"(?<![\w./-])((?:{TOPS})/[\w./{{}},*<>-]*[\w}}>*/])")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[\w-]*)?\)")
+MADE = ("bench/results/gpu/",)  # by a machine that has one
+RECORDS = ("docs/decisions.md", "CHANGELOG.md")  # what was true on its day
+
+
+def expanded(path):
+    """runtime/{base,op} -> runtime/base, runtime/op"""
+    parts = re.split(r"\{([^{}]*)\}", path)
+    choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
+    return ["".join(words) for words in itertools.product(*choices)]
+
+
+def exists(path, tree):
+    if path.startswith(MADE):
+        return True
+    if re.search(r"[*<>]|\b[A-Z]{3,}\b", path):
+        pattern = re.sub(r"<\w+>|\b[A-Z]{3,}\b", "*", path).rstrip("/")
+        return any(True for _ in ROOT.glob(pattern))
+    return (ROOT / path).exists() or any(file.startswith(path) for file in tree)
+
+
+def findings(name, text, tree):
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in LINK.findall(line):
+            if not (ROOT / name).parent.joinpath(found).exists():
+                yield f"{name}:{number}: links to {found}, which does not exist"
+        for found in PATH.findall(line):
+            for path in expanded(found):
+                if not exists(path, tree):
+                    yield f"{name}:{number}: names {path}, which does not exist"
+
+
+def main():
+    tree = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                          capture_output=True, text=True, check=True).stdout.split("\n")
+    documents = [name for name in tree if name.endswith(".md") and name not in RECORDS and (ROOT / name).exists()]
+    planted = list(findings("README.md", "[x](nothing.md) `runtime/nothing` tools/{graph,nothing}", tree))
+    wrong = [line for name in documents for line in findings(name, (ROOT / name).read_text(), tree)]
+    if len(planted) != 3:
+        wrong.append(f"of three planted mistakes {len(planted)} were found")
+    print("\n".join(wrong + [f"documents_lint: {len(documents)} passed, {len(wrong)} failed"]))
+    sys.exit(len(wrong) > 0)
+
+
+main()
