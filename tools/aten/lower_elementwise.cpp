@@ -90,10 +90,7 @@ Results sign(Operands& o) {
   if (!is_floating_type(o.b.dtype(x))) return o.result(made);
   return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {x}), o.b.scalar(o.b.dtype(x), 0), made}));
 }
-/// Towards zero.
-ValueId truncated(Builder& b, ValueId x) {
-  return b.emit("Mul", {b.emit("Sign", {x}), b.emit("Floor", {b.emit("Abs", {x})})});
-}
+ValueId truncated(Builder& b, ValueId x) { return b.emit("Trunc", {x}); }
 Results trunc(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(is_floating_type(o.b.dtype(x)) ? truncated(o.b, x) : x);

@@ -47,6 +47,7 @@ const std::map<std::string, Real1>& real_unary() {
       {"Sqrt", [](double x) { return std::sqrt(x); }},
       {"Tan", [](double x) { return std::tan(x); }},
       {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Trunc", [](double x) { return std::trunc(x); }},
   };
   return kTable;
 }

@@ -53,7 +53,8 @@ const std::map<std::string, Unary> kUnary = {{"Abs", [](double x) { return std::
                                              {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
                                              {"Sqrt", [](double x) { return std::sqrt(x); }},
                                              {"Tan", [](double x) { return std::tan(x); }},
-                                             {"Tanh", [](double x) { return std::tanh(x); }}};
+                                             {"Tanh", [](double x) { return std::tanh(x); }},
+                                             {"Trunc", [](double x) { return std::trunc(x); }}};
 
 using Binary = double (*)(double, double);
 const std::map<std::string, Binary> kBinary = {{"Add", [](double a, double b) { return a + b; }},
@@ -98,6 +99,7 @@ double step_of(const Step& s, double a, double b, double c, bool whole) {
     case Op::kErf: return std::erf(a);
     case Op::kFloor: return std::floor(a);
     case Op::kCeil: return std::ceil(a);
+    case Op::kTrunc: return std::trunc(a);
     case Op::kRound: return std::nearbyint(a);
     case Op::kSign: return double((a > 0) - (a < 0));
     case Op::kRelu: return relu(a);

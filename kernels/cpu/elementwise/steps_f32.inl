@@ -67,6 +67,7 @@ INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, in
     INGOT_STEP1(kFloor, V::floor(x))
     INGOT_STEP1(kCeil, V::ceil(x))
     INGOT_STEP1(kRound, V::round(x))
+    INGOT_STEP1(kTrunc, V::trunc(x))
     INGOT_STEP1(kSign, V::select(V::gt(x, V::zero()), one, V::select(V::lt(x, V::zero()), V::neg(one), x)))
     INGOT_STEP1(kRelu, Fn::relu(x))
     INGOT_STEP1(kSilu, Fn::silu(x))

@@ -58,6 +58,7 @@ INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kReciprocal: return 1 / x;
     case ElementwiseOp::kFloor: return floor(x);
     case ElementwiseOp::kCeil: return ceil(x);
+    case ElementwiseOp::kTrunc: return trunc(x);
     case ElementwiseOp::kRound: return rint(x);
     case ElementwiseOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
     case ElementwiseOp::kRelu: return 0 > x ? 0 : x;

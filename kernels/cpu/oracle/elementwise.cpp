@@ -32,6 +32,7 @@ double unary(const ElementwiseStep& s, double x) {
     case Op::kErf: return std::erf(x);
     case Op::kFloor: return std::floor(x);
     case Op::kCeil: return std::ceil(x);
+    case Op::kTrunc: return std::trunc(x);
     case Op::kRound: return std::nearbyint(x);
     case Op::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
     case Op::kRelu: return x < 0 ? 0 : x;
