@@ -11,6 +11,7 @@
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 
@@ -165,6 +166,7 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
   if (!file) host::fail(host::Exit::kCorrupt, where + " cannot be unpacked: " + zip_strerror(handle_->zip));
   std::vector<uint8_t> bytes;
   const uint64_t size = found->second.size;
+  host::charge_memory(size);
   // Grown as data arrive: a directory that lies about a size costs nothing.
   constexpr uint64_t kStep = uint64_t{64} << 20;
   std::string damage;

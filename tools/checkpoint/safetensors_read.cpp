@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tools/checkpoint/bounded_json.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 
@@ -11,27 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr uint64_t kMostHeader = 100'000'000;  // the format's own limit
 constexpr int kMostDepth = 8;
-
-/// The parser recurses by depth and keeps the last of two equal keys: both are refused while reading.
-class HeaderRules {
- public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMostDepth) throw std::runtime_error("nests too deep");
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.empty()) {
-      std::string key = parsed.get<std::string>();
-      std::vector<std::string>& seen = keys_.back();
-      const auto place = std::lower_bound(seen.begin(), seen.end(), key);
-      if (place != seen.end() && *place == key) throw std::runtime_error("key '" + key + "' is there twice");
-      seen.insert(place, std::move(key));
-    }
-    return true;
-  }
-
- private:
-  std::vector<std::vector<std::string>> keys_;
-};
+constexpr size_t kMostRank = 64;  // as in NumPy and PyTorch
 
 class Reader {
  public:
@@ -70,32 +51,7 @@ class Reader {
     data_ = 8 + length;
     const char* text = reinterpret_cast<const char*>(file_->data()) + 8;
     if (length == 0 || text[0] != '{') refuse("its header does not begin with '{'");
-    deepest(text, size_t(length));
-    try {
-      HeaderRules rules;
-      return Json::parse(text, text + length, [&](int d, Json::parse_event_t e, Json& j) { return rules(d, e, j); });
-    } catch (const std::exception& error) {
-      refuse(std::string("its header: ") + error.what());
-    }
-  }
-  /// Depth is known before the parser builds anything.
-  void deepest(const char* text, size_t count) const {
-    int depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < count; i++) {
-      if (quoted) {
-        if (text[i] == '\\')
-          i++;
-        else if (text[i] == '"')
-          quoted = false;
-      } else if (text[i] == '"') {
-        quoted = true;
-      } else if (text[i] == '{' || text[i] == '[') {
-        if (++depth > kMostDepth) refuse("its header nests more than " + std::to_string(kMostDepth) + " levels");
-      } else if (text[i] == '}' || text[i] == ']') {
-        depth--;
-      }
-    }
+    return parse_bounded_json({text, size_t(length)}, path_ + ": is no sound safetensors file: its header", kMostDepth);
   }
 
   void add_metadata(const Json& entry) {
@@ -122,6 +78,9 @@ class Reader {
     const std::string type = entry["dtype"].get<std::string>();
     if (!from_safetensors(type, &tensor.type)) refuse(where + " has the unknown type '" + type + "'");
     uint64_t elements = 1;
+    if (entry["shape"].size() > kMostRank)
+      refuse(where + " has " + std::to_string(entry["shape"].size()) + " dimensions, at most " +
+             std::to_string(kMostRank) + " are read");
     for (const Json& dim : entry["shape"]) {
       const uint64_t n = number(dim, where + ": a dimension");
       if (n > uint64_t{1} << 60 || __builtin_mul_overflow(elements, n, &elements))

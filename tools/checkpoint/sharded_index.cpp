@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tools/checkpoint/bounded_json.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
@@ -23,17 +24,7 @@ Json parse_index(const std::string& path) {
     text.append(block, size_t(file.gcount()));
     if (text.size() > kMostIndex) host::fail(host::Exit::kCorrupt, path + ": is longer than an index can be");
   }
-  int depth = 0;
-  for (const char c : text) {  // braces in names only make this stricter
-    if (c == '{' || c == '[') depth++;
-    if (c == '}' || c == ']') depth--;
-    if (depth > 64) host::fail(host::Exit::kCorrupt, path + ": nests too deep for an index");
-  }
-  try {
-    return Json::parse(text);
-  } catch (const std::exception& error) {
-    host::fail(host::Exit::kCorrupt, path + ": is no sound JSON: " + error.what());
-  }
+  return parse_bounded_json(text, path, 64);
 }
 
 }  // namespace

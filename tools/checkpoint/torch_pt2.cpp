@@ -32,6 +32,41 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+/// Drops everything but the version as it comes.
+class ProgramVersion : public nlohmann::json_sax<Json> {
+ public:
+  bool is_object = false;
+  std::string version;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool string(string_t& value) override {
+    if (depth_ == 1 && is_version_) version = value;
+    return true;
+  }
+  bool key(string_t& value) override {
+    is_version_ = value == "torch_version";
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    is_object = is_object || depth_ == 0;
+    depth_++;
+    return true;
+  }
+  bool start_array(std::size_t) override { return depth_++ >= 0; }
+  bool end_object() override { return depth_-- > 0; }
+  bool end_array() override { return depth_-- > 0; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  int64_t depth_ = 0;
+  bool is_version_ = false;
+};
+
 class Reader {
  public:
   Reader(std::shared_ptr<Archive> archive, const std::string& path, const ReadLimits& limits)
@@ -123,15 +158,10 @@ class Reader {
   /// Only the version is of interest here; the graph is dropped while it is parsed.
   void say_program(const std::string& member) {
     const std::vector<uint8_t> text = archive_->read(member, kMostJson);
-    const Json program = Json::parse(
-        text.begin(), text.end(),
-        [](int depth, Json::parse_event_t, Json& value) {
-          return depth == 0 || (depth == 1 && !value.is_structured());
-        },
-        false);
-    if (!program.is_object()) refuse("member '" + member + "'", "is no exported program");
-    const auto version = program.find("torch_version");
-    if (version != program.end() && version->is_string()) out_.say({"torch_version"}, version->get<std::string>());
+    ProgramVersion program;
+    const bool sound = Json::sax_parse(text.begin(), text.end(), &program);
+    if (!sound || !program.is_object) refuse("member '" + member + "'", "is no exported program");
+    if (!program.version.empty()) out_.say({"torch_version"}, program.version);
   }
 
   void read_config(const std::string& member, const std::string& folder, const Path& below) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/checkpoint/bounded_json.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::pt2 {
@@ -12,14 +13,12 @@ using Json = nlohmann::json;
 
 [[noreturn]] inline void corrupt(const std::string& what) { graph::throw_cast_error(2, what); }
 
-/// @throws graph::CastError 2 when it is no JSON or nests deeper than any program does.
+/// @throws graph::CastError 2 when it is no JSON, host::Failure when it nests deeper than any program does.
 inline Json parse(const std::vector<uint8_t>& text) {
   constexpr int kDeepest = 200;
+  checkpoint::check_json_bounds({reinterpret_cast<const char*>(text.data()), text.size()}, "its program", kDeepest);
   try {
-    return Json::parse(text.begin(), text.end(), [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kDeepest) corrupt("its program nests too deeply");
-      return true;
-    });
+    return Json::parse(text.begin(), text.end());
   } catch (const Json::exception& error) {
     corrupt(std::string("its program is no sound JSON: ") + error.what());
   }
