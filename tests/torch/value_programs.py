@@ -52,7 +52,9 @@ class Composed(nn.Module):
                 torch.cdist(y.repeat(512, 1), (y + 10).repeat(256, 1)).sum(1), F.pairwise_distance(y, y + 1, 3.0), torch.hstack([y, y]), torch.vstack([y[0], y]),
                 torch.column_stack([y[:, 0], y]), columns, folded, F.grid_sample(image, grid, align_corners=False),
                 F.grid_sample(image, grid, mode="nearest", padding_mode="border", align_corners=True),
-                F.batch_norm(image, None, None, y[0, :2], y[1, :2], True), F.batch_norm(y, None, None, training=True),
+                F.avg_pool2d(image, [40, 50], ceil_mode=True), F.max_pool2d(image, [9, 4], ceil_mode=True),
+                F.avg_pool2d(image, [12, 12], padding=[2, 3], ceil_mode=True), F.max_pool2d(image, [4, 3], [9, 2], [1, 0], [3, 1], True),
+                F.avg_pool2d(image, [12, 12], padding=[2, 3], ceil_mode=True, count_include_pad=False), F.batch_norm(image, None, None, y[0, :2], y[1, :2], True), F.batch_norm(y, None, None, training=True),
                 torch.repeat_interleave(y, torch.tensor([2, 0, 1, 3]), dim=0))
 
 

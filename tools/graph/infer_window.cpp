@@ -88,7 +88,8 @@ void resolve_pads(Site& site, Window& w) {
 Dim output_extent(Site& site, const Window& w, size_t i, bool ceil_mode) {
   const Dim padded = site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank];
   const Dim room = padded - w.extent(i);
-  if (proven_at_least(Dim(-1), room)) {
+  // With ceil_mode a window may reach beyond the end, but by less than a stride.
+  if (proven_at_least(Dim(ceil_mode ? -w.strides[i] : -1), room)) {
     site.corrupt("its window of " + std::to_string(w.extent(i)) + " is larger than its padded input of " +
                  padded.text());
   }
@@ -235,6 +236,9 @@ void pool(Site& site) {
     if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i))
       site.corrupt("its pads are as large as its window");
     dims.push_back(output_extent(site, w, i, ceil_mode));
+    // Of a window that is larger than its input the part inside is left: averages are of what is there.
+    const auto padded = (site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank]).value();
+    if (ceil_mode && padded && w.extent(i) > *padded) w.kernel[i] = (*padded - 1) / w.dilations[i] + 1;
   }
   if (!plain) return pool_with_positions(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
   if (w.rank == 3) return pool_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
