@@ -118,7 +118,7 @@ def hostile(work):
     case("a name that nothing makes", 2, unknown_name, "nobody")
     case("a weight that is not there", 2, no_weight, "weight_0")
     case("a parameter that is not there", 2, spec, "no.such")
-    case("deep JSON", 2, deep, "deep")
+    case("deep JSON", 2, deep, "nests more than")
     case("a shape that does not fit", 2, shape, "reshape")
     case("an axis out of range", 2, axis, "out of range")
     case("no tagged value", 2, tag, "tagged")
