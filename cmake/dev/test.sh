@@ -184,14 +184,15 @@ stage_torch() {
 }
 
 # Some 1,800 modules in .pt2 and TorchScript against eager torch; what is not equal is in tests/torch/trial/expected.tsv.
-# Results are kept in build/trial: a stage that was ended goes on where it was.
+# Results are kept in build/trial: a stage that was ended goes on where it was. INGOT_TRIAL names parts of it:
+# operators, torchvision, timm, transformers.
 stage_trial() {
   dev_build_gcc
   need_python "the trial of many programs" torch torchvision timm transformers || {
     echo "[skip] no program was tried: torch, torchvision, timm and transformers are not to be had"
     return 0
   }
-  "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs"
+  "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs" ${INGOT_TRIAL:+--part $INGOT_TRIAL}
 }
 
 # Networks of keras.applications as keras saves them, with its own outputs.

@@ -20,6 +20,7 @@ import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 FORMATS = ("pt2", "trace", "script")
+PARTS = ("operators", "torchvision", "timm", "transformers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Program:
     formats: tuple
     inputs: tuple = ()  # of an operator: pairs (parameter, expression)
     source: str = ""  # of an operator: a Python module with the class Program
+
+    @property
+    def part(self):
+        return "operators" if self.source else self.name.split(": ")[0]
 
     @property
     def folder(self):

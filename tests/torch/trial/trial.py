@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Many programs of PyTorch, in .pt2 and TorchScript, against what eager torch computes.
 
-  trial.py --ingot PATH --work DIR [--only PATTERN ...] [--jobs N] [--limit N] [--fresh] [--keep]
+  trial.py --ingot PATH --work DIR [--part NAME ...] [--only PATTERN ...] [--jobs N] [--limit N]
+           [--fresh] [--keep]
   trial.py --ingot PATH --work DIR --write-expected      (expected.tsv is written anew)
   trial.py --list
 
@@ -10,6 +11,7 @@ differs and why that is right, and where torch itself gives another result for t
 module ("as written"). The trial fails where a program differs, is refused or passes against that
 table, on a crash, and on an exit code that is no refusal. What torch does not export is skipped.
 
+Parts are `operators`, `torchvision`, `timm` and `transformers`; each is a trial of its own.
 A result is kept in DIR/results and not made again until the program, torch or the binary changes.
 Needs a Python with torch, torchvision, timm and transformers; workers run in this Python.
 """
@@ -176,13 +178,13 @@ def write_expected(results, before):
         for kind, r in results[name].items():
             if r["verdict"] in LISTED:
                 verdict, reason = before.get((name, kind), (None, None))
-                if verdict != r["verdict"]:
+                if verdict != r["verdict"] or (verdict == "refused" and r["detail"]):
                     reason = shortened(r["detail"])
                     reason = ("NOT EXPLAINED: " if r["verdict"] == "different" else "") + reason
                 rows[name, r["verdict"], reason].append(kind)
     lines = [
         "# What is not equal to eager torch, and why: program, formats, verdict, reason, by tabs.",
-        "# Written by trial.py --write-expected; reasons of rows that stay are kept.",
+        "# Written by trial.py --write-expected; a refusal's reason is what ingot says, others are kept.",
     ]
     lines += [
         "\t".join([n, ",".join(kinds), verdict, reason])
@@ -256,6 +258,7 @@ def main():
     )
     arguments.add_argument("--ingot")
     arguments.add_argument("--work", type=pathlib.Path)
+    arguments.add_argument("--part", nargs="+", choices=programs.PARTS, help="all of them if absent")
     arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
     arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     arguments.add_argument("--limit", type=int, help="the first N programs")
@@ -267,7 +270,9 @@ def main():
     arguments.add_argument("--write-expected", action="store_true")
     a = arguments.parse_args()
     asked = programs.all_programs()
-    whole = not a.only and a.limit is None
+    whole = not a.only and not a.part and a.limit is None
+    if a.part:
+        asked = [p for p in asked if p.part in a.part]
     if a.only:
         asked = [
             p for p in asked if any(p.name == o or fnmatch.fnmatchcase(p.name, o) for o in a.only)
