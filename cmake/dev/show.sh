@@ -29,6 +29,8 @@ dev_show() {
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
       "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --write docs/checkpoints.md ;;
+    convert-memory) show_needs numpy onnx==1.23.2; mkdir -p build/convert_memory
+      "$python" tests/figures/convert_memory.py --ingot build/gcc/bin/ingot --work build/convert_memory "${@:2}" ;;
     checkpoints) show_needs numpy torch safetensors
       "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
@@ -63,6 +65,8 @@ cuda-sizes  device code of each architecture and unit, packed, within its ceilin
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
+convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
+          most 1.3 times the source (torch and keras kinds where they are installed)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
           over own graphs against their goldens (needs torch; --only NAME ..., --forms FORM ...)

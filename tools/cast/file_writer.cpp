@@ -1,5 +1,6 @@
 #include "tools/cast/file_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -8,6 +9,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/format/file_layout.h"
 #include "tools/cast/program_encoder.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
 #include "tools/graph/graph.h"
 
@@ -18,15 +20,29 @@ using Digest = std::array<uint8_t, kSha256Bytes>;
 
 uint64_t align(uint64_t n, uint64_t alignment) { return (n + alignment - 1) / alignment * alignment; }
 
+/// Calls each(from, count) for the bytes in order, so that no more of them than a piece is resident because of it.
+template <class Each>
+void in_pieces(const std::vector<uint8_t>& bytes, Each each) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  for (size_t at = 0; at < bytes.size(); at += kPiece) {
+    const size_t count = std::min(kPiece, bytes.size() - at);
+    each(bytes.data() + at, count);
+    host::note_touched(count);
+  }
+}
+
 Digest digest_of(const std::vector<uint8_t>& bytes) {
   Digest digest;
-  sha256(bytes.data(), bytes.size(), digest.data());
+  Sha256 hash;
+  in_pieces(bytes, [&](const uint8_t* from, size_t count) { hash.update(from, count); });
+  hash.finish(digest.data());
   return digest;
 }
 
 struct MemoryOutput {
   std::vector<uint8_t> bytes;
   void write(const void* from, size_t count) {
+    host::note_touched(count);
     bytes.insert(bytes.end(), static_cast<const uint8_t*>(from), static_cast<const uint8_t*>(from) + count);
   }
   void write_at(uint64_t offset, const void* from, size_t count) { memcpy(bytes.data() + offset, from, count); }
@@ -107,8 +123,10 @@ class Writer {
       static constexpr uint8_t kZeros[64] = {};
       hash.update(kZeros, size_t(start + entry->second - position_));
       pad_to(start + entry->second);
-      hash.update(bytes->data(), bytes->size());
-      append(bytes->data(), bytes->size());
+      in_pieces(*bytes, [&](const uint8_t* from, size_t count) {
+        hash.update(from, count);
+        append(from, count);
+      });
     }
     parts_.push_back({PartKind::kWeights, start, position_ - start});
     hash.finish(parts_.back().digest.data());
@@ -166,8 +184,10 @@ WrittenFile write_file(const FileSpec& spec, host::OutputFile* output) {
   return Writer<host::OutputFile>(spec, output).write();
 }
 
-std::vector<uint8_t> write_memory(const FileSpec& spec) {
+std::vector<uint8_t> write_memory(const FileSpec& spec, uint64_t expected_weights) {
+  constexpr uint64_t kRest = uint64_t{1} << 20;
   MemoryOutput output;
+  if (expected_weights >= kRest) output.bytes.reserve(size_t(expected_weights + expected_weights / 8 + kRest));
   Writer<MemoryOutput>(spec, &output).write();
   return std::move(output.bytes);
 }

@@ -25,6 +25,6 @@ WrittenFile write_file(const FileSpec& spec, const std::string& path);
 /// Writes all but the name: temporary() of the output can be opened, commit() is the caller's.
 WrittenFile write_file(const FileSpec& spec, host::OutputFile* output);
 /// The same bytes in memory; for tests, planning and small models.
-std::vector<uint8_t> write_memory(const FileSpec& spec);
+std::vector<uint8_t> write_memory(const FileSpec& spec, uint64_t expected_weights = 0);
 
 }  // namespace ingot::cast

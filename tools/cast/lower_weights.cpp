@@ -5,6 +5,7 @@
 #include "runtime/base/checked_math.h"
 #include "tools/cast/lower.h"
 #include "tools/cast/packing.h"
+#include "tools/files/large_blocks.h"
 
 namespace ingot::cast {
 namespace {
@@ -14,8 +15,9 @@ std::span<const float> numbers_of(const graph::Constant& constant) {
 }
 
 std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {
-  std::vector<uint8_t> bytes(numbers.size() * sizeof(float));
-  if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  std::vector<uint8_t> bytes;
+  bytes.reserve(numbers.size() * sizeof(float));
+  host::append_weights(bytes, reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(float));
   return bytes;
 }
 

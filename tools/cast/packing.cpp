@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/checked_math.h"
+#include "tools/files/large_blocks.h"
 
 namespace ingot {
 namespace {
@@ -38,22 +39,30 @@ void transform_taps(const float* tap, int64_t stride, double* u) {
 }  // namespace
 
 std::vector<float> pack_panels16(std::span<const float> dense, int64_t outputs, int64_t k) {
-  std::vector<float> panels(padded(outputs) * size_t(k));
-  for (int64_t o = 0; o < outputs; o++)
+  std::vector<float> panels;
+  panels.reserve(padded(outputs) * size_t(k));
+  for (int64_t o = 0; o < outputs; o++) {
+    if (o % kPanel == 0) panels.resize(panels.size() + size_t(k * kPanel));
     for (int64_t i = 0; i < k; i++)
       panels[size_t((o / kPanel * k + i) * kPanel + o % kPanel)] = dense[size_t(o * k + i)];
+    host::note_touched(uint64_t(k) * 2 * sizeof(float));
+  }
   return panels;
 }
 
 std::vector<float> pack_winograd_f43(std::span<const float> dense, int64_t outputs, int64_t channels) {
-  std::vector<float> panels(padded(outputs) * kWinogradPlanes * size_t(channels));
-  for (int64_t o = 0; o < outputs; o++)
+  std::vector<float> panels;
+  panels.reserve(padded(outputs) * kWinogradPlanes * size_t(channels));
+  for (int64_t o = 0; o < outputs; o++) {
+    if (o % kPanel == 0) panels.resize(panels.size() + size_t(kWinogradPlanes * channels * kPanel));
     for (int64_t c = 0; c < channels; c++) {
       double u[kWinogradPlanes];
       transform_taps(dense.data() + o * 9 * channels + c, channels, u);
       for (int64_t plane = 0; plane < kWinogradPlanes; plane++)
         panels[size_t(((o / kPanel * kWinogradPlanes + plane) * channels + c) * kPanel + o % kPanel)] = float(u[plane]);
     }
+    host::note_touched(uint64_t(channels) * (kWinogradPlanes + 9) * sizeof(float));
+  }
   return panels;
 }
 

@@ -2,10 +2,12 @@
 #include "tools/cast/self_check.h"
 
 #include <cstring>
+#include <set>
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/format/format.h"
 #include "tools/cast/file_writer.h"
+#include "tools/files/large_blocks.h"
 
 namespace ingot::cast {
 namespace {
@@ -107,6 +109,7 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   for (const SymbolSpec& symbol : file.program.symbols) check_name("dimension", symbol.name);
   FileSpec hollow = file;
   hollow.goldens.clear();
+  std::set<uint64_t> sizes;  // equal constants are in the file once
   for (ValueSpec& value : hollow.program.values) {
     if (value.kind != ValueKind::kConstant) continue;
     TensorType type;
@@ -118,12 +121,15 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
     uint64_t bytes = 0;
     if (!storage_bytes(type, &bytes)) graph::throw_cast_error(4, "constant '" + value.name + "' is too large");
     value.bytes.held = nullptr;
-    value.bytes.make = [bytes] { return std::vector<uint8_t>(bytes); };
+    value.bytes.make = [bytes] { return host::zero_bytes(bytes); };
+    sizes.insert(bytes);
   }
-  std::vector<uint8_t> encoded = write_memory(hollow);
+  uint64_t weights = 0;
+  for (const uint64_t size : sizes) weights += size;
+  std::vector<uint8_t> encoded = write_memory(hollow, weights);
   Block copy(encoded.size());
   const Span<uint8_t> bytes = copy.span(encoded.size());
-  std::memcpy(bytes.data, encoded.data(), encoded.size());
+  host::copy_weights(bytes.data, encoded.data(), encoded.size());
   encoded = {};
   ErrorDetail detail;
   const auto expect = [&](const char* stage, const Status& status) {

@@ -1,10 +1,12 @@
 // tools/cast/source.cpp - from a source file to a file in memory: import, passes, cast.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "runtime/base/sha256.h"
 #include "tools/cast/cast.h"
 #include "tools/cast/record_weights.h"
+#include "tools/checkpoint/file_bytes.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
@@ -14,6 +16,7 @@
 #ifdef INGOT_HAVE_JSON
 #include "tools/keras/import.h"
 #endif
+#include "tools/onnx/describe.h"
 #include "tools/onnx/import.h"
 #include "tools/pt2/archive.h"
 #include "tools/pt2/import.h"
@@ -101,8 +104,12 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   std::error_code unknown;
   const uint64_t file_bytes = uint64_t(std::filesystem::file_size(source, unknown));
   const host::WorkBudget budget(source, unknown ? 0 : file_bytes);
-  // The source's weights as they are read, and once more as the file has them: no conversion takes less.
-  if (!unknown) host::require_memory(source + ": conversion", 2 * file_bytes);
+  uint64_t weights_bytes = unknown ? 0 : file_bytes;
+  if (host::file_kind(source) == host::FileKind::kOnnx) weights_bytes += onnx::external_data_bytes(source);
+  if (!options.weights.checkpoint.empty())
+    weights_bytes = std::max(weights_bytes, checkpoint::file_bytes(options.weights.checkpoint));
+  // What conversion has resident at most (tools/files/large_blocks.h).
+  host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
   insert_pictures(model, options.pictures);

@@ -11,6 +11,7 @@
 #include "runtime/base/checked_math.h"
 #include "tools/cast/program_encoder.h"
 #include "tools/checkpoint/half.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/graph.h"
 #include "tools/weights/unpack.h"
@@ -171,8 +172,11 @@ class Finder {
     if (by_bytes_.empty())
       for (auto w = wanted_.begin(); w != wanted_.end(); ++w)
         if (w->elements > 0) by_bytes_[hash_of(checkpoint::tensor_bytes(*w->tensor))].push_back(w);
-    const auto packed = produce_constant(value);
-    dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+    {
+      const auto packed = produce_constant(value);
+      dense_ = {};  // before the next one is made
+      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+    }
     const auto found = by_bytes_.find(hash_of(dense_));
     if (found == by_bytes_.end()) return;
     for (const auto& w : found->second) {
@@ -202,8 +206,11 @@ class Finder {
     if (elements_ == 0 || std::none_of(wanted_.begin(), wanted_.end(),
                                        [&](const Wanted& w) { return w.elements <= elements_ && fits(w); }))
       return;
-    const auto packed = produce_constant(value);
-    dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+    {
+      const auto packed = produce_constant(value);
+      dense_ = {};  // before the next one is made
+      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+    }
     width_ = dense_.size() / size_t(elements_);
     const auto gates = gates_.find(id);
     for (auto w = wanted_.begin(); w != wanted_.end();) {
@@ -269,6 +276,7 @@ class Finder {
     for (int64_t i = 0; i < w.elements; i += run) {
       const uint8_t* from = dense_.data() + size_t(place(view, uint64_t(i))) * width_;
       const uint8_t* to = bytes.data() + size_t(i) * width_;
+      host::note_touched(2 * uint64_t(run) * width_);
       if (stride == 1) {
         if (std::memcmp(from, to, size_t(run) * width_) != 0) return false;
         continue;

@@ -9,6 +9,7 @@
 #include "runtime/base/widen.h"
 #include "tools/cast/program_encoder.h"
 #include "tools/checkpoint/half.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/suggest.h"
 
 namespace ingot::cast {
@@ -258,11 +259,13 @@ void collect_constants(const graph::Graph& graph, std::set<graph::ValueId>* used
 std::string count_not_finite(const std::string& name, const graph::Constant& constant) {
   const float* x = constant.as<float>();
   const size_t count = size_t(constant.elements());
+  constexpr size_t kOften = size_t{1} << 16;
   uint64_t odd = 0, nan = 0;
   for (size_t k = 0; k < count; k++) {
     uint32_t bits;
     std::memcpy(&bits, x + k, 4);
     odd += (bits & 0x7f800000u) == 0x7f800000u;
+    if (k % kOften == kOften - 1) host::note_touched(4 * kOften);
   }
   if (!odd) return "";
   bool mask = true;

@@ -1,10 +1,13 @@
 #include <cstring>
+#include <filesystem>
 
 #include "tools/checkpoint/archive.h"
+#include "tools/checkpoint/file_bytes.h"
 #include "tools/checkpoint/julia_value.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
@@ -37,6 +40,7 @@ namespace {
 }  // namespace
 Checkpoint read_safetensors(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits&) { without_json(path); }
+uint64_t sharded_bytes(const std::string&) { return 0; }
 Checkpoint read_hdf5(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_keras(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_torch_pt2(const std::shared_ptr<Archive>&, const std::string& path, const ReadLimits&) {
@@ -64,6 +68,14 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits) {
   if (is_keras(*archive)) return read_keras(path, limits);
   if (is_pt2(*archive)) return read_torch_pt2(archive, path, limits);
   return read_torch_archive(archive, path, limits);
+}
+
+uint64_t file_bytes(const std::string& path) {
+  std::error_code unknown;
+  const uint64_t own = std::filesystem::file_size(path, unknown);
+  if (unknown) return 0;
+  host::InputStream file(path);
+  return file.peek() == '{' ? own + sharded_bytes(path) : own;
 }
 
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {

@@ -32,6 +32,8 @@ Checkpoint read_hdf5(const std::string& path, const ReadLimits& limits);
 Checkpoint read_keras(const std::string& path, const ReadLimits& limits);
 /// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must lie beside it.
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits);
+/// Of the files that such an index names; 0 where it is none.
+uint64_t sharded_bytes(const std::string& path);
 
 /// True for HDF5 that JLD2 wrote (julia_value.h).
 bool is_jld2(const std::string& path);

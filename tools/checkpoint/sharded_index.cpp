@@ -29,6 +29,25 @@ Json parse_index(const std::string& path) {
 
 }  // namespace
 
+uint64_t sharded_bytes(const std::string& path) {
+  std::set<std::string> shards;
+  try {
+    const Json index = parse_index(path);
+    if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) return 0;
+    for (const auto& [name, file] : index["weight_map"].items())
+      if (file.is_string()) shards.insert(file.get<std::string>());
+  } catch (const host::Failure&) {
+    return 0;
+  }
+  uint64_t bytes = 0;
+  for (const std::string& shard : shards) {
+    std::error_code unknown;
+    const uint64_t one = std::filesystem::file_size(std::filesystem::path(path).parent_path() / shard, unknown);
+    if (!unknown && shard.find('/') == std::string::npos) bytes += one;
+  }
+  return bytes;
+}
+
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits) {
   if (limits.inside_index)
     host::fail(host::Exit::kUnsafe,

@@ -4,7 +4,7 @@
 
 #include "tools/checkpoint/checkpoint.h"
 #include "tools/files/failure.h"
-#include "tools/files/mapped_pages.h"
+#include "tools/files/large_blocks.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -155,9 +155,14 @@ void read_tensor(const Tensor& t, const std::function<void(const void*, size_t)>
   const size_t width = element_bytes(t.type);
   Emitter emitter(t, emit);
   if (is_dense(t)) {
-    emitter.add(bytes.data + t.offset * width, size_t(t.bytes()));
+    const uint8_t* from = bytes.data + t.offset * width;
+    for (uint64_t left = t.bytes(); left > 0;) {
+      const size_t piece = size_t(std::min<uint64_t>(left, kBlock));
+      emitter.add(from, piece);
+      host::note_touched(2 * piece);
+      from += piece, left -= piece;
+    }
     emitter.flush();
-    host::forget_mapped_pages(bytes.data + t.offset * width, size_t(t.bytes()));
     return;
   }
   // An odometer over all dimensions but the last.

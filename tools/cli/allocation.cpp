@@ -1,5 +1,6 @@
 // tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as C, ends the process instead, and running out of
-// memory is an ordinary error here (exit 7). malloc and free are mimalloc's all the same.
+// memory is an ordinary error here (exit 7). malloc and free are mimalloc's all the same, where it is there. Large blocks of
+// a conversion lie where tools/files/large_blocks.h says.
 #include <unistd.h>
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <exception>
 #include <new>
 
+#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
 
 namespace {
@@ -25,15 +27,23 @@ namespace {
 }
 
 void* allocate(std::size_t bytes) {
+  if (bytes >= ingot::host::kLargeBlock)
+    if (void* block = ingot::host::allocate_large(bytes)) return block;
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
   refuse();
 }
 
 void* allocate(std::size_t bytes, std::align_val_t alignment) {
   const auto align = static_cast<std::size_t>(alignment);
+  if (bytes >= ingot::host::kLargeBlock && align <= 4096)
+    if (void* block = ingot::host::allocate_large(bytes)) return block;
   if (bytes <= SIZE_MAX - align)
     if (void* memory = std::aligned_alloc(align, (bytes + align) / align * align)) return memory;
   refuse();
+}
+
+void release(void* memory) noexcept {
+  if (!ingot::host::free_large(memory)) std::free(memory);
 }
 
 }  // namespace
@@ -42,11 +52,11 @@ void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }

@@ -7,6 +7,28 @@
 #include "tools/cli/terminal.h"
 
 namespace ingot::cli {
+namespace {
+
+/// Outputs, then states, on made inputs.
+std::vector<host::Array> results_of(const std::string& path, const OpenSettings& settings,
+                                    const std::map<std::string, int64_t>& binding) {
+  Engine engine(path, settings);
+  std::map<std::string, int64_t> dims;
+  for (const std::string& symbol : engine.symbol_names())
+    if (const auto at = binding.find(symbol); at != binding.end()) dims[symbol] = at->second;
+  engine.bind_dims(dims);
+  engine.create_session({});
+  for (uint32_t i = 0; i < engine.summary().input_count; i++)
+    engine.set_input(i, make_input(engine, i, engine.session().input(i).value()), path + ": made input");
+  engine.run();
+  std::vector<host::Array> results;
+  for (uint32_t o = 0; o < engine.summary().output_count; o++) results.push_back(engine.take_output(o));
+  for (uint32_t i = 0; i < engine.summary().state_count; i++)
+    results.push_back(copy_out(engine.state_tensor(i), "state " + std::string(engine.state(i).type.name)));
+  return results;
+}
+
+}  // namespace
 
 std::vector<CheckedValue> check_against_oracle(const std::string& path, const std::map<std::string, int64_t>& binding) {
   Progress progress("checking " + path);
@@ -16,31 +38,14 @@ std::vector<CheckedValue> check_against_oracle(const std::string& path, const st
                "itself; leave that out, or give --golden FILE.npz");
   OpenSettings naive;
   naive.kernels = reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
-  Engine fast(path), oracle(path, naive);
-  std::map<std::string, int64_t> dims;
-  for (const std::string& symbol : fast.symbol_names()) {
-    const auto at = binding.find(symbol);
-    if (at != binding.end()) dims[symbol] = at->second;
-  }
-  for (Engine* engine : {&fast, &oracle}) {
-    engine->bind_dims(dims);
-    engine->create_session({});
-    for (uint32_t i = 0; i < engine->summary().input_count; i++) {
-      engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), path + ": made input");
-    }
-    progress.show(engine == &fast ? "running" : "running the naive kernels");
-    engine->run();
-  }
+  // One after the other, so that the file's pages are not resident twice.
+  progress.show("running the naive kernels");
+  const std::vector<host::Array> expected = results_of(path, naive, binding);
+  progress.show("running");
+  const std::vector<host::Array> found = results_of(path, {}, binding);
   std::vector<CheckedValue> values;
-  for (uint32_t o = 0; o < fast.summary().output_count; o++) {
-    const host::Array expected = oracle.take_output(o);
-    values.push_back({check::compare(expected.name, expected, fast.take_output(o), {}), expected.dims, false});
-  }
-  for (uint32_t i = 0; i < fast.summary().state_count; i++) {
-    const host::Array expected = copy_out(oracle.state_tensor(i), "state " + std::string(oracle.state(i).type.name));
-    values.push_back({check::compare(expected.name, expected, copy_out(fast.state_tensor(i), expected.name), {}),
-                      expected.dims, false});
-  }
+  for (size_t i = 0; i < expected.size(); i++)
+    values.push_back({check::compare(expected[i].name, expected[i], found[i], {}), expected[i].dims, false});
   return values;
 }
 

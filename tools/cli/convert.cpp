@@ -14,6 +14,7 @@
 #include "tools/cli/help.h"
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/work_budget.h"
@@ -84,6 +85,13 @@ cast::CastOptions options_of(const Arguments& a) {
   return options;
 }
 
+/// Of the weights while they are converted; the rest is in a file (large_blocks.h).
+uint64_t bytes_in_memory(const Arguments& a) {
+  std::error_code unknown;
+  const uint64_t source = std::filesystem::file_size(a.source, unknown);
+  return unknown ? 0 : source / 2;
+}
+
 /// Compares the file that is about to get its name with the golden, or with the naive kernels.
 void check_cast(const Arguments& a, const std::string& path, const cast::CastReport& report) {
   if (!a.golden.empty()) {
@@ -130,6 +138,7 @@ int convert(const Arguments& a) {
     fail(Exit::kUsage, output + ": is the source itself, which is not overwritten; choose another name with -o");
   }
   host::keep_apart({output}, {a.golden});
+  const host::LargeBlocks blocks(bytes_in_memory(a));
   cast::CastResult result = cast_with_progress(a.source, options);
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
   std::unique_ptr<host::OutputFile> file;  // fails now where the place refuses it, not after the work
@@ -144,6 +153,7 @@ int convert(const Arguments& a) {
     return 0;
   }
   const cast::WrittenFile written = cast::write_file(result.file, file.get());
+  result.file = {};  // the file has it all
   if (a.check || !a.golden.empty()) check_cast(a, file->temporary(), result.report);
   file->commit();
   summary("%s: %s bytes, weights %s, activations %s\n", output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),

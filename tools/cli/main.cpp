@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "tools/cli/arguments.h"
 #include "tools/cli/command.h"
 #include "tools/cli/engine.h"
 #include "tools/cli/help.h"
@@ -81,6 +83,18 @@ void refuse_extras(const CLI::App& app) {
                                (near.empty() ? "; see: ingot --help" : "; did you mean '" + near + "'?"));
 }
 
+/// Of commands that make sessions or convert. The environment is where the libraries look.
+void add_memory_limit(CLI::App* command) {
+  command
+      ->add_option_function<std::string>(
+          "--memory-limit",
+          [](const std::string& text) {
+            setenv("INGOT_MEMORY_LIMIT", std::to_string(parse_bytes("--memory-limit", text)).c_str(), 1);
+          },
+          "memory that may be used, instead of what the system has free; 0: no limit (as INGOT_MEMORY_LIMIT)")
+      ->type_name("BYTES|512M");
+}
+
 void add_commands(CLI::App& app, Action* chosen) {
 #ifdef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
   for (const auto add : {add_inspect, add_run, add_bench, add_check, add_verify, add_doctor, add_completion})
@@ -114,6 +128,8 @@ void add_commands(CLI::App& app, Action* chosen) {
     for (const auto& [heading, names] : groups)
       if (std::find(names.begin(), names.end(), command->get_name()) != names.end()) command->group(heading);
     if (command->get_name() == "help") continue;
+    for (const char* name : {"convert", "run", "bench", "check", "verify", "compare", "tune"})
+      if (command->get_name() == name) add_memory_limit(command);
     command->add_flag_callback("-q,--quiet", be_quiet, "print errors and what was asked for, no notes or progress");
   }
 }

@@ -2,7 +2,6 @@
 #include "tools/files/mapped_pages.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <map>
@@ -31,17 +30,9 @@ void remove_mapped_file(const void* data) {
   mappings().bytes.erase(uintptr_t(data));
 }
 
-void forget_mapped_pages(const void* data, size_t bytes) {
-  constexpr size_t kWorthIt = size_t{1} << 20;
-  if (bytes < kWorthIt) return;
+void forget_mapped_pages() {
   const std::lock_guard lock(mappings().mutex);
-  const auto next = mappings().bytes.upper_bound(uintptr_t(data));
-  if (next == mappings().bytes.begin()) return;
-  const auto& [start, size] = *std::prev(next);
-  if (uintptr_t(data) - start > size || bytes > size - (uintptr_t(data) - start)) return;
-  const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
-  const uintptr_t first = (uintptr_t(data) + page - 1) & ~(page - 1), last = (uintptr_t(data) + bytes) & ~(page - 1);
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  for (const auto& [start, size] : mappings().bytes) madvise(reinterpret_cast<void*>(start), size, MADV_DONTNEED);
 }
 
 }  // namespace ingot::host

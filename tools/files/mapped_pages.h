@@ -1,5 +1,6 @@
-// tools/files/mapped_pages.h - source files that are mapped whole, and pages of them that were read and are not needed for now.
+// tools/files/mapped_pages.h - source files that are mapped whole, and their pages that were read and are not needed for now.
 // A network of several gigabytes would else be resident twice while it is converted: once as pages of its file, once as weights.
+// note_touched() of large_blocks.h calls it now and then.
 #pragma once
 #include <cstddef>
 
@@ -9,8 +10,7 @@ namespace ingot::host {
 void add_mapped_file(const void* data, size_t bytes);
 void remove_mapped_file(const void* data);
 
-/// Lets go of the whole pages of [data, data + bytes) where that lies in such a mapping; they are read again when they are
-/// looked at. Nothing happens for less than a megabyte, or for memory that is no mapping of a file.
-void forget_mapped_pages(const void* data, size_t bytes);
+/// Lets go of the pages of every such mapping; they are read again when they are looked at.
+void forget_mapped_pages();
 
 }  // namespace ingot::host

@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "tools/files/large_blocks.h"
 #include "tools/graph/functions.h"
 #include "tools/graph/tensor_math.h"
 
@@ -48,9 +49,15 @@ bool needs_single(const Model& model, const Graph& graph) {
 
 Constant in_single(const Constant& half) {
   if (!half.bytes) return make_constant(DType::kF32, half.dims, nullptr);
-  auto bytes = std::make_shared<std::vector<uint8_t>>(size_t(half.elements()) * sizeof(float));
-  float* to = reinterpret_cast<float*>(bytes->data());
-  for (int64_t i = 0; i < half.elements(); i++) to[i] = float(read_number(half, i));
+  auto bytes = std::make_shared<std::vector<uint8_t>>();
+  bytes->reserve(size_t(half.elements()) * sizeof(float));
+  constexpr int64_t kPiece = 1 << 16;
+  std::vector<float> piece;
+  for (int64_t i = 0; i < half.elements(); i += kPiece) {
+    piece.clear();
+    for (int64_t k = i; k < std::min(i + kPiece, half.elements()); k++) piece.push_back(float(read_number(half, k)));
+    host::append_weights(*bytes, reinterpret_cast<const uint8_t*>(piece.data()), piece.size() * sizeof(float));
+  }
   Constant out;
   out.dtype = DType::kF32;
   out.dims = half.dims;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tools/files/large_blocks.h"
 #include "tools/graph/measured.h"
 
 namespace ingot::graph {
@@ -65,9 +66,14 @@ void fold_graph(Model& model, Graph& graph) {
 }
 
 uint64_t hash_of(const Constant& c) {
-  uint64_t hash = std::hash<std::string_view>()(
-      c.bytes ? std::string_view(reinterpret_cast<const char*>(c.bytes->data()), c.bytes->size()) : std::string_view());
-  hash = hash * 31 + uint64_t(c.dtype);
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::string_view bytes;
+  if (c.bytes) bytes = {reinterpret_cast<const char*>(c.bytes->data()), c.bytes->size()};
+  uint64_t hash = uint64_t(c.dtype);
+  for (size_t at = 0; at < bytes.size(); at += kPiece) {
+    hash = hash * 31 + std::hash<std::string_view>()(bytes.substr(at, kPiece));
+    host::note_touched(std::min(kPiece, bytes.size() - at));
+  }
   for (const int64_t d : c.dims) hash = hash * 1000003 + uint64_t(d);
   return hash;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/files/large_blocks.h"
+
 namespace ingot::graph {
 
 int64_t Constant::elements() const {
@@ -18,8 +20,9 @@ Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data)
   constant.dims = std::move(dims);
   const size_t size = size_t(constant.elements()) * size_t(dtype_bytes(dtype));
   if (size == 0) return constant;
-  auto bytes = std::make_shared<std::vector<uint8_t>>(size);
-  std::memcpy(bytes->data(), data, size);
+  auto bytes = std::make_shared<std::vector<uint8_t>>();
+  bytes->reserve(size);
+  host::append_weights(*bytes, static_cast<const uint8_t*>(data), size);
   constant.bytes = std::move(bytes);
   return constant;
 }

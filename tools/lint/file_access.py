@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOORS = ("tools/files/input_file.", "tools/files/output_file.", "tools/files/standard_streams.")
+DOORS = ("tools/files/input_file.", "tools/files/output_file.", "tools/files/standard_streams.",
+         "tools/files/large_blocks.")  # a file without a name
 REMEMBER = "remember_input("
 # What opens, creates or renames files, and the C and C++ streams.
 FORBIDDEN = re.compile(r"""

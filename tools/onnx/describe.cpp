@@ -1,5 +1,6 @@
 #include "tools/onnx/describe.h"
 
+#include <filesystem>
 #include <set>
 
 #include "tools/onnx/source_file.h"
@@ -23,7 +24,39 @@ PortDescription port_of(const ValueInfo& info) {
   return port;
 }
 
+void add_locations(const Tensor& tensor, std::set<std::string>* all) {
+  for (const Entry& entry : tensor.external_data)
+    if (entry.key == "location") all->insert(std::string(entry.value));
+}
+
+void add_locations(const Graph& graph, std::set<std::string>* all) {
+  for (const Tensor& tensor : graph.initializers) add_locations(tensor, all);
+  for (const Node& node : graph.nodes)
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.tensor) add_locations(*attribute.tensor, all);
+      if (attribute.graph) add_locations(*attribute.graph, all);
+    }
+}
+
 }  // namespace
+
+uint64_t external_data_bytes(const std::string& path) {
+  std::set<std::string> locations;
+  try {
+    const auto file = SourceFile::open(path);
+    if (!why_no_model(file->bytes()).empty()) return 0;
+    add_locations(parse_model(file->bytes(), path).graph, &locations);
+  } catch (const graph::CastError&) {
+    return 0;
+  }
+  uint64_t bytes = 0;
+  for (const std::string& location : locations) {
+    std::error_code unknown;
+    const uint64_t one = std::filesystem::file_size(std::filesystem::path(path).parent_path() / location, unknown);
+    if (!unknown) bytes += one;
+  }
+  return bytes;
+}
 
 Description describe_onnx(const std::string& path) {
   const auto file = SourceFile::open(path);

@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "tools/files/input_file.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/mapped_pages.h"
 #include "tools/graph/graph.h"
 
@@ -64,11 +66,13 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
   out->copy_.reset(new char[out->size_]);
   size_t done = 0;
   while (done < out->size_) {
-    const ssize_t got = ::read(file.fd, out->copy_.get() + done, out->size_ - done);
+    constexpr size_t kPiece = size_t{1} << 20;
+    const ssize_t got = ::read(file.fd, out->copy_.get() + done, std::min(kPiece, out->size_ - done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_cast_error(7, path + ": cannot be read: " + std::strerror(errno));
     if (got == 0) break;
     done += size_t(got);
+    host::note_touched(uint64_t(got));
   }
   out->size_ = done;
   out->data_ = out->copy_.get();

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tools/files/mapped_pages.h"
+#include "tools/files/large_blocks.h"
 
 namespace ingot::onnx {
 namespace {
@@ -142,8 +142,8 @@ Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* ext
       throw_cast_error(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
                               " B long, its shape says " + std::to_string(size) + " B; truncated?");
     }
-    bytes.assign(raw.begin(), raw.end());
-    host::forget_mapped_pages(raw.data(), raw.size());
+    bytes.reserve(raw.size());
+    host::append_weights(bytes, reinterpret_cast<const uint8_t*>(raw.data()), raw.size());
   } else {
     bytes = typed_bytes(t, dtype, elements, name);
   }

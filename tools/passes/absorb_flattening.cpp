@@ -49,6 +49,7 @@ uint32_t absorb_flattening(Editor& e, Remarks&) {
     e.merge_sources(*node, *turned);
     e.set_input(*node, 0, x);
     e.set_input(*node, 1, e.new_constant(e.value(node->inputs[1]).name, columns));
+    e.drop_unread_constants();
     changed++;
   }
   return changed;

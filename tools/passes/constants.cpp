@@ -1,7 +1,10 @@
 #include "tools/passes/constants.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+
+#include "tools/files/large_blocks.h"
 
 namespace ingot::passes {
 namespace {
@@ -23,19 +26,28 @@ double from_bfloat(uint16_t bits) {
 
 template <class T>
 std::vector<double> widened(const Constant& c) {
+  constexpr int64_t kPiece = 1 << 16;
   const T* data = c.as<T>();
-  return std::vector<double>(data, data + c.elements());
+  std::vector<double> wide;
+  wide.reserve(size_t(c.elements()));
+  for (int64_t i = 0; i < c.elements(); i += kPiece) {
+    wide.insert(wide.end(), data + i, data + std::min(i + kPiece, c.elements()));
+    host::note_touched(uint64_t(kPiece) * (sizeof(double) + sizeof(T)));
+  }
+  return wide;
 }
 
 // For each element of `dims` in row-major order, calls visit(offset into a tensor with these strides).
 template <class Visit>
-void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, Visit visit) {
+void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, size_t width, Visit visit) {
+  constexpr int64_t kOften = 1 << 16;
   int64_t count = 1;
   for (int64_t d : dims) count *= d;
   std::vector<int64_t> at(dims.size(), 0);
   int64_t offset = 0;
   for (int64_t i = 0; i < count; i++) {
     visit(offset);
+    if (i % kOften == kOften - 1) host::note_touched(uint64_t(2 * kOften) * width);
     for (size_t k = dims.size(); k-- > 0;) {
       offset += strides[k];
       if (++at[k] < dims[k]) break;
@@ -58,7 +70,7 @@ Constant gathered(const Constant& c, std::vector<int64_t> dims, const std::vecto
   for (int64_t d : dims) count *= d;
   bytes.reserve(size_t(count) * width);
   const uint8_t* from = c.as<uint8_t>();
-  walk(dims, strides, [&](int64_t offset) {
+  walk(dims, strides, width, [&](int64_t offset) {
     bytes.insert(bytes.end(), from + size_t(offset) * width, from + size_t(offset + 1) * width);
   });
   Constant result{c.dtype, std::move(dims), nullptr};
@@ -114,8 +126,18 @@ std::optional<double> uniform(const Constant& c) {
 }
 
 Constant make_f32(std::vector<int64_t> dims, const std::vector<double>& elements) {
-  std::vector<float> narrow(elements.begin(), elements.end());
-  return graph::make_constant(DType::kF32, std::move(dims), narrow.data());
+  constexpr size_t kPiece = size_t{1} << 16;
+  std::vector<uint8_t> bytes;
+  bytes.reserve(elements.size() * sizeof(float));
+  std::vector<float> piece;
+  for (size_t i = 0; i < elements.size(); i += kPiece) {
+    piece.assign(elements.begin() + long(i), elements.begin() + long(std::min(i + kPiece, elements.size())));
+    host::append_weights(bytes, reinterpret_cast<const uint8_t*>(piece.data()), piece.size() * sizeof(float));
+    host::note_touched(piece.size() * sizeof(double));
+  }
+  Constant constant{DType::kF32, std::move(dims), nullptr};
+  if (!bytes.empty()) constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  return constant;
 }
 
 Constant with_dims(const Constant& c, std::vector<int64_t> dims) { return {c.dtype, std::move(dims), c.bytes}; }

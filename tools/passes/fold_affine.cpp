@@ -160,8 +160,10 @@ uint32_t fold_affine(Editor& e, Remarks&) {
   for (bool again = true; again;) {
     again = false;
     for (Node* node : e.nodes())
-      if (!node->dead && node->op == "Elementwise" && (fold_behind(e, *node) || fold_in_front(e, *node)))
+      if (!node->dead && node->op == "Elementwise" && (fold_behind(e, *node) || fold_in_front(e, *node))) {
+        e.drop_unread_constants();
         again = true, changed++;
+      }
   }
   return changed;
 }

@@ -69,6 +69,7 @@ uint32_t fuse_projections(Editor& e, Remarks&) {
         if (all[k]->inputs[0] == all[i]->inputs[0]) parts.push_back(all[k]);
       if (parts.size() < 2) continue;
       changed += fuse(e, parts);
+      e.drop_unread_constants();
       break;  // at most one pair or three of a kind among three
     }
   }

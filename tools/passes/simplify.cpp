@@ -176,7 +176,10 @@ uint32_t simplify(Editor& e, Remarks&) {
     again = false;
     std::vector<Node*> all = e.nodes();
     for (auto at = all.rbegin(); at != all.rend(); ++at)  // readers first, so that dead chains go in one sweep
-      if (!(*at)->dead && simplify_node(e, **at)) again = true, changed++;
+      if (!(*at)->dead && simplify_node(e, **at)) {
+        e.drop_unread_constants();
+        again = true, changed++;
+      }
   }
   return changed;
 }

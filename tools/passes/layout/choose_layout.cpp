@@ -42,7 +42,7 @@ class Flipper {
     if (cut_.solve() >= cost_of_plain_ - 0.5) return 0;
     uint32_t changed = 0;
     for (Node* node : nodes_)
-      if (vertex_.count(node) && cut_.on_sink_side(vertex_[node])) flip(*node), changed++;
+      if (vertex_.count(node) && cut_.on_sink_side(vertex_[node])) flip(*node), e_.drop_unread_constants(), changed++;
     return changed;
   }
 
