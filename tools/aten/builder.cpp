@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::aten {
@@ -134,9 +135,14 @@ Tensor Builder::owner(const Tensor& tensor) {
 }
 
 std::string Builder::unique(const std::string& wanted) {
-  std::string name = wanted;
-  for (int i = 2; !names_.insert(name).second; i++) name = wanted + "_" + std::to_string(i);
-  return name;
+  // What was taken for one name stays taken: the search goes on where it ended last.
+  int& taken = names_[wanted];
+  if (taken++ == 0) return wanted;
+  for (;; taken++) {
+    host::charge_work(1);
+    std::string name = wanted + "_" + std::to_string(taken);
+    if (names_.emplace(name, 1).second) return name;
+  }
 }
 ValueId Builder::emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
   return emit_many(op, std::move(inputs), std::move(attributes), 1)[0];

@@ -116,7 +116,7 @@ class Builder {
   graph::Growth growth_;
   uint64_t tensors_ = 0;
   std::set<ValueId> unnamed_;
-  std::set<std::string> names_;
+  std::map<std::string, int> names_;  // and how many were taken for it: name, name_2, ...
 };
 
 }  // namespace ingot::aten

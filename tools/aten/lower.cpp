@@ -122,8 +122,9 @@ Results write_back(Builder& b, const Choice& choice, Results results) {
 
 void each_tensor(const Value& value, const std::function<void(const Tensor&)>& see) {
   if (value.is(Value::Kind::kTensor)) see(value.tensor);
-  if (value.items)
-    for (const Value& item : *value.items) each_tensor(item, see);
+  if (!value.items) return;
+  const Nesting level;
+  for (const Value& item : *value.items) each_tensor(item, see);
 }
 /// Operators whose results have other strides than row-major ones, as they come.
 bool gives_any_strides(const std::string& op) {
@@ -161,8 +162,9 @@ void note_strides(const Schema& schema, const std::vector<Value>& arguments, con
 /// An operator named _copy gives tensors of its own, where the one without would give views.
 void own_results(Builder& b, Value* value) {
   if (value->is(Value::Kind::kTensor)) *value = Value::of(b.own(b.read(value->tensor)));
-  if (value->items)
-    for (Value& item : *value->items) own_results(b, &item);
+  if (!value->items) return;
+  const Nesting level;
+  for (Value& item : *value->items) own_results(b, &item);
 }
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;

@@ -3,6 +3,7 @@
 
 #include "tools/aten/operands.h"
 #include "tools/aten/promotion.h"
+#include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::aten {
@@ -46,6 +47,7 @@ void collect(Operands& o, const Value& value, size_t depth, std::vector<int64_t>
   if (value.items) {
     if (depth >= size_t(kMaxRank)) o.refuse("data", "has too many dimensions");
     if (dims->size() == depth) dims->push_back(int64_t(value.items->size()));
+    host::charge_memory(value.items->size() * sizeof(double));  // one row may be many rows of the next
     if ((*dims)[depth] != int64_t(value.items->size())) o.refuse("data", "its rows differ in length");
     for (const Value& item : *value.items) collect(o, item, depth + 1, dims, numbers);
     return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::aten {
 namespace {
 
@@ -11,12 +13,49 @@ Value of_kind(Value::Kind kind) {
   return value;
 }
 Value of_items(Value::Kind kind, std::vector<Value> items) {
+  charge_items(items.size());
   Value value = of_kind(kind);
-  value.items = std::make_shared<std::vector<Value>>(std::move(items));
+  value.items = std::shared_ptr<std::vector<Value>>(new std::vector<Value>(std::move(items)), [](auto* dropped) {
+    drop_values(std::move(*dropped));
+    delete dropped;
+  });
   return value;
 }
 
+constexpr int kMostNesting = 200;
+thread_local int nesting = 0;
+// Plain pointers, because what is dropped when the thread ends may come after a vector of the thread's own.
+thread_local std::vector<std::vector<Value>>* dropping = nullptr;
+
 }  // namespace
+
+Nesting::Nesting() {
+  host::charge_work(1);
+  if (nesting >= kMostNesting)
+    graph::throw_cast_error(4, "a list nests more than " + std::to_string(kMostNesting) + " levels, or holds itself");
+  nesting++;
+}
+Nesting::~Nesting() { nesting--; }
+
+void drop_values(std::vector<Value>&& values) {
+  const auto holds_others = [](const Value& v) { return v.items || v.foreign; };
+  if (std::none_of(values.begin(), values.end(), holds_others)) return;
+  if (dropping) return dropping->push_back(std::move(values));  // an outer call drops it
+  std::vector<std::vector<Value>> waiting;
+  dropping = &waiting;
+  waiting.push_back(std::move(values));
+  while (!waiting.empty()) {
+    const std::vector<Value> next = std::move(waiting.back());  // what these hold alone is added
+    waiting.pop_back();
+  }
+  dropping = nullptr;
+}
+
+void charge_items(size_t count) {
+  constexpr size_t kSmall = 64;  // sizes of tensors, arguments: as many as the steps that make them
+  host::charge_work(count);
+  if (count > kSmall) host::charge_memory(count * sizeof(Value));
+}
 
 Value Value::unknown() { return of_kind(Kind::kUnknown); }
 Value Value::unavailable(std::string why) {
@@ -45,6 +84,9 @@ Value Value::of(bool truth) {
   return value;
 }
 Value Value::of(std::string text) {
+  constexpr size_t kSmall = 4096;
+  host::charge_work(text.size() / 16);
+  if (text.size() > kSmall) host::charge_memory(text.size());
   Value value = of_kind(Kind::kString);
   value.text = std::move(text);
   return value;
@@ -69,12 +111,15 @@ Value Value::dims(const Dims& items) {
 
 bool Value::has_unknown() const {
   if (kind == Kind::kUnknown) return true;
-  return items && std::any_of(items->begin(), items->end(), [](const Value& item) { return item.has_unknown(); });
+  if (!items) return false;
+  const Nesting level;
+  return std::any_of(items->begin(), items->end(), [](const Value& item) { return item.has_unknown(); });
 }
 
 std::string Value::reason() const {
   if (kind == Kind::kUnknown) return text;
   if (!items) return "";
+  const Nesting level;
   for (const Value& item : *items)
     if (const std::string why = item.reason(); !why.empty()) return why;
   return "";

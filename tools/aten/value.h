@@ -24,6 +24,16 @@ struct Foreign {
   virtual ~Foreign() = default;
 };
 
+/// One level of a list in a list, while it is walked. A program can build lists of any depth, and lists that hold themselves.
+/// @throws graph::CastError(4) where they are nested too deeply; charges a step of work.
+class Nesting {
+ public:
+  Nesting();
+  ~Nesting();
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+};
+
 struct Value {
   enum class Kind : uint8_t {
     kUnknown,  // made by something that was refused; whatever touches it is unknown too, and not reported again
@@ -68,5 +78,10 @@ struct Value {
   /// "a tensor", "the number 3", "a list of 2".
   std::string describe() const;
 };
+
+/// What is dropped one after another, however deeply it is nested: for destructors of what holds values.
+void drop_values(std::vector<Value>&& values);
+/// Charges what a list of `count` items, or more of them, takes.
+void charge_items(size_t count);
 
 }  // namespace ingot::aten

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/format/prove.h"
 #include "tools/cast/schedule.h"
 
 namespace ingot::cast {
@@ -74,6 +75,9 @@ class DimWriter {
     if ((op == DimOp::kAdd || op == DimOp::kSub) && b == 0) return a;
     if (op == DimOp::kMul && a == 1) return b;
     if ((op == DimOp::kMul || op == DimOp::kFloorDiv) && b == 1) return a;
+    if (const Dim most = std::max(a, b); most > kMaxExtent)
+      graph::throw_cast_error(4, "a dimension is computed with the number " + std::to_string(most) + ", at most " +
+                                     std::to_string(kMaxExtent) + " can be; bind it with --dim");
     return program_->add_dim_expr(op, a, b);
   }
 

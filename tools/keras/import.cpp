@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "tools/checkpoint/archive.h"
 #include "tools/checkpoint/bounded_json.h"
 #include "tools/checkpoint/hdf5_file.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/work_budget.h"
 #include "tools/keras/layer_call.h"
 #include "tools/keras/no_effect.h"
 
@@ -50,6 +52,8 @@ class Importer {
   }
 
  private:
+  using Key = std::pair<std::string, int64_t>;  // a layer and the number of its call
+
   /// Name of the layer and one value for each output of `config`. `given`: what a model inside of another is called with; the outermost
   /// makes its inputs itself.
   std::vector<std::pair<std::string, Outputs>> model(const Config& config, const std::string& place,
@@ -91,7 +95,6 @@ class Importer {
     for (const Layer& layer : config.layers)
       if (!layers.emplace(layer.name, &layer).second)
         throw_cast_error(2, name_ + ": two layers are named '" + layer.name + "'; the configuration is damaged");
-    using Key = std::pair<std::string, int64_t>;
     std::map<Key, Outputs> done;
     if (depth > 0) {
       if (given.size() != config.inputs.size())
@@ -105,49 +108,7 @@ class Importer {
         if (!done.count({input.layer, input.call})) done[{input.layer, input.call}] = {make_input(*found->second)};
       }
     }
-    // In the order of the file first, as people read it; then whatever is left as it becomes ready.
-    struct Pending {
-      const Layer* layer;
-      const Call* call;
-      int64_t number;
-    };
-    std::vector<Pending> pending;
-    for (const Layer& layer : config.layers) {
-      if (layer.kind == "InputLayer") continue;
-      // A model that was called before it became part of this one counts those calls too.
-      std::vector<int64_t> numbers = call_numbers(config, layer);
-      for (size_t i = 0; i < layer.calls.size(); i++) pending.push_back({&layer, &layer.calls[i], numbers[i]});
-    }
-    while (!pending.empty()) {
-      std::vector<Pending> left;
-      for (const Pending& each : pending) {
-        bool ready = true;
-        for (const Reference& input : each.call->inputs) ready &= done.count({input.layer, input.call}) != 0;
-        if (!ready) {
-          left.push_back(each);
-          continue;
-        }
-        Outputs inputs;
-        bool whole = true;
-        for (const Reference& input : each.call->inputs) {
-          const Outputs& from = done.at({input.layer, input.call});
-          if (from.empty())
-            whole = false;
-          else if (input.output < 0 || size_t(input.output) >= from.size())
-            throw_cast_error(2, name_ + ": layer '" + each.layer->name + "' reads output " +
-                                    std::to_string(input.output) + " of '" + input.layer + "', which has " +
-                                    std::to_string(from.size()));
-          else
-            inputs.push_back(from[size_t(input.output)]);
-        }
-        done[{each.layer->name, each.number}] =
-            call(*each.layer, *each.call, whole ? inputs : Outputs(), places.at(each.layer->name), depth);
-      }
-      if (left.size() == pending.size())
-        throw_cast_error(
-            2, name_ + ": layer '" + left[0].layer->name + "' reads what nothing makes; the configuration is damaged");
-      pending = std::move(left);
-    }
+    run_calls(config, places, depth, &done);
     std::vector<std::pair<std::string, Outputs>> out;
     for (const Reference& output : config.outputs) {
       const auto found = done.find({output.layer, output.call});
@@ -163,21 +124,94 @@ class Importer {
     return out;
   }
 
-  /// Numbers of a layer's calls as others refer to them: 0, 1, ..., unless they are referred to by later ones alone.
-  static std::vector<int64_t> call_numbers(const Config& config, const Layer& layer) {
-    std::set<int64_t> used;
-    const auto add = [&](const Reference& reference) {
-      if (reference.layer == layer.name) used.insert(reference.call);
-    };
-    for (const Layer& other : config.layers)
-      for (const Call& call : other.calls)
-        for (const Reference& input : call.inputs) add(input);
-    for (const Reference& output : config.outputs) add(output);
+  struct Pending {
+    const Layer* layer;
+    const Call* call;
+    int64_t number;
+    size_t waits = 0;  // for so many inputs
+  };
+
+  /// In the order of the file first, as people read it; then, again in that order, whatever became ready by it.
+  void run_calls(const Config& config, const std::map<std::string, std::string>& places, int depth,
+                 std::map<Key, Outputs>* done) {
+    std::vector<Pending> pending;
+    std::map<std::string, std::set<int64_t>> used = used_calls(config);
+    for (const Layer& layer : config.layers) {
+      if (layer.kind == "InputLayer") continue;
+      const std::vector<int64_t> numbers = call_numbers(layer, used[layer.name]);
+      for (size_t i = 0; i < layer.calls.size(); i++) pending.push_back({&layer, &layer.calls[i], numbers[i]});
+    }
+    std::map<Key, std::vector<size_t>> readers;
+    std::set<std::pair<size_t, size_t>> ready;  // how often the list was gone through before, and the place in it
+    for (size_t i = 0; i < pending.size(); i++) {
+      host::charge_work(1 + pending[i].call->inputs.size());
+      for (const Reference& input : pending[i].call->inputs) {
+        const Key key{input.layer, input.call};
+        if (done->count(key)) continue;
+        readers[key].push_back(i);
+        pending[i].waits++;
+      }
+      if (pending[i].waits == 0) ready.emplace(0, i);
+    }
+    size_t ran = 0;
+    for (; !ready.empty(); ran++) {
+      const auto [round, at] = *ready.begin();
+      ready.erase(ready.begin());
+      const Pending& each = pending[at];
+      const Key key{each.layer->name, each.number};
+      (*done)[key] = run_call(each, places, depth, *done);
+      const auto found = readers.find(key);
+      if (found == readers.end()) continue;
+      for (const size_t reader : found->second)
+        if (--pending[reader].waits == 0) ready.emplace(round + (reader < at), reader);
+      readers.erase(found);
+    }
+    if (ran == pending.size()) return;
+    for (const Pending& each : pending)
+      if (each.waits)
+        throw_cast_error(
+            2, name_ + ": layer '" + each.layer->name + "' reads what nothing makes; the configuration is damaged");
+  }
+
+  Outputs run_call(const Pending& each, const std::map<std::string, std::string>& places, int depth,
+                   const std::map<Key, Outputs>& done) {
+    Outputs inputs;
+    bool whole = true;
+    for (const Reference& input : each.call->inputs) {
+      const Outputs& from = done.at({input.layer, input.call});
+      if (from.empty())
+        whole = false;
+      else if (input.output < 0 || size_t(input.output) >= from.size())
+        throw_cast_error(2, name_ + ": layer '" + each.layer->name + "' reads output " + std::to_string(input.output) +
+                                " of '" + input.layer + "', which has " + std::to_string(from.size()));
+      else
+        inputs.push_back(from[size_t(input.output)]);
+    }
+    return call(*each.layer, *each.call, whole ? inputs : Outputs(), places.at(each.layer->name), depth);
+  }
+
+  /// By layer, the numbers of its calls that are referred to.
+  static std::map<std::string, std::set<int64_t>> used_calls(const Config& config) {
+    std::map<std::string, std::set<int64_t>> used;
+    for (const Layer& layer : config.layers)
+      for (const Call& call : layer.calls)
+        for (const Reference& input : call.inputs) used[input.layer].insert(input.call);
+    for (const Reference& output : config.outputs) used[output.layer].insert(output.call);
+    return used;
+  }
+  /// Numbers of a layer's calls as others refer to them: 0, 1, ..., unless they are referred to by later ones alone: a model
+  /// that was called before it became part of this one counts those calls too.
+  static std::vector<int64_t> call_numbers(const Layer& layer, const std::set<int64_t>& used) {
     std::vector<int64_t> numbers;
     const bool shifted = used.size() == layer.calls.size() && !used.empty();
     for (size_t i = 0; i < layer.calls.size(); i++) numbers.push_back(int64_t(i));
     if (shifted) numbers.assign(used.begin(), used.end());
     return numbers;
+  }
+
+  Config inner_config(const Layer& layer) const {
+    const Json inner = {{"class_name", layer.kind}, {"config", layer.config}};
+    return read_config(inner, name_ + ": model '" + layer.name + "'");
   }
 
   static const Json* shape_of(const Layer& layer) {
@@ -217,6 +251,7 @@ class Importer {
   }
 
   void refused(const Layer& layer, const std::string& attribute, const std::string& why, const std::string& hint) {
+    host::charge_work(net_.b.unsupported.size());
     for (const graph::Unsupported& u : net_.b.unsupported)
       if (u.node == layer.name && u.attribute == attribute && u.why == why) return;
     net_.b.unsupported.push_back({layer.kind, attribute, layer.name, "", why, hint});
@@ -236,8 +271,9 @@ class Importer {
                 kNoHint);
         return {};
       }
-      Json inner = {{"class_name", layer.kind}, {"config", layer.config}};
-      const Config config = read_config(inner, name_ + ": model '" + layer.name + "'");
+      const auto known = configs_.find(&layer);
+      const Config& config =
+          known != configs_.end() ? known->second : configs_.emplace(&layer, inner_config(layer)).first->second;
       if (inputs.empty()) return {};
       Outputs out;
       for (const auto& [name, values] : model(config, place, inputs, depth + 1)) {
@@ -282,6 +318,7 @@ class Importer {
     return {};
   }
 
+  std::map<const Layer*, Config> configs_;  // of models inside of models: one may be called many times
   Weights weights_;
   Network net_;
   std::string name_;

@@ -115,7 +115,7 @@ class Matcher {
 
   /// Where(IsNaN(p), 0, p), which exporters write for rows that see nothing.
   ValueId without_nan(ValueId p, std::vector<Node*>& between) {
-    if (e.readers(p).size() != 2 || e.is_output(p)) return graph::kAbsent;
+    if (e.reader_count(p) != 2 || e.is_output(p)) return graph::kAbsent;
     Node *is_nan = nullptr, *select = nullptr;
     for (Node* node : e.readers(p)) {
       const std::optional<Step> s = only_step(*node);

@@ -2,6 +2,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "runtime/format/program.h"
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
 #include "tools/passes/pipeline.h"
@@ -12,23 +13,41 @@ namespace {
 struct Operands {
   size_t least, most;
 };
-const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},    {"ConvTranspose2d", {2, 3}},
-                                                         {"Linear", {2, 4}},    {"MatMul", {2, 2}},
-                                                         {"Pool2d", {1, 1}},    {"Elementwise", {1, 8}},
-                                                         {"Reduce", {1, 1}},    {"ArgReduce", {1, 1}},
-                                                         {"Softmax", {1, 1}},   {"Normalize", {1, 3}},
-                                                         {"Recurrent", {3, 8}}, {"Transpose", {1, 1}},
-                                                         {"Gather", {2, 2}},    {"GatherElements", {2, 2}},
-                                                         {"GatherNd", {2, 2}},  {"Concat", {1, 65535}},
-                                                         {"Slice", {1, 1}},     {"Pad", {1, 2}},
-                                                         {"Resize", {1, 1}},    {"Tile", {1, 1}},
-                                                         {"TopK", {1, 1}},      {"CumSum", {1, 1}},
-                                                         {"ScatterNd", {3, 3}}, {"ScatterElements", {3, 3}},
-                                                         {"Reshape", {1, 1}},   {"If", {1, 1}},
-                                                         {"NonZero", {1, 1}},   {"Unique", {1, 1}},
-                                                         {"NonMaxSuppression", {2, 5}}, {"Measure", {1, 1}},
-                                                         {"Loop", {2, 258}},    {"Attention", {3, 5}},
+const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},
+                                                         {"ConvTranspose2d", {2, 3}},
+                                                         {"Linear", {2, 4}},
+                                                         {"MatMul", {2, 2}},
+                                                         {"Pool2d", {1, 1}},
+                                                         {"Elementwise", {1, 8}},
+                                                         {"Reduce", {1, 1}},
+                                                         {"ArgReduce", {1, 1}},
+                                                         {"Softmax", {1, 1}},
+                                                         {"Normalize", {1, 3}},
+                                                         {"Recurrent", {3, 8}},
+                                                         {"Transpose", {1, 1}},
+                                                         {"Gather", {2, 2}},
+                                                         {"GatherElements", {2, 2}},
+                                                         {"GatherNd", {2, 2}},
+                                                         {"Concat", {1, 65535}},
+                                                         {"Slice", {1, 1}},
+                                                         {"Pad", {1, 2}},
+                                                         {"Resize", {1, 1}},
+                                                         {"Tile", {1, 1}},
+                                                         {"TopK", {1, 1}},
+                                                         {"CumSum", {1, 1}},
+                                                         {"ScatterNd", {3, 3}},
+                                                         {"ScatterElements", {3, 3}},
+                                                         {"Reshape", {1, 1}},
+                                                         {"If", {1, 1}},
+                                                         {"NonZero", {1, 1}},
+                                                         {"Unique", {1, 1}},
+                                                         {"NonMaxSuppression", {2, 5}},
+                                                         {"Measure", {1, 1}},
+                                                         {"Loop", {2, 258}},
+                                                         {"Attention", {3, 5}},
                                                          {"Picture", {1, 3}}};
+
+constexpr size_t kMostOfOperator = 64;  // an operator that takes more takes as many as a file holds
 
 class Checker {
  public:
@@ -96,13 +115,19 @@ class Checker {
   std::string inner(const Node& node) {
     const bool loop = node.op == "Loop";
     if (node.subgraphs().empty()) return "has no branch or body";
+    if (depth_ >= kMaxSubprogramDepth)
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' lies in " + std::to_string(depth_) +
+                                     " others, at most " + std::to_string(kMaxSubprogramDepth) +
+                                     " branches and loops inside each other are supported");
     if (loop && (node.dims("most").size() != 1 || node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
                  node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
                  node.outputs.size() + 2 != node.inputs.size()))
       return "its body does not fit what it carries";
     for (const auto& each : node.subgraphs()) {
       const size_t outside = order_.size();
+      depth_++;
       std::string why = graph(*each);
+      depth_--;
       for (; order_.size() > outside; order_.pop_back()) known_.erase(order_.back());
       if (!why.empty()) return each->name + ": " + why;
     }
@@ -112,6 +137,10 @@ class Checker {
   std::string node(const Node& node) {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
+    if (node.inputs.size() > known->second.most && known->second.most > kMostOfOperator)
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' has " + std::to_string(node.inputs.size()) +
+                                     " inputs, at most " + std::to_string(known->second.most) +
+                                     " are supported; do it in several steps");
     if (node.inputs.size() < known->second.least || node.inputs.size() > known->second.most)
       return "has " + std::to_string(node.inputs.size()) + " operands";
     for (ValueId id : node.inputs) {
@@ -131,6 +160,7 @@ class Checker {
 
   const Model& model_;
   std::unordered_set<ValueId> known_;
+  uint32_t depth_ = 0;          // Ifs and Loops around a node
   std::vector<ValueId> order_;  // what was learned, the last at the end
 };
 

@@ -106,7 +106,7 @@ void Editor::index(Node& node, bool add) {
 
 void Editor::drop_unread_constants() {
   for (const ValueId id : lost_) {
-    if (!readers(id).empty() || is_output(id) || is_input(id)) continue;
+    if (reader_count(id) || is_output(id) || is_input(id)) continue;
     value(id).constant.reset();
     value(id).shape_known = false;
   }
@@ -199,6 +199,17 @@ Node* Editor::producer(ValueId id) const {
 Node* Editor::producer_if(ValueId id, const char* op) const {
   Node* node = producer(id);
   return node && node->op == op ? node : nullptr;
+}
+
+size_t Editor::reader_count(ValueId id) const {
+  const auto found = readers_.find(id);
+  if (found == readers_.end()) return 0;
+  Readers& all = found->second;
+  // Nobody asks whether there are three or four. Fewer are counted, in a list that is then short as well.
+  constexpr size_t kMany = 3;
+  if (all.list.size() >= all.gone_count + kMany) return all.list.size() - all.gone_count;
+  all.sweep();
+  return all.list.size();
 }
 
 const std::vector<Node*>& Editor::readers(ValueId id) const {
@@ -373,7 +384,7 @@ std::unordered_set<uint32_t>& Editor::sources_of(const Node& node) {
 void Editor::merge_sources(Node& into, const Node& from) {
   constexpr size_t kFew = 16, kMostLent = 1024;
   size_t readers = 0;
-  for (ValueId id : from.outputs) readers += from.dead || id < 0 ? 0 : this->readers(id).size() + is_output(id);
+  for (ValueId id : from.outputs) readers += from.dead || id < 0 ? 0 : reader_count(id) + is_output(id);
   size_t left = readers <= 1 ? from.sources.size() : kMostLent;
   for (uint32_t source : from.sources) {
     if (left-- == 0) return;

@@ -45,7 +45,9 @@ class Editor {
   bool is_output(ValueId id) const { return output_places_.count(id) != 0; }
   bool is_input(ValueId id) const { return inputs_.count(id) != 0; }
   /// Exactly one operand reads it and nobody outside does.
-  bool read_once(ValueId id) const { return readers(id).size() == 1 && !is_output(id); }
+  /// How many there are, without putting the list in order where many read a value and some stopped.
+  size_t reader_count(ValueId id) const;
+  bool read_once(ValueId id) const { return reader_count(id) == 1 && !is_output(id); }
   /// The producer of `id` when it is a live node of kind `op`, else null.
   Node* producer_if(ValueId id, const char* op) const;
 
@@ -120,7 +122,7 @@ class Editor {
   mutable std::unordered_map<ValueId, Readers> readers_;
   std::unordered_map<const Node*, std::unordered_set<uint32_t>> long_sources_;  // of nodes with many
   std::unordered_map<ValueId, std::vector<std::string>> measured_by_;           // names of the symbols
-  std::unordered_map<ValueId, std::vector<size_t>> output_places_;  // in graph.outputs; no entry: none
+  std::unordered_map<ValueId, std::vector<size_t>> output_places_;              // in graph.outputs; no entry: none
   std::unordered_set<ValueId> inputs_;
   std::vector<ValueId> lost_;   // constants that lost a reader
   bool shares_values_ = false;  // with branches, whose reads of constants are not known here

@@ -56,7 +56,7 @@ void retire(Editor& e, const std::vector<Node*>& nodes, Node& into) {
   for (Node* node : nodes) {
     e.merge_sources(into, *node);
     bool read = false;
-    for (ValueId id : node->outputs) read |= id >= 0 && (!e.readers(id).empty() || e.is_output(id));
+    for (ValueId id : node->outputs) read |= id >= 0 && (e.reader_count(id) || e.is_output(id));
     if (!read) e.kill(*node);
   }
 }

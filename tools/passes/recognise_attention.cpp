@@ -219,7 +219,7 @@ class Builder {
       e.merge_sources(made, *node);
       if (node->dead) continue;
       bool read = false;
-      for (const ValueId id : node->outputs) read |= !e.readers(id).empty() || e.is_output(id);
+      for (const ValueId id : node->outputs) read |= e.reader_count(id) || e.is_output(id);
       if (!read) e.kill(*node);
     }
   }

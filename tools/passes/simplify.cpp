@@ -12,7 +12,7 @@ namespace {
 
 bool kill_if_dead(Editor& e, Node& node) {
   for (ValueId id : node.outputs)
-    if (id >= 0 && (!e.readers(id).empty() || e.is_output(id))) return false;
+    if (id >= 0 && (e.reader_count(id) || e.is_output(id))) return false;
   e.kill(node);
   return true;
 }

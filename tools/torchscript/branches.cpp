@@ -1,6 +1,7 @@
 // tools/torchscript/branches.cpp - if: on what is known one way is taken; on what only the run knows both are followed and become the graph's If.
 #include <algorithm>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/comparison.h"
 #include "tools/torchscript/journal.h"
 
@@ -98,13 +99,15 @@ void Interpreter::run_if(Frame& frame, const Statement& s) {
 /// What the tensors in a value hold now.
 void Interpreter::hold(const Value& value, std::map<const aten::Cell*, ValueId>* to) {
   if (value.is(Kind::kTensor)) (*to)[value.tensor.get()] = builder_.read(value.tensor);
-  if (value.items)
-    for (const Value& item : *value.items) hold(item, to);
+  if (!value.items) return;
+  const aten::Nesting level;
+  for (const Value& item : *value.items) hold(item, to);
 }
 
 Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& block,
                                             const std::function<void(Frame&)>& after) {
   Branch branch;
+  host::charge_work(4 * around.names.size());
   Frame frame = around;
   const size_t level = journals_.size();
   branch.journal.tensors = builder_.tensors();
@@ -158,6 +161,7 @@ class Interpreter::Merge {
     if (x.is(Kind::kUnknown)) return x;
     if (y.is(Kind::kUnknown)) return y;
     if (x.items && y.items && x.kind == y.kind && x.items->size() == y.items->size() && x.items != y.items) {
+      const aten::Nesting level;
       std::vector<Value> items;
       for (size_t i = 0; i < x.items->size(); i++) items.push_back(values((*x.items)[i], (*y.items)[i]));
       return x.is(Kind::kTuple) ? Value::tuple(std::move(items)) : Value::list(std::move(items));
@@ -305,6 +309,7 @@ void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition
 /// What the one branch that can be taken leaves behind, as outputs.
 Value Interpreter::only(Merge* merge, const Branch& branch, const Value& value) {
   if (value.items && !value.items->empty()) {
+    const aten::Nesting level;
     std::vector<Value> items;
     for (const Value& item : *value.items) items.push_back(only(merge, branch, item));
     return value.is(Kind::kTuple) ? Value::tuple(std::move(items)) : Value::list(std::move(items));

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/torchscript/interpreter.h"
 
@@ -74,7 +75,10 @@ Value Interpreter::evaluate_name(Frame& frame, ExpressionId id) {
   const std::string name = dotted(file, id);
   if (e.kind == ExpressionKind::kName) {
     const auto local = frame.names.find(name);
-    if (local != frame.names.end()) return local->second;
+    if (local != frame.names.end()) {
+      host::charge_work(1 + local->second.text.size() / 16);
+      return local->second;
+    }
     if (name == "inf") return Value::of(std::numeric_limits<double>::infinity());
     if (name == "nan") return Value::of(std::numeric_limits<double>::quiet_NaN());
   }
@@ -139,6 +143,7 @@ Value Interpreter::index(const Value& owner, const Value& index, const std::stri
   if (owner.is(Kind::kUnknown)) return owner;
   if (index.is(Kind::kUnknown)) return index;
   if (const Dictionary* dictionary = as<Dictionary>(owner)) {
+    host::charge_work(dictionary->items.size());
     for (const auto& [key, value] : dictionary->items)
       if (same(key, index)) return value;
     throw Raised{place, "a dictionary has no key " + describe(index)};

@@ -194,11 +194,13 @@ class Outputs {
     if (value.is(Kind::kTensor))
       return add(builder_.resolve(builder_.read(value.tensor)), name.empty() ? "output" : name);
     if (value.items) {
+      const aten::Nesting level;
       const std::string stem = name.empty() ? "output" : name;
       for (size_t i = 0; i < value.items->size(); i++) add((*value.items)[i], stem + "_" + std::to_string(i));
       return;
     }
     if (const Dictionary* dictionary = as<Dictionary>(value)) {
+      const aten::Nesting level;
       for (const auto& [key, item] : dictionary->items) {
         const std::string part = key.is(Kind::kString) ? key.text : key.integer.text();
         add(item, name.empty() ? part : name + "_" + part);
@@ -210,6 +212,9 @@ class Outputs {
     throw_cast_error(4, "forward() gives " + describe(value) + ", expected tensors");
   }
   void add(ValueId id, const std::string& name) {
+    constexpr size_t kMost = 65535;  // more than any file holds
+    if (builder_.model.graph.outputs.size() >= kMost)
+      throw_cast_error(4, "forward() gives more than " + std::to_string(kMost) + " tensors");
     builder_.model.graph.outputs.push_back(expose(builder_.model, id, name));
   }
 

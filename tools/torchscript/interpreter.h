@@ -134,7 +134,7 @@ class Interpreter {
   std::vector<std::string> wanted_;             // names of the results of the call that comes next
   int64_t steps_ = 0;
   int depth_ = 0;
-  uintptr_t stack_ = 0;  // where the first level stands
+  uintptr_t stack_ = 0, most_stack_ = 0;  // where the first level stands, and how far below it the last may
 };
 
 }  // namespace ingot::torchscript

@@ -1,6 +1,28 @@
 #include "tools/torchscript/objects.h"
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::torchscript {
+namespace {
+
+constexpr uint64_t kCompared = 8;  // steps of work for each pair of values
+
+}  // namespace
+
+Object::~Object() {
+  std::vector<Value> held;
+  for (auto& [name, value] : attributes)
+    if (value.items || value.foreign) held.push_back(std::move(value));
+  aten::drop_values(std::move(held));
+}
+Dictionary::~Dictionary() {
+  std::vector<Value> held;
+  for (auto& [key, value] : items) {
+    held.push_back(std::move(key));
+    held.push_back(std::move(value));
+  }
+  aten::drop_values(std::move(held));
+}
 
 bool same(const Value& a, const Value& b) {
   using Kind = Value::Kind;
@@ -19,6 +41,8 @@ bool same(const Value& a, const Value& b) {
   }
   if (a.items == b.items) return true;
   if (a.items->size() != b.items->size()) return false;
+  const aten::Nesting level;
+  host::charge_work(kCompared * a.items->size());
   for (size_t i = 0; i < a.items->size(); i++)
     if (!same((*a.items)[i], (*b.items)[i])) return false;
   return true;

@@ -15,6 +15,7 @@ using aten::Value;
 
 /// An instance of a class of the program: a module, a plain object, a named tuple. Shared by everything that refers to it.
 struct Object : aten::Foreign {
+  ~Object() override;
   std::string type;  // "__torch__.torch.nn.modules.linear.Linear"
   std::string path;  // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
   std::map<std::string, Value> attributes;
@@ -22,6 +23,7 @@ struct Object : aten::Foreign {
 
 /// Keys are plain values, in the order of their insertion.
 struct Dictionary : aten::Foreign {
+  ~Dictionary() override;
   std::vector<std::pair<Value, Value>> items;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/torchscript/interpreter.h"
 #include "tools/torchscript/scalar_type.h"
@@ -176,6 +177,7 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given, con
     std::string out;
     size_t next = 1, at = 0;
     const std::string& text = v[0].text;
+    for (const Value& part : v.all()) host::charge_memory(part.text.size());
     for (size_t brace; (brace = text.find("{}", at)) != std::string::npos; at = brace + 2) {
       out += text.substr(at, brace - at);
       if (next < v.size())
@@ -293,8 +295,10 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
   *done = true;
   if (name == "len") return Value::of(Dim(int64_t(items.size())));
   if (name == "__getitem__" && v.size() == 2) return index(v[0], v[1], place);
+  if (name != "append" && name != "_set_item") host::charge_work(8 * items.size());
   if (name == "append" && v.size() == 2) {
     note_change(v[0].items.get(), place);
+    aten::charge_items(1);
     items.push_back(v[1]);
     return v[0];
   }
@@ -318,6 +322,7 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
   if (name == "extend" && v.size() == 2 && v[1].items) {
     note_change(v[0].items.get(), place);
     const std::vector<Value> more = *v[1].items;
+    aten::charge_items(items.size() + more.size());
     items.insert(items.end(), more.begin(), more.end());
     return Value::none();
   }
@@ -400,6 +405,7 @@ Value Interpreter::dictionary_operator(const std::string& name, Arguments& given
   const ReadValues v(given);
   Dictionary& d = *as<Dictionary>(v[0]);
   const auto find = [&](const Value& key) {
+    host::charge_work(8 * d.items.size());
     return std::find_if(d.items.begin(), d.items.end(), [&](const auto& item) { return same(item.first, key); });
   };
   *done = true;

@@ -1,4 +1,9 @@
 // tools/torchscript/statements.cpp - assignments, calls of functions, with. Branches and loops: branches.cpp, loops.cpp.
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "tools/files/work_budget.h"
 #include "tools/torchscript/journal.h"
 
 namespace ingot::torchscript {
@@ -6,7 +11,15 @@ namespace {
 
 // Expressions in calls in blocks. What one takes of the machine's stack differs tenfold between builds, so both are bounded.
 constexpr int kMostDepth = 2500;
+constexpr uint64_t kStepWork = 32;  // of a statement or a call, beside what it computes
 constexpr uintptr_t kMostStack = uintptr_t{4} << 20;
+
+/// Half of the stack that this process has, where that is less: a program is followed from far within it.
+uintptr_t most_stack() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostStack;
+  return std::min(kMostStack, uintptr_t(limit.rlim_cur) / 2);
+}
 
 }  // namespace
 
@@ -21,14 +34,15 @@ Interpreter::Interpreter(aten::Builder& builder, Library& library, Value constan
 
 Interpreter::Deeper::Deeper(Interpreter* i, const std::string& place) : interpreter(i) {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));  // stacks grow downward
-  if (i->depth_ == 0) i->stack_ = here;
-  if (++i->depth_ > kMostDepth || (here < i->stack_ && i->stack_ - here > kMostStack)) {
+  if (i->depth_ == 0) i->stack_ = here, i->most_stack_ = most_stack();
+  if (++i->depth_ > kMostDepth || (here < i->stack_ && i->stack_ - here > i->most_stack_)) {
     i->depth_--;
     graph::throw_cast_error(2, place + ": functions call each other deeper than a program can be followed");
   }
 }
 
 void Interpreter::count_step(const std::string& place) {
+  host::charge_work(kStepWork);
   if (++steps_ > most_steps)
     graph::throw_cast_error(4, place + ": the program takes more than " + std::to_string(most_steps) +
                                    " steps while it is cast; does a loop run over the elements of a tensor?");

@@ -122,7 +122,7 @@ class Flipper {
 
   // Adds what `id` costs when its readers and its producer disagree.
   void add_value(ValueId id) {
-    if (e_.constant(id) || (e_.readers(id).empty() && !e_.is_output(id)) || e_.rank(id) > perm_.size()) return;
+    if (e_.constant(id) || (!e_.reader_count(id) && !e_.is_output(id)) || e_.rank(id) > perm_.size()) return;
     double c = cost(id);
     std::set<int> readers;
     bool plain_reader = e_.is_output(id), flipped_reader = false;
