@@ -10,6 +10,7 @@ lint_sources() {
   local failed=0
   python3 tools/lint/layers.py || failed=1
   python3 tools/lint/file_access.py || failed=1
+  python3 tools/lint/error_texts.py || failed=1
   python3 tools/lint/public_names.py || failed=1
   python3 tools/lint/sizes.py || failed=1
   python3 tools/lint/firmware_clean.py || failed=1

@@ -116,7 +116,7 @@ TEST_CASE("bad input arrays: wrong name, shape, type, missing, out of range, and
 TEST_CASE("bad dimensions: unbound, unknown, out of bounds, contradicting the inputs") {
   const Folder folder;
   const std::string batch = cast(folder, "batch");
-  refused(folder, {"kernels", batch}, 5, {"--dim N=N"});
+  refused(folder, {"kernels", batch}, 5, {"--dim N=NUMBER"});
   CHECK(run({"bench", batch, "--seconds", "0"}).out.find("N = ") != std::string::npos);  // takes one, and says which
   refused(folder, {"bench", batch, "--seconds", "0", "--dim", "M=2"}, 5, {"--dim M", "'N'"});
   refused(folder, {"run", batch, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz", "--dim", "N=3"}, 5,

@@ -22,8 +22,8 @@ bool whole_integer(const std::string& text, int64_t* out) {
 int64_t parse_integer(const std::string& option, const std::string& text, int64_t low, int64_t high) {
   int64_t value = 0;
   if (!whole_integer(text, &value) || value < low || value > high) {
-    fail(Exit::kUsage, option + ": expected a number from " + std::to_string(low) + " to " + std::to_string(high) +
-                           ", found '" + text + "'");
+    fail(Exit::kUsage, option + ": expected a whole number from " + std::to_string(low) + " to " +
+                           std::to_string(high) + ", found '" + text + "'");
   }
   return value;
 }
@@ -87,7 +87,7 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
            "--dim " + name + ": expected one number here, found the range '" + value + "'; ranges are for convert");
     }
     if (!whole_integer(value, &number) || number < 0)
-      fail(Exit::kUsage, "--dim " + name + ": expected a number, found '" + value + "'");
+      fail(Exit::kUsage, "--dim " + name + ": expected a whole number, found '" + value + "'");
     if (!dims.emplace(name, number).second) fail(Exit::kUsage, "--dim " + name + ": given twice; say it once");
   }
   return dims;

@@ -2,6 +2,7 @@
 
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/standard_streams.h"
 #include "tools/flux/import.h"
 #include "tools/keras/import.h"
 #include "tools/pt2/archive.h"
@@ -44,7 +45,9 @@ void require_source(const std::string& path) {
     case FileKind::kIngotState:
     case FileKind::kOther: break;
   }
-  host::fail(Exit::kCorrupt, path + ": expected an ONNX model, found " + host::kind_text(path, kind));
+  host::fail(Exit::kCorrupt,
+             path + ": expected an ONNX, TorchScript, .pt2, Keras or Flux model, found " +
+                 host::kind_text(path, kind));
 }
 
 cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions options) {
@@ -63,6 +66,7 @@ CastFile::CastFile(const std::string& path, const cast::CastOptions& options) : 
   if (host::file_kind(path) == FileKind::kIngot) return;
   const cast::CastResult result = cast_with_progress(path, options);
   cast_ = std::make_unique<host::TemporaryPath>(".ingot");
+  host::show_path_as(cast_->path(), path);
   cast::write_file(result.file, cast_->path());
 }
 

@@ -69,6 +69,10 @@ int compare_files(const Arguments& a) {
     answer = find_departure(q);
   }
   const std::string file = a.file.empty() ? a.source : a.file;
+  if (answer.has_golden && answer.import_compared == 0 && answer.culprit == Culprit::kNone)
+    host::fail(host::Exit::kMismatch,
+               a.golden + ": no array of it is an output or a value of " + a.source +
+                   ", so nothing was compared with it; name outputs out:NAME");
   if (!a.html.empty()) write_compare_html(answer, a.source, file, a.html);
   if (a.json)
     print_compare_json(answer, a.source, file);

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
+#include "tools/cli/arguments.h"
 #include "tools/cli/cast_report.h"
 #include "tools/cli/casting.h"
 #include "tools/cli/check_golden.h"
@@ -36,12 +38,22 @@ struct Arguments {
   bool partial = false;
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
-  double limit = -1;
+  std::string limit;
 };
 
 std::string default_output(const std::string& source) {
   std::filesystem::path path(source);
   return path.replace_extension(".ingot").string();
+}
+
+/// Of options that are given as NAME=VALUE, each for another name: the second would undo the first.
+void refuse_repeated(const std::string& option, const std::vector<std::string>& texts) {
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    const std::string name = text.substr(0, text.find('='));
+    if (!names.insert(name).second)
+      fail(Exit::kUsage, option + " " + name + ": given twice; say it once");
+  }
 }
 
 cast::CastOptions options_of(const Arguments& a) {
@@ -77,6 +89,16 @@ cast::CastOptions options_of(const Arguments& a) {
     fail(Exit::kUsage,
          "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused, --partial and --bn-eps say how to read a "
          "checkpoint; name it with --weights");
+  if (a.weights.empty() && a.keep_training_state)
+    fail(Exit::kUsage,
+         "convert: --keep-training-state is about a checkpoint; name it with --weights");
+  refuse_repeated("--input-shape", a.shapes);
+  refuse_repeated("--input-type", a.types);
+  refuse_repeated("--argument", a.arguments);
+  refuse_repeated("--dim", a.dims);
+  refuse_repeated("--io-layout", a.layouts);
+  refuse_repeated("--state-init", a.inits);
+  refuse_repeated("--metadata", a.metadata);
   for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
   options.input_shapes = a.shapes;
   options.input_types = a.types;
@@ -127,7 +149,7 @@ void check_cast(const Arguments& a, const std::string& path, const cast::CastRep
 }
 
 int convert(const Arguments& a) {
-  if (a.limit >= 0) host::WorkBudget::set_factor(a.limit);
+  if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
   const cast::CastOptions options = options_of(a);
   require_source(a.source);
   if (a.output.empty() && host::is_standard_input(a.source))
@@ -154,7 +176,10 @@ int convert(const Arguments& a) {
   }
   const cast::WrittenFile written = cast::write_file(result.file, file.get());
   result.file = {};  // the file has it all
-  if (a.check || !a.golden.empty()) check_cast(a, file->temporary(), result.report);
+  if (a.check || !a.golden.empty()) {
+    host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
+    check_cast(a, file->temporary(), result.report);
+  }
   file->commit();
   summary("%s: %s bytes, weights %s, activations %s\n", output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),
           short_bytes(written.weight_bytes).c_str(), short_bytes(result.report.arena_bytes).c_str());
@@ -251,9 +276,12 @@ void add_convert(CLI::App& app, Action* chosen) {
              "KEY=VALUE");
   command->add_flag("--explain", a->explain, "print the passes and what was chosen for every instruction");
   command->add_flag("--dry-run", a->dry_run, "do everything but write");
-  command->add_option(
-      "--limit", a->limit,
-      "work and memory allowed for each byte of the source: 1 as usual, 10 ten times as much, 0 without limit");
+  command
+      ->add_option("--limit", a->limit,
+                   "factor on the work and memory allowed for each byte of the source: 10 ten "
+                   "times as much, 0 without "
+                   "limit (default: 1, or INGOT_WORK_LIMIT)")
+      ->type_name("NUMBER");
   group_options(command, "Inputs, outputs and shapes",
                 {"input-shape", "picture", "input-type", "argument", "dim", "io-layout", "state", "state-init"});
   group_options(command, "Weights from a checkpoint",

@@ -2,9 +2,12 @@
 #include "tools/cli/doctor.h"
 
 #include <gnu/libc-version.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -146,8 +149,9 @@ void print(const Diagnosis& found) {
   for (const Clock& clock : m.clocks)
     line("clock", clock.name + ": " + std::to_string(clock.now_hz / 1000000) + " MHz of " +
                       std::to_string(clock.most_hz / 1000000) + ", " + clock.governor);
-  line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
-                                                     : words(found.gpus.device_code, ", "));
+  if (!found.usable.empty())  // what this program has is no fact of another machine
+    line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
+                                                       : words(found.gpus.device_code, ", "));
   line("cuda", found.gpus.driver_version ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100) : "");
   line("cuda", found.gpus.problem);
   for (const GpuReport& gpu : found.gpus.gpus)
@@ -184,6 +188,14 @@ int doctor(const Arguments& a) {
   if (a.root != "/" && !a.require.empty())
     host::fail(host::Exit::kUsage,
                "doctor: --require asks this machine, --root reads another's files; give one of them");
+  struct stat folder;
+  const int error = stat(a.root.c_str(), &folder) != 0 ? errno
+                    : S_ISDIR(folder.st_mode)          ? 0
+                                                       : ENOTDIR;
+  if (error)
+    host::fail(host::Exit::kUnavailable,
+               "doctor: --root " + a.root + ": " + strerror(error) +
+                   "; name the folder that etc, proc, sys and var were copied to");
   const Diagnosis found = diagnose(a.root);
   const std::string lacking = missing(a, found);
   if (a.json)

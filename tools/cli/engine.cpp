@@ -115,9 +115,10 @@ const ingot_kernel_table* chosen_kernels() {
 Model open_model(const std::string& path, const OpenSettings& settings) {
   const host::FileKind kind = host::file_kind(path);
   if (kind != host::FileKind::kIngot) {
-    const bool source = kind == host::FileKind::kOnnx;
+    const bool source = kind != host::FileKind::kOther && kind != host::FileKind::kNumpyArray &&
+                        kind != host::FileKind::kIngotState;
     fail(Exit::kCorrupt, path + ": expected an .ingot file, found " + host::kind_text(path, kind) +
-                             (source ? "; cast it first: ingot convert " + path : ""));
+                             (source ? "; convert it first: ingot convert " + path : ""));
   }
   ingot_open_options options = open_options(settings.kernels ? settings.kernels : chosen_kernels());
   options.trust = settings.trust;
@@ -221,10 +222,14 @@ void Engine::bind_from_type(const ingot_value_type& type, const std::vector<int6
   const auto mismatch = [&](const std::string& why) {
     fail(Exit::kMismatch, where + ": expected " + type_text(type) + ", found shape " + host::dims_text(shape) + why);
   };
-  if (size_t(type.rank) != shape.size()) mismatch("; the number of dimensions differs");
+  if (size_t(type.rank) != shape.size())
+    mismatch("; it has " + std::to_string(shape.size()) + " dimensions, expected " +
+             std::to_string(type.rank));
   const std::vector<std::string> symbols = symbol_names();
   for (size_t d = 0; d < shape.size(); d++) {
-    if (type.dim_symbol[d] == INGOT_DIM_NUMBER && type.dims[d] != shape[d]) mismatch("");
+    if (type.dim_symbol[d] == INGOT_DIM_NUMBER && type.dims[d] != shape[d])
+      mismatch("; dimension " + std::to_string(d) + " is " + std::to_string(shape[d]) +
+               ", expected " + std::to_string(type.dims[d]));
     if (type.dim_symbol[d] < 0) continue;  // expressions are compared once everything is bound
     const std::string& symbol = symbols[size_t(type.dim_symbol[d])];
     const auto [at, fresh] = bindings_.emplace(symbol, shape[d]);
@@ -318,7 +323,7 @@ void Engine::create_session(const SessionSettings& settings) {
   const std::vector<ingot_binding> list = binding_list();
   std::string missing;
   for (const std::string& symbol : symbol_names()) {
-    if (!bindings_.count(symbol)) missing += " --dim " + symbol + "=N";
+    if (!bindings_.count(symbol)) missing += " --dim " + symbol + "=NUMBER";
   }
   if (!missing.empty()) {
     fail(Exit::kMismatch,

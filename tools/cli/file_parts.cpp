@@ -1,6 +1,7 @@
 #include "tools/cli/file_parts.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "runtime/base/byte_order.h"
@@ -38,7 +39,7 @@ FileParts::FileParts(const std::string& path) : path_(path) {
     std::memcpy(part.sha256, entry + 32, sizeof part.sha256);
     parts_.push_back(part);
   }
-  if (!stream_) fail(Exit::kUnavailable, path + ": cannot be read");
+  if (!stream_) fail(Exit::kUnavailable, path + ": cannot be read to its end: " + strerror(errno));
 }
 
 void FileParts::raise_minor(uint16_t minor) { minor_ = std::max(minor_, minor); }
@@ -54,7 +55,8 @@ void FileParts::each_block(uint64_t from, uint64_t bytes, Take take) {
   stream_.seekg(std::streamoff(from));
   while (bytes > 0) {
     const size_t count = size_t(std::min<uint64_t>(bytes, block.size()));
-    if (!stream_.read(block.data(), std::streamsize(count))) fail(Exit::kUnavailable, path_ + ": cannot be read");
+    if (!stream_.read(block.data(), std::streamsize(count)))
+      fail(Exit::kUnavailable, path_ + ": cannot be read to its end: " + strerror(errno));
     take(block.data(), count);
     bytes -= count;
   }

@@ -9,6 +9,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
+#include "tools/files/refuse_pipe.h"
 
 namespace ingot::cli {
 namespace {
@@ -128,6 +129,7 @@ std::vector<Array> split_frames(const Engine& engine, const std::string& path, s
 }  // namespace
 
 std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
+  host::refuse_pipe(path);
   host::InputStream file(path);
   std::string start(kStartBytes, '\0');
   file.read(start.data(), std::streamsize(start.size()));

@@ -1,5 +1,10 @@
 #include "tools/cli/help.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "tools/files/failure.h"
@@ -8,17 +13,31 @@
 namespace ingot::cli {
 namespace {
 
-constexpr size_t kColumns = 100, kNameColumns = 34;
+const std::string kNoBreak = "\x1f";  // a space at which no line ends
+constexpr size_t kMinColumns = 60, kColumns = 80, kMaxColumns = 100;
+
+/// Those of the terminal, else those that COLUMNS says, else kColumns.
+size_t columns() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::clamp(size_t(size.ws_col), kMinColumns, kMaxColumns);
+  const char* text = getenv("COLUMNS");
+  const long stated = text ? strtol(text, nullptr, 10) : 0;
+  return stated > 0 ? std::clamp(size_t(stated), kMinColumns, kMaxColumns) : kColumns;
+}
 
 /// `name` in a column of its own, `text` wrapped beside it; a long name has its own line.
 std::string entry(const std::string& name, const std::string& text) {
+  static const size_t width = columns();
+  const size_t indent = width < kColumns ? 20 : 34;
   std::string out = "  " + name;
-  bool first = out.size() < kNameColumns;
+  bool first = out.size() < indent;
   if (!first) out += "\n";
-  for (const std::string& line : wrapped(text, kColumns - kNameColumns)) {
-    out += (first ? std::string(kNameColumns - out.size(), ' ') : std::string(kNameColumns, ' ')) + line + "\n";
+  for (const std::string& line : wrapped(text, width - indent)) {
+    out += (first ? std::string(indent - out.size(), ' ') : std::string(indent, ' ')) + line + "\n";
     first = false;
   }
+  std::replace(out.begin(), out.end(), kNoBreak[0], ' ');
   return out.back() == '\n' ? out : out + "\n";
 }
 
@@ -39,7 +58,7 @@ class HelpFormatter : public CLI::Formatter {
         option->get_expected_max() > 0 && option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
     if (repeatable && text.find("(repeatable)") == std::string::npos) text += " (repeatable)";
     if (option->get_required() && !is_positional) text += " (required)";
-    if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
+    if (!option->get_default_str().empty()) text += " (default:" + kNoBreak + option->get_default_str() + ")";
     return entry(name, text);
   }
   std::string make_subcommand(const CLI::App* command) const override {

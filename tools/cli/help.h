@@ -1,4 +1,4 @@
-// tools/cli/help.h - what --help looks like: options in groups, wrapped at 100 columns, defaults at the end.
+// tools/cli/help.h - what --help looks like: groups, 60 to 100 columns, defaults.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <memory>

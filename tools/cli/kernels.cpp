@@ -28,7 +28,7 @@ int kernels(const Arguments& a) {
   const ProgramView view(a.file, parse_dims(a.dims));
   if (!view.bound()) {
     std::string missing;
-    for (const std::string& dim : view.open_dims()) missing += " --dim " + dim + "=N";
+    for (const std::string& dim : view.open_dims()) missing += " --dim " + dim + "=NUMBER";
     host::fail(host::Exit::kMismatch,
                a.file + ": the kernels depend on dimensions that the file leaves open; say them:" + missing);
   }

@@ -2,10 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <sstream>
 
 #include "tools/cli/arguments.h"
 #include "tools/cli/command.h"
@@ -23,6 +25,8 @@ namespace ingot::cli {
 namespace {
 
 using host::Exit;
+
+constexpr const char* kEmptyName = "the name of a file is empty";
 
 int complain(Exit exit, const std::string& message) {
   fprintf(stderr, "ingot: %s\n", one_line(host::with_stream_names(message)).c_str());
@@ -134,28 +138,47 @@ void add_commands(CLI::App& app, Action* chosen) {
   }
 }
 
+/// `exit`, unless what was printed did not reach standard output.
+int printed(int exit) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return exit;
+  return complain(Exit::kUnavailable,
+                  "standard output: cannot be written: " + std::string(strerror(errno)));
+}
+
+/// Variables that nothing can read are refused and not passed over.
+void check_environment() {
+  if (const char* text = getenv("INGOT_WORK_LIMIT")) parse_real("INGOT_WORK_LIMIT", text, 0, 1e6);
+  if (const char* text = getenv("INGOT_MEMORY_LIMIT")) parse_bytes("INGOT_MEMORY_LIMIT", text);
+}
+
 int parse_and_act(int argc, char** argv) {
-  CLI::App app("Ingot casts a trained network once into one .ingot file and runs it from one arena.", "ingot");
+  CLI::App app("Ingot converts a trained network once into one file and runs it from one arena.",
+               "ingot");
   app.formatter(help_formatter());
   app.set_version_flag("-V,--version", version_text(), "Print the version and what this build has");
   app.allow_extras();
   app.footer(
-      "Examples:\n  ingot convert model.onnx --check\n  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
+      "Examples:\n  ingot convert model.onnx --check\n  ingot run model.ingot --inputs in.npz "
+      "--outputs out.npz\n"
       "  ingot bench model.ingot --threads 1\n\n"
-      "Exit codes: 0 ok, 1 usage, 2 corrupt file, 3 unsafe file, 4 unsupported, 5 key, name or shape mismatch,\n"
-      "6 check failed, 7 device, memory, disk or file unavailable, 8 a fault of our own.\n"
+      "Exit codes: 0 ok, 1 usage, 2 corrupt file, 3 unsafe file, 4 unsupported,\n"
+      "5 key, name or shape mismatch, 6 check failed, 7 device, memory, disk or file\n"
+      "unavailable, 8 a fault of our own.\n"
       "INGOT_CPU_ISA names the kernels to use (see ingot --version), or oracle.");
   Action chosen;
   add_commands(app, &chosen);
   if (asks_for_help(argc, argv)) {
     fputs(help_text(app, argc, argv).c_str(), stdout);
-    return 0;
+    return printed(0);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     if (app.get_subcommands().empty()) refuse_extras(app);
-    return app.exit(success);
+    std::ostringstream text;
+    const int exit = app.exit(success, text, text);
+    fputs(text.str().c_str(), stdout);
+    return printed(exit);
   } catch (const CLI::ParseError& error) {
     refuse_extras(app);
     std::string where;
@@ -169,10 +192,8 @@ int parse_and_act(int argc, char** argv) {
     fputs(app.help().c_str(), stdout);
     return int(Exit::kUsage);
   }
-  const int exit = chosen();
-  if (fflush(stdout) != 0 || ferror(stdout))
-    return complain(Exit::kUnavailable, "standard output: cannot be written: " + std::string(strerror(errno)));
-  return exit;
+  check_environment();
+  return printed(chosen());
 }
 
 }  // namespace
@@ -189,6 +210,7 @@ CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, co
 CLI::Option* reads_file(CLI::Option* option) {
   return option->transform(CLI::Validator(
       [](std::string& value) {
+        if (value.empty()) return std::string(kEmptyName);
         if (value == "-") value = host::spool_standard_input();
         return std::string();
       },
@@ -196,7 +218,8 @@ CLI::Option* reads_file(CLI::Option* option) {
 }
 
 CLI::Option* writes_file(CLI::Option* option) {
-  return option->each([](const std::string& value) {
+  return option->each([option](const std::string& value) {
+    if (value.empty()) host::fail(host::Exit::kUsage, option->get_name() + ": " + kEmptyName);
     if (value != "-") return;
     if (isatty(STDOUT_FILENO))
       host::fail(host::Exit::kUsage, "'-' writes to standard output, which is a terminal; redirect it, or name a file");

@@ -10,6 +10,7 @@
 #include <cstdio>
 #endif
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 
@@ -40,7 +41,7 @@ Pixels read_png(const std::string& path) {
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, decltype(&png_image_free)> end(&image, png_image_free);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
-  if (!file) fail(Exit::kUnavailable, path + ": cannot be opened");
+  if (!file) fail(Exit::kUnavailable, path + ": cannot be opened: " + strerror(errno));
   if (!png_image_begin_read_from_stdio(&image, file.get())) fail(Exit::kCorrupt, path + ": " + image.message);
   if (image.width > kMostPixels || image.height > kMostPixels) refuse_size(path, image.width, image.height);
   Pixels out;
@@ -96,7 +97,7 @@ bool decode(Jpeg* jpeg, std::FILE* file, std::vector<uint8_t>* rgb) {
 
 Pixels read_jpeg(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
-  if (!file) fail(Exit::kUnavailable, path + ": cannot be opened");
+  if (!file) fail(Exit::kUnavailable, path + ": cannot be opened: " + strerror(errno));
   Jpeg jpeg{};
   jpeg.reader.err = jpeg_std_error(&jpeg.errors);
   jpeg.errors.error_exit = jump;

@@ -1,6 +1,8 @@
 #include "tools/cli/state_files.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "runtime/format/state_file.h"
 #include "tools/files/file_kind.h"
@@ -24,7 +26,7 @@ std::vector<uint8_t> read_state_file(const std::string& path) {
   std::vector<uint8_t> bytes(size);
   host::InputStream file(path);
   if (!file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(size)))
-    host::fail(Exit::kUnavailable, path + ": cannot be read");
+    host::fail(Exit::kUnavailable, path + ": cannot be read to its end: " + strerror(errno));
   return bytes;
 }
 

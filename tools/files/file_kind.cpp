@@ -13,25 +13,33 @@
 #include "runtime/format/state_file.h"
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
+#include "tools/files/refuse_pipe.h"
 
 namespace ingot::host {
 namespace {
 
 constexpr size_t kPrefixBytes = 64 * 1024;
 
+/// The system's reason and what to do about it.
+std::string why_unreadable() {
+  const char* todo = errno == EACCES         ? "; check its permissions"
+                     : errno == ELOOP        ? "; links lead to each other, name the file itself"
+                     : errno == ENAMETOOLONG ? "; check the name"
+                                             : "";
+  return strerror(errno) + std::string(todo);
+}
+
 std::vector<uint8_t> read_prefix(const std::string& path) {
   struct stat found;
   if (stat(path.c_str(), &found) != 0) {
     if (errno == ENOENT) fail(Exit::kUnavailable, path + ": no such file; check the name");
-    fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
+    fail(Exit::kUnavailable, path + ": cannot be read: " + why_unreadable());
   }
   if (S_ISDIR(found.st_mode))
     fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
-  if (!S_ISREG(found.st_mode) && !S_ISCHR(found.st_mode) && !S_ISBLK(found.st_mode))
-    fail(Exit::kUnavailable,
-         path + ": is a pipe, expected a file, which is read more than once; write it to a file first");
+  refuse_pipe(path);
   const int descriptor = open_input(path);
-  if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
+  if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + why_unreadable());
   std::vector<uint8_t> bytes(kPrefixBytes);
   size_t got = 0;
   ssize_t piece = 0;

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "tools/files/failure.h"
 
@@ -14,6 +16,12 @@ namespace ingot::host {
 namespace {
 
 std::string spooled;  // the path that reads what standard input gave
+
+/// Paths and what messages call them.
+std::vector<std::pair<std::string, std::string>>& shown_names() {
+  static std::vector<std::pair<std::string, std::string>> names;
+  return names;
+}
 
 std::string temporary_folder() {
   const char* folder = getenv("TMPDIR");
@@ -69,20 +77,28 @@ std::string spool_standard_input() {
   }
   spooled = descriptor_path(descriptor);
   if (spooled.empty()) fail(Exit::kUnavailable, "'-' needs /proc, which is not mounted here; name a file instead");
+  show_path_as(spooled, "standard input");
   return spooled;
 }
 
 bool is_standard_input(const std::string& path) { return !spooled.empty() && path == spooled; }
 
+void show_path_as(const std::string& path, const std::string& name) {
+  if (!path.empty()) shown_names().emplace_back(path, name);
+}
+
 std::string with_stream_names(std::string text) {
-  if (spooled.empty()) return text;
-  for (size_t at = 0; (at = text.find(spooled, at)) != std::string::npos;) {
-    const size_t end = at + spooled.size();
-    if (end < text.size() && text[end] >= '0' && text[end] <= '9') {  // a longer number: another descriptor
-      at = end;
-      continue;
+  for (const auto& [path, name] : shown_names()) {
+    for (size_t at = 0; (at = text.find(path, at)) != std::string::npos;) {
+      const size_t end = at + path.size();
+      if (end < text.size() && text[end] >= '0' &&
+          text[end] <= '9') {  // a longer number: another descriptor
+        at = end;
+        continue;
+      }
+      text.replace(at, path.size(), name);
+      at += name.size();
     }
-    text.replace(at, spooled.size(), "standard input");
   }
   return text;
 }

@@ -12,7 +12,9 @@ std::string spool_standard_input();
 
 /// Whether `path` is what spool_standard_input() gave.
 bool is_standard_input(const std::string& path);
-/// `text` with the path of spool_standard_input() as "standard input", for messages.
+/// From now on messages call a temporary file what its user knows it by.
+void show_path_as(const std::string& path, const std::string& name);
+/// `text` with these names; spool_standard_input() is "standard input". For messages.
 std::string with_stream_names(std::string text);
 
 /// An unnamed file in $TMPDIR (or /tmp), open for reading and writing, or -1 with errno. The system removes it when its

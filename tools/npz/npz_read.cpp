@@ -10,6 +10,7 @@
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
+#include "tools/files/refuse_pipe.h"
 #include "tools/npz/npz.h"
 #include "tools/npz/stored_archive.h"
 
@@ -21,9 +22,12 @@ struct CloseFile {
 };
 
 std::unique_ptr<FILE, CloseFile> open_file(const std::string& path) {
+  refuse_pipe(path);
   std::unique_ptr<FILE, CloseFile> file(open_input_stream(path));
   if (!file) {
-    const char* hint = errno == ENOENT ? "; check the name" : "";
+    const char* hint = errno == ENOENT   ? "; check the name"
+                       : errno == EACCES ? "; check its permissions"
+                                         : "";
     fail(Exit::kUnavailable, path + ": cannot be read: " + strerror(errno) + hint);
   }
   return file;

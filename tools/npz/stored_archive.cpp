@@ -169,7 +169,8 @@ std::vector<Array> read_stored_npz(const std::string& path, const NpzLimits& lim
       fail(Exit::kMismatch, path + ": member '" + name + "' is no .npy array; is this a model rather than an .npz?");
     name.resize(name.size() - 4);
     if (!seen.insert(name).second) fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
-    if (fseeko(archive.file(), off_t(member.begin), SEEK_SET) != 0) archive.damaged("it cannot be read");
+    if (fseeko(archive.file(), off_t(member.begin), SEEK_SET) != 0)
+      archive.damaged(std::string("it cannot be read: ") + strerror(errno));
     uint64_t rest = member.bytes;
     uint32_t crc = 0;
     const ByteSource source = [&](void* out, size_t count) {

@@ -130,6 +130,11 @@ void check_ports(const Model& model, const PassOptions& options) {
     bool known = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), is) ||
                  std::any_of(model.graph.outputs.begin(), model.graph.outputs.end(), is);
     if (!known) graph::throw_cast_error(5, "--io-layout: the model has no input or output named '" + port + "'");
+    for (const graph::Value& value : model.values)
+      if (value.name == port && value.dims.size() < 3 && layout == "nhwc")
+        graph::throw_cast_error(
+            5, "--io-layout " + port + "=nhwc: it has " + std::to_string(value.dims.size()) +
+                   " dimensions, and a layout is of three or more; leave the option out");
     if (layout != "nchw" && layout != "nhwc")
       graph::throw_cast_error(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
   }

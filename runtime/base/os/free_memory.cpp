@@ -76,7 +76,8 @@ bool is_stated(FreeMemory* out) {
   if (!text || *text < '0' || *text > '9') return false;
   char* end = nullptr;
   const uint64_t number = strtoull(text, &end, 10);
-  const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+  const int unit = *end & ~0x20;  // K and k
+  const int shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
   if (number != 0 && number <= kUnknown >> shift) *out = {number << shift, "INGOT_MEMORY_LIMIT"};
   return true;
 }
