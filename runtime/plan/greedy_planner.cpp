@@ -60,13 +60,23 @@ class Planner {
   }
   /// Places all; false when the walk's bound is spent or the layout would reach `limit`.
   bool place_all(PlanOrder order, uint64_t limit, uint64_t* out_bytes) {
-    uint64_t end = 0;
-    uint32_t placed_count = 0;
+    uint64_t end = 0, live_bytes = 0;  // the latter of what is placed, ordered by first step
+    uint32_t placed_count = 0, first_end = ~uint32_t{0};
     for (uint32_t i = 0; i < tensor_count; i++) {
       const uint32_t tensor = w_.sequence[i];
-      // Ordered by first step, what has ended can meet nothing that follows.
-      if (order == PlanOrder::kFirstStep) placed_count = drop_ended(placed_count, lifetimes_[tensor].first_step);
-      if (!place(tensor, placed_count)) return false;
+      bool is_behind = false;
+      if (order == PlanOrder::kFirstStep) {
+        // What has ended can meet nothing that follows; the rest is alive now, all of it at the same time.
+        const Lifetime& own = lifetimes_[tensor];
+        if (first_end < own.first_step)
+          placed_count = drop_ended(placed_count, own.first_step, &live_bytes, &first_end);
+        // Where it lies without a gap, the next lies behind it: many inputs do not take a walk each.
+        is_behind = placed_count == 0 || live_bytes == end_of(w_.placed[placed_count - 1]);
+        if (is_behind) place_behind(tensor, placed_count, live_bytes);
+        live_bytes += size(tensor);
+        first_end = std::min(first_end, own.last_step);
+      }
+      if (!is_behind && !place(tensor, placed_count)) return false;
       placed_count++;
       const uint64_t top = w_.trial[tensor] + size(tensor);
       if (top > end) end = top, highest = i;
@@ -102,11 +112,23 @@ class Planner {
     }
     return size(i);
   }
-  uint32_t drop_ended(uint32_t count, uint32_t step) {
+  uint64_t end_of(uint32_t tensor) const { return w_.trial[tensor] + size(tensor); }
+  /// `live_bytes` and `first_end`: of what is kept, the sum of the sizes and the first last step.
+  uint32_t drop_ended(uint32_t count, uint32_t step, uint64_t* live_bytes, uint32_t* first_end) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++)
-      if (lifetimes_[w_.placed[i]].last_step >= step) w_.placed[kept++] = w_.placed[i];
+    *live_bytes = 0, *first_end = ~uint32_t{0};
+    for (uint32_t i = 0; i < count; i++) {
+      const uint32_t tensor = w_.placed[i];
+      if (lifetimes_[tensor].last_step < step) continue;
+      w_.placed[kept++] = tensor;
+      *live_bytes += size(tensor);
+      *first_end = std::min(*first_end, lifetimes_[tensor].last_step);
+    }
     return kept;
+  }
+  void place_behind(uint32_t tensor, uint32_t placed_count, uint64_t offset) {
+    w_.trial[tensor] = offset;
+    w_.placed[placed_count] = tensor;
   }
   /// The smallest gap between tensors alive at the same time that holds it, else behind them all.
   bool place(uint32_t tensor, uint32_t placed_count) {

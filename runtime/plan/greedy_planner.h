@@ -2,7 +2,8 @@
 // kept. Owns     nothing; works in the caller's workspace.   Threads  any. Cost     each order places n tensors by one
 // walk over those already placed that live at the same time; all walks together
 //          are bounded by kPlanSteps, after which the orders that are left are skipped. The order by first step walks
-//          over live tensors only and comes first, so that a plan exists for every sane program.
+//          over live tensors only, and not at all where they lie without a gap; it comes first, so that a plan exists
+//          for every sane program.
 #pragma once
 #include "runtime/base/status.h"
 #include "runtime/plan/lifetime.h"

@@ -132,3 +132,15 @@ TEST_CASE("plan_greedy: ten thousand tensors of a long chain with skips") {
   CHECK(verify(lifetimes, planned.offsets, planned.summary.bytes).ok());
   CHECK(planned.summary.bytes <= planned.summary.lower_bound * 13 / 10);
 }
+
+// A walk for each of them would be 2 * 10^10 steps, beyond kPlanSteps.
+TEST_CASE("plan_greedy: two hundred thousand inputs that nobody reads, beside a chain") {
+  std::vector<Lifetime> lifetimes;
+  for (uint32_t i = 0; i < 200000; i++) lifetimes.push_back({64u << (i % 3), 0, 9});
+  for (uint32_t i = 0; i < 9; i++) lifetimes.push_back({4096, i, i + 1});
+  const Planned planned = plan(lifetimes);
+  REQUIRE(planned.status.ok());
+  CHECK(verify(lifetimes, planned.offsets, planned.summary.bytes).ok());
+  CHECK(planned.summary.bytes == planned.summary.lower_bound);
+  CHECK(planned.summary.order == PlanOrder::kFirstStep);
+}
