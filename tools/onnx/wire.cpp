@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tools/files/large_blocks.h"
+#include "tools/files/mapped_pages.h"
 #include "tools/graph/graph.h"
 #include "tools/onnx/wire_reader.h"
 
@@ -61,7 +63,10 @@ struct Parser {
         case 4: in.fixed(&out.floats, "TensorProto.float_data"); break;
         case 5: in.integers(&out.int32s, "TensorProto.int32_data"); break;
         case 7: in.integers(&out.int64s, "TensorProto.int64_data"); break;
-        case 8: out.name = in.bytes("TensorProto.name"); break;
+        case 8:
+          out.own_name = std::make_shared<const std::string>(in.bytes("TensorProto.name"));
+          out.name = *out.own_name;
+          break;
         case 9:
           out.raw = in.bytes("TensorProto.raw_data");
           out.has_raw = true;
@@ -73,6 +78,7 @@ struct Parser {
         default: in.skip();
       }
     }
+    host::note_touched(bytes.size());  // a fault brings in the pages around it: of small weights all of them
     return out;
   }
   SparseTensor sparse(Text bytes) {
@@ -339,6 +345,7 @@ Model parse_model(Text bytes, const std::string& source) {
   std::string problem;
   try {
     Model model = Parser().model(bytes);
+    host::forget_mapped_pages();  // what stands before each weight has been read
     if (model.has_graph) return model;
     problem = "it holds no graph";
   } catch (const WireError& error) {

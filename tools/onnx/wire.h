@@ -38,6 +38,9 @@ struct Entry {
 
 struct Tensor {
   Text name;
+  /// What `name` points into. Names lie between the weights: looked up there, they would bring the pages around them
+  /// into memory again.
+  std::shared_ptr<const std::string> own_name;
   int32_t data_type = 0;
   bool has_segment = false, has_raw = false, external = false;
   std::vector<int64_t> dims;
