@@ -6,7 +6,7 @@ namespace ingot {
 namespace {
 
 #define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
-  static_assert(elementwise_arity(ElementwiseOp::k##name) == operands, #name);
+  static_assert(elementwise_arity(ElementwiseOp::k##name) == (operands), #name);
 #include "runtime/op/functions.def"
 
 /// False: no function has this number.

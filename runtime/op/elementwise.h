@@ -10,7 +10,7 @@ namespace ingot {
 
 /// Same numbers as ingot.fb.ElementwiseOp.
 enum class ElementwiseOp : uint8_t {
-#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) k##name = number,
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) k##name = (number),
 #include "runtime/op/functions.def"
 };
 /// Registers read: 1, 2 or 3.

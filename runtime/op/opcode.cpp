@@ -4,14 +4,9 @@
 namespace ingot {
 namespace {
 
-constexpr OpCode kRows[] = {
-    OpCode::kNone,
-#define INGOT_OPERATOR(name, number, text, family) OpCode::k##name,
-#include "runtime/op/operators.def"
-};
 constexpr bool are_in_order() {
   for (int i = 0; i < kOpCodeCount; i++)
-    if (int(kRows[i]) != i) return false;
+    if (int(kOpCodes[i]) != i) return false;
   return true;
 }
 static_assert(are_in_order(), "runtime/op/operators.def: the rows stand in the order of the numbers, without a gap");

@@ -6,13 +6,15 @@ namespace ingot {
 
 enum class OpCode : uint8_t {
   kNone = 0,
-#define INGOT_OPERATOR(name, number, text, family) k##name = number,
+#define INGOT_OPERATOR(name, number, text, family) k##name = (number),
 #include "runtime/op/operators.def"
 };
-constexpr int kOpCodeCount = 1
-#define INGOT_OPERATOR(name, number, text, family) +1
+inline constexpr OpCode kOpCodes[] = {
+    OpCode::kNone,
+#define INGOT_OPERATOR(name, number, text, family) OpCode::k##name,
 #include "runtime/op/operators.def"
-    ;
+};
+constexpr int kOpCodeCount = int(sizeof kOpCodes / sizeof kOpCodes[0]);
 
 /// As in messages: "conv_transpose2d".
 const char* op_name(OpCode op);

@@ -10,6 +10,7 @@
 #endif
 
 #include "tools/files/failure.h"
+#include "tools/files/large_blocks.h"
 #include "tools/files/input_file.h"
 #include "tools/files/work_budget.h"
 
@@ -167,8 +168,10 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
   std::vector<uint8_t> bytes;
   const uint64_t size = found->second.size;
   host::charge_memory(size);
-  // Grown as data arrive: a directory that lies about a size costs nothing.
-  constexpr uint64_t kStep = uint64_t{64} << 20;
+  // Pages are taken as data arrive: a directory that lies about a size costs address space. A vector that grew would
+  // have its bytes twice.
+  constexpr uint64_t kStep = uint64_t{1} << 20;
+  bytes.reserve(size_t(size));
   std::string damage;
   while (bytes.size() < size && damage.empty()) {
     const size_t at = bytes.size();
@@ -182,6 +185,7 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
       }
       filled += size_t(got);
     }
+    host::note_touched(kStep);
   }
   uint8_t beyond;
   if (damage.empty()) {
