@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
-"""Networks of tests/models/models.tsv on a GPU beside torch: eager, eager in a CUDA graph, torch.compile(mode="max-autotune").
+"""Networks of tests/models/models.tsv on a GPU beside torch: eager, eager in a CUDA graph,
+torch.compile(mode="max-autotune").
 
-  cuda_torch.py --ingot build/gcc/bin/ingot --work DIR [--device cuda|cpu] [--batches 1,8,32] [--rounds 5] [--seconds 0.5] [--budget SECONDS]
+  cuda_torch.py --ingot build/gcc/bin/ingot --work DIR [--device cuda|cpu] [--batches 1,8,32]
+  [--rounds 5] [--seconds 0.5] [--budget SECONDS]
                 [--report FILE.json] [--prepare] [model ...]
 
-Torch runs each network as bench/onnx_as_torch.py writes it, in f16 on a GPU (f32 on a CPU); Ingot its file cast with --precision fp16, fast and exact.
-Every way is a process of its own and computes from memory of the host to memory of the host, inputs and outputs copied. Outputs are compared
-with Ingot's exact ones on the CPU first, and items of a batch with the same item alone; who is wrong is named and not timed. Then rounds of all ways in random order:
-medians of each round, the ratio paired by round, p50 and p99 of all runs, load to first result. A batch is made of a file with room for one
-item by other first dimensions (batched() there); what does not batch so, or torch cannot run, is named with the reason.
---budget: begins no network that would end later than so many seconds from now; --report keeps what was measured, and a
-later call of the same version goes on where this one stopped. --prepare: makes the files and measures nothing (a machine without packages then finds them).
---device cpu tries the script itself; its times compare CPUs.
+Torch runs each network as bench/onnx_as_torch.py writes it, in f16 on a GPU (f32 on a CPU); Ingot
+its file cast with --precision fp16, fast and exact. Every way is a process of its own and computes
+from memory of the host to memory of the host, inputs and outputs copied. Outputs are compared with
+Ingot's exact ones on the CPU first, and items of a batch with the same item alone; who is wrong is
+named and not timed. Then rounds of all ways in random order: medians of each round, the ratio
+paired by round, p50 and p99 of all runs, load to first result. A batch is made of a file with room
+for one item by other first dimensions (batched() there); what does not batch so, or torch cannot
+run, is named with the reason. --budget: begins no network that would end later than so many seconds
+from now; --report keeps what was measured, and a later call of the same version goes on where this
+one stopped. --prepare: makes the files and measures nothing (a machine without packages then finds
+them). --device cpu tries the script itself; its times compare CPUs.
 """
+
 import argparse
 import importlib.util
 import json
@@ -44,7 +50,8 @@ class Left(Exception):
 
 
 def worst(got, want):
-    """Largest difference relative to the largest value, over all outputs; inf where shapes or what is finite differ."""
+    """Largest difference relative to the largest value, over all outputs; inf where shapes or what
+    is finite differ."""
     error = 0.0
     for g, w in zip(got, want):
         g, w = np.asarray(g, np.float64), np.asarray(w, np.float64)
@@ -56,6 +63,7 @@ def worst(got, want):
 
 
 # ---- torch's side, in a process of its own
+
 
 def runner(torch, way, network, inputs, device, kind):
     """run() from host to host; its outputs are in the list it returns."""
@@ -95,12 +103,16 @@ def runner(torch, way, network, inputs, device, kind):
             send()
             graph.replay()
             return fetch(static)
+
         return run
-    forward = torch.compile(network, mode="max-autotune", dynamic=False) if way == "compile" else network
+    forward = (
+        torch.compile(network, mode="max-autotune", dynamic=False) if way == "compile" else network
+    )
 
     def run():
         send()
         return fetch(forward(*there))
+
     return run
 
 
@@ -108,6 +120,7 @@ def serve(a, say):
     import torch
     from onnx_as_torch import Unsupported, build
     import onnx
+
     torch.manual_seed(1)
     if a.device == "cpu":
         torch.set_num_threads(1)
@@ -130,8 +143,17 @@ def serve(a, say):
         for _ in range(3):  # a compiled one records its graph in the second
             first = run()
         want = [stored[k] for k in stored.files if k.startswith("out:")]
-        say(load_ms=load_ms, error=worst([o.float().cpu().numpy() if o.is_floating_point() else o.cpu().numpy() for o in first], want),
-            version=torch.__version__)
+        say(
+            load_ms=load_ms,
+            error=worst(
+                [
+                    o.float().cpu().numpy() if o.is_floating_point() else o.cpu().numpy()
+                    for o in first
+                ],
+                want,
+            ),
+            version=torch.__version__,
+        )
         answer_rounds(run, say)
 
 
@@ -157,9 +179,27 @@ class Torch:
     """A process that waits for its turn."""
 
     def __init__(self, args, way, files):
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(pathlib.Path(args.work).resolve() / "inductor")}
-        self.process = subprocess.Popen([sys.executable, __file__, "--worker", way, str(files["onnx"]), str(files["npz"]), "--device", args.device],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        environment = {
+            **os.environ,
+            "TORCHINDUCTOR_CACHE_DIR": str(pathlib.Path(args.work).resolve() / "inductor"),
+        }
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                __file__,
+                "--worker",
+                way,
+                str(files["onnx"]),
+                str(files["npz"]),
+                "--device",
+                args.device,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
         self.facts = self.answer(LONGEST)
         kind = "f32" if args.device == "cpu" else "fp16"
         if "left" not in self.facts and not self.facts["error"] <= WRONG[kind]:
@@ -170,7 +210,9 @@ class Torch:
         if not ready:
             return {"left": f"no result within {seconds} s"}
         line = self.process.stdout.readline()
-        return json.loads(line) if line else {"left": f"its process ended with {self.process.wait()}"}
+        return (
+            json.loads(line) if line else {"left": f"its process ended with {self.process.wait()}"}
+        )
 
     def measure(self, seconds):
         self.process.stdin.write(f"{seconds}\n")
@@ -187,25 +229,39 @@ class Torch:
 
 # ---- our side
 
+
 def ingot(args, *words):
     done = call([args.ingot, *words])
     if done.returncode:
-        raise Left(f"ingot {words[0]}: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}")
+        raise Left(
+            f"ingot {words[0]}: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}"
+        )
     return done.stdout
 
 
 def compute(args, cast, arrays, device, scratch):
     """Outputs by name."""
     np.savez(scratch / "in.npz", **arrays)
-    ingot(args, "run", cast, "--inputs", scratch / "in.npz", "--outputs", scratch / "out.npz", "--device", device)
+    ingot(
+        args,
+        "run",
+        cast,
+        "--inputs",
+        scratch / "in.npz",
+        "--outputs",
+        scratch / "out.npz",
+        "--device",
+        device,
+    )
     with np.load(scratch / "out.npz") as out:
         return {k: out[k] for k in out.files}
 
 
 def open_network(args, row):
-    """(model, inputs of one item, {input: which of its dimensions counts items}, whether the file leaves their number open); open dimensions as in
-    the golden, or 1."""
+    """(model, inputs of one item, {input: which of its dimensions counts items}, whether the file
+    leaves their number open); open dimensions as in the golden, or 1."""
     import onnx
+
     found = locate(row, pathlib.Path(args.models), Tally())
     if not found:
         raise Left("its source is not to be had")
@@ -213,16 +269,32 @@ def open_network(args, row):
     constants = {i.name for i in model.graph.initializer}
     ports = [p for p in model.graph.input if p.name not in constants]
     kinds = {1: "f32", 6: "i32", 7: "i64"}
-    described = [{"name": p.name, "dims": [d.dim_param or (d.dim_value if d.dim_value > 0 else "?") for d in p.type.tensor_type.shape.dim],
-                  "dtype": kinds.get(p.type.tensor_type.elem_type)} for p in ports]
-    if not found[1] and any(p["dtype"] is None or any(isinstance(d, str) for d in p["dims"][1:]) for p in described):
+    described = [
+        {
+            "name": p.name,
+            "dims": [
+                d.dim_param or (d.dim_value if d.dim_value > 0 else "?")
+                for d in p.type.tensor_type.shape.dim
+            ],
+            "dtype": kinds.get(p.type.tensor_type.elem_type),
+        }
+        for p in ports
+    ]
+    if not found[1] and any(
+        p["dtype"] is None or any(isinstance(d, str) for d in p["dims"][1:]) for p in described
+    ):
         raise Left("no golden says what to feed it")
     one = {d: 1 for p in described for d in p["dims"] if isinstance(d, str)}
     arrays = input_arrays(found[1], described, one, np.random.default_rng(3))
     first = next((p["dims"][0] for p in described if p["dims"]), 1)
     is_open = isinstance(first, str)
     counted = lambda dim: dim == first if is_open else dim == 1
-    axes = {p["name"]: next((i for i, d in enumerate(p["dims"]) if counted(d) and (is_open or i == 0)), None) for p in described}
+    axes = {
+        p["name"]: next(
+            (i for i, d in enumerate(p["dims"]) if counted(d) and (is_open or i == 0)), None
+        )
+        for p in described
+    }
     for name, axis in axes.items():
         if axis is not None:
             arrays[name] = np.take(arrays[name], [0], axis)
@@ -232,6 +304,7 @@ def open_network(args, row):
 def with_shapes(model, arrays):
     """The file with numbers for all dimensions of inputs."""
     import onnx
+
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for port in model.graph.input:
         if port.name in arrays:
@@ -247,23 +320,43 @@ def make_batch(arrays, axes, batch):
     if batch > 1 and all(axis is None for axis in axes.values()):
         raise Left("its inputs have no dimension of items")
     scale = 1 + 0.01 * np.arange(batch)
-    return {k: a if axes[k] is None else np.concatenate([(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k])
-            for k, a in arrays.items()}
+    return {
+        k: a
+        if axes[k] is None
+        else np.concatenate(
+            [(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k]
+        )
+        for k, a in arrays.items()
+    }
 
 
 def is_item(whole, alone, i):
     """Whether `alone` is part i of `whole`, along the one dimension in which they differ."""
-    axes = [d for d in range(whole.ndim) if whole.ndim == alone.ndim and whole.shape[d] != alone.shape[d]]
-    return len(axes) == 1 and alone.shape[axes[0]] == 1 and worst([np.take(whole, [i], axes[0])], [alone]) <= WRONG["exact"]
+    axes = [
+        d
+        for d in range(whole.ndim)
+        if whole.ndim == alone.ndim and whole.shape[d] != alone.shape[d]
+    ]
+    return (
+        len(axes) == 1
+        and alone.shape[axes[0]] == 1
+        and worst([np.take(whole, [i], axes[0])], [alone]) <= WRONG["exact"]
+    )
 
 
 def prepare(args, row, batch):
-    """Files of a network for a batch: ONNX, inputs with exact outputs, a cast for each precision."""
+    """Files of a network for a batch: ONNX, inputs with exact outputs, a cast for each
+    precision."""
     import onnx
     from onnx_as_torch import batched
+
     work = pathlib.Path(args.work)
     stem = work / f"{row['name']}.b{batch}"
-    files = {"onnx": stem.with_suffix(f".b{batch}.onnx"), "npz": stem.with_suffix(f".b{batch}.npz"), "casts": {}}
+    files = {
+        "onnx": stem.with_suffix(f".b{batch}.onnx"),
+        "npz": stem.with_suffix(f".b{batch}.npz"),
+        "casts": {},
+    }
     precisions = PRECISIONS if args.device == "cuda" else ("exact",)
     files["casts"] = {p: work / f"{row['name']}.b{batch}.{p}.ingot" for p in precisions}
     if all(f.exists() for f in (files["onnx"], files["npz"], *files["casts"].values())):
@@ -276,7 +369,14 @@ def prepare(args, row, batch):
         made = batched(made, batch)
     onnx.save(made, files["onnx"])
     for precision, cast in files["casts"].items():
-        ingot(args, "convert", files["onnx"], "-o", cast, *(("--precision", precision) if precision != "exact" else ()))
+        ingot(
+            args,
+            "convert",
+            files["onnx"],
+            "-o",
+            cast,
+            *(("--precision", precision) if precision != "exact" else ()),
+        )
     exact = files["casts"]["exact"]
     outputs = compute(args, exact, arrays, "cpu", work)
     if batch > 1:  # items do not mix, and none is another's
@@ -284,27 +384,54 @@ def prepare(args, row, batch):
         onnx.save(with_shapes(model, single), work / "alone.onnx")
         ingot(args, "convert", work / "alone.onnx", "-o", alone)
         for i in (0, batch - 1):
-            want = compute(args, alone, {k: v if axes[k] is None else np.take(v, [i], axes[k]) for k, v in arrays.items()}, "cpu", work)
+            want = compute(
+                args,
+                alone,
+                {k: v if axes[k] is None else np.take(v, [i], axes[k]) for k, v in arrays.items()},
+                "cpu",
+                work,
+            )
             for name, whole in outputs.items():
                 if not is_item(whole, want[name], i):
                     raise Left(f"does not batch: output {name} of item {i} is another than alone")
     ordered = [o.name for o in model.graph.output]
-    np.savez(files["npz"], **{f"in:{k}": v for k, v in arrays.items()}, **{f"out:{k}": outputs[k] for k in ordered})
+    np.savez(
+        files["npz"],
+        **{f"in:{k}": v for k, v in arrays.items()},
+        **{f"out:{k}": outputs[k] for k in ordered},
+    )
     np.savez(files["npz"].with_suffix(".in.npz"), **arrays)
     return files
 
 
 def own(args, files, precision):
     """What `ingot bench` measures, in a process of its own."""
-    return json.loads(ingot(args, "bench", files["casts"][precision], "--device", args.device, "--threads", 1, "--inputs",
-                            files["npz"].with_suffix(".in.npz"), "--seconds", args.seconds, "--json"))
+    return json.loads(
+        ingot(
+            args,
+            "bench",
+            files["casts"][precision],
+            "--device",
+            args.device,
+            "--threads",
+            1,
+            "--inputs",
+            files["npz"].with_suffix(".in.npz"),
+            "--seconds",
+            args.seconds,
+            "--json",
+        )
+    )
 
 
 def check_own(args, files, precision):
     stored = np.load(files["npz"])
     arrays = {k[3:]: stored[k] for k in stored.files if k.startswith("in:")}
     got = compute(args, files["casts"][precision], arrays, args.device, pathlib.Path(args.work))
-    error = worst([got[k[4:]] for k in stored.files if k.startswith("out:")], [stored[k] for k in stored.files if k.startswith("out:")])
+    error = worst(
+        [got[k[4:]] for k in stored.files if k.startswith("out:")],
+        [stored[k] for k in stored.files if k.startswith("out:")],
+    )
     if not error <= WRONG[precision]:
         raise Left(f"wrong by {error:.1e}")
     return error
@@ -315,7 +442,15 @@ def compare(args, row, batch):
     files = prepare(args, row, batch)
     if args.prepare:
         return None
-    result = {"model": row["name"], "batch": batch, "left": {}, "ms": {}, "p99": {}, "load_ms": {}, "errors": {}}
+    result = {
+        "model": row["name"],
+        "batch": batch,
+        "left": {},
+        "ms": {},
+        "p99": {},
+        "load_ms": {},
+        "errors": {},
+    }
     precisions, failed = [], False
     for precision in files["casts"]:
         try:
@@ -333,11 +468,17 @@ def compare(args, row, batch):
                 peer.end()
                 continue
             peers[way] = peer
-            result["load_ms"][way], result["errors"][way], result["torch"] = peer.facts["load_ms"], peer.facts["error"], peer.facts["version"]
+            result["load_ms"][way], result["errors"][way], result["torch"] = (
+                peer.facts["load_ms"],
+                peer.facts["error"],
+                peer.facts["version"],
+            )
         names = list(peers) + precisions
         for _ in range(args.rounds):
             for name in random.sample(names, len(names)):
-                said = peers[name].measure(args.seconds) if name in peers else own(args, files, name)
+                said = (
+                    peers[name].measure(args.seconds) if name in peers else own(args, files, name)
+                )
                 result["ms"].setdefault(name, []).append(said["median_ms"])
                 result["p99"].setdefault(name, []).append(said["p99_ms"])
                 if name not in peers:
@@ -351,6 +492,7 @@ def compare(args, row, batch):
 
 # ---- the table
 
+
 def ratio(result, ours, theirs):
     if ours not in result["ms"] or theirs not in result["ms"]:
         return None
@@ -359,32 +501,61 @@ def ratio(result, ours, theirs):
 
 
 def line_of(result, columns, ours):
-    ms = lambda v: "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
+    ms = lambda v: (
+        "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
+    )
     middle = {k: statistics.median(v) for k, v in result["ms"].items()}
     against = ratio(result, ours, "compile")
     tail = max(result["p99"].get(ours, [0])) / middle[ours] if ours in middle else None
-    return [result["model"], str(result["batch"])] + [ms(middle.get(c)) for c in columns] + [
-        "-" if against is None else f"{against[0]:.2f} ({against[1]:.2f}..{against[2]:.2f})", "-" if tail is None else f"{tail:.2f}",
-        ms(result["load_ms"].get(ours)), ms(result["load_ms"].get("compile"))]
+    return (
+        [result["model"], str(result["batch"])]
+        + [ms(middle.get(c)) for c in columns]
+        + [
+            "-" if against is None else f"{against[0]:.2f} ({against[1]:.2f}..{against[2]:.2f})",
+            "-" if tail is None else f"{tail:.2f}",
+            ms(result["load_ms"].get(ours)),
+            ms(result["load_ms"].get("compile")),
+        ]
+    )
 
 
 def report(args, results, left):
-    columns = list(WAYS) + list(PRECISIONS) if args.device == "cuda" else ["eager", "compile", "exact"]
+    columns = (
+        list(WAYS) + list(PRECISIONS) if args.device == "cuda" else ["eager", "compile", "exact"]
+    )
     ours = "fp16" if args.device == "cuda" else "exact"
-    head = ["network", "batch", *[f"torch {c}" if c in WAYS else f"ingot {c}" for c in columns], f"{ours} / compile (min..max)", "p99/p50", f"{ours}: load to first", "compile: load to first"]
+    head = [
+        "network",
+        "batch",
+        *[f"torch {c}" if c in WAYS else f"ingot {c}" for c in columns],
+        f"{ours} / compile (min..max)",
+        "p99/p50",
+        f"{ours}: load to first",
+        "compile: load to first",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
     lines += ["| " + " | ".join(line_of(r, columns, ours)) + " |" for r in results]
-    lines.append(f"\nms, host to host; medians of {args.rounds} rounds of {args.seconds} s; p99/p50: the worst round's; load to first result in ms, ours with the "
-                 "context of a new process, torch's without.\n")
+    lines.append(
+        f"\nms, host to host; medians of {args.rounds} rounds of {args.seconds} s; p99/p50: the worst round's; load to first result in ms, ours with the "
+        "context of a new process, torch's without.\n"
+    )
     for batch in sorted({r["batch"] for r in results}):
         pairs = [ratio(r, ours, "compile") for r in results if r["batch"] == batch]
         pairs = [p[0] for p in pairs if p]
         if pairs:
-            lines.append(f"- batch {batch}: at most torch.compile's time on {sum(p <= 1 for p in pairs)} of {len(pairs)} networks ({100 * sum(p <= 1 for p in pairs) / len(pairs):.0f} %)")
+            lines.append(
+                f"- batch {batch}: at most torch.compile's time on {sum(p <= 1 for p in pairs)} of {len(pairs)} networks ({100 * sum(p <= 1 for p in pairs) / len(pairs):.0f} %)"
+            )
     reasons = {}
-    for name, batch, way, why in [(r["model"], r["batch"], way, why) for r in results for way, why in r["left"].items()] + left:
-        reasons.setdefault((way, why), []).append(f"{name}" + (f" (batch {batch})" if batch != 1 else ""))
-    lines += [f"- {way}: {why}: {', '.join(names)}" for (way, why), names in sorted(reasons.items())]
+    for name, batch, way, why in [
+        (r["model"], r["batch"], way, why) for r in results for way, why in r["left"].items()
+    ] + left:
+        reasons.setdefault((way, why), []).append(
+            f"{name}" + (f" (batch {batch})" if batch != 1 else "")
+        )
+    lines += [
+        f"- {way}: {why}: {', '.join(names)}" for (way, why), names in sorted(reasons.items())
+    ]
     return "\n".join(lines)
 
 
@@ -392,7 +563,13 @@ def known(args):
     """What an earlier call measured with the same version, device and settings."""
     path = pathlib.Path(args.report) if args.report else None
     version = call([args.ingot, "--version"]).stdout.strip()
-    key = {"version": version, "device": args.device, "seconds": args.seconds, "rounds": args.rounds, "commit": args.commit}
+    key = {
+        "version": version,
+        "device": args.device,
+        "seconds": args.seconds,
+        "rounds": args.rounds,
+        "commit": args.commit,
+    }
     stored = json.loads(path.read_text()) if path and path.exists() else {}
     return stored if stored.get("key") == key else {"key": key, "results": [], "left": []}
 
@@ -406,7 +583,9 @@ def keep(args, stored):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--models", default="build/models")
@@ -426,7 +605,9 @@ def main():
     random.seed(1)
     began, longest, rest = time.monotonic(), 0.0, 0
     stored, sources = known(args), set()
-    done = {(r["model"], r["batch"]) for r in stored["results"]} | {(n, b) for n, b, _, _ in stored["left"]}
+    done = {(r["model"], r["batch"]) for r in stored["results"]} | {
+        (n, b) for n, b, _, _ in stored["left"]
+    }
     for row in read_rows(args.names):
         source = row["name"] if row["source"].startswith(("zoo", "made")) else row["source"]
         if source in sources or "--state" in shlex.split(row["options"] or ""):
@@ -443,8 +624,18 @@ def main():
                 result = compare(args, row, batch)
                 if result:
                     stored["results"].append(result)
-                print(f"{row['name']}, batch {batch}: " + ("made" if not result else ", ".join(f"{k} {statistics.median(v):.3f}" for k, v in result["ms"].items())
-                      + "".join(f"; {k}: {v}" for k, v in result["left"].items())), flush=True)
+                print(
+                    f"{row['name']}, batch {batch}: "
+                    + (
+                        "made"
+                        if not result
+                        else ", ".join(
+                            f"{k} {statistics.median(v):.3f}" for k, v in result["ms"].items()
+                        )
+                        + "".join(f"; {k}: {v}" for k, v in result["left"].items())
+                    ),
+                    flush=True,
+                )
             except Left as why:
                 stored["left"].append((row["name"], batch, "not measured", str(why)))
                 print(f"{row['name']}, batch {batch}: not measured: {why}", flush=True)
@@ -453,11 +644,18 @@ def main():
                 keep(args, stored)
     if args.prepare:
         return
-    print("\n<!-- markdown -->\n" + report(args, stored["results"], [tuple(entry) for entry in stored["left"]]))
+    print(
+        "\n<!-- markdown -->\n"
+        + report(args, stored["results"], [tuple(entry) for entry in stored["left"]])
+    )
     if rest:
-        print(f"[skip] {rest} networks and batches: no time was left; the next call goes on with them")
+        print(
+            f"[skip] {rest} networks and batches: no time was left; the next call goes on with them"
+        )
     failed = sum(r["failed"] for r in stored["results"])
-    print(f"cuda_torch: {len(stored['results']) - failed} passed, {failed} failed, {len(stored['left'])} skipped")
+    print(
+        f"cuda_torch: {len(stored['results']) - failed} passed, {failed} failed, {len(stored['left'])} skipped"
+    )
     sys.exit(1 if failed else 0)
 
 

@@ -1,4 +1,6 @@
-"""Rounds of one process beside others: each line of stdin, a number of seconds, is answered with what a run took meanwhile."""
+"""Rounds of one process beside others: each line of stdin, a number of seconds, is answered with
+what a run took meanwhile."""
+
 import sys
 import time
 
@@ -6,7 +8,8 @@ import numpy as np
 
 
 def answer_rounds(run, say):
-    """Runs `run()` a fifth of the seconds unmeasured, then for all of them and at least five times; say(median_ms=, p99_ms=, runs=)."""
+    """Runs `run()` a fifth of the seconds unmeasured, then for all of them and at least five times;
+    say(median_ms=, p99_ms=, runs=)."""
     for line in sys.stdin:
         times, seconds = [], float(line)
         warm = time.perf_counter() + seconds / 5
@@ -17,4 +20,8 @@ def answer_rounds(run, say):
             began = time.perf_counter()
             run()
             times.append((time.perf_counter() - began) * 1e3)
-        say(median_ms=float(np.median(times)), p99_ms=float(np.quantile(times, 0.99)), runs=len(times))
+        say(
+            median_ms=float(np.median(times)),
+            p99_ms=float(np.quantile(times, 0.99)),
+            runs=len(times),
+        )

@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
-"""Speed beside the peers: every runtime in its own process, in random order within a round, outputs compared first.
+"""Speed beside the peers: every runtime in its own process, in random order within a round, outputs
+compared first.
 
-  run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5] [--threads 1,2]
-         [--engines onnxruntime,openvino,ncnn,MNN,litert,again,prototype] [--results DIR] [--json FILE] [--check] [model ...]
+  run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5]
+  [--threads 1,2]
+         [--engines onnxruntime,openvino,ncnn,MNN,litert,again,prototype] [--results DIR] [--json
+         FILE] [--check] [model ...]
   run.py --tables FILE [FILE ...] [--results DIR]
 
-Prints for each network and thread count the median time of every runtime, and Ingot's time over the best peer's: the median of the paired
-rounds with the smallest and the largest. Peers that wait are stopped, so that no spinning pool disturbs the one that is measured; N threads
-run on the first N processors. "again" is a second run of ourselves, the noise; "prototype" the measured design study in ../shared. Peers
-that are not installed or do not run a network are named. The table is written to RESULTS/<date>.md with the processor's name, unless only
-some networks were asked for.
---json FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without measuring anything.
---quick: four networks, two rounds. --check: one network, two short rounds, only to see that the harness works.
+Prints for each network and thread count the median time of every runtime, and Ingot's time over the
+best peer's: the median of the paired rounds with the smallest and the largest. Peers that wait are
+stopped, so that no spinning pool disturbs the one that is measured; N threads run on the first N
+processors. "again" is a second run of ourselves, the noise; "prototype" the measured design study
+in ../shared. Peers that are not installed or do not run a network are named. The table is written
+to RESULTS/<date>.md with the processor's name, unless only some networks were asked for. --json
+FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
+measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
+to see that the harness works.
 """
+
 import argparse
 import datetime
 import json
@@ -30,7 +36,14 @@ from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
 WRONG = 1e-2  # of the largest output
-PROTOTYPED = ["resnet50_224", "mobilenetv2_224", "mobilenetv3l_224", "yolov8n_320", "yolov8n_640", "resnet18_224"]
+PROTOTYPED = [
+    "resnet50_224",
+    "mobilenetv2_224",
+    "mobilenetv3l_224",
+    "yolov8n_320",
+    "yolov8n_640",
+    "resnet18_224",
+]
 
 
 def pin(threads):
@@ -47,10 +60,13 @@ class Row:
         self.name, self.limit, self.cast = name, ROWS[name][0], work / f"{name}.ingot"
         self.onnx, self.npz = prepare(name, work)
         call([args.ingot, "convert", self.onnx, "-o", self.cast])
-        call([args.ingot, "check", self.cast, "--golden", self.npz])  # the outputs first, then the time
+        call(
+            [args.ingot, "check", self.cast, "--golden", self.npz]
+        )  # the outputs first, then the time
         self.prefix = work / f"proto_{name}"
         if "prototype" in args.engines and not self.prefix.with_suffix(".out").exists():
             import numpy as np
+
             golden = np.load(self.npz)
             np.savez(work / f"plain_{name}.npz", in0=golden["in:input"], out0=golden["out:output"])
             link = work / f"plain_{name}.onnx"
@@ -63,15 +79,32 @@ class Peer:
     """A process that waits, stopped, until it is asked for a figure."""
 
     def __init__(self, args, row, engine, threads):
-        command = [sys.executable, ROOT / "bench/peer.py", engine, row.onnx, row.npz, threads, "--work", args.work]
+        command = [
+            sys.executable,
+            ROOT / "bench/peer.py",
+            engine,
+            row.onnx,
+            row.npz,
+            threads,
+            "--work",
+            args.work,
+        ]
         if row.name in TFLITE:
             command += ["--tflite", SHARED / TFLITE[row.name]]
-        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True, preexec_fn=pin(threads))
+        self.process = subprocess.Popen(
+            [str(c) for c in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            preexec_fn=pin(threads),
+        )
         self.facts = self.answer()
         if "absent" not in self.facts and not self.facts["error"] <= WRONG:
             error = self.facts["error"]
-            self.facts = {"absent": "its outputs have other sizes" if error == 9 else f"wrong by {error:.1e}"}
+            self.facts = {
+                "absent": "its outputs have other sizes" if error == 9 else f"wrong by {error:.1e}"
+            }
         self.pause()
 
     def answer(self):
@@ -97,11 +130,35 @@ class Peer:
 
 def measure_own(args, row, engine, threads):
     if engine == "prototype":
-        words = call([pathlib.Path(args.work) / "run-avx512", row.prefix, f"{row.prefix}.in", f"{row.prefix}.out",
-                      f"threads={threads}", f"seconds_x10={int(args.seconds * 10)}"], preexec_fn=pin(threads)).split()
+        words = call(
+            [
+                pathlib.Path(args.work) / "run-avx512",
+                row.prefix,
+                f"{row.prefix}.in",
+                f"{row.prefix}.out",
+                f"threads={threads}",
+                f"seconds_x10={int(args.seconds * 10)}",
+            ],
+            preexec_fn=pin(threads),
+        ).split()
         return float(words[2])
-    return json.loads(call([args.ingot, "bench", row.cast, "--inputs", row.npz, "--threads", threads, "--seconds", args.seconds, "--json"],
-                           preexec_fn=pin(threads)))["median_ms"]
+    return json.loads(
+        call(
+            [
+                args.ingot,
+                "bench",
+                row.cast,
+                "--inputs",
+                row.npz,
+                "--threads",
+                threads,
+                "--seconds",
+                args.seconds,
+                "--json",
+            ],
+            preexec_fn=pin(threads),
+        )
+    )["median_ms"]
 
 
 def compare(args, row, threads, notes, versions):
@@ -122,7 +179,11 @@ def compare(args, row, threads, notes, versions):
     try:
         for _ in range(args.rounds):
             for engine in random.sample(list(times), len(times)):
-                times[engine].append(peers[engine].measure(args.seconds) if engine in peers else measure_own(args, row, engine, threads))
+                times[engine].append(
+                    peers[engine].measure(args.seconds)
+                    if engine in peers
+                    else measure_own(args, row, engine, threads)
+                )
     finally:
         for peer in peers.values():
             peer.end()
@@ -132,7 +193,13 @@ def compare(args, row, threads, notes, versions):
 def judge(row, threads, times):
     """The figures of one line: Ingot over the best peer, by round."""
     medians = {e: statistics.median(t) for e, t in times.items()}
-    result = {"model": row.name, "threads": threads, "limit": row.limit, "ms": medians, "times": times}
+    result = {
+        "model": row.name,
+        "threads": threads,
+        "limit": row.limit,
+        "ms": medians,
+        "times": times,
+    }
     peers = [e for e in times if e in PEERS]
     if peers:
         best = min(peers, key=lambda e: result["ms"][e])
@@ -142,36 +209,64 @@ def judge(row, threads, times):
 
 
 def cells(result, engines):
-    ms = lambda v: "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
-    line = [result["model"], str(result["threads"]), ms(result["ms"]["ingot"])] + [ms(result["ms"].get(e)) for e in engines]
+    ms = lambda v: (
+        "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
+    )
+    line = [result["model"], str(result["threads"]), ms(result["ms"]["ingot"])] + [
+        ms(result["ms"].get(e)) for e in engines
+    ]
     if "best" not in result:
         return line + ["-", "-", "-"]
     verdict = "yes" if result["ratio"] <= result["limit"] else f"no ({result['limit']})"
-    return line + [result["best"], f"{result['ratio']:.2f} ({result['low']:.2f}..{result['high']:.2f})", verdict]
+    return line + [
+        result["best"],
+        f"{result['ratio']:.2f} ({result['low']:.2f}..{result['high']:.2f})",
+        verdict,
+    ]
 
 
 def processor_name():
     """As /proc/cpuinfo says, with what of its vector instructions matters."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
-    fields = dict(reversed([[part.strip() for part in line.split(":", 1)] for line in text.splitlines() if ":" in line]))
+    fields = dict(
+        reversed(
+            [
+                [part.strip() for part in line.split(":", 1)]
+                for line in text.splitlines()
+                if ":" in line
+            ]
+        )
+    )
     has = (fields.get("flags", "") + fields.get("Features", "")).split()
     flags = [f for f in ("avx2", "avx512f", "avx512_bf16", "asimd", "asimddp") if f in has]
-    return f"{fields.get('model name', fields.get('CPU part', 'unknown'))} (family {fields.get('cpu family', '?')}, " \
-           f"model {fields.get('model', '?')}; {' '.join(flags)}), {os.cpu_count()} processors"
+    return (
+        f"{fields.get('model name', fields.get('CPU part', 'unknown'))} (family {fields.get('cpu family', '?')}, "
+        f"model {fields.get('model', '?')}; {' '.join(flags)}), {os.cpu_count()} processors"
+    )
 
 
 def report(measured):
     """The table of what was measured, as markdown."""
     results, engines, versions = measured["results"], measured["engines"], measured["versions"]
-    head = ["network", "thr", "ingot ms"] + [f"{e} ms" for e in engines] + ["best peer", "ingot / best (min..max)", "within"]
+    head = (
+        ["network", "thr", "ingot ms"]
+        + [f"{e} ms" for e in engines]
+        + ["best peer", "ingot / best (min..max)", "within"]
+    )
     judged = [r for r in results if "best" in r]
     inside = sum(r["ratio"] <= r["limit"] for r in judged)
-    lines = [f"# Speed beside the peers, {datetime.date.today()}", f"{measured['processor']}. "
-             + ", ".join(f"{e} {v}" for e, v in versions.items()) + ". fp32, batch 1, static shapes.",
-             f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
-             "N threads on the first N processors, outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
-             "paired by round. Within: 1.0 for networks of convolutions, 1.3 for the others.", "",
-             "| " + " | ".join(head) + " |", "|---|" + "--:|" * (2 + len(engines)) + "---|--:|---|"]
+    lines = [
+        f"# Speed beside the peers, {datetime.date.today()}",
+        f"{measured['processor']}. "
+        + ", ".join(f"{e} {v}" for e, v in versions.items())
+        + ". fp32, batch 1, static shapes.",
+        f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
+        "N threads on the first N processors, outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
+        "paired by round. Within: 1.0 for networks of convolutions, 1.3 for the others.",
+        "",
+        "| " + " | ".join(head) + " |",
+        "|---|" + "--:|" * (2 + len(engines)) + "---|--:|---|",
+    ]
     lines += ["| " + " | ".join(cells(r, engines)) + " |" for r in results]
     lines += ["", f"{inside} of {len(judged)} within.", ""]
     lines += [f"- {engine}: {why}: {', '.join(names)}" for engine, why, names in measured["notes"]]
@@ -179,7 +274,9 @@ def report(measured):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot")
     parser.add_argument("--work")
     parser.add_argument("--tables", nargs="+", default=[])
@@ -215,8 +312,11 @@ def together(files):
     notes = {}
     for engine, why, names in (note for part in parts for note in part["notes"]):
         notes.setdefault((engine, why), []).extend(names)
-    whole = {**parts[0], "results": [r for part in parts for r in part["results"]],
-             "notes": [[engine, why, names] for (engine, why), names in sorted(notes.items())]}
+    whole = {
+        **parts[0],
+        "results": [r for part in parts for r in part["results"]],
+        "notes": [[engine, why, names] for (engine, why), names in sorted(notes.items())],
+    }
     for part in parts[1:]:
         whole["versions"].update(part["versions"])
     return whole
@@ -228,7 +328,10 @@ def publish(args, measured):
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(measured, indent=1))
     if args.results and not args.partial:
-        path = pathlib.Path(args.results) / f"{datetime.date.today()}{'-quick' if args.quick else ''}.md"
+        path = (
+            pathlib.Path(args.results)
+            / f"{datetime.date.today()}{'-quick' if args.quick else ''}.md"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         print(f"written: {path}")
@@ -241,7 +344,10 @@ def main():
     os.makedirs(args.work, exist_ok=True)
     if "prototype" in args.engines:
         if PROTOTYPE.exists():
-            call(["sh", PROTOTYPE / "build.sh"], env={**os.environ, "OUT": str(pathlib.Path(args.work).resolve())})
+            call(
+                ["sh", PROTOTYPE / "build.sh"],
+                env={**os.environ, "OUT": str(pathlib.Path(args.work).resolve())},
+            )
         else:
             print("[skip] the prototype: ../shared is absent")
             args.engines.remove("prototype")
@@ -251,19 +357,34 @@ def main():
         try:
             row = Row(args, name)
         except (Unavailable, RuntimeError) as why:
-            notes.setdefault(("not measured", str(why).strip().splitlines()[-1][:200]), set()).add(name)
+            notes.setdefault(("not measured", str(why).strip().splitlines()[-1][:200]), set()).add(
+                name
+            )
             print(f"{name}: not measured: {str(why).strip()[-300:]}", flush=True)
             continue
-        for threads in (int(t) for t in args.threads.split(",") if int(t) <= len(os.sched_getaffinity(0))):
+        for threads in (
+            int(t) for t in args.threads.split(",") if int(t) <= len(os.sched_getaffinity(0))
+        ):
             results.append(judge(row, threads, compare(args, row, threads, notes, versions)))
             print("  ".join(cells(results[-1], args.engines)), flush=True)
     if args.check:
         print(f"bench: {len(results)} passed, {int(not results)} failed")
         sys.exit(0 if results else 1)
     versions = {"Ingot": call([args.ingot, "--version"]).split()[1], **versions}
-    publish(args, {"processor": processor_name(), "versions": versions, "engines": args.engines, "rounds": args.rounds,
-                   "seconds": args.seconds, "results": results,
-                   "notes": [[engine, why, sorted(names)] for (engine, why), names in sorted(notes.items())]})
+    publish(
+        args,
+        {
+            "processor": processor_name(),
+            "versions": versions,
+            "engines": args.engines,
+            "rounds": args.rounds,
+            "seconds": args.seconds,
+            "results": results,
+            "notes": [
+                [engine, why, sorted(names)] for (engine, why), names in sorted(notes.items())
+            ],
+        },
+    )
 
 
 main()

@@ -1,4 +1,5 @@
-# The shared library (runtime and CPU kernels in one), install rules, find_package(Ingot) and pkg-config.
+# The shared library (runtime and CPU kernels in one), install rules, find_package(Ingot) and
+# pkg-config.
 if(NOT INGOT_INSTALL OR CMAKE_SYSTEM_NAME STREQUAL Generic)
   return()
 endif()
@@ -18,28 +19,36 @@ if(INGOT_SHARED)
   set_target_properties(ingot_shared PROPERTIES EXPORT_NAME shared)
 endif()
 
-install(TARGETS ${libraries} EXPORT IngotTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ingot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS ${libraries} EXPORT IngotTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE
+  DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ingot DESTINATION
+  ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET ingot_cli)
   install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   if(EXISTS ${PROJECT_BINARY_DIR}/completions)
     set(completions ${PROJECT_BINARY_DIR}/completions)
-    install(FILES ${completions}/ingot DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${completions}/ingot DESTINATION
+      ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES ${completions}/_ingot DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-    install(FILES ${completions}/ingot.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+    install(FILES ${completions}/ingot.fish DESTINATION
+      ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   endif()
 endif()
-configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/IngotConfig.cmake.in ${PROJECT_BINARY_DIR}/IngotConfig.cmake
+configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/IngotConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/IngotConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY
+  SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/IngotConfig.cmake ${PROJECT_BINARY_DIR}/IngotConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
 
-# pkg-config. The prefix is found from where the file lies, so that `cmake --install --prefix` and a moved tree are right.
-# libingot.a names the static libraries to the linker: -lingot is the shared library, and with -static these.
-file(RELATIVE_PATH INGOT_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+# pkg-config. The prefix is found from where the file lies, so that `cmake --install --prefix` and a
+# moved tree are right. libingot.a names the static libraries to the linker: -lingot is the shared
+# library, and with -static these.
+file(RELATIVE_PATH INGOT_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+  ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" INGOT_PC_TO_PREFIX "${INGOT_PC_TO_PREFIX}")
 set(INGOT_PC_PRIVATE "-pthread -ldl -lm")
 set(INGOT_PC_PUBLIC "")
@@ -48,4 +57,5 @@ if(NOT INGOT_SHARED)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/packaging/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ingot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${PROJECT_SOURCE_DIR}/packaging/libingot.ld DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libingot.a)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/libingot.ld DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME
+  libingot.a)

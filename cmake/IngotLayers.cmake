@@ -1,4 +1,5 @@
-# Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the same for every #include.
+# Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
+# same for every #include.
 set(INGOT_LAYER_ORDER base op format plan memory device session api)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
@@ -7,24 +8,29 @@ if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
-# The C compiler's driver links programs in C: the kernels need libm, and nothing of the C++ library (tests/package checks it).
+# The C compiler's driver links programs in C: the kernels need libm, and nothing of the C++ library
+# (tests/package checks it).
 set(INGOT_C_LIBRARIES $<$<NOT:$<PLATFORM_ID:Generic>>:m>)
 
 # Flags of everything: no contraction (the order of rounding is a promise), warnings.
 add_library(ingot_flags INTERFACE)
-target_include_directories(ingot_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runtime/include)
+target_include_directories(ingot_flags INTERFACE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/runtime/include)
 target_compile_options(ingot_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow=local
   $<$<BOOL:${INGOT_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(ingot_flags INTERFACE -Wno-unknown-warning-option -Wno-pass-failed)
 endif()
 if(INGOT_SANITIZE)
-  # Lines are what a finding shows; whole debug information costs a tenth of the build and half of its bytes.
-  target_compile_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE} -fno-omit-frame-pointer -g1)
+  # Lines are what a finding shows; whole debug information costs a tenth of the build and half of
+  # its bytes.
+  target_compile_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE} -fno-omit-frame-pointer
+    -g1)
   target_link_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE})
 endif()
 if(INGOT_FUZZ)
-  target_compile_options(ingot_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
+  target_compile_options(ingot_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
   target_link_options(ingot_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
@@ -33,25 +39,29 @@ add_library(ingot_device_flags INTERFACE)
 target_link_libraries(ingot_device_flags INTERFACE ingot_flags)
 target_compile_features(ingot_device_flags INTERFACE cxx_std_17)
 target_compile_options(ingot_device_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics> -ffunction-sections -fdata-sections)
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics> -ffunction-sections
+    -fdata-sections)
 
 # What stays on the host: C++20, exceptions allowed.
 add_library(ingot_host_flags INTERFACE)
 target_link_libraries(ingot_host_flags INTERFACE ingot_flags)
 target_compile_features(ingot_host_flags INTERFACE cxx_std_20)
 
-# ingot_layer(plan DEPS base op format): every .cpp below runtime/plan as an object library ingot_layer_plan.
+# ingot_layer(plan DEPS base op format): every .cpp below runtime/plan as an object library
+# ingot_layer_plan.
 function(ingot_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPS" ${ARGN})
   list(FIND INGOT_LAYER_ORDER ${name} own)
   foreach(dep ${LAYER_DEPS})
     list(FIND INGOT_LAYER_ORDER ${dep} theirs)
     if(theirs LESS 0 OR NOT theirs LESS own)
-      message(FATAL_ERROR "layer '${name}' may not depend on '${dep}': order is ${INGOT_LAYER_ORDER}")
+      message(FATAL_ERROR
+        "layer '${name}' may not depend on '${dep}': order is ${INGOT_LAYER_ORDER}")
     endif()
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/device/cuda/|/session/backend/")  # the back end of GPUs is a library of its own, linked by whoever wants it
+  # the back end of GPUs is a library of its own, linked by whoever wants it
+  list(FILTER sources EXCLUDE REGEX "/device/cuda/|/session/backend/")
   if(NOT sources)
     return()
   endif()
@@ -59,7 +69,9 @@ function(ingot_layer name)
   target_link_libraries(ingot_layer_${name} PRIVATE ingot_device_flags)
   if(name STREQUAL format)
     target_link_libraries(ingot_layer_${name} PRIVATE ingot_schema)
-    # What the library's assertions would say is proved by the structure check, and a device has nothing to abort into.
-    target_compile_options(ingot_layer_${name} PRIVATE "-DFLATBUFFERS_ASSERT(condition)=static_cast<void>(0)")
+    # What the library's assertions would say is proved by the structure check, and a device has
+    # nothing to abort into.
+    target_compile_options(ingot_layer_${name} PRIVATE
+      "-DFLATBUFFERS_ASSERT(condition)=static_cast<void>(0)")
   endif()
 endfunction()

@@ -1,18 +1,25 @@
-# The shared library: runtime, CPU kernels and the back end of GPUs in one. Linked as C: it needs nothing of the C++ library.
+# The shared library: runtime, CPU kernels and the back end of GPUs in one. Linked as C: it needs
+# nothing of the C++ library.
 if(NOT INGOT_SHARED OR CMAKE_SYSTEM_NAME STREQUAL Generic)
   return()
 endif()
 find_package(Threads REQUIRED)
-file(WRITE ${PROJECT_BINARY_DIR}/ingot_shared.c "/* everything comes from the static libraries */\n")
+file(WRITE ${PROJECT_BINARY_DIR}/ingot_shared.c
+  "/* everything comes from the static libraries */\n")
 add_library(ingot_shared SHARED ${PROJECT_BINARY_DIR}/ingot_shared.c)
 add_library(Ingot::shared ALIAS ingot_shared)
-set_target_properties(ingot_shared PROPERTIES OUTPUT_NAME ingot VERSION ${PROJECT_VERSION} SOVERSION 0 LINKER_LANGUAGE C)
+set_target_properties(ingot_shared PROPERTIES OUTPUT_NAME ingot VERSION ${PROJECT_VERSION} SOVERSION
+  0 LINKER_LANGUAGE C)
 if(NOT PROJECT_IS_TOP_LEVEL)
   set_target_properties(ingot_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
-target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot_runtime> $<TARGET_FILE:ingot_cpu>
+target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot_runtime>
+  $<TARGET_FILE:ingot_cpu>
   $<TARGET_FILE:ingot_cuda> $<TARGET_FILE:ingot_cuda_kernels>
-  -Wl,--no-whole-archive -Wl,--gc-sections -Wl,--version-script=${PROJECT_SOURCE_DIR}/packaging/exports.map)
+  -Wl,--no-whole-archive -Wl,--gc-sections
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/packaging/exports.map)
 add_dependencies(ingot_shared ingot_runtime ingot_cpu ingot_cuda ingot_cuda_kernels)
-target_include_directories(ingot_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
-target_link_libraries(ingot_shared PUBLIC Threads::Threads ${CMAKE_DL_LIBS} PRIVATE ${INGOT_C_LIBRARIES})
+target_include_directories(ingot_shared PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
+target_link_libraries(ingot_shared PUBLIC Threads::Threads ${CMAKE_DL_LIBS} PRIVATE
+  ${INGOT_C_LIBRARIES})

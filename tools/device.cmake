@@ -1,15 +1,21 @@
-# The command line of a device: run, bench, check, verify, inspect, doctor and completion of .ingot files. It converts nothing, so that it needs
-# none of the libraries that importers do, and a cross build has all of it: CLI11 and nlohmann-json are headers.
+# The command line of a device: run, bench, check, verify, inspect, doctor and completion of .ingot
+# files. It converts nothing, so that it needs none of the libraries that importers do, and a cross
+# build has all of it: CLI11 and nlohmann-json are headers.
 file(GLOB sources CONFIGURE_DEPENDS files/*.cpp npz/*.cpp check/*.cpp)
-foreach(name arguments as_fp16 bench check check_golden completion device_casting doctor doctor_findings doctor_gpus engine engine_states
-    feed file_parts frames help inspect inspect_file machine_facts main make_inputs metadata picture_file placing profile program_view run
+foreach(name arguments as_fp16 bench check check_golden completion device_casting doctor
+  doctor_findings doctor_gpus engine engine_states
+    feed file_parts frames help inspect inspect_file machine_facts main make_inputs metadata
+      picture_file placing profile program_view run
     session_options source_tensors state_files stream terminal traced_kernels verify would_fit)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
 add_executable(ingot_cli ${sources} cast/tunings.cpp)
-set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1 INGOT_VERSION_TEXT="${PROJECT_VERSION}")
-target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu ingot_runtime)
+set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot RUNTIME_OUTPUT_DIRECTORY
+  ${PROJECT_BINARY_DIR}/bin)
+target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1
+  INGOT_VERSION_TEXT="${PROJECT_VERSION}")
+target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu
+  ingot_runtime)
 include(IngotHeaders)
 ingot_host_headers(ingot_cli CLI CLI.hpp)
 ingot_host_headers(ingot_cli nlohmann json.hpp)

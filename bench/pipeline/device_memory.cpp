@@ -19,8 +19,12 @@ class OnCpu : public DeviceMemory {
     return at;
   }
   void release(void* at) override { std::free(at); }
-  void upload(void* to, const void* from, uint64_t bytes) override { std::memcpy(to, from, size_t(bytes)); }
-  void download(void* to, const void* from, uint64_t bytes) override { std::memcpy(to, from, size_t(bytes)); }
+  void upload(void* to, const void* from, uint64_t bytes) override {
+    std::memcpy(to, from, size_t(bytes));
+  }
+  void download(void* to, const void* from, uint64_t bytes) override {
+    std::memcpy(to, from, size_t(bytes));
+  }
   void* allocate_host(uint64_t bytes) override { return allocate(bytes); }
   void release_host(void* at) override { std::free(at); }
   void round_trip(void*, void*, uint64_t, void*, uint64_t) override {}  // one memory
@@ -57,20 +61,28 @@ class OnGpu : public DeviceMemory {
   }
   void* allocate_host(uint64_t bytes) override {
     void* at = nullptr;
-    check(d_.cuMemHostAlloc(&at, size_t(bytes ? bytes : 1), cuda::kHostPortable | cuda::kHostMapped), "cuMemHostAlloc");
+    check(
+        d_.cuMemHostAlloc(&at, size_t(bytes ? bytes : 1), cuda::kHostPortable | cuda::kHostMapped),
+        "cuMemHostAlloc");
     return at;
   }
   void release_host(void* at) override { check(d_.cuMemFreeHost(at), "cuMemFreeHost"); }
-  void round_trip(void* device, void* host_in, uint64_t in_bytes, void* host_out, uint64_t out_bytes) override {
+  void round_trip(void* device, void* host_in, uint64_t in_bytes, void* host_out,
+                  uint64_t out_bytes) override {
     char* at = static_cast<char*>(device);
-    if (in_bytes) check(d_.cuMemcpyHtoDAsync_v2(address(at), host_in, size_t(in_bytes), stream_), "cuMemcpyHtoDAsync");
+    if (in_bytes)
+      check(d_.cuMemcpyHtoDAsync_v2(address(at), host_in, size_t(in_bytes), stream_),
+            "cuMemcpyHtoDAsync");
     if (out_bytes)
-      check(d_.cuMemcpyDtoHAsync_v2(host_out, address(at + in_bytes), size_t(out_bytes), stream_), "cuMemcpyDtoHAsync");
+      check(d_.cuMemcpyDtoHAsync_v2(host_out, address(at + in_bytes), size_t(out_bytes), stream_),
+            "cuMemcpyDtoHAsync");
     wait();
   }
 
  private:
-  static cuda::Address address(const void* at) { return cuda::Address(reinterpret_cast<uintptr_t>(at)); }
+  static cuda::Address address(const void* at) {
+    return cuda::Address(reinterpret_cast<uintptr_t>(at));
+  }
   void wait() { check(d_.cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
   void check(cuda::Result result, const char* call) {
     if (!result) return;

@@ -1,5 +1,6 @@
-// bench/pipeline/device_memory.h - memory where a session computes, as an application without a pipeline would take it: malloc and memcpy for the
-// CPU, the driver's allocations and copies for a GPU.
+// bench/pipeline/device_memory.h - memory where a session computes, as an application without a
+// pipeline would take it: malloc and memcpy for the CPU, the driver's allocations and copies for a
+// GPU.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,8 @@ class DeviceMemory {
   virtual void* allocate_host(uint64_t bytes) = 0;
   virtual void release_host(void* at) = 0;
   /// Both copies queued, one wait.
-  virtual void round_trip(void* device, void* host_in, uint64_t in_bytes, void* host_out, uint64_t out_bytes) = 0;
+  virtual void round_trip(void* device, void* host_in, uint64_t in_bytes, void* host_out,
+                          uint64_t out_bytes) = 0;
 };
 
 }  // namespace ingot::bench

@@ -1,9 +1,10 @@
-// bench/pipeline/pipeline_bench.cpp - items through a model in three ways, each with the same copies from and to ordinary memory:
+// bench/pipeline/pipeline_bench.cpp - items through a model in three ways, each with the same
+// copies from and to ordinary memory:
 //   naive      memory allocated, filled, computed on, read and freed for every item
 //   run()      one session: its ports filled, run, read, one behind the other
 //   pipeline   ingot::Pipeline with 2 to 4 slots: items filled and read while others are computed
-// and, apart from them, what copying and computing take alone. Answers are compared first; then rounds of all ways in turn, so that a machine
-// that slows down slows all of them.
+// and, apart from them, what copying and computing take alone. Answers are compared first; then
+// rounds of all ways in turn, so that a machine that slows down slows all of them.
 //
 //   pipeline_bench [--device cpu|cuda] [--seconds S] [--rounds N] [--json FILE] MODEL.ingot...
 // Exit 1 when an answer differs or something fails; 77 without the device.
@@ -107,7 +108,8 @@ class Comparison {
         model_(take(Model::open(path, ingot_cpu_kernels(nullptr)), path)),
         options_(make_options(a, 0)),
         session_(take(model_.session(options_), path)),
-        bound_(take(model_.session(make_options(a, memory.is_gpu() ? 0 : INGOT_CALLER_BINDS_PORTS)), path)),
+        bound_(take(model_.session(make_options(a, memory.is_gpu() ? 0 : INGOT_CALLER_BINDS_PORTS)),
+                    path)),
         world_(session_, model_.summary()) {
     for (uint32_t slots = 2; slots <= 4; slots++) {
       ingot_pipeline_options with = pipeline_options();
@@ -160,10 +162,12 @@ class Comparison {
 
   void print(std::string* json) const {
     const std::string file = std::string(path_).substr(std::string(path_).find_last_of('/') + 1);
-    std::printf("%s on %s: %.1f KB in, %.1f KB out; %d rounds of %g s, ms an item\n", file.c_str(), a_.device.c_str(),
-                double(world_.in_bytes) / 1e3, double(world_.out_bytes) / 1e3, a_.rounds, a_.seconds);
+    std::printf("%s on %s: %.1f KB in, %.1f KB out; %d rounds of %g s, ms an item\n", file.c_str(),
+                a_.device.c_str(), double(world_.in_bytes) / 1e3, double(world_.out_bytes) / 1e3,
+                a_.rounds, a_.seconds);
     std::printf("  %-14s %9s %9s %9s\n", "", "median", "least", "most");
-    *json += (json->empty() ? "[" : ",\n ") + ("{\"model\": \"" + file + "\", \"device\": \"" + a_.device + "\"");
+    *json += (json->empty() ? "[" : ",\n ") +
+             ("{\"model\": \"" + file + "\", \"device\": \"" + a_.device + "\"");
     for (const Way& way : ways_) {
       const Middle m = middle_of(way.ms);
       std::printf("  %-14s %9.4f %9.4f %9.4f", way.name, m.median, m.least, m.most);
@@ -175,9 +179,10 @@ class Comparison {
           std::printf("   copying is less than what the rounds differ by: no share can be told\n");
           continue;
         }
-        std::printf("   hides %.0f %% of the copying (%.0f to %.0f), %.0f %% of what can be (%.0f to %.0f)",
-                    whole.median * 100, whole.least * 100, whole.most * 100, able.median * 100, able.least * 100,
-                    able.most * 100);
+        std::printf(
+            "   hides %.0f %% of the copying (%.0f to %.0f), %.0f %% of what can be (%.0f to %.0f)",
+            whole.median * 100, whole.least * 100, whole.most * 100, able.median * 100,
+            able.least * 100, able.most * 100);
         *json += ", \"" + std::string(way.name) + " hides\": " + std::to_string(whole.median);
       }
       std::printf("\n");
@@ -205,12 +210,14 @@ class Comparison {
     way.go(0, count, [](uint64_t) {});
     return double(ingot_clock_ns() - begin) * 1e-6 / double(count);
   }
-  /// How much of the copying takes no time of its own; of what can be: computing that is shorter hides no more than itself.
+  /// How much of the copying takes no time of its own; of what can be: computing that is shorter
+  /// hides no more than itself.
   Middle hidden(const Way& way, bool of_what_can_be) const {
     std::vector<double> shares;
     for (size_t r = 0; r < way.ms.size(); r++) {
       const double copy = ways_[kCopy].ms[r], compute = ways_[kCompute].ms[r];
-      shares.push_back(std::min(1.0, (copy + compute - way.ms[r]) / (of_what_can_be ? std::min(copy, compute) : copy)));
+      shares.push_back(std::min(
+          1.0, (copy + compute - way.ms[r]) / (of_what_can_be ? std::min(copy, compute) : copy)));
     }
     return middle_of(shares);
   }
@@ -220,7 +227,9 @@ class Comparison {
     tensor.data = at;
     tensor.row_stride = 0;
     if (memory_.is_gpu())
-      need(is_input ? bound_.bind_device_input(index, tensor) : bound_.bind_device_output(index, tensor), "bind");
+      need(is_input ? bound_.bind_device_input(index, tensor)
+                    : bound_.bind_device_output(index, tensor),
+           "bind");
     else
       need(is_input ? bound_.bind_input(index, tensor) : bound_.bind_output(index, tensor), "bind");
   }
@@ -233,7 +242,8 @@ class Comparison {
         memory_.upload(in[i], frame.data(), frame.size());
         bind(i, true, in[i]);
       }
-      for (uint32_t i = 0; i < out.size(); i++) bind(i, false, out[i] = memory_.allocate(world_.answers[i].size()));
+      for (uint32_t i = 0; i < out.size(); i++)
+        bind(i, false, out[i] = memory_.allocate(world_.answers[i].size()));
       need(bound_.run(), "run");
       for (uint32_t i = 0; i < out.size(); i++)
         memory_.download(world_.answers[i].data(), out[i], world_.answers[i].size());
@@ -263,14 +273,17 @@ class Comparison {
       done(item);
     }
   }
-  /// What a pipeline has to do beside computing: ordinary memory to that of a slot, to the device, back, and to ordinary memory.
+  /// What a pipeline has to do beside computing: ordinary memory to that of a slot, to the device,
+  /// back, and to ordinary memory.
   void copy(uint64_t, uint64_t count, const Done&) {
     for (uint64_t item = 0; item < count; item++) {
       char* to = static_cast<char*>(in_);
-      for (const Bytes& input : world_.frame(item)) std::memcpy(to, input.data(), input.size()), to += input.size();
+      for (const Bytes& input : world_.frame(item))
+        std::memcpy(to, input.data(), input.size()), to += input.size();
       memory_.round_trip(device_, in_, world_.in_bytes, out_, world_.out_bytes);
       const char* from = static_cast<const char*>(out_);
-      for (Bytes& answer : world_.answers) std::memcpy(answer.data(), from, answer.size()), from += answer.size();
+      for (Bytes& answer : world_.answers)
+        std::memcpy(answer.data(), from, answer.size()), from += answer.size();
     }
   }
   /// Ports where the device computes: bound memory of the GPU, or the session's own.
@@ -352,6 +365,7 @@ int main(int argc, char** argv) {
   ingot::bench::Arguments a;
   if (ingot::bench::parse(argc, argv, &a)) return ingot::bench::run(a);
   std::fprintf(stderr,
-               "usage: pipeline_bench [--device cpu|cuda] [--seconds S] [--rounds N] [--json FILE] MODEL.ingot...\n");
+               "usage: pipeline_bench [--device cpu|cuda] [--seconds S] [--rounds N] [--json FILE] "
+               "MODEL.ingot...\n");
   return 1;
 }

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """What a test needs built, by its name.
 
-  one_test.py TREE NAME     the files of the tree TREE that ctest's test NAME uses, one a line; exit 1
-                            and the nearest names where there is no such test"""
+one_test.py TREE NAME     the files of the tree TREE that ctest's test NAME uses, one a line; exit 1
+                          and the nearest names where there is no such test"""
+
 import difflib
 import pathlib
 import re
 import sys
 
 ADDED = re.compile(r'^add_test\((?:\[=*\[)?"?([^\]"\s]+)"?(?:\]=*\])? (.*)\)$', re.M)
-PROPERTIES = re.compile(r'^set_tests_properties\((?:\[=*\[)?"?([^\]"\s]+)"?(?:\]=*\])? PROPERTIES (.*)\)$', re.M)
+PROPERTIES = re.compile(
+    r'^set_tests_properties\((?:\[=*\[)?"?([^\]"\s]+)"?(?:\]=*\])? PROPERTIES (.*)\)$', re.M
+)
 
 
 def read(tree):
@@ -22,16 +25,20 @@ def read(tree):
             if name in declared:
                 declared[name] += " " + properties
         for name, words in declared.items():
-            required, prepared = (set(re.findall(rf'FIXTURES_{kind} "([^"]*)"', words)) for kind in ("REQUIRED", "SETUP"))
+            required, prepared = (
+                set(re.findall(rf'FIXTURES_{kind} "([^"]*)"', words))
+                for kind in ("REQUIRED", "SETUP")
+            )
             tests[name] = (words, required, prepared)
     return tests
 
 
 def files(tree, tests, name):
     words, required, _ = tests[name]
-    # Arguments, and what the environment names (a library to load); a list is cut at semicolons and "=".
+    # Arguments, and what the environment names (a library to load); a list is cut at semicolons and
+    # "=".
     for path in re.findall(re.escape(str(tree)) + r"/[^\s\";=:]+", words):
-        yield path[len(str(tree)) + 1:]
+        yield path[len(str(tree)) + 1 :]
     for other, (_, _, prepared) in tests.items():
         if required & prepared:
             yield from files(tree, tests, other)

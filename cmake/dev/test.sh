@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154
-# ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is skipped is counted aloud:
-# a program prints "[skip] reason" for each thing it could not do.
+# ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is
+# skipped is counted aloud: a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(lint quick)
-stages_test=(lint gcc package firmware models sizes demo parsers)  # every subsystem, for who wants to believe it
+# every subsystem, for who wants to believe it
+stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
 stages_long=(fuzz_long mutants peers abi browser torch trial keras board)
 
@@ -12,7 +13,8 @@ say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
 }
 
-# Adds up what a log says: doctest's summary lines, "NAME: N passed, N failed" lines, and one skip for each [skip] line.
+# Adds up what a log says: doctest's summary lines, "NAME: N passed, N failed" lines, and one skip
+# for each [skip] line.
 count_log() {
   local log=$1 line
   stage_passed=0 stage_failed=0 stage_skipped=0
@@ -89,8 +91,8 @@ stage_quick() {
   run_ctest gcc -L quick
 }
 
-# The readers of files, the importers and the session under AddressSanitizer and UBSan, in the tree of stage asan, which
-# runs all.
+# The readers of files, the importers and the session under AddressSanitizer and UBSan, in the tree
+# of stage asan, which runs all.
 stage_parsers() {
   configure_and_build asan "${parser_tests[@]/#/test_}" -- "${asan_options[@]}"
   local names
@@ -118,7 +120,8 @@ stage_asan() {
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE no_asan
 }
 
-# Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in the same templates. No suppressions.
+# Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
+# the same templates. No suppressions.
 stage_tsan() {
   configure_and_build tsan "${tsan_tests[@]/#/test_}" -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread \
     -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED=OFF -DINGOT_CUDA=OFF
@@ -146,7 +149,8 @@ stage_aarch64() {
   local qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu" sm=0
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--full} --emulated \
     "$qemu build/aarch64/tests/support/raw_runner"
-  # The host side of the GPU, with the cubins that an Orin would get where a compiler made some: the fake driver looks kernels up in them.
+  # The host side of the GPU, with the cubins that an Orin would get where a compiler made some: the
+  # fake driver looks kernels up in them.
   if compgen -G "build/aarch64/kernels/cuda/cubin/*.sm87.*.cubin" >/dev/null; then sm=87; else echo "[skip] cubins in aarch64: no nvcc"; fi
   "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --emulated \
     "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner"
@@ -162,7 +166,8 @@ stage_nodes() {
   "$python" tests/onnx_nodes/run_attributes.py --ingot build/gcc/bin/ingot
 }
 
-# The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the types as compiled.
+# The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the
+# types as compiled.
 stage_abi() {
   command -v abidw >/dev/null || (need_packages "the interface as compiled" abigail-tools) || echo "abigail-tools could not be installed"
   bash packaging/abi/compare.sh build/abi
@@ -183,9 +188,9 @@ stage_torch() {
   "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay
 }
 
-# Some 1,800 modules in .pt2 and TorchScript against eager torch; what is not equal is in tests/torch/trial/expected.tsv.
-# Results are kept in build/trial: a stage that was ended goes on where it was. INGOT_TRIAL names parts of it:
-# operators, torchvision, timm, transformers.
+# Some 1,800 modules in .pt2 and TorchScript against eager torch; what is not equal is in
+# tests/torch/trial/expected.tsv. Results are kept in build/trial: a stage that was ended goes on
+# where it was. INGOT_TRIAL names parts of it: operators, torchvision, timm, transformers.
 stage_trial() {
   dev_build_gcc
   need_python "the trial of many programs" torch torchvision timm transformers || {
@@ -225,7 +230,8 @@ stage_peers() { dev_bench --check; }
 stage_browser() {
   dev_build_gcc
   command -v chromium >/dev/null || (need_packages "pages in a browser" chromium) || echo "chromium could not be installed"
-  need_python "a large network's pages" numpy onnx==1.23.2 || python=python3  # the script counts what it then skips
+  # the script counts what it then skips
+  need_python "a large network's pages" numpy onnx==1.23.2 || python=python3
   "$python" tests/browser/pages.py --ingot build/gcc/bin/ingot
 }
 

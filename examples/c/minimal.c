@@ -33,10 +33,12 @@ static size_t parse_bindings(int argc, char** argv, ingot_binding* bindings) {
 
 static void print_tensor(const char* name, const ingot_tensor* tensor) {
   printf("%s: %s [", name, ingot_dtype_name(tensor->dtype));
-  for (int32_t i = 0; i < tensor->rank; i++) printf(i ? ", %lld" : "%lld", (long long)tensor->dims[i]);
+  for (int32_t i = 0; i < tensor->rank; i++)
+    printf(i ? ", %lld" : "%lld", (long long)tensor->dims[i]);
   printf("]");
   if (tensor->dtype == INGOT_F32)
-    for (size_t i = 0; i < 4 && i < tensor->bytes / sizeof(float); i++) printf(" %g", ((const float*)tensor->data)[i]);
+    for (size_t i = 0; i < 4 && i < tensor->bytes / sizeof(float); i++)
+      printf(" %g", ((const float*)tensor->data)[i]);
   printf("\n");
 }
 
@@ -53,7 +55,9 @@ static int run(const ingot_model* model, ingot_session* session) {
   for (uint32_t i = 0; i < summary.output_count; i++) {
     ingot_value_type type;
     ingot_tensor output;
-    if (ingot_model_output(model, i, &type) != INGOT_OK || ingot_session_output(session, i, &output) != INGOT_OK) return 1;
+    if (ingot_model_output(model, i, &type) != INGOT_OK ||
+        ingot_session_output(session, i, &output) != INGOT_OK)
+      return 1;
     print_tensor(type.name, &output);
   }
   return 0;
@@ -77,17 +81,21 @@ int main(int argc, char** argv) {
   options.bindings = bindings;
   options.binding_count = parse_bindings(argc, argv, bindings);
   ingot_requirements need = INGOT_INIT(ingot_requirements);
-  if (ingot_model_requirements(model, &options, &need, &error) != INGOT_OK) return fail("requirements", &error);
+  if (ingot_model_requirements(model, &options, &need, &error) != INGOT_OK)
+    return fail("requirements", &error);
   printf("arena: %llu bytes (weights %llu, activations %llu, scratch %llu, tables %llu)\n",
-         (unsigned long long)need.arena_bytes, (unsigned long long)need.weights_copied, (unsigned long long)need.activations,
-         (unsigned long long)need.scratch, (unsigned long long)need.tables);
+         (unsigned long long)need.arena_bytes, (unsigned long long)need.weights_copied,
+         (unsigned long long)need.activations, (unsigned long long)need.scratch,
+         (unsigned long long)need.tables);
 
   char* memory = malloc((size_t)(need.arena_bytes + need.arena_alignment));
   if (!memory) return 1;
-  options.arena = memory + (need.arena_alignment - (uintptr_t)memory % need.arena_alignment) % need.arena_alignment;
+  options.arena = memory + (need.arena_alignment - (uintptr_t)memory % need.arena_alignment) %
+                               need.arena_alignment;
   options.arena_bytes = need.arena_bytes; /* one less would be refused */
   ingot_session* session;
-  if (ingot_session_create(model, &options, &session, &error) != INGOT_OK) return fail("session", &error);
+  if (ingot_session_create(model, &options, &session, &error) != INGOT_OK)
+    return fail("session", &error);
   const int result = run(model, session);
   ingot_session_destroy(session);
   ingot_model_destroy(model);

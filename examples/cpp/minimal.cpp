@@ -1,4 +1,5 @@
-// minimal.cpp - open a model, make a session with weights mapped into its own arena, run it, print what came out.
+// minimal.cpp - open a model, make a session with weights mapped into its own arena, run it, print
+// what came out.
 //
 //   minimal_cpp MODEL.ingot [DIMENSION=VALUE]...
 #include <ingot/cpu.h>
@@ -44,8 +45,8 @@ int main(int argc, char** argv) {
   if (!session) return fail("session", session.error());
   const ingot_requirements need = session->requirements();
   std::printf("arena: %llu bytes, of which %llu are pages of the file; %d threads\n",
-              static_cast<unsigned long long>(need.arena_bytes), static_cast<unsigned long long>(need.weights_mapped),
-              need.threads);
+              static_cast<unsigned long long>(need.arena_bytes),
+              static_cast<unsigned long long>(need.weights_mapped), need.threads);
 
   const ingot_model_summary summary = model->summary();
   for (uint32_t i = 0; i < summary.input_count; i++) {
@@ -58,7 +59,8 @@ int main(int argc, char** argv) {
     const auto output = session->output<float>(i);
     if (!output) return fail("output", output.error());
     std::printf("%s:", model->output(i)->name);
-    for (size_t k = 0; k < 4 && k < output->size; k++) std::printf(" %g", static_cast<double>((*output)[k]));
+    for (size_t k = 0; k < 4 && k < output->size; k++)
+      std::printf(" %g", static_cast<double>((*output)[k]));
     std::printf("\n");
   }
   return 0;

@@ -1,7 +1,9 @@
-// pipeline.cpp - frames through a model: the plain loop (decode, run, read, one behind the other), then the same through ingot::Pipeline with a
-// loader, which decodes the next frame while one is computed. Prints both times, and how much of the decoding is hidden.
+// pipeline.cpp - frames through a model: the plain loop (decode, run, read, one behind the other),
+// then the same through ingot::Pipeline with a loader, which decodes the next frame while one is
+// computed. Prints both times, and how much of the decoding is hidden.
 //
-//   pipeline_cpp MODEL.ingot [FRAMES [DECODE_MS [DEVICE]]]      DECODE_MS 0 (the default): as long as a run takes
+//   pipeline_cpp MODEL.ingot [FRAMES [DECODE_MS [DEVICE]]]      DECODE_MS 0 (the default): as long
+//   as a run takes
 #include <ingot/cpu.h>
 
 #include <cstdint>
@@ -17,7 +19,8 @@ int fail(const char* what, const ingot::Error& error) {
   return 1;
 }
 
-/// Stands for a camera or a file: frame `item` is always the same bytes, and takes some milliseconds of arithmetic to make.
+/// Stands for a camera or a file: frame `item` is always the same bytes, and takes some
+/// milliseconds of arithmetic to make.
 struct Decoder {
   uint64_t frames = 0, nanoseconds = 0;
 
@@ -44,7 +47,8 @@ int32_t load(void* user, ingot_pipeline* pipeline, uint64_t item) {
 
 double sum_of(const ingot_tensor& output) {
   double sum = 0;
-  for (const float element : ingot::elements<float>(output).value()) sum += static_cast<double>(element);
+  for (const float element : ingot::elements<float>(output).value())
+    sum += static_cast<double>(element);
   return sum;
 }
 
@@ -107,7 +111,8 @@ int main(int argc, char** argv) {
       return fail("frame", item.error());
     }
     equal += sum_of(pipeline->output(0).value()) == expected[item.value()];
-    if (const auto released = pipeline->release(); !released) return fail("frame", released.error());
+    if (const auto released = pipeline->release(); !released)
+      return fail("frame", released.error());
   }
   const uint64_t ns = ingot_clock_ns() - begin;
 
@@ -115,10 +120,11 @@ int main(int argc, char** argv) {
   const double decode = milliseconds(decode_ns) / frames, before = milliseconds(plain_ns) / frames,
                after = milliseconds(ns) / frames;
   const double rest = before - decode, hideable = decode < rest ? decode : rest;
-  std::printf("frames: %llu, equal to the plain loop: %llu\n", static_cast<unsigned long long>(decoder.frames),
+  std::printf("frames: %llu, equal to the plain loop: %llu\n",
+              static_cast<unsigned long long>(decoder.frames),
               static_cast<unsigned long long>(equal));
-  std::printf("ms a frame: decode %.3f, run and read %.3f, plain loop %.3f, pipeline %.3f\n", decode, rest, before,
-              after);
+  std::printf("ms a frame: decode %.3f, run and read %.3f, plain loop %.3f, pipeline %.3f\n",
+              decode, rest, before, after);
   std::printf("pipeline / plain loop: %.2f; hidden of what can be: %.0f %%\n", after / before,
               100 * (before - after) / hideable);
   return equal == decoder.frames ? 0 : 1;

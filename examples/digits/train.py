@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Trains the small digit reader that the demo falls back to without network: numpy, onnx and Pillow alone, about two minutes.
+"""Trains the small digit reader that the demo falls back to without network: numpy, onnx and Pillow
+alone, about two minutes.
 
-  train.py [--fonts DIR] [--steps N]      writes digits.onnx (under 200 KB) and digits.png beside this script
+  train.py [--fonts DIR] [--steps N]      writes digits.onnx (under 200 KB) and digits.png beside
+  this script
 
-The data are rendered digits in every TrueType font found (Debian: fonts-dejavu-core, fonts-liberation), turned, scaled,
-shifted, blurred and with noise; a tenth of the fonts' renderings is held back and the accuracy on it printed. Net: 5x5 conv 8, ReLU, max-pool,
-5x5 conv 16, ReLU, max-pool, linear 10. Adam, cross-entropy, no framework: forward and backward are below.
+The data are rendered digits in every TrueType font found (Debian: fonts-dejavu-core,
+fonts-liberation), turned, scaled, shifted, blurred and with noise; a tenth of the fonts' renderings
+is held back and the accuracy on it printed. Net: 5x5 conv 8, ReLU, max-pool, 5x5 conv 16, ReLU,
+max-pool, linear 10. Adam, cross-entropy, no framework: forward and backward are below.
 """
+
 import argparse
 import glob
 import pathlib
@@ -28,15 +32,24 @@ def render(text, font, angle=0.0, shift=(0, 0), blur=0.0, size=(28, 28)):
     draw.text(at, text, fill=255, font=font)
     picture = picture.rotate(angle, Image.BILINEAR).filter(ImageFilter.GaussianBlur(blur))
     half = (size[0] // 2, size[1] // 2)
-    return np.asarray(picture.crop((half[0], half[1], half[0] + size[0], half[1] + size[1])), np.float32) / 255
+    return (
+        np.asarray(
+            picture.crop((half[0], half[1], half[0] + size[0], half[1] + size[1])), np.float32
+        )
+        / 255
+    )
 
 
 def samples(fonts, count):
     x, y = np.zeros((count, 28, 28), np.float32), RNG.integers(0, 10, count)
     for i in range(count):
         font = ImageFont.truetype(fonts[RNG.integers(len(fonts))], int(RNG.integers(18, 27)))
-        x[i] = render(str(y[i]), font, RNG.uniform(-15, 15), RNG.uniform(-2, 2, 2), RNG.uniform(0, 1.2))
-    return np.clip(x * RNG.uniform(.6, 1, (count, 1, 1)) + RNG.normal(0, .05, x.shape), 0, 1).astype(np.float32)[:, None], y
+        x[i] = render(
+            str(y[i]), font, RNG.uniform(-15, 15), RNG.uniform(-2, 2, 2), RNG.uniform(0, 1.2)
+        )
+    return np.clip(
+        x * RNG.uniform(0.6, 1, (count, 1, 1)) + RNG.normal(0, 0.05, x.shape), 0, 1
+    ).astype(np.float32)[:, None], y
 
 
 def patches(x, k):
@@ -94,34 +107,66 @@ def gradients(net, x, y):
 
 
 def export(net, path):
-    init = [numpy_helper.from_array(np.ascontiguousarray(v.astype(np.float32)), k) for k, v in net.items()]
+    init = [
+        numpy_helper.from_array(np.ascontiguousarray(v.astype(np.float32)), k)
+        for k, v in net.items()
+    ]
     pool = dict(kernel_shape=[2, 2], strides=[2, 2])
     conv = dict(kernel_shape=[5, 5], pads=[2] * 4)
-    nodes = [helper.make_node("Conv", ["image", "w1", "b1"], ["a1"], name="conv1", **conv), helper.make_node("Relu", ["a1"], ["r1"], name="relu1"),
-             helper.make_node("MaxPool", ["r1"], ["h1"], name="pool1", **pool),
-             helper.make_node("Conv", ["h1", "w2", "b2"], ["a2"], name="conv2", **conv), helper.make_node("Relu", ["a2"], ["r2"], name="relu2"),
-             helper.make_node("MaxPool", ["r2"], ["h2"], name="pool2", **pool), helper.make_node("Flatten", ["h2"], ["f"], name="flatten"),
-             helper.make_node("Gemm", ["f", "w3", "b3"], ["l"], name="linear"), helper.make_node("Softmax", ["l"], ["digit"], name="softmax")]
-    graph = helper.make_graph(nodes, "digits", [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 1, 28, 28])],
-                              [helper.make_tensor_value_info("digit", TensorProto.FLOAT, ["n", 10])], init)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], producer_name="ingot examples/digits/train.py")
+    nodes = [
+        helper.make_node("Conv", ["image", "w1", "b1"], ["a1"], name="conv1", **conv),
+        helper.make_node("Relu", ["a1"], ["r1"], name="relu1"),
+        helper.make_node("MaxPool", ["r1"], ["h1"], name="pool1", **pool),
+        helper.make_node("Conv", ["h1", "w2", "b2"], ["a2"], name="conv2", **conv),
+        helper.make_node("Relu", ["a2"], ["r2"], name="relu2"),
+        helper.make_node("MaxPool", ["r2"], ["h2"], name="pool2", **pool),
+        helper.make_node("Flatten", ["h2"], ["f"], name="flatten"),
+        helper.make_node("Gemm", ["f", "w3", "b3"], ["l"], name="linear"),
+        helper.make_node("Softmax", ["l"], ["digit"], name="softmax"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "digits",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 1, 28, 28])],
+        [helper.make_tensor_value_info("digit", TensorProto.FLOAT, ["n", 10])],
+        init,
+    )
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", 13)],
+        producer_name="ingot examples/digits/train.py",
+    )
     model.ir_version = 8
     onnx.checker.check_model(model)
     onnx.save(model, path)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--fonts", default="/usr/share/fonts/truetype")
     parser.add_argument("--steps", type=int, default=1500)
     args = parser.parse_args()
-    fonts = sorted(f for f in glob.glob(args.fonts + "/**/*.ttf", recursive=True) if "Symbol" not in f and "Ding" not in f)
+    fonts = sorted(
+        f
+        for f in glob.glob(args.fonts + "/**/*.ttf", recursive=True)
+        if "Symbol" not in f and "Ding" not in f
+    )
     if not fonts:
-        raise SystemExit(f"train.py: no .ttf below {args.fonts}: install fonts-dejavu-core, or pass --fonts DIR")
+        raise SystemExit(
+            f"train.py: no .ttf below {args.fonts}: install fonts-dejavu-core, or pass --fonts DIR"
+        )
     x, y = samples(fonts, 12000)
     xt, yt = samples(fonts, 1200)
-    net = {"w1": RNG.normal(0, .2, (8, 1, 5, 5)), "b1": np.zeros(8), "w2": RNG.normal(0, .08, (16, 8, 5, 5)), "b2": np.zeros(16),
-           "w3": RNG.normal(0, .03, (784, 10)), "b3": np.zeros(10)}
+    net = {
+        "w1": RNG.normal(0, 0.2, (8, 1, 5, 5)),
+        "b1": np.zeros(8),
+        "w2": RNG.normal(0, 0.08, (16, 8, 5, 5)),
+        "b2": np.zeros(16),
+        "w3": RNG.normal(0, 0.03, (784, 10)),
+        "b3": np.zeros(10),
+    }
     net = {k: v.astype(np.float32) for k, v in net.items()}
     mean, square = ({k: np.zeros_like(v) for k, v in net.items()} for _ in range(2))
     for step in range(1, args.steps + 1):
@@ -129,14 +174,22 @@ def main():
         loss, grad = gradients(net, x[pick], y[pick])
         rate = 2e-3 * (1 - step / (args.steps + 1))
         for k in net:
-            mean[k] = .9 * mean[k] + .1 * grad[k]
-            square[k] = .999 * square[k] + .001 * grad[k] ** 2
-            net[k] -= (rate * (mean[k] / (1 - .9 ** step)) / (np.sqrt(square[k] / (1 - .999 ** step)) + 1e-8)).astype(np.float32)
+            mean[k] = 0.9 * mean[k] + 0.1 * grad[k]
+            square[k] = 0.999 * square[k] + 0.001 * grad[k] ** 2
+            net[k] -= (
+                rate * (mean[k] / (1 - 0.9**step)) / (np.sqrt(square[k] / (1 - 0.999**step)) + 1e-8)
+            ).astype(np.float32)
         if step % 300 == 0:
             right = (forward(net, xt)[0].argmax(1) == yt).mean()
             print(f"step {step}: loss {loss:.3f}, held-back accuracy {right:.4f}", flush=True)
     export(net, HERE / "digits.onnx")
-    strip = np.concatenate([render(d, ImageFont.truetype(fonts[i % len(fonts)], 24), angle=(-1) ** i * 6) for i, d in enumerate("3141592653")], 1)
+    strip = np.concatenate(
+        [
+            render(d, ImageFont.truetype(fonts[i % len(fonts)], 24), angle=(-1) ** i * 6)
+            for i, d in enumerate("3141592653")
+        ],
+        1,
+    )
     Image.fromarray((strip * 255).astype(np.uint8)).save(HERE / "digits.png")
 
 

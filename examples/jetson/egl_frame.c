@@ -1,5 +1,7 @@
-/* examples/jetson/egl_frame.c - the calls behind egl_frame.h. NvBufSurface gives its EGLImage by itself: NvBufSurfaceMapEglImage(surface, index), then
-   surface->surfaceList[index].mappedAddr.eglImage; that goes into egl_frame_open() like one made here. */
+/* examples/jetson/egl_frame.c - the calls behind egl_frame.h. NvBufSurface gives its EGLImage by
+   itself: NvBufSurfaceMapEglImage(surface, index), then
+   surface->surfaceList[index].mappedAddr.eglImage; that goes into egl_frame_open() like one made
+   here. */
 #include "examples/jetson/egl_frame.h"
 
 #include <dlfcn.h>
@@ -43,19 +45,21 @@ static void* egl_display(void) {
   return display && initialize && initialize(display, NULL, NULL) ? display : NULL;
 }
 
-egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height, unsigned pitch,
-                              const char** why) {
+egl_image egl_image_of_dmabuf(int fd, uint32_t fourcc, unsigned width, unsigned height,
+                              unsigned pitch, const char** why) {
   egl_image (*create)(void*, void*, unsigned, void*, const int*);
   void* found = egl_function("eglCreateImageKHR");
   memcpy(&create, &found, sizeof create);
   void* display = egl_display();
   if (!create || !display) {
-    *why = create ? "EGL has no display" : "no EGL (libEGL.so.1) with eglCreateImageKHR on this machine";
+    *why = create ? "EGL has no display"
+                  : "no EGL (libEGL.so.1) with eglCreateImageKHR on this machine";
     return NULL;
   }
-  const int attributes[] = {EGL_WIDTH_,       (int)width,    EGL_HEIGHT_, (int)height,       EGL_DRM_FOURCC,
-                            (int)fourcc,      EGL_PLANE0_FD, fd,          EGL_PLANE0_OFFSET, 0,
-                            EGL_PLANE0_PITCH, (int)pitch,    EGL_NONE_};
+  const int attributes[] = {EGL_WIDTH_,        (int)width,  EGL_HEIGHT_,      (int)height,
+                            EGL_DRM_FOURCC,    (int)fourcc, EGL_PLANE0_FD,    fd,
+                            EGL_PLANE0_OFFSET, 0,           EGL_PLANE0_PITCH, (int)pitch,
+                            EGL_NONE_};
   egl_image image = create(display, NULL, EGL_LINUX_DMA_BUF, NULL, attributes);
   if (!image) *why = "EGL refuses this DMA-BUF: its format, pitch or descriptor";
   return image;
@@ -78,7 +82,8 @@ int gpu_context_enter(int ordinal, const char** why) {
   int device;
   void* context;
   *why = "no CUDA driver, or no such GPU";
-  if (!get || !retain || !push || get(&device, ordinal) != 0 || retain(&context, device) != 0) return -1;
+  if (!get || !retain || !push || get(&device, ordinal) != 0 || retain(&context, device) != 0)
+    return -1;
   if (push(context) == 0) return 0;
   *why = "CUDA refuses its context";
   return -1;

@@ -1,4 +1,5 @@
-// picture.h - an RGB picture in memory: PNG in (libpng), bilinear sampling, upright cut-outs of turned rectangles.
+// picture.h - an RGB picture in memory: PNG in (libpng), bilinear sampling, upright cut-outs of
+// turned rectangles.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,7 +22,8 @@ struct Quad {
 /// Throws std::runtime_error with one line that says what is wrong.
 Picture load_png(const std::string& path);
 Picture resize(const Picture& picture, int width, int height);
-/// The quad's content, upright, `width` x `height` pixels; outside the picture the nearest pixel is taken.
+/// The quad's content, upright, `width` x `height` pixels; outside the picture the nearest pixel is
+/// taken.
 Picture cut_out(const Picture& picture, const Quad& quad, int width, int height);
 Picture turn_half(const Picture& picture);
 /// Planes in the order blue, green, red, each value v/127.5 - 1, as the OCR networks were trained.

@@ -1,10 +1,11 @@
-// read_picture.cpp - finds and reads the text of a picture with three cast networks: detection at one size, direction and
-// recognition at whatever width a line has (a symbolic dimension, bound when the session is made).
+// read_picture.cpp - finds and reads the text of a picture with three cast networks: detection at
+// one size, direction and recognition at whatever width a line has (a symbolic dimension, bound
+// when the session is made).
 //
 //   read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]
 //
-// Prints one line of text per line found, with its score, then memory and time. The characters come from the recognition file's own
-// metadata ("character", as its source carried them).
+// Prints one line of text per line found, with its score, then memory and time. The characters come
+// from the recognition file's own metadata ("character", as its source carried them).
 #include <ingot/cpu.h>
 #include <ingot/ingot.hpp>
 
@@ -21,7 +22,9 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+double ms_since(Clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
+}
 
 template <class T>
 T need(ingot::Result<T> result, const std::string& what) {
@@ -56,7 +59,8 @@ struct Network {
       bindings.push_back({symbol.name, value});
     }
     ingot_session_options options = ingot::session_options();
-    options.bindings = bindings.data(), options.binding_count = bindings.size(), options.threads = threads;
+    options.bindings = bindings.data(), options.binding_count = bindings.size(),
+    options.threads = threads;
     ingot::Session made = need(model.session(options), "session");
     largest_arena = std::max(largest_arena, made.requirements().arena_bytes);
     return made;
@@ -82,8 +86,10 @@ struct Reading {
   float score;
 };
 
-/// Connectionist temporal classification, greedy: the best label of each column, repeats and blanks (0) dropped.
-Reading decode(const float* probability, int64_t columns, int64_t labels, const std::vector<std::string>& characters) {
+/// Connectionist temporal classification, greedy: the best label of each column, repeats and blanks
+/// (0) dropped.
+Reading decode(const float* probability, int64_t columns, int64_t labels,
+               const std::vector<std::string>& characters) {
   Reading reading{"", 0};
   int64_t last = 0;
   int kept = 0;
@@ -93,7 +99,9 @@ Reading decode(const float* probability, int64_t columns, int64_t labels, const 
     for (int64_t k = 1; k < labels; k++)
       if (p[k] > p[best]) best = k;
     if (best != last && best != 0) {
-      reading.text += static_cast<size_t>(best) <= characters.size() ? characters[static_cast<size_t>(best) - 1] : " ";
+      reading.text += static_cast<size_t>(best) <= characters.size()
+                          ? characters[static_cast<size_t>(best) - 1]
+                          : " ";
       reading.score += p[best], kept++;
     }
     last = best;
@@ -107,12 +115,15 @@ float side(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
 /// The line upright, `height` pixels high.
 Picture line_picture(const Picture& picture, const Quad& quad, int height) {
   const Point* q = quad.corner;
-  const float w = std::max(side(q[0], q[1]), side(q[3], q[2])), h = std::max(side(q[0], q[3]), side(q[1], q[2]));
+  const float w = std::max(side(q[0], q[1]), side(q[3], q[2])),
+              h = std::max(side(q[0], q[3]), side(q[1], q[2]));
   Quad turned = quad;
   const bool tall = h >= 1.5f * w;  // vertical writing
   if (tall) turned = {{q[1], q[2], q[3], q[0]}};
   const float ratio = tall ? h / w : w / h;
-  return cut_out(picture, turned, std::max(16, static_cast<int>(std::ceil(static_cast<float>(height) * ratio))), height);
+  return cut_out(picture, turned,
+                 std::max(16, static_cast<int>(std::ceil(static_cast<float>(height) * ratio))),
+                 height);
 }
 
 /// 180 degrees when the direction network is sure of it.
@@ -128,14 +139,18 @@ bool upside_down(Network& network, const Picture& line) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 5) return std::fprintf(stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]\n"), 1;
+  if (argc < 5)
+    return std::fprintf(
+               stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]\n"),
+           1;
   const int threads = argc > 5 ? std::atoi(argv[5]) : 0;
   const ingot_kernel_table* kernels = ingot_cpu_kernels(nullptr);
   Network detect{need(ingot::Model::open(argv[1], kernels), argv[1]), threads};
   Network direction{need(ingot::Model::open(argv[2], kernels), argv[2]), threads};
   Network recognise{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
   const std::vector<std::string> characters = labels(recognise.model);
-  if (characters.empty()) return std::fprintf(stderr, "read_picture: %s: carries no characters\n", argv[3]), 5;
+  if (characters.empty())
+    return std::fprintf(stderr, "read_picture: %s: carries no characters\n", argv[3]), 5;
   const Picture picture = load_png(argv[4]);
 
   const auto begin = Clock::now();
@@ -146,11 +161,13 @@ int main(int argc, char** argv) try {
   ingot::Session session = detect.session(height, width);
   to_planes(resize(picture, width, height), need(session.input<float>(0), "detection").data, width);
   need(session.run(), "detection");
-  std::vector<TextBox> boxes = find_text_boxes(need(session.output<float>(0), "detection").data, width, height);
+  std::vector<TextBox> boxes =
+      find_text_boxes(need(session.output<float>(0), "detection").data, width, height);
   const double detect_ms = ms_since(begin);
 
   const auto begin_reading = Clock::now();
-  const float sx = static_cast<float>(picture.width) / static_cast<float>(width), sy = static_cast<float>(picture.height) / static_cast<float>(height);
+  const float sx = static_cast<float>(picture.width) / static_cast<float>(width),
+              sy = static_cast<float>(picture.height) / static_cast<float>(height);
   for (TextBox& box : boxes) {
     for (Point& p : box.quad.corner) p.x *= sx, p.y *= sy;
     Picture line = line_picture(picture, box.quad, 48);
@@ -159,12 +176,18 @@ int main(int argc, char** argv) try {
     to_planes(line, need(reader.input<float>(0), "recognition").data, line.width);
     need(reader.run(), "recognition");
     const ingot_tensor out = need(reader.output(0), "recognition");
-    const Reading reading = decode(need(reader.output<float>(0), "recognition").data, out.dims[1], out.dims[2], characters);
-    if (reading.score >= 0.5f) std::printf("%-32s  score %.3f\n", reading.text.c_str(), reading.score);
+    const Reading reading = decode(need(reader.output<float>(0), "recognition").data, out.dims[1],
+                                   out.dims[2], characters);
+    if (reading.score >= 0.5f)
+      std::printf("%-32s  score %.3f\n", reading.text.c_str(), reading.score);
   }
-  std::printf("%zu lines; detection %.0f ms, direction and reading %.0f ms; arenas %.1f, %.1f, %.1f MB (weights included)\n", boxes.size(),
-              detect_ms, ms_since(begin_reading), static_cast<double>(detect.largest_arena) / 1e6,
-              static_cast<double>(direction.largest_arena) / 1e6, static_cast<double>(recognise.largest_arena) / 1e6);
+  std::printf(
+      "%zu lines; detection %.0f ms, direction and reading %.0f ms; arenas %.1f, %.1f, %.1f MB "
+      "(weights included)\n",
+      boxes.size(), detect_ms, ms_since(begin_reading),
+      static_cast<double>(detect.largest_arena) / 1e6,
+      static_cast<double>(direction.largest_arena) / 1e6,
+      static_cast<double>(recognise.largest_arena) / 1e6);
   return boxes.empty() ? 6 : 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "read_picture: %s\n", error.what());

@@ -1,10 +1,12 @@
-// find_speech.cpp - finds the speech in a recording with the sequence form of silero-vad, cast to one file.
+// find_speech.cpp - finds the speech in a recording with the sequence form of silero-vad, cast to
+// one file.
 //
 //   find_speech VAD.ingot RECORDING.wav [threads]
 //
-// The number of frames is a symbolic dimension, bound when the session is made: one run for the whole recording.
-// Before: mono, 16 kHz (windowed-sinc resampling), frames of 512 samples, each with the 64 before it. After: hysteresis
-// (speech begins above 0.5, ends below 0.35), at least 0.25 s of speech, gaps under 0.2 s closed.
+// The number of frames is a symbolic dimension, bound when the session is made: one run for the
+// whole recording. Before: mono, 16 kHz (windowed-sinc resampling), frames of 512 samples, each
+// with the 64 before it. After: hysteresis (speech begins above 0.5, ends below 0.35), at least
+// 0.25 s of speech, gaps under 0.2 s closed.
 #include <ingot/cpu.h>
 #include <ingot/ingot.hpp>
 
@@ -40,25 +42,32 @@ Sound load_wav(const char* path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<uint8_t> b((std::istreambuf_iterator<char>(file)), {});
   Sound sound;
-  if (b.size() < 44 || std::memcmp(b.data(), "RIFF", 4) != 0 || std::memcmp(&b[8], "WAVE", 4) != 0) {
+  if (b.size() < 44 || std::memcmp(b.data(), "RIFF", 4) != 0 ||
+      std::memcmp(&b[8], "WAVE", 4) != 0) {
     std::fprintf(stderr, "find_speech: %s: not a WAV file (%zu bytes)\n", path, b.size());
     return sound;
   }
   int channels = 0, bits = 0;
   for (size_t at = 12; at + 8 <= b.size();) {
-    const size_t size = little(&b[at + 4], 4), body = at + 8, room = std::min(size, b.size() - body);  // a pipe leaves size open
+    // a pipe leaves size open
+    const size_t size = little(&b[at + 4], 4), body = at + 8,
+                 room = std::min(size, b.size() - body);
     if (std::memcmp(&b[at], "fmt ", 4) == 0 && room >= 16) {
-      channels = static_cast<int>(little(&b[body + 2], 2)), sound.rate = static_cast<int>(little(&b[body + 4], 4));
+      channels = static_cast<int>(little(&b[body + 2], 2)),
+      sound.rate = static_cast<int>(little(&b[body + 4], 4));
       bits = static_cast<int>(little(&b[body + 14], 2));
     } else if (std::memcmp(&b[at], "data", 4) == 0) {
       if (bits != 16 || channels < 1 || sound.rate < 1000 || sound.rate > 384000) {
-        std::fprintf(stderr, "find_speech: %s: %d-bit, %d channels, %d Hz: expected 16-bit PCM\n", path, bits, channels, sound.rate);
+        std::fprintf(stderr, "find_speech: %s: %d-bit, %d channels, %d Hz: expected 16-bit PCM\n",
+                     path, bits, channels, sound.rate);
         return {};
       }
       const size_t step = 2 * static_cast<size_t>(channels);
       for (size_t i = body; i + step <= body + room; i += step) {
         float sum = 0;
-        for (int c = 0; c < channels; c++) sum += static_cast<float>(static_cast<int16_t>(little(&b[i + 2 * static_cast<size_t>(c)], 2)));
+        for (int c = 0; c < channels; c++)
+          sum += static_cast<float>(
+              static_cast<int16_t>(little(&b[i + 2 * static_cast<size_t>(c)], 2)));
         sound.samples.push_back(sum / static_cast<float>(channels) / 32768.f);
       }
       return sound;
@@ -72,15 +81,19 @@ Sound load_wav(const char* path) {
 /// Hann-windowed sinc, 16 zero crossings to each side.
 std::vector<float> resample(const Sound& in) {
   if (in.rate == kRate) return in.samples;
-  const double step = static_cast<double>(in.rate) / kRate, cut = std::min(1.0, 1.0 / step), reach = 16 / cut;
+  const double step = static_cast<double>(in.rate) / kRate, cut = std::min(1.0, 1.0 / step),
+               reach = 16 / cut;
   std::vector<float> out(static_cast<size_t>(static_cast<double>(in.samples.size()) / step));
   for (size_t i = 0; i < out.size(); i++) {
     const double at = static_cast<double>(i) * step;
     double sum = 0;
-    for (auto j = static_cast<int64_t>(std::ceil(at - reach)); j <= static_cast<int64_t>(at + reach); j++) {
+    for (auto j = static_cast<int64_t>(std::ceil(at - reach));
+         j <= static_cast<int64_t>(at + reach); j++) {
       if (j < 0 || j >= static_cast<int64_t>(in.samples.size())) continue;
-      const double x = (static_cast<double>(j) - at) * cut, window = .5 + .5 * std::cos(M_PI * (static_cast<double>(j) - at) / reach);
-      sum += static_cast<double>(in.samples[static_cast<size_t>(j)]) * cut * window * (x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x));
+      const double x = (static_cast<double>(j) - at) * cut,
+                   window = .5 + .5 * std::cos(M_PI * (static_cast<double>(j) - at) / reach);
+      sum += static_cast<double>(in.samples[static_cast<size_t>(j)]) * cut * window *
+             (x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x));
     }
     out[i] = static_cast<float>(sum);
   }
@@ -117,7 +130,8 @@ int fail(const char* what, const ingot::Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "usage: find_speech VAD.ingot RECORDING.wav [threads]\n"), 1;
+  if (argc < 3)
+    return std::fprintf(stderr, "usage: find_speech VAD.ingot RECORDING.wav [threads]\n"), 1;
   const Sound sound = load_wav(argv[2]);
   if (sound.samples.empty()) return 7;
   const std::vector<float> samples = resample(sound);
@@ -129,11 +143,13 @@ int main(int argc, char** argv) {
   if (!symbol) return fail(argv[1], symbol.error());
   const ingot_binding binding{symbol->name, static_cast<int64_t>(frames)};
   ingot_session_options options = ingot::session_options();
-  options.bindings = &binding, options.binding_count = 1, options.threads = argc > 3 ? std::atoi(argv[3]) : 0;
+  options.bindings = &binding, options.binding_count = 1,
+  options.threads = argc > 3 ? std::atoi(argv[3]) : 0;
   auto session = model->session(options);
   if (!session) return fail("session", session.error());
 
-  const auto input = session->input<float>("input"), h = session->input<float>("h"), c = session->input<float>("c");
+  const auto input = session->input<float>("input"), h = session->input<float>("h"),
+             c = session->input<float>("c");
   for (const auto* port : {&input, &h, &c})
     if (!*port) return fail(argv[1], port->error());
   if (input->size != frames * (kContext + kFrame))
@@ -142,11 +158,14 @@ int main(int argc, char** argv) {
   for (size_t f = 0; f < frames; f++)
     for (size_t i = 0; i < kContext + kFrame; i++) {
       const auto at = static_cast<int64_t>(f * kFrame + i) - kContext;
-      (*input)[f * (kContext + kFrame) + i] = at >= 0 && at < static_cast<int64_t>(samples.size()) ? samples[static_cast<size_t>(at)] : 0.f;
+      (*input)[f * (kContext + kFrame) + i] = at >= 0 && at < static_cast<int64_t>(samples.size())
+                                                  ? samples[static_cast<size_t>(at)]
+                                                  : 0.f;
     }
   const auto begin = std::chrono::steady_clock::now();
   if (auto run = session->run(); !run) return fail("run", run.error());
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 
   const auto probability = session->output<float>("speech_probs");
   if (!probability) return fail(argv[1], probability.error());
@@ -158,8 +177,12 @@ int main(int argc, char** argv) {
     line += p > 0.8f ? "#" : p > 0.5f ? "+" : p > 0.2f ? "." : " ";
   }
   std::printf("0.0 s |%s| %.1f s\n", line.c_str(), length);
-  for (const Segment& s : found) std::printf("speech from %5.2f s to %5.2f s\n", s.begin, std::min(s.end, length));
-  std::printf("%zu stretches in %.1f s; %zu frames in %.1f ms (%.0f times as fast as it was spoken); arena %.2f MB (weights included)\n",
-              found.size(), length, frames, ms, length * 1e3 / ms, static_cast<double>(session->requirements().arena_bytes) / 1e6);
+  for (const Segment& s : found)
+    std::printf("speech from %5.2f s to %5.2f s\n", s.begin, std::min(s.end, length));
+  std::printf(
+      "%zu stretches in %.1f s; %zu frames in %.1f ms (%.0f times as fast as it was spoken); arena "
+      "%.2f MB (weights included)\n",
+      found.size(), length, frames, ms, length * 1e3 / ms,
+      static_cast<double>(session->requirements().arena_bytes) / 1e6);
   return found.empty() ? 6 : 0;
 }

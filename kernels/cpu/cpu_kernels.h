@@ -4,8 +4,9 @@
 
 namespace ingot {
 
-/// The kernels of the named instruction set, or of the best one here when `isa` is null. Null when that name is not
-/// built or cannot run on this processor. "scalar" always can. The table lives for ever.
+/// The kernels of the named instruction set, or of the best one here when `isa` is null. Null when
+/// that name is not built or cannot run on this processor. "scalar" always can. The table lives for
+/// ever.
 const KernelTable* cpu_kernels(const char* isa);
 
 /// The naive kernels in double, isa "oracle": what the others are compared with. Never fast.

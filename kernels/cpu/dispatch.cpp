@@ -71,7 +71,9 @@ Span<const char* const> built_isas() { return Span<const char* const>(kNames); }
 }  // namespace ingot
 
 extern "C" const ingot_kernel_table* ingot_cpu_kernels(const char* isa) {
-  // The environment chooses for whoever did not, so that one binary can be tested under every instruction set.
+  // The environment chooses for whoever did not, so that one binary can be tested under every
+  // instruction set.
   if (!isa) isa = std::getenv("INGOT_CPU_ISA");
-  return reinterpret_cast<const ingot_kernel_table*>(ingot::cpu_kernels(isa && *isa ? isa : nullptr));
+  return reinterpret_cast<const ingot_kernel_table*>(
+      ingot::cpu_kernels(isa && *isa ? isa : nullptr));
 }

@@ -1,5 +1,6 @@
-// kernels/cpu/kernel_table.inl - the table of one instruction set, INGOT_ISA_TABLE, from struct V and the two lists of
-// kernels. Constant data: no code runs before main, and everything but the table has internal linkage.
+// kernels/cpu/kernel_table.inl - the table of one instruction set, INGOT_ISA_TABLE, from struct V
+// and the two lists of kernels. Constant data: no code runs before main, and everything but the
+// table has internal linkage.
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/products.inl"
 #include "kernels/cpu/tensors.inl"
@@ -24,6 +25,7 @@ constexpr EntryArray kEntries = concatenate_lists();
 
 }  // namespace
 
-const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kEntries.rows, kProductCount + kTensorCount, nullptr};
+const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kEntries.rows, kProductCount + kTensorCount,
+                                     nullptr};
 
 }  // namespace ingot::cpu

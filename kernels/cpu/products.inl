@@ -1,4 +1,5 @@
-// kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one instruction set.
+// kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one
+// instruction set.
 #include "kernels/cpu/attention/attention.inl"
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
@@ -11,18 +12,21 @@ namespace ingot::cpu {
 namespace {
 
 constexpr KernelEntry kProductKernels[] = {
-    {OpCode::kConv2d, "conv2d_direct_f32", &kConv2dContract, conv2d_direct_supports, conv2d_direct_f32<V>},
+    {OpCode::kConv2d, "conv2d_direct_f32", &kConv2dContract, conv2d_direct_supports,
+     conv2d_direct_f32<V>},
     {OpCode::kConv2d, "conv2d_winograd_f43_f32", &kConv2dContract, conv2d_winograd_supports,
      conv2d_winograd_f43_f32<V>},
-    {OpCode::kConv2d, "conv2d_depthwise_f32", &kConv2dContract, conv2d_depthwise_supports, conv2d_depthwise_f32<V>},
-    {OpCode::kConv2d, "conv2d_grouped_f32", &kConv2dContract, conv2d_grouped_supports, conv2d_grouped_f32<V>},
+    {OpCode::kConv2d, "conv2d_depthwise_f32", &kConv2dContract, conv2d_depthwise_supports,
+     conv2d_depthwise_f32<V>},
+    {OpCode::kConv2d, "conv2d_grouped_f32", &kConv2dContract, conv2d_grouped_supports,
+     conv2d_grouped_f32<V>},
     {OpCode::kChain, "chain_f32", &kChainContract, chain_supports, chain_f32<V>},
     {OpCode::kLinear, "linear_f32", &kLinearContract, linear_supports, linear_f32<V>},
     {OpCode::kMatMul, "matmul_f32", &kMatMulContract, nullptr, matmul_f32<V>},
     {OpCode::kAttention, "attention_f32", &kAttentionContract, nullptr, attention_f32<V>},
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},
-    {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract, conv_transpose2d_supports,
-     conv_transpose2d_f32<V>},
+    {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
+     conv_transpose2d_supports, conv_transpose2d_f32<V>},
     {},
 };
 

@@ -1,5 +1,5 @@
-// kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data movement: the list of
-// kernels for one instruction set. The last row is empty.
+// kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data
+// movement: the list of kernels for one instruction set. The last row is empty.
 #include "kernels/cpu/concat/concat.inl"
 #include "kernels/cpu/copy/copy.inl"
 #include "kernels/cpu/elementwise/elementwise.inl"
@@ -31,7 +31,8 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kNormalize, "normalize", &kNormalizeContract, nullptr, tensors::normalize<V>},
     {OpCode::kTopK, "topk", &kTopKContract, nullptr, tensors::topk<V>},
     {OpCode::kCumSum, "cumsum", &kCumSumContract, nullptr, tensors::cumsum<V>},
-    {OpCode::kRecurrent, "recurrent", &kRecurrentContract, tensors::recurrent_is_packed, tensors::recurrent<V>},
+    {OpCode::kRecurrent, "recurrent", &kRecurrentContract, tensors::recurrent_is_packed,
+     tensors::recurrent<V>},
     {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
     {OpCode::kConcat, "concat", &kConcatContract, nullptr, tensors::concat<V>},
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
@@ -41,15 +42,18 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},
-    {OpCode::kGatherElements, "gather_elements", &kGatherElementsContract, nullptr, tensors::gather_elements<V>},
+    {OpCode::kGatherElements, "gather_elements", &kGatherElementsContract, nullptr,
+     tensors::gather_elements<V>},
     {OpCode::kGatherNd, "gather_nd", &kGatherNdContract, nullptr, tensors::gather_nd<V>},
     {OpCode::kScatterNd, "scatter_nd", &kScatterNdContract, nullptr, tensors::scatter_nd<V>},
-    {OpCode::kScatterElements, "scatter_elements", &kScatterElementsContract, nullptr, tensors::scatter_elements<V>},
+    {OpCode::kScatterElements, "scatter_elements", &kScatterElementsContract, nullptr,
+     tensors::scatter_elements<V>},
     {OpCode::kNonZero, "nonzero", &kNonZeroContract, nullptr, tensors::nonzero<V>},
     {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
     {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
      tensors::non_max_suppression<V>},
-    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},  // the session runs these two; the rows carry the contracts
+    // the session runs these two; the rows carry the contracts
+    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},
     {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},
     {},
 };

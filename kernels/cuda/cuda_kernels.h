@@ -1,4 +1,5 @@
-// kernels/cuda/cuda_kernels.h - the kernels of this folder for whoever launches them; and what plans of all families use.
+// kernels/cuda/cuda_kernels.h - the kernels of this folder for whoever launches them; and what
+// plans of all families use.
 #pragma once
 #include "kernels/cuda/kernel_list.h"
 #include "runtime/device/gpu/kernel_set.h"
@@ -8,7 +9,8 @@ extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 namespace ingot::cuda {
 
 // Rows of each family, in <family>/<family>_plan.cpp.
-extern const Span<const GpuRow> kTensorcoreRows;  // these two before the exact rows of the same operators
+// these two before the exact rows of the same operators
+extern const Span<const GpuRow> kTensorcoreRows;
 extern const Span<const GpuRow> kTensorAttentionRows;
 extern const Span<const GpuRow> kAttentionRows;
 extern const Span<const GpuRow> kConv2dRows;
@@ -27,22 +29,25 @@ extern const Span<const GpuRow> kPictureRows;
 extern const Span<const GpuRow> kRecurrentRows;
 extern const Span<const GpuRow> kMeasuredRows;
 
-/// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with grid_threads()).
+/// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with
+/// grid_threads()).
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {
-  const int64_t wanted = (items + threads - 1) / threads, most = int64_t(traits.multiprocessors) * 16;
+  const int64_t wanted = (items + threads - 1) / threads,
+                most = int64_t(traits.multiprocessors) * 16;
   return uint32_t(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-/// Whether products on tensor cores multiply in f16: where it was asked for, and for `fast` where there is no tf32.
+/// Whether products on tensor cores multiply in f16: where it was asked for, and for `fast` where
+/// there is no tf32.
 inline bool is_in_f16(GpuPrecision precision, const GpuTraits& traits) {
   return precision == GpuPrecision::kFp16 || (traits.sm != 0 && traits.sm < 80);
 }
 
 template <class Params>
-Status launch(const GpuWork& work, KernelId kernel, uint32_t grid_x, const Params& params, uint32_t shared_bytes = 0,
-              uint32_t grid_y = 1, uint32_t grid_z = 1) {
-  return work.sink.launch(work.sink.user,
-                          {uint16_t(kernel), grid_x, grid_y, grid_z, shared_bytes, &params, uint32_t(sizeof params)});
+Status launch(const GpuWork& work, KernelId kernel, uint32_t grid_x, const Params& params,
+              uint32_t shared_bytes = 0, uint32_t grid_y = 1, uint32_t grid_z = 1) {
+  return work.sink.launch(work.sink.user, {uint16_t(kernel), grid_x, grid_y, grid_z, shared_bytes,
+                                           &params, uint32_t(sizeof params)});
 }
 
 }  // namespace ingot::cuda

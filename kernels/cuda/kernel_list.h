@@ -1,4 +1,5 @@
-// kernels/cuda/kernel_list.h - every kernel of device code, by unit: the one list that host code, modules and the emulator are made of.
+// kernels/cuda/kernel_list.h - every kernel of device code, by unit: the one list that host code,
+// modules and the emulator are made of.
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
 #include "kernels/cuda/control/control_kernels.h"
@@ -15,8 +16,9 @@
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
 
 // A unit is one module of device code: unit/<name>.cu, loaded when a program needs it.
-#define INGOT_CUDA_UNIT_TENSORS(X) \
-  INGOT_CUDA_PORTS(X) INGOT_CUDA_CONTROL(X) INGOT_CUDA_ELEMENTWISE(X) INGOT_CUDA_MOVEMENT(X) INGOT_CUDA_REDUCE(X) \
+#define INGOT_CUDA_UNIT_TENSORS(X)                                                           \
+  INGOT_CUDA_PORTS(X) INGOT_CUDA_CONTROL(X) INGOT_CUDA_ELEMENTWISE(X) INGOT_CUDA_MOVEMENT(X) \
+  INGOT_CUDA_REDUCE(X)                                                                       \
   INGOT_CUDA_PICTURE(X) INGOT_CUDA_FRAME(X) INGOT_CUDA_MEASURED(X)
 #define INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_CONV2D(X) INGOT_CUDA_PRODUCTS(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)
@@ -25,7 +27,8 @@
 
 #define INGOT_CUDA_KERNELS(X) \
   INGOT_CUDA_UNIT_TENSORS(X)  \
-  INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_UNIT_CONDITIONAL(X)
+  INGOT_CUDA_UNIT_PRODUCTS(X) \
+  INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_UNIT_CONDITIONAL(X)
 
 namespace ingot::cuda {
 

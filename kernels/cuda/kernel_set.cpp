@@ -15,7 +15,8 @@ enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence", "conditional"};
 
 constexpr GpuKernel kKernels[] = {
-#define INGOT_CUDA_ROW(unit, name, Params, threads) {"ingot_" #name, unit, threads, uint32_t(sizeof(Params))},
+#define INGOT_CUDA_ROW(unit, name, Params, threads) \
+  {"ingot_" #name, unit, threads, uint32_t(sizeof(Params))},
 #define X(name, Params, threads) INGOT_CUDA_ROW(kTensors, name, Params, threads)
     INGOT_CUDA_UNIT_TENSORS(X)
 #undef X
@@ -35,7 +36,8 @@ constexpr GpuKernel kKernels[] = {
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
 
 bool takes_pairs_of_f16(const GpuTraits& traits, GpuPrecision precision) {
-  return precision != GpuPrecision::kExact && traits.has_tensor_cores() && is_in_f16(precision, traits);
+  return precision != GpuPrecision::kExact && traits.has_tensor_cores() &&
+         is_in_f16(precision, traits);
 }
 
 }  // namespace

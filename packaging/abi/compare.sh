@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The interface as compiled, types and all, against the recorded one (abidiff, package abigail-tools). The runtime alone is built, with debug
-# information; kernels have no part in the interface but ingot/cpu.h, which tools/lint/abi.py covers.
+# The interface as compiled, types and all, against the recorded one (abidiff, package
+# abigail-tools). The runtime alone is built, with debug information; kernels have no part in the
+# interface but ingot/cpu.h, which tools/lint/abi.py covers.
 #   compare.sh WORK            compares      compare.sh WORK --update   records
 set -euo pipefail
 work=$1 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,7 +1,9 @@
-// runtime/api/error_text.cpp - one line for an error: what is wrong, expected and found; what to do.
+// runtime/api/error_text.cpp - one line for an error: what is wrong, expected and found; what to
+// do.
 //
-// `need` and `have` are what is expected and what is found. What `need` is to `have` stands at the end of the field, where it
-// is not the one right number: "options.threads: at most", "state: bytes: at least"; some codes say it by themselves.
+// `need` and `have` are what is expected and what is found. What `need` is to `have` stands at the
+// end of the field, where it is not the one right number: "options.threads: at most", "state:
+// bytes: at least"; some codes say it by themselves.
 #include "runtime/api/text.h"
 #include "runtime/api/translate.h"
 #include "runtime/base/os/file.h"
@@ -57,14 +59,15 @@ bool numbers_are_bytes(ingot_code code) {
   return code == INGOT_ARENA_TOO_SMALL || code == INGOT_OUT_OF_MEMORY || code == INGOT_TRUNCATED;
 }
 bool have_is_errno(ingot_code code) {
-  return code == INGOT_FILE_OPEN || code == INGOT_FILE_READ || code == INGOT_MAP_FAILED || code == INGOT_LOCK_FAILED ||
-         code == INGOT_THREAD_FAILED;
+  return code == INGOT_FILE_OPEN || code == INGOT_FILE_READ || code == INGOT_MAP_FAILED ||
+         code == INGOT_LOCK_FAILED || code == INGOT_THREAD_FAILED;
 }
-/// What kind of limit `need` is: " at most " and " at least " where the field does not say so already, ": expected " for one
-/// right value.
+/// What kind of limit `need` is: " at most " and " at least " where the field does not say so
+/// already, ": expected " for one right value.
 const char* relation(const ingot_error& e) {
   const size_t length = e.field ? std::strlen(e.field) : 0;
-  if (length >= 7 && (!std::memcmp(e.field + length - 4, "most", 4) || !std::memcmp(e.field + length - 4, "east", 4)))
+  if (length >= 7 && (!std::memcmp(e.field + length - 4, "most", 4) ||
+                      !std::memcmp(e.field + length - 4, "east", 4)))
     return " ";
   if (e.code == INGOT_NO_SUCH_DEVICE) return ": needs ";
   if (e.code == INGOT_LIMIT_EXCEEDED || e.code == INGOT_UNSUPPORTED_VERSION) return ": at most ";
@@ -103,12 +106,18 @@ void write_numbers(const ingot_error& e, Text* text) {
     return;
   }
   // Of a hash both numbers would be noise, of a name there is no number.
-  if ((e.need == 0 && e.have == 0) || e.code == INGOT_HASH_MISMATCH || (e.code == INGOT_NOT_FOUND && e.name[0])) return;
+  if ((e.need == 0 && e.have == 0) || e.code == INGOT_HASH_MISMATCH ||
+      (e.code == INGOT_NOT_FOUND && e.name[0]))
+    return;
   if (e.code == INGOT_NOT_INGOT) return write_magic(e.have, text);
   if (e.code == INGOT_DEADLINE_EXCEEDED && e.have >= e.need) {
     text->add(", by ").add_grouped(e.have - e.need).add(" ns");
   } else if (e.code == INGOT_MISALIGNED) {
-    text->add(": expected a multiple of ").add(e.need).add(", found ").add(e.have).add(" beyond one");
+    text->add(": expected a multiple of ")
+        .add(e.need)
+        .add(", found ")
+        .add(e.have)
+        .add(" beyond one");
   } else if (e.code == INGOT_NOT_FOUND) {
     text->add(": there ")
         .add(e.need == 1 ? "is " : "are ")
@@ -152,7 +161,8 @@ const char* advice(ingot_code code) {
     case INGOT_UNSUPPORTED_VERSION:
     case INGOT_UNSUPPORTED_FEATURE: return "use a newer library, or convert the model again";
     case INGOT_UNSUPPORTED_OPERATOR:
-    case INGOT_NO_KERNEL: return "link ingot_cpu, or a table made by `ingot kernels` from this file";
+    case INGOT_NO_KERNEL:
+      return "link ingot_cpu, or a table made by `ingot kernels` from this file";
     case INGOT_OUT_OF_MEMORY: return "free memory, or bind smaller dimensions";
     case INGOT_FILE_OPEN: return "check the path and its permissions";
     case INGOT_DEVICE_LOST: return "make another session";
@@ -167,7 +177,8 @@ size_t write_error(const ingot_error& e, char* out, size_t size) {
   Text text(out, size);
   if (!os::kHasErrorTexts) return text.add(ingot_code_name(e.code)).end();
   if (e.code == INGOT_OK) return text.add("no error").end();
-  if (e.instruction != INGOT_NO_INSTRUCTION) text.add("instruction ").add(uint64_t{e.instruction}).add(": ");
+  if (e.instruction != INGOT_NO_INSTRUCTION)
+    text.add("instruction ").add(uint64_t{e.instruction}).add(": ");
   text.add(sentence(e.code));
   if (e.name[0]) text.add(" '").add(e.name).add("'");
   if (field_says_more(e)) text.add(": ").add(e.field);

@@ -33,21 +33,24 @@ ingot_code tensor_at(const ingot_golden* golden, uint32_t case_index, bool is_in
 
 extern "C" {
 
-ingot_code ingot_golden_open(const ingot_model* model, ingot_golden** out_golden, ingot_error* error) {
+ingot_code ingot_golden_open(const ingot_model* model, ingot_golden** out_golden,
+                             ingot_error* error) {
   if (!out_golden) return refuse_argument("out_golden is null", error);
   *out_golden = nullptr;
   if (!model) return refuse_argument("model is null", error);
   const OpenModel& m = *unwrap(model);
-  if (m.file.golden_part < 0) return refuse_argument("golden: the file carries none", error, INGOT_NOT_FOUND);
+  if (m.file.golden_part < 0)
+    return refuse_argument("golden: the file carries none", error, INGOT_NOT_FOUND);
   if (!m.allocator.allocate) return refuse_argument("golden: the model has no allocator", error);
   const PartEntry part = file_part(m.file, uint32_t(m.file.golden_part));
   ErrorDetail detail;
   uint8_t* block;
   Status status = allocate(m.allocator, kHead + part.bytes, 64, "golden", &block, &detail);
   if (!status.ok()) return report(status, detail, error);
-  ingot_golden* golden =
-      new (block) ingot_golden{m.allocator, kHead + part.bytes, {block + kHead, size_t(part.bytes)}, 0};
-  status = read_part(m.source, m.file, uint32_t(m.file.golden_part), {block + kHead, size_t(part.bytes)}, &detail);
+  ingot_golden* golden = new (block)
+      ingot_golden{m.allocator, kHead + part.bytes, {block + kHead, size_t(part.bytes)}, 0};
+  status = read_part(m.source, m.file, uint32_t(m.file.golden_part),
+                     {block + kHead, size_t(part.bytes)}, &detail);
   if (status.ok()) status = prove_golden(golden->part, &golden->case_count, &detail);
   if (!status.ok()) {
     ingot_golden_close(golden);
@@ -63,9 +66,12 @@ void ingot_golden_close(ingot_golden* golden) {
   allocator.release(allocator.user, golden, size_t(golden->block_bytes));
 }
 
-uint32_t ingot_golden_case_count(const ingot_golden* golden) { return golden ? golden->case_count : 0; }
+uint32_t ingot_golden_case_count(const ingot_golden* golden) {
+  return golden ? golden->case_count : 0;
+}
 
-ingot_code ingot_golden_case_at(const ingot_golden* golden, uint32_t index, ingot_golden_case* out_case) {
+ingot_code ingot_golden_case_at(const ingot_golden* golden, uint32_t index,
+                                ingot_golden_case* out_case) {
   if (!golden || !out_case) return INGOT_INVALID_ARGUMENT;
   if (index >= golden->case_count) return INGOT_NOT_FOUND;
   const GoldenCounts counts = golden_case(golden->part, index);
@@ -73,12 +79,12 @@ ingot_code ingot_golden_case_at(const ingot_golden* golden, uint32_t index, ingo
   return INGOT_OK;
 }
 
-ingot_code ingot_golden_input(const ingot_golden* golden, uint32_t case_index, uint32_t index, const char** out_name,
-                              ingot_tensor* out_tensor) {
+ingot_code ingot_golden_input(const ingot_golden* golden, uint32_t case_index, uint32_t index,
+                              const char** out_name, ingot_tensor* out_tensor) {
   return tensor_at(golden, case_index, true, index, out_name, out_tensor);
 }
-ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t case_index, uint32_t index, const char** out_name,
-                               ingot_tensor* out_tensor) {
+ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t case_index, uint32_t index,
+                               const char** out_name, ingot_tensor* out_tensor) {
   return tensor_at(golden, case_index, false, index, out_name, out_tensor);
 }
 

@@ -9,18 +9,21 @@ using namespace ingot::api;
 
 namespace {
 
-ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given, ingot_model** out_model,
-                     ingot_error* error) {
+ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given,
+                     ingot_model** out_model, ingot_error* error) {
   if (!out_model) return refuse_argument("out_model is null", error);
   *out_model = nullptr;
   if (!given) return refuse_argument("options is null", error);
   ingot_open_options options;
   if (!read_sized(given, &options))
-    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
+    return refuse_argument(
+        "options.size: not set, or a field that this library does not know is not 0", error);
   if (!options.kernels)
-    return refuse_argument("options.kernels is null: this processor or build may lack that set", error);
+    return refuse_argument("options.kernels is null: this processor or build may lack that set",
+                           error);
   if (options.trust < INGOT_TRUST_NONE || options.trust > INGOT_TRUST_HASHES)
-    return refuse_number("options.trust: at most", INGOT_TRUST_HASHES, uint64_t(options.trust), error);
+    return refuse_number("options.trust: at most", INGOT_TRUST_HASHES, uint64_t(options.trust),
+                         error);
   if (options.map < INGOT_MAP_SHARE || options.map > INGOT_MAP_COPY)
     return refuse_number("options.map: at most", INGOT_MAP_COPY, uint64_t(options.map), error);
   const ingot_allocator* allocator = options.allocator;
@@ -30,8 +33,9 @@ ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given,
   request.kernels = reinterpret_cast<const KernelTable*>(options.kernels);
   request.check_hashes = options.trust == INGOT_TRUST_HASHES;
   request.copy_weights = options.map == INGOT_MAP_COPY;
-  request.allocator =
-      allocator ? Allocator{allocator->user, allocator->allocate, allocator->release} : heap_allocator();
+  request.allocator = allocator
+                          ? Allocator{allocator->user, allocator->allocate, allocator->release}
+                          : heap_allocator();
   request.block = options.memory;
   request.block_bytes = options.memory_bytes;
   ErrorDetail detail;
@@ -51,7 +55,8 @@ void name_path(const char* path, ingot_error* error) {
   std::memcpy(error->name + 3, from, std::strlen(from) + 1);
 }
 
-ingot_value_type type_of(const OpenModel& model, int32_t value, const char* name, const char* layout) {
+ingot_value_type type_of(const OpenModel& model, int32_t value, const char* name,
+                         const char* layout) {
   const ValueDef& def = model.program.values[size_t(value)];
   ingot_value_type type = {};
   type.name = name;
@@ -66,12 +71,14 @@ ingot_value_type type_of(const OpenModel& model, int32_t value, const char* name
     type.dim_symbol[i] = INGOT_DIM_NUMBER;
     if (dim >= 0) continue;
     const DimExpr& expr = model.program.dim_exprs[size_t(-1 - dim)];
-    type.dim_symbol[i] = expr.op == DimOp::kSymbol ? int32_t(expr.a) : int32_t{INGOT_DIM_EXPRESSION};
+    type.dim_symbol[i] =
+        expr.op == DimOp::kSymbol ? int32_t(expr.a) : int32_t{INGOT_DIM_EXPRESSION};
   }
   return type;
 }
 
-ingot_code port_type(const ingot_model* model, bool is_input, uint32_t index, ingot_value_type* out_type) {
+ingot_code port_type(const ingot_model* model, bool is_input, uint32_t index,
+                     ingot_value_type* out_type) {
   if (!model || !out_type) return INGOT_INVALID_ARGUMENT;
   const ProgramDef& program = unwrap(model)->program;
   const Span<const PortDef> ports = is_input ? program.inputs : program.outputs;
@@ -89,8 +96,8 @@ int32_t find_port(const ingot_model* model, bool is_input, const char* name) {
   return -1;
 }
 
-/// Writes a dimension with the fewest parentheses that keep its meaning. Depth is bounded: a hostile expression ends in
-/// "...".
+/// Writes a dimension with the fewest parentheses that keep its meaning. Depth is bounded: a
+/// hostile expression ends in "...".
 void write_dim(const ProgramDef& program, Dim dim, int depth, bool nested, Text* text) {
   if (dim >= 0) return (void)text->add(uint64_t(dim));
   const DimExpr& expr = program.dim_exprs[size_t(-1 - dim)];
@@ -119,8 +126,8 @@ extern "C" {
 const char* ingot_version(void) { return "0.1.0"; }
 uint64_t ingot_clock_ns(void) { return os::monotonic_ns(); }
 
-ingot_code ingot_model_open(const char* path, const ingot_open_options* options, ingot_model** out_model,
-                            ingot_error* error) {
+ingot_code ingot_model_open(const char* path, const ingot_open_options* options,
+                            ingot_model** out_model, ingot_error* error) {
   ModelOrigin origin;
   origin.path = path;
   if (out_model) *out_model = nullptr;
@@ -130,8 +137,9 @@ ingot_code ingot_model_open(const char* path, const ingot_open_options* options,
   return code;
 }
 
-ingot_code ingot_model_open_memory(const void* bytes, uint64_t size, const ingot_open_options* options,
-                                   ingot_model** out_model, ingot_error* error) {
+ingot_code ingot_model_open_memory(const void* bytes, uint64_t size,
+                                   const ingot_open_options* options, ingot_model** out_model,
+                                   ingot_error* error) {
   ModelOrigin origin;
   origin.memory = bytes;
   origin.memory_bytes = size;
@@ -157,7 +165,8 @@ void ingot_model_destroy(ingot_model* model) {
 ingot_code ingot_model_verify_hashes(const ingot_model* model, ingot_error* error) {
   if (!model) return refuse_argument("model is null", error);
   ErrorDetail detail;
-  return report(check_all_hashes(unwrap(model)->source, unwrap(model)->file, &detail), detail, error);
+  return report(check_all_hashes(unwrap(model)->source, unwrap(model)->file, &detail), detail,
+                error);
 }
 
 ingot_code ingot_model_summarize(const ingot_model* model, ingot_model_summary* out_summary) {
@@ -198,7 +207,8 @@ ingot_code ingot_model_symbol(const ingot_model* model, uint32_t index, ingot_sy
 ingot_code ingot_model_input(const ingot_model* model, uint32_t index, ingot_value_type* out_type) {
   return port_type(model, true, index, out_type);
 }
-ingot_code ingot_model_output(const ingot_model* model, uint32_t index, ingot_value_type* out_type) {
+ingot_code ingot_model_output(const ingot_model* model, uint32_t index,
+                              ingot_value_type* out_type) {
   return port_type(model, false, index, out_type);
 }
 ingot_code ingot_model_value(const ingot_model* model, uint32_t index, ingot_value_type* out_type) {
@@ -209,8 +219,12 @@ ingot_code ingot_model_value(const ingot_model* model, uint32_t index, ingot_val
   return INGOT_OK;
 }
 
-int32_t ingot_model_find_input(const ingot_model* model, const char* name) { return find_port(model, true, name); }
-int32_t ingot_model_find_output(const ingot_model* model, const char* name) { return find_port(model, false, name); }
+int32_t ingot_model_find_input(const ingot_model* model, const char* name) {
+  return find_port(model, true, name);
+}
+int32_t ingot_model_find_output(const ingot_model* model, const char* name) {
+  return find_port(model, false, name);
+}
 int32_t ingot_model_find_value(const ingot_model* model, const char* name) {
   if (!model || !name || !*name) return -1;
   const Span<const ValueDef> values = unwrap(model)->program.values;
@@ -219,25 +233,30 @@ int32_t ingot_model_find_value(const ingot_model* model, const char* name) {
   return -1;
 }
 
-size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, uint32_t dim, char* out, size_t size) {
+size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, uint32_t dim, char* out,
+                            size_t size) {
   Text text(out, out ? size : 0);
   constexpr int kDepth = 12;
-  if (model && value < unwrap(model)->program.values.size && dim < unwrap(model)->program.values[value].rank)
-    write_dim(unwrap(model)->program, unwrap(model)->program.values[value].dims[dim], kDepth, false, &text);
+  if (model && value < unwrap(model)->program.values.size &&
+      dim < unwrap(model)->program.values[value].rank)
+    write_dim(unwrap(model)->program, unwrap(model)->program.values[value].dims[dim], kDepth, false,
+              &text);
   return text.end();
 }
 
-ingot_code ingot_model_instruction(const ingot_model* model, uint32_t index, ingot_instruction* out_instruction) {
+ingot_code ingot_model_instruction(const ingot_model* model, uint32_t index,
+                                   ingot_instruction* out_instruction) {
   if (!model || !out_instruction) return INGOT_INVALID_ARGUMENT;
   if (index >= unwrap(model)->program.instructions.size) return INGOT_NOT_FOUND;
   *out_instruction = instruction_of(*unwrap(model), index);
   return INGOT_OK;
 }
 
-ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t index, void* out, uint64_t capacity,
-                            uint64_t* out_bytes, ingot_error* error) {
+ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t index, void* out,
+                            uint64_t capacity, uint64_t* out_bytes, ingot_error* error) {
   if (out_bytes) *out_bytes = 0;
-  if (!model || !out_bytes || (!out && capacity)) return refuse_argument("model, out or out_bytes is null", error);
+  if (!model || !out_bytes || (!out && capacity))
+    return refuse_argument("model, out or out_bytes is null", error);
   const OpenModel& m = *unwrap(model);
   for (uint32_t i = 0, seen = 0; i < m.file.header.part_count; i++) {
     const PartEntry part = file_part(m.file, i);
@@ -246,7 +265,9 @@ ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t 
     if (!capacity) return INGOT_OK;
     ErrorDetail detail;
     if (capacity < part.bytes)
-      return report(fail(&detail, Code::kInvalidArgument, "capacity: at least", part.bytes, capacity), detail, error);
+      return report(
+          fail(&detail, Code::kInvalidArgument, "capacity: at least", part.bytes, capacity), detail,
+          error);
     return report(read_source(m.source, part.offset, out, part.bytes, &detail), detail, error);
   }
   return refuse_argument("file part", error, INGOT_NOT_FOUND);

@@ -1,4 +1,5 @@
-// runtime/api/pipeline_api.cpp - pipelines: requirements, creation, the producer's side, the consumer's.
+// runtime/api/pipeline_api.cpp - pipelines: requirements, creation, the producer's side, the
+// consumer's.
 #include "ingot/pipeline.h"
 #include "runtime/api/translate.h"
 #include "runtime/session/pipeline.h"
@@ -9,15 +10,20 @@ using namespace ingot::api;
 namespace {
 
 RunPipeline* unwrap(ingot_pipeline* pipeline) { return reinterpret_cast<RunPipeline*>(pipeline); }
-const RunPipeline* unwrap(const ingot_pipeline* pipeline) { return reinterpret_cast<const RunPipeline*>(pipeline); }
+const RunPipeline* unwrap(const ingot_pipeline* pipeline) {
+  return reinterpret_cast<const RunPipeline*>(pipeline);
+}
 
-ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* out, ingot_error* error) {
+ingot_code read_options(const ingot_pipeline_options* given, PipelineRequest* out,
+                        ingot_error* error) {
   ingot_pipeline_options o = {};
   if (given && !read_sized(given, &o))
-    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
+    return refuse_argument(
+        "options.size: not set, or a field that this library does not know is not 0", error);
   if (const ingot_code code = translate(o.session, &out->session, error)) return code;
   if (o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS})
-    return refuse_number("options.flags: unknown bits", 0, o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}, error);
+    return refuse_number("options.flags: unknown bits", 0,
+                         o.flags & ~uint32_t{INGOT_PIPELINE_TWO_THREADS}, error);
   out->depth = o.depth ? o.depth : 2;
   out->two_threads = (o.flags & INGOT_PIPELINE_TWO_THREADS) != 0;
   out->loader = o.loader;
@@ -32,7 +38,8 @@ ingot_code view(const TensorView* port, uint32_t index, size_t ports, ingot_tens
   return INGOT_OK;
 }
 
-ingot_code pop(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item, ingot_error* error) {
+ingot_code pop(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item,
+               ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
   uint64_t item = kNoItem;
@@ -45,9 +52,12 @@ ingot_code pop(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_ite
 
 extern "C" {
 
-ingot_code ingot_pipeline_requirements_of(const ingot_model* model, const ingot_pipeline_options* options,
-                                          ingot_pipeline_requirements* out_requirements, ingot_error* error) {
-  if (!model || !out_requirements) return refuse_argument("model or out_requirements is null", error);
+ingot_code ingot_pipeline_requirements_of(const ingot_model* model,
+                                          const ingot_pipeline_options* options,
+                                          ingot_pipeline_requirements* out_requirements,
+                                          ingot_error* error) {
+  if (!model || !out_requirements)
+    return refuse_argument("model or out_requirements is null", error);
   PipelineRequest request;
   if (const ingot_code code = read_options(options, &request, error)) return code;
   ErrorDetail detail;
@@ -62,10 +72,11 @@ ingot_code ingot_pipeline_requirements_of(const ingot_model* model, const ingot_
   to.slots_pinned = needs.pinned;
   to.slots_device = needs.device;
   to.outside_bytes = needs.queue + needs.stacks;
-  return write_sized(to, out_requirements)
-             ? ingot_code{INGOT_OK}
-             : refuse_argument("requirements.size: not set, or a field that this library does not know is not 0",
-                               error);
+  return write_sized(to, out_requirements) ? ingot_code{INGOT_OK}
+                                           : refuse_argument(
+                                                 "requirements.size: not set, or a field that this "
+                                                 "library does not know is not 0",
+                                                 error);
 }
 
 ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_options* options,
@@ -87,19 +98,24 @@ void ingot_pipeline_destroy(ingot_pipeline* pipeline) {
 }
 
 const ingot_session* ingot_pipeline_session(const ingot_pipeline* pipeline) {
-  return pipeline ? reinterpret_cast<const ingot_session*>(&session_of(*unwrap(pipeline))) : nullptr;
+  return pipeline ? reinterpret_cast<const ingot_session*>(&session_of(*unwrap(pipeline)))
+                  : nullptr;
 }
 
-uint32_t ingot_pipeline_free(const ingot_pipeline* pipeline) { return pipeline ? free_slots(*unwrap(pipeline)) : 0; }
+uint32_t ingot_pipeline_free(const ingot_pipeline* pipeline) {
+  return pipeline ? free_slots(*unwrap(pipeline)) : 0;
+}
 
 ingot_code ingot_pipeline_acquire(ingot_pipeline* pipeline, ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
   if (has_loader(*unwrap(pipeline)))
-    return report(fail(&detail, Code::kWrongState, "acquire: the loader is the producer"), detail, error);
+    return report(fail(&detail, Code::kWrongState, "acquire: the loader is the producer"), detail,
+                  error);
   return report(acquire_slot(unwrap(pipeline), &detail), detail, error);
 }
-ingot_code ingot_pipeline_input(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
+ingot_code ingot_pipeline_input(ingot_pipeline* pipeline, uint32_t index,
+                                ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
   const RunPipeline& p = *unwrap(pipeline);
   return view(pipeline_input(p, index), index, model_of(p).program.inputs.size, out_tensor);
@@ -108,7 +124,8 @@ ingot_code ingot_pipeline_push(ingot_pipeline* pipeline, ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
   if (has_loader(*unwrap(pipeline)))
-    return report(fail(&detail, Code::kWrongState, "push: the loader is the producer"), detail, error);
+    return report(fail(&detail, Code::kWrongState, "push: the loader is the producer"), detail,
+                  error);
   return report(push_slot(unwrap(pipeline), &detail), detail, error);
 }
 ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline) {
@@ -121,11 +138,12 @@ ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline) {
 ingot_code ingot_pipeline_pop(ingot_pipeline* pipeline, uint64_t* out_item, ingot_error* error) {
   return pop(pipeline, 0, out_item, error);
 }
-ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_item,
-                                    ingot_error* error) {
+ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_ns,
+                                    uint64_t* out_item, ingot_error* error) {
   return pop(pipeline, deadline_ns ? deadline_ns : 1, out_item, error);
 }
-ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index, ingot_tensor* out_tensor) {
+ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index,
+                                 ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
   const RunPipeline& p = *unwrap(pipeline);
   return view(pipeline_output(p, index), index, model_of(p).program.outputs.size, out_tensor);

@@ -29,9 +29,12 @@ const char* reason_of(const AssignedWeight& weight) {
   switch (weight.why) {
     case WhyThere::kAsked: return "asked for";
     case WhyThere::kDefault: return "not asked for: the session's device";
-    case WhyThere::kWithAsked: return "with a weight that was asked for there and is read by the same instruction";
-    case WhyThere::kOnCpu: return "read on the CPU: state begins with it, or the run waits for a size that it decides";
-    case WhyThere::kNoKernel: return "the device asked for has no kernel for what reads it: the CPU runs that";
+    case WhyThere::kWithAsked:
+      return "with a weight that was asked for there and is read by the same instruction";
+    case WhyThere::kOnCpu:
+      return "read on the CPU: state begins with it, or the run waits for a size that it decides";
+    case WhyThere::kNoKernel:
+      return "the device asked for has no kernel for what reads it: the CPU runs that";
     case WhyThere::kUnread: break;
   }
   return "no instruction reads it";
@@ -42,7 +45,8 @@ const char* sentence_of(uint8_t reason) {
     case WhyRuns::kDefault: return "the session's device";
     case WhyRuns::kAsked: return "a weight that it reads was asked for there";
     case WhyRuns::kFollows: return "it reads no weight, and what it reads was made there";
-    case WhyRuns::kTogether: return "in an If or a Loop, which is on one device with all that is in it";
+    case WhyRuns::kTogether:
+      return "in an If or a Loop, which is on one device with all that is in it";
     case WhyRuns::kLacks: break;
   }
   return lack_text(Lack(reason - uint8_t(WhyRuns::kLacks)), false);
@@ -106,14 +110,16 @@ ingot_code ingot_device_at(uint32_t index, ingot_device* out_device) {
   return wrote(write_sized(device, out_device));
 }
 
-ingot_code ingot_assignment_create(const ingot_model* model, const ingot_assignment_options* options,
+ingot_code ingot_assignment_create(const ingot_model* model,
+                                   const ingot_assignment_options* options,
                                    ingot_assignment** out_assignment, ingot_error* error) {
   if (!out_assignment) return refuse_argument("out_assignment is null", error);
   *out_assignment = nullptr;
   if (!model) return refuse_argument("model is null", error);
   ingot_assignment_options o = {};
   if (options && !read_sized(options, &o))
-    return refuse_argument("options.size: not set, or a field that this library does not know is not 0", error);
+    return refuse_argument(
+        "options.size: not set, or a field that this library does not know is not 0", error);
   Caller caller = {o.place, o.user};
   AssignmentRequest request;
   request.device = o.device;
@@ -130,8 +136,8 @@ void ingot_assignment_destroy(ingot_assignment* assignment) {
   if (assignment) release_assignment(reinterpret_cast<DeviceAssignment*>(assignment));
 }
 
-ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index, ingot_weight* out_weight,
-                                   ingot_weight_place* out_place) {
+ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index,
+                                   ingot_weight* out_weight, ingot_weight_place* out_place) {
   if (!assignment) return INGOT_INVALID_ARGUMENT;
   const DeviceAssignment& a = *unwrap(assignment);
   if (index >= a.weights.size) return INGOT_NOT_FOUND;
@@ -147,7 +153,9 @@ ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t 
 }
 
 const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t index) {
-  return assignment && index < unwrap(assignment)->device_count ? unwrap(assignment)->devices[index].name : nullptr;
+  return assignment && index < unwrap(assignment)->device_count
+             ? unwrap(assignment)->devices[index].name
+             : nullptr;
 }
 
 int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction) {
@@ -160,15 +168,16 @@ const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t
   return sentence_of(unwrap(assignment)->reasons[instruction]);
 }
 
-ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share) {
+ingot_code ingot_session_share(const ingot_session* session, uint32_t index,
+                               ingot_share* out_share) {
   if (!session || !out_share) return INGOT_INVALID_ARGUMENT;
   NamedShare share;
   if (!session_share(*ingot::api::unwrap(session), index, &share).ok()) return INGOT_NOT_FOUND;
   return write_share(share, out_share);
 }
 
-ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index,
-                             ingot_share* out_share, ingot_error* error) {
+ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options,
+                             uint32_t index, ingot_share* out_share, ingot_error* error) {
   if (!model || !out_share) return refuse_argument("model or out_share is null", error);
   SessionRequest request;
   if (const ingot_code code = translate(options, &request, error)) return code;
@@ -177,19 +186,22 @@ ingot_code ingot_model_share(const ingot_model* model, const ingot_session_optio
   const Status status = model_share(*ingot::api::unwrap(model), request, index, &share, &detail);
   if (!status.ok()) return report(status, detail, error);
   return write_share(share, out_share)
-             ? refuse_argument("share.size: not set, or a field that this library does not know is not 0", error)
+             ? refuse_argument(
+                   "share.size: not set, or a field that this library does not know is not 0",
+                   error)
              : ingot_code{INGOT_OK};
 }
 
-ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch) {
+ingot_code ingot_session_branch(const ingot_session* session, uint32_t index,
+                                ingot_branch* out_branch) {
   if (!session || !out_branch) return INGOT_INVALID_ARGUMENT;
   NamedBranch branch;
   if (!session_branch(*ingot::api::unwrap(session), index, &branch).ok()) return INGOT_NOT_FOUND;
   return write_branch(branch, out_branch);
 }
 
-ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index,
-                              ingot_branch* out_branch, ingot_error* error) {
+ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options,
+                              uint32_t index, ingot_branch* out_branch, ingot_error* error) {
   if (!model || !out_branch) return refuse_argument("model or out_branch is null", error);
   SessionRequest request;
   if (const ingot_code code = translate(options, &request, error)) return code;
@@ -198,18 +210,21 @@ ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_opti
   const Status status = model_branch(*ingot::api::unwrap(model), request, index, &branch, &detail);
   if (!status.ok()) return report(status, detail, error);
   return write_branch(branch, out_branch)
-             ? refuse_argument("branch.size: not set, or a field that this library does not know is not 0", error)
+             ? refuse_argument(
+                   "branch.size: not set, or a field that this library does not know is not 0",
+                   error)
              : ingot_code{INGOT_OK};
 }
 
-ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options, uint32_t instruction,
-                              ingot_choice* out_choice, ingot_error* error) {
+ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options,
+                              uint32_t instruction, ingot_choice* out_choice, ingot_error* error) {
   if (!model || !out_choice) return refuse_argument("model or out_choice is null", error);
   SessionRequest request;
   if (const ingot_code code = translate(options, &request, error)) return code;
   ErrorDetail detail;
   NamedChoice choice;
-  const Status status = model_choice(*ingot::api::unwrap(model), request, instruction, &choice, &detail);
+  const Status status =
+      model_choice(*ingot::api::unwrap(model), request, instruction, &choice, &detail);
   if (!status.ok()) return report(status, detail, error);
   ingot_choice to = {};
   to.device = choice.device;
@@ -220,7 +235,9 @@ ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_opti
   to.source = ingot_choice_source(choice.source);
   return write_sized(to, out_choice)
              ? ingot_code{INGOT_OK}
-             : refuse_argument("choice.size: not set, or a field that this library does not know is not 0", error);
+             : refuse_argument(
+                   "choice.size: not set, or a field that this library does not know is not 0",
+                   error);
 }
 
 }  // extern "C"

@@ -6,7 +6,8 @@
 using namespace ingot;
 using namespace ingot::api;
 
-static_assert(INGOT_MAX_THREADS == kMaxTeam || !os::kHasThreads, "ingot.h says how many a team may have");
+static_assert(INGOT_MAX_THREADS == kMaxTeam || !os::kHasThreads,
+              "ingot.h says how many a team may have");
 
 struct ingot_pool {
   ThreadPool threads;
@@ -19,10 +20,12 @@ ingot_code ingot_pool_create(int32_t threads, ingot_pool** out_pool, ingot_error
   *out_pool = nullptr;
   ErrorDetail detail;
   if (threads < 0)
-    return report(fail(&detail, Code::kInvalidArgument, "threads: at least", 0, uint64_t(threads)), detail, error);
+    return report(fail(&detail, Code::kInvalidArgument, "threads: at least", 0, uint64_t(threads)),
+                  detail, error);
   if (threads > kMaxTeam)
-    return report(fail(&detail, Code::kInvalidArgument, "threads: at most", kMaxTeam, uint64_t(threads)), detail,
-                  error);
+    return report(
+        fail(&detail, Code::kInvalidArgument, "threads: at most", kMaxTeam, uint64_t(threads)),
+        detail, error);
   if (threads == 0) threads = os::kHasThreads ? os::processor_count() : 1;
   if (threads > kMaxTeam) threads = kMaxTeam;
   uint8_t* at;

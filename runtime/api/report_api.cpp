@@ -31,8 +31,10 @@ ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_repor
   add_row(&report, "rounding", r.rounding, true);
   add_row(&report, "tables and port copies on the host", s.layout.host_bytes, false);
   add_row(&report, "arenas on other devices", r.device_bytes, false);
-  if (s.tables.pool || s.tables.background) add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
-  // Everything is taken once, when the session is made; parking gives some of it back until the next run.
+  if (s.tables.pool || s.tables.background)
+    add_row(&report, "thread stacks", r.outside_bytes - s.layout.host_bytes, false);
+  // Everything is taken once, when the session is made; parking gives some of it back until the
+  // next run.
   report.peak = report.held + s.parked_activations + s.parked_scratch;
   return wrote(write_sized(report, out_report));
 }
@@ -48,13 +50,15 @@ ingot_code ingot_session_placement(const ingot_session* session, ingot_placement
   placement.threads_reason = s.threads_reason;
   if (s.pool && s.pool->is_forked()) {
     placement.threads = 1;
-    placement.threads_reason = "forked: the pool's threads stayed in the parent; make a new session";
+    placement.threads_reason =
+        "forked: the pool's threads stayed in the parent; make a new session";
   }
   placement.instructions = uint32_t(s.model->program.instructions.size);
   return wrote(write_sized(placement, out_placement));
 }
 
-ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index, ingot_instruction* out_instruction) {
+ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
+                                     ingot_instruction* out_instruction) {
   if (!session || !out_instruction) return INGOT_INVALID_ARGUMENT;
   const RunSession& s = *unwrap(session);
   if (index >= s.model->program.instructions.size) return INGOT_NOT_FOUND;

@@ -11,7 +11,8 @@ ingot_code ingot_model_state(const ingot_model* model, uint32_t index, ingot_sta
   const Span<const StateDef> states = unwrap(model)->program.states;
   if (index >= states.size) return INGOT_NOT_FOUND;
   ingot_state state = {};
-  if (const ingot_code code = ingot_model_value(model, uint32_t(states[index].value), &state.type)) return code;
+  if (const ingot_code code = ingot_model_value(model, uint32_t(states[index].value), &state.type))
+    return code;
   state.type.name = states[index].name;
   state.output_name = states[index].output_name;
   state.has_initial_value = states[index].init >= 0;
@@ -35,18 +36,23 @@ ingot_code ingot_session_state(ingot_session* session, uint32_t index, ingot_ten
   return INGOT_OK;
 }
 
-ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity, uint64_t* out_bytes,
-                                    ingot_error* error) {
+ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity,
+                                    uint64_t* out_bytes, ingot_error* error) {
   if (out_bytes) *out_bytes = 0;
-  if (!session || !out_bytes || (!out && capacity)) return refuse_argument("session, out or out_bytes is null", error);
+  if (!session || !out_bytes || (!out && capacity))
+    return refuse_argument("session, out or out_bytes is null", error);
   ErrorDetail detail;
-  return report(save_state(unwrap(session), static_cast<uint8_t*>(out), capacity, out_bytes, &detail), detail, error);
+  return report(
+      save_state(unwrap(session), static_cast<uint8_t*>(out), capacity, out_bytes, &detail), detail,
+      error);
 }
 
-ingot_code ingot_session_restore_state(ingot_session* session, const void* state, uint64_t bytes, ingot_error* error) {
+ingot_code ingot_session_restore_state(ingot_session* session, const void* state, uint64_t bytes,
+                                       ingot_error* error) {
   if (!session || !state) return refuse_argument("session or state is null", error);
   ErrorDetail detail;
-  return report(restore_state(unwrap(session), static_cast<const uint8_t*>(state), bytes, &detail), detail, error);
+  return report(restore_state(unwrap(session), static_cast<const uint8_t*>(state), bytes, &detail),
+                detail, error);
 }
 
 ingot_code ingot_session_check_state(ingot_session* session, ingot_error* error) {

@@ -1,4 +1,5 @@
-// runtime/api/text.h - builds one line in the caller's memory, counts what it would take, allocates nothing.
+// runtime/api/text.h - builds one line in the caller's memory, counts what it would take, allocates
+// nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>

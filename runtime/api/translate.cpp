@@ -8,7 +8,8 @@ ingot_code report(const Status& status, const ErrorDetail& detail, ingot_error* 
   if (code == INGOT_OK || !error) return code;
   *error = {};
   error->code = code;
-  error->instruction = detail.instruction != kNoInstruction ? detail.instruction : status.instruction();
+  error->instruction =
+      detail.instruction != kNoInstruction ? detail.instruction : status.instruction();
   error->need = detail.need;
   error->have = detail.have;
   error->offset = detail.offset;
@@ -49,7 +50,8 @@ ingot_tensor tensor_of(const TensorView& view) {
 
 bool view_of(const ingot_tensor& tensor, TensorView* out) {
   *out = {};
-  if (tensor.rank < 0 || tensor.rank > kMaxRank || tensor.dtype <= 0 || tensor.dtype > INGOT_BOOL) return false;
+  if (tensor.rank < 0 || tensor.rank > kMaxRank || tensor.dtype <= 0 || tensor.dtype > INGOT_BOOL)
+    return false;
   out->data = tensor.data;
   out->dtype = DType(tensor.dtype);
   out->rank = uint8_t(tensor.rank);
@@ -66,11 +68,13 @@ ingot_instruction instruction_of(const OpenModel& model, uint32_t index) {
   const InstructionDef& from = program.instructions[index];
   ingot_instruction to = {};
   to.op = op_name(from.op);
-  to.name = from.output_count && from.outputs[0] >= 0 ? program.values[size_t(from.outputs[0])].name : "";
+  to.name =
+      from.output_count && from.outputs[0] >= 0 ? program.values[size_t(from.outputs[0])].name : "";
   to.kernel = "";
   to.subprogram = "";
   for (const SubprogramDef& subprogram : program.subprograms)
-    if (index - subprogram.first_instruction < subprogram.instruction_count) to.subprogram = subprogram.name;
+    if (index - subprogram.first_instruction < subprogram.instruction_count)
+      to.subprogram = subprogram.name;
   to.source_nodes = from.sources;
   to.source_count = from.source_count;
   to.input_count = from.input_count;

@@ -1,11 +1,13 @@
-// runtime/base/carver.h - cuts one block into arrays, or measures the block that it would take: one code path for both.
+// runtime/base/carver.h - cuts one block into arrays, or measures the block that it would take: one
+// code path for both.
 #pragma once
 #include <cstdint>
 
 namespace ingot {
 
-/// Takes come out at rising addresses of `base`, each aligned for its type. Without a base only used() counts and every
-/// pointer is null. The caller checks used() against the block before it writes.
+/// Takes come out at rising addresses of `base`, each aligned for its type. Without a base only
+/// used() counts and every pointer is null. The caller checks used() against the block before it
+/// writes.
 class Carver {
  public:
   explicit Carver(uint8_t* base) : base_(base) {}
@@ -16,7 +18,8 @@ class Carver {
     used_ &= ~(alignment - 1);
     const uint64_t at = used_;
     uint64_t bytes;
-    if (__builtin_mul_overflow(count, uint64_t{sizeof(T)}, &bytes) || __builtin_add_overflow(used_, bytes, &used_))
+    if (__builtin_mul_overflow(count, uint64_t{sizeof(T)}, &bytes) ||
+        __builtin_add_overflow(used_, bytes, &used_))
       fits_ = false;
     return base_ && fits_ ? reinterpret_cast<T*>(base_ + at) : nullptr;
   }

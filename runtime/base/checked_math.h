@@ -6,11 +6,17 @@ namespace ingot {
 
 /// True when the exact result fits; *out is then set.
 template <class T>
-[[nodiscard]] inline bool checked_add(T a, T b, T* out) { return !__builtin_add_overflow(a, b, out); }
+[[nodiscard]] inline bool checked_add(T a, T b, T* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
 template <class T>
-[[nodiscard]] inline bool checked_sub(T a, T b, T* out) { return !__builtin_sub_overflow(a, b, out); }
+[[nodiscard]] inline bool checked_sub(T a, T b, T* out) {
+  return !__builtin_sub_overflow(a, b, out);
+}
 template <class T>
-[[nodiscard]] inline bool checked_mul(T a, T b, T* out) { return !__builtin_mul_overflow(a, b, out); }
+[[nodiscard]] inline bool checked_mul(T a, T b, T* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
 
 /// Rounds up to a power of two; false on overflow.
 [[nodiscard]] inline bool checked_align(uint64_t value, uint64_t alignment, uint64_t* out) {

@@ -1,4 +1,5 @@
-// runtime/base/sha256.cpp - the round function with the state in eight words that rotate by renaming, or the processor's own.
+// runtime/base/sha256.cpp - the round function with the state in eight words that rotate by
+// renaming, or the processor's own.
 #include "runtime/base/sha256.h"
 
 #include <cstring>
@@ -14,9 +15,10 @@ inline uint32_t load_big(const uint8_t* p) {
 }
 
 /// One round; instead of moving eight words on, the caller names them one further each time.
-inline void round(uint32_t a, uint32_t b, uint32_t c, uint32_t& d, uint32_t e, uint32_t f, uint32_t g, uint32_t& h,
-                  uint32_t scheduled) {
-  const uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + scheduled;
+inline void round(uint32_t a, uint32_t b, uint32_t c, uint32_t& d, uint32_t e, uint32_t f,
+                  uint32_t g, uint32_t& h, uint32_t scheduled) {
+  const uint32_t t1 =
+      h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + scheduled;
   d += t1;
   h = t1 + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 }
@@ -57,7 +59,8 @@ void compress_portable(uint32_t state[8], const uint8_t* bytes, size_t blocks) {
 }
 
 Sha256::Sha256()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
       pending_{} {}
 
 void Sha256::compress(const uint8_t* bytes, size_t blocks) {

@@ -1,4 +1,5 @@
-// runtime/base/sha256_blocks.h - SHA-256 of whole blocks into a state, two ways with one answer; sha256.h is what others use.
+// runtime/base/sha256_blocks.h - SHA-256 of whole blocks into a state, two ways with one answer;
+// sha256.h is what others use.
 #pragma once
 #include <cstddef>
 #include <cstdint>

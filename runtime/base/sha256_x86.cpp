@@ -27,22 +27,26 @@ bool has_x86_sha256() {
   return answer == 2;
 }
 
-__attribute__((target("sha,ssse3,sse4.1"))) void compress_x86(uint32_t state[8], const uint8_t* bytes, size_t blocks) {
+__attribute__((target("sha,ssse3,sse4.1"))) void compress_x86(uint32_t state[8],
+                                                              const uint8_t* bytes, size_t blocks) {
   const __m128i big = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   // The instructions want the words as a b e f and c d g h, the first one highest.
-  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state)), 0xb1);
-  const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4)), 0x1b);
+  const __m128i badc =
+      _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state)), 0xb1);
+  const __m128i hgfe =
+      _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4)), 0x1b);
   __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
   for (; blocks != 0; blocks--, bytes += 64) {
     const __m128i abef_before = abef, cdgh_before = cdgh;
     __m128i w[4];
     for (int i = 0; i < 4; i++)
-      w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * i)), big);
+      w[i] =
+          _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * i)), big);
     for (int t = 0; t < 16; t++) {  // four rounds each
       if (t >= 4) {
         const __m128i w9 = _mm_alignr_epi8(w[(t + 3) & 3], w[(t + 2) & 3], 4);
-        w[t & 3] =
-            _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(w[t & 3], w[(t + 1) & 3]), w9), w[(t + 3) & 3]);
+        w[t & 3] = _mm_sha256msg2_epu32(
+            _mm_add_epi32(_mm_sha256msg1_epu32(w[t & 3], w[(t + 1) & 3]), w9), w[(t + 3) & 3]);
       }
       const __m128i k = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kSha256Rounds + 4 * t));
       const __m128i sum = _mm_add_epi32(w[t & 3], k);

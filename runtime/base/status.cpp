@@ -3,7 +3,8 @@
 
 namespace ingot {
 
-Status fail(ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have, uint64_t offset) {
+Status fail(ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have,
+            uint64_t offset) {
   if (detail) {
     *detail = ErrorDetail{};
     detail->code = code;

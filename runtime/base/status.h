@@ -4,7 +4,8 @@
 
 namespace ingot {
 
-/// Pinned for ever (tests/base/error_codes_test.cpp). 1-19 caller, 20-39 file, 40-59 resource, 60-79 device, 90-99 our bug.
+/// Pinned for ever (tests/base/error_codes_test.cpp). 1-19 caller, 20-39 file, 40-59 resource,
+/// 60-79 device, 90-99 our bug.
 enum class Code : uint16_t {
   kOk = 0,
   // the caller
@@ -30,7 +31,8 @@ enum class Code : uint16_t {
   kUnsupportedVersion = 24, // a newer major version
   kUnsupportedFeature = 25, // a required feature this runtime lacks
   kStructureInvalid = 26,   // the FlatBuffer is not sound
-  kMeaningInvalid = 27,     // types, shapes, indices or attributes contradict the operator's contract
+  // types, shapes, indices or attributes contradict the operator's contract
+  kMeaningInvalid = 27,
   kPlanInvalid = 28,        // buffers overlap or leave the arena
   kUnsupportedOperator = 29,// no contract for an instruction in the table handed in
   kNoKernel = 30,           // a contract but no kernel for these types
@@ -57,7 +59,8 @@ constexpr uint32_t kNoInstruction = 0xffffffu;
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
-  constexpr Status(Code code, uint32_t instruction = kNoInstruction) : code_(code), instruction_(instruction) {}
+  constexpr Status(Code code, uint32_t instruction = kNoInstruction)
+      : code_(code), instruction_(instruction) {}
   constexpr bool ok() const { return code_ == Code::kOk; }
   constexpr Code code() const { return code_; }
   constexpr uint32_t instruction() const { return instruction_; }
@@ -67,7 +70,8 @@ class [[nodiscard]] Status {
   uint32_t instruction_ = kNoInstruction;
 };
 
-/// The numbers behind an error. Plain data, owned by the caller, filled by whoever fails first; never allocated.
+/// The numbers behind an error. Plain data, owned by the caller, filled by whoever fails first;
+/// never allocated.
 struct ErrorDetail {
   Code code = Code::kOk;
   uint32_t instruction = kNoInstruction;
@@ -75,13 +79,15 @@ struct ErrorDetail {
   uint64_t have = 0;       // found
   uint64_t offset = 0;     // bytes into the file where that is known
   int32_t operand = -1;    // value, operand or part index
-  const char* field = "";  // static string: the field or rule, "header.file_bytes", "conv2d.groups divides C"
+  // static string: the field or rule, "header.file_bytes", "conv2d.groups divides C"
+  const char* field = "";
   const char* hint = "";   // static string: what to do
   char name[64] = {};      // of the value, port or dimension concerned, truncated
 };
 
 /// Fills `detail` (which may be null) and returns the status, so that a check is one line.
-Status fail(ErrorDetail* detail, Code code, const char* field, uint64_t need = 0, uint64_t have = 0, uint64_t offset = 0);
+Status fail(ErrorDetail* detail, Code code, const char* field, uint64_t need = 0, uint64_t have = 0,
+            uint64_t offset = 0);
 
 /// Stable lower-case word for a code, "arena_too_small".
 const char* code_name(Code code);

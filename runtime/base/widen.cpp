@@ -1,4 +1,5 @@
-// runtime/base/widen.cpp - from front to back, so that the halves may lie in the upper part of what they become.
+// runtime/base/widen.cpp - from front to back, so that the halves may lie in the upper part of what
+// they become.
 #include "runtime/base/widen.h"
 
 #include <cstring>
@@ -14,7 +15,8 @@ void widen_f16_portable(const uint8_t* from, uint8_t* to, size_t count) {
     if (magnitude >= 31u << 23) {
       bits += 112u << 23;  // infinity, or a NaN that keeps its bits
     } else if (magnitude < 1u << 23) {
-      // Zero or subnormal, which f32 has as a normal number: 2^-14 * (1 + m) - 2^-14, exact, no subnormal on the way.
+      // Zero or subnormal, which f32 has as a normal number: 2^-14 * (1 + m) - 2^-14, exact, no
+      // subnormal on the way.
       float x;
       bits += 1u << 23;
       std::memcpy(&x, &bits, sizeof x);

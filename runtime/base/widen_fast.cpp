@@ -1,4 +1,5 @@
-// runtime/base/widen_fast.cpp - eight at a time where the processor can: F16C on x86-64, NEON on 64-bit Arm.
+// runtime/base/widen_fast.cpp - eight at a time where the processor can: F16C on x86-64, NEON on
+// 64-bit Arm.
 #include "runtime/base/widen.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -28,10 +29,12 @@ bool has_f16c() {
   return answer == 2;
 }
 
-__attribute__((target("avx,f16c"))) size_t widen_f16c(const uint8_t* from, uint8_t* to, size_t count) {
+__attribute__((target("avx,f16c"))) size_t widen_f16c(const uint8_t* from, uint8_t* to,
+                                                      size_t count) {
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    const __m256 x = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 2 * i)));
+    const __m256 x =
+        _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 2 * i)));
     if (_mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
       widen_f16_portable(from + 2 * i, to + 4 * i, 8);  // the instruction changes signalling NaNs
     else

@@ -1,12 +1,16 @@
-// runtime/device/control_flow.h - where the steps go on after one that computes nothing. Trip counts are the run's own: no tensor can
-// lengthen a loop that has begun.
-// Owns     nothing.   Threads  one run.   Errors  kControlRefused, with the instruction.
+// runtime/device/control_flow.h - where the steps go on after one that computes nothing. Trip
+// counts are the run's own: no tensor can lengthen a loop that has begun.
+// Owns     nothing.
+// Threads  one run.
+// Errors   kControlRefused, with the instruction.
 //
-// Operands: where the run finds what decides.
-//   bool condition(uint32_t instruction, uint32_t operand)
-//   int64_t count(uint32_t instruction)                     of a Loop that has one
-//   void show(uint32_t instruction, int64_t iteration)      for whoever reads the Loop's iteration
-//   void enter(uint32_t subprogram)                         a branch or a body, each time that it begins
+//          Operands: where the run finds what decides.
+//          bool condition(uint32_t instruction, uint32_t operand)
+//          int64_t count(uint32_t instruction)                     of a Loop that has one
+//          void show(uint32_t instruction, int64_t iteration)      for whoever reads the Loop's
+//          iteration
+//          void enter(uint32_t subprogram)                         a branch or a body, each time
+//          that it begins
 #pragma once
 #include "runtime/device/device.h"
 #include "runtime/op/control.h"
@@ -14,12 +18,14 @@
 namespace ingot {
 
 inline constexpr const char* kNoBranch = "the file was not cast for this branch";
-inline constexpr const char* kTooManyIterations = "a loop's count is above what the file was cast for";
+inline constexpr const char* kTooManyIterations =
+    "a loop's count is above what the file was cast for";
 
 template <class Operands>
 class ControlFlow {
  public:
-  ControlFlow(const StepProgram& program, Operands* operands) : program_(program), operands_(*operands) {}
+  ControlFlow(const StepProgram& program, Operands* operands)
+      : program_(program), operands_(*operands) {}
 
   /// `*at` is the step behind `step`; afterwards the one that is next.
   Status next(const StepDef& step, uint32_t* at, ErrorDetail* detail) {

@@ -20,7 +20,8 @@ constexpr const char* kNoCuda = "device: this program was linked without CUDA";
 
 const DeviceBackend* device_backend() { return &ingot_cuda_backend; }
 
-Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have) {
+Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field,
+               uint64_t need, uint64_t have) {
   const Status status = fail(detail, code, field, need, have);
   if (detail) std::strncpy(detail->name, device.name, sizeof detail->name - 1);
   return status;
@@ -28,7 +29,8 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
 
 Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   if (!name || std::strcmp(name, "auto") == 0) {
-    *out = {&kHostDevice, "cpu", "auto: cuda is not in this program, and the fake devices are for tests", 0};
+    *out = {&kHostDevice, "cpu",
+            "auto: cuda is not in this program, and the fake devices are for tests", 0};
     if (device_backend()) {
       const char* why_not = "";
       if (device_backend()->find_best(out, &why_not)) return {};
@@ -47,7 +49,8 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     }
     for (int i = 0; i < kFakeDevices; i++) {
       if (std::strcmp(name, kFakeNames[i]) != 0) continue;
-      *out = {&kFakeDevice, kFakeNames[i], "asked for: the CPU, with memory of its own and faults on demand", i};
+      *out = {&kFakeDevice, kFakeNames[i],
+              "asked for: the CPU, with memory of its own and faults on demand", i};
       return {};
     }
   }
@@ -56,7 +59,8 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     if (device_backend()) return device_backend()->find(name, out, detail);
     field = kNoCuda;
   }
-  if (os::kHasOtherDevices && std::strncmp(name, "fake", 4) == 0) field = "device: there are two fakes, 0 and 1";
+  if (os::kHasOtherDevices && std::strncmp(name, "fake", 4) == 0)
+    field = "device: there are two fakes, 0 and 1";
   const Status status = fail(detail, Code::kNoSuchDevice, field);
   if (detail) {
     std::strncpy(detail->name, name, sizeof detail->name - 1);

@@ -1,6 +1,8 @@
-// runtime/device/device.h - what a session needs of a device: memory, a way in and out, and running a resolved program.
+// runtime/device/device.h - what a session needs of a device: memory, a way in and out, and running
+// a resolved program.
 // Owns     nothing: memory that a device reserved is released through it.
-// Threads  as the session's: one at a time for each session; a device serves several sessions at once.
+// Threads  as the session's: one at a time for each session; a device serves several sessions at
+//          once.
 // Errors   kOutOfMemory kNoSuchDevice kDeviceLost kDeviceFault; ErrorDetail.name is the device's.
 #pragma once
 #include <atomic>
@@ -20,7 +22,8 @@ struct Call {
   OpArguments arguments;
 };
 
-/// Called by the leader around instructions that measure a symbol or whose types depend on one that is measured.
+/// Called by the leader around instructions that measure a symbol or whose types depend on one that
+/// is measured.
 struct MeasureHook {
   void* user = nullptr;
   Status (*before)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
@@ -32,13 +35,14 @@ struct PortRoute {
   uint8_t* home = nullptr;                            // in the device's memory
   uint64_t home_stride = 0, row_bytes = 0, rows = 0;  // bytes, bytes, rows
   bool is_input = false;
-  uint32_t after = kNoInstruction;  // leaves as soon as this one has run: the number that it measured
+  // leaves as soon as this one has run: the number that it measured
+  uint32_t after = kNoInstruction;
 };
 struct PortDescriptor;  // runtime/device/gpu/service_kernels.h
 struct QueueInterface;  // runtime/device/queue.h
 
-/// What was measured for the program, as far as a device has use for it: a proved part (runtime/format/tunings.h) or nothing, and
-/// the dimensions that are bound.
+/// What was measured for the program, as far as a device has use for it: a proved part
+/// (runtime/format/tunings.h) or nothing, and the dimensions that are bound.
 struct TuningView {
   Span<const uint8_t> part;
   uint64_t dims = 0;
@@ -68,11 +72,16 @@ struct StepProgram {
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision
   TuningView tunings;
-  uint32_t* fault = nullptr;  // in its memory of the host: who found a bad index; null: the device's own word
+  // in its memory of the host: who found a bad index; null: the device's own word
+  uint32_t* fault = nullptr;
   const uint64_t* known =
-      nullptr;  // by instruction, of devices with host_branches: an If's condition or a Loop's count that is a constant
-  uint64_t* entered = nullptr;    // by subprogram: how often this run began it, told by devices with host_branches
-  const char* host_decides = "";  // why the host decides Ifs and Loops; null: the device does, wherever it can
+      // by instruction, of devices with host_branches: an If's condition or a Loop's count that is
+      // a constant
+      nullptr;
+  // by subprogram: how often this run began it, told by devices with host_branches
+  uint64_t* entered = nullptr;
+  // why the host decides Ifs and Loops; null: the device does, wherever it can
+  const char* host_decides = "";
 };
 
 /// An instruction that has just ended; the strings are static or the model's.
@@ -84,56 +93,71 @@ struct StepEvent {
 
 /// What may end or watch a run.
 struct RunControl {
-  std::atomic<uint32_t>* cancel = nullptr;  // not 0: stop at the next instruction; set back to 0 by who stops
-  uint64_t deadline_ns = 0;                 // of monotonic_ns(); 0: none
+  // not 0: stop at the next instruction; set back to 0 by who stops
+  std::atomic<uint32_t>* cancel = nullptr;
+  uint64_t deadline_ns = 0;  // of monotonic_ns(); 0: none
   void (*watch)(void* user, const StepEvent& event) = nullptr;
   void* watch_user = nullptr;
 };
 
 struct DeviceInterface {
   const char* kind;  // "cpu"
-  /// Its memory is addressable: ports are views into it, weights may be mapped or used where they lie, and the kernels
-  /// of the table run in it with `crew`. Otherwise ports have host copies, moved by upload and download.
+  /// Its memory is addressable: ports are views into it, weights may be mapped or used where they
+  /// lie, and the kernels of the table run in it with `crew`. Otherwise ports have host copies,
+  /// moved by upload and download.
   bool host_memory;
   /// Null where host_memory: the arena then comes from runtime/memory.
-  Status (*reserve)(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail);
+  Status (*reserve)(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out,
+                    ErrorDetail* detail);
   void (*release)(Device& device, uint8_t* at, uint64_t bytes);
-  Status (*upload)(Device& device, uint8_t* to, const void* from, uint64_t bytes, ErrorDetail* detail);
-  Status (*download)(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail);
+  Status (*upload)(Device& device, uint8_t* to, const void* from, uint64_t bytes,
+                   ErrorDetail* detail);
+  Status (*download)(Device& device, void* to, const uint8_t* from, uint64_t bytes,
+                     ErrorDetail* detail);
   /// Once, when a session is made: whatever run() needs beside the program (a graph, on a GPU).
   Status (*resolve)(Device& device, const StepProgram& program, ErrorDetail* detail);
-  Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail);
-  /// What the device's driver holds outside the arena for a session of `program`: its steps, and ports where it moves them.
+  Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew,
+                ErrorDetail* detail);
+  /// What the device's driver holds outside the arena for a session of `program`: its steps, and
+  /// ports where it moves them.
   uint64_t (*outside_bytes)(const Device& device, const StepProgram& program);
 
   // Of a device with kernels of its own; null: those of the CPU's table run in its memory.
   /// Asked before extents are known: never looks at dims.
   bool (*supports)(const Device& device, OpCode op, const OpArguments& arguments) = nullptr;
   /// Bytes of scratch, instead of what the contract says.
-  uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
-                      const TuningView& tunings, uint32_t instruction) = nullptr;
-  // Memory of the host that the device reads and writes while a program runs; then run() moves StepProgram::ports.
-  Status (*reserve_host)(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) = nullptr;
+  uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments,
+                      uint32_t precision, const TuningView& tunings,
+                      uint32_t instruction) = nullptr;
+  // Memory of the host that the device reads and writes while a program runs; then run() moves
+  // StepProgram::ports.
+  Status (*reserve_host)(Device& device, uint64_t bytes, uint8_t** out,
+                         ErrorDetail* detail) = nullptr;
   void (*release_host)(Device& device, uint8_t* at) = nullptr;
   /// kInvalidArgument unless all of it is memory of this device, in the session's context.
-  Status (*check_memory)(Device& device, const void* at, uint64_t bytes, ErrorDetail* detail) = nullptr;
+  Status (*check_memory)(Device& device, const void* at, uint64_t bytes,
+                         ErrorDetail* detail) = nullptr;
   /// Weights are uploaded once for all sessions of a model; else each session has its own.
   bool shares_weights = false;
-  /// Whether it has a kernel for the operator with any types; null: not asked, supports() says enough.
+  /// Whether it has a kernel for the operator with any types; null: not asked, supports() says
+  /// enough.
   bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
-  /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are in a run as the data say.
+  /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are
+  /// in a run as the data say.
   bool host_branches = false;
-  /// Of these: why every one of them is the host's, a static sentence; null where the device can decide inside one launch. A null function:
-  /// it never can.
+  /// Of these: why every one of them is the host's, a static sentence; null where the device can
+  /// decide inside one launch. A null function: it never can.
   const char* (*host_decides)(const Device& device) = nullptr;
-  /// Of these: nothing in the program is left to the host. By address, so that programs without such a device do not link the code.
+  /// Of these: nothing in the program is left to the host. By address, so that programs without
+  /// such a device do not link the code.
   bool (*is_one_launch)(const StepProgram& outline) = nullptr;
   /// Null: there is one way for every instruction, and tunings are not read.
   void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
-  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this precision. Null: never.
+  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this
+  /// precision. Null: never.
   bool (*takes_pairs)(const Device& device, uint32_t precision) = nullptr;
 };
 
@@ -159,8 +183,8 @@ struct Device {
 /// Null: this program was linked without one.
 const DeviceBackend* device_backend();
 
-/// By name: null or "auto", "cpu", "cuda", "cuda:1", "null", "fake:0", "fake:1".
-/// "cuda" is kNoSuchDevice in a program that was linked without the back end, or where no GPU can be used.
+/// By name: null or "auto", "cpu", "cuda", "cuda:1", "null", "fake:0", "fake:1". "cuda" is
+/// kNoSuchDevice in a program that was linked without the back end, or where no GPU can be used.
 Status find_device(const char* name, Device* out, ErrorDetail* detail);
 
 /// A name that find_device() knows, in order; false beyond the last. The strings are static.
@@ -172,7 +196,7 @@ struct DeviceOffer {
 bool device_offer(uint32_t index, DeviceOffer* out);
 
 /// An error of a device, with its name.
-Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field, uint64_t need = 0,
-               uint64_t have = 0);
+Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field,
+               uint64_t need = 0, uint64_t have = 0);
 
 }  // namespace ingot

@@ -42,9 +42,11 @@ bool is_bounded(const StepProgram& program, uint32_t step, uint32_t end) {
     const StepDef& s = program.steps[step];
     if (s.kind != StepKind::kLoop) continue;
     while (depth && open[depth - 1].end <= step) depth--;
-    const int64_t own = static_cast<const LoopAttributes*>(program.instructions[s.index].attributes)->most;
+    const int64_t own =
+        static_cast<const LoopAttributes*>(program.instructions[s.index].attributes)->most;
     if (own > kMostDecided) return false;
-    const int64_t most = (depth ? open[depth - 1].most : 1) * (own > 1 ? own : 1);  // below 0: an expression
+    // below 0: an expression
+    const int64_t most = (depth ? open[depth - 1].most : 1) * (own > 1 ? own : 1);
     if (most > kMostDecided) return false;
     open[depth++] = {most, s.target};
   }
@@ -55,7 +57,8 @@ bool is_bounded(const StepProgram& program, uint32_t step, uint32_t end) {
 
 uint32_t end_of_control(const StepProgram& program, uint32_t step) {
   const StepDef& s = program.steps[step];
-  return s.kind == StepKind::kIf ? program.steps[s.target - 1].target : s.target;  // a then-branch ends with a jump
+  // a then-branch ends with a jump
+  return s.kind == StepKind::kIf ? program.steps[s.target - 1].target : s.target;
 }
 
 const char* why_host_decides(const StepProgram& program, uint32_t step) {
@@ -67,7 +70,8 @@ const char* why_host_decides(const StepProgram& program, uint32_t step) {
 
 bool is_known(const StepProgram& program, uint32_t instruction) {
   const int32_t v = program.instructions[instruction].inputs[0];
-  return v >= 0 && program.values[size_t(v)].kind == ValueKind::kConstant && program.values[size_t(v)].root == v;
+  return v >= 0 && program.values[size_t(v)].kind == ValueKind::kConstant &&
+         program.values[size_t(v)].root == v;
 }
 
 StretchScan::StretchScan(const StepProgram& program, bool moves_ports)
@@ -76,10 +80,16 @@ StretchScan::StretchScan(const StepProgram& program, bool moves_ports)
 /// Steps that belong to a branch or a body, from the one behind `step`.
 void StretchScan::enter(const StepDef& step) {
   const void* attributes = program_.instructions[step.index].attributes;
-  const auto open = [&](uint32_t subprogram, uint32_t end_step) { open_[depth_++] = {subprogram, end_step}; };
+  const auto open = [&](uint32_t subprogram, uint32_t end_step) {
+    open_[depth_++] = {subprogram, end_step};
+  };
   switch (step.kind) {
-    case StepKind::kIf: open(static_cast<const IfAttributes*>(attributes)->then_subprogram, step.target); break;
-    case StepKind::kLoop: open(static_cast<const LoopAttributes*>(attributes)->body, step.target); break;
+    case StepKind::kIf:
+      open(static_cast<const IfAttributes*>(attributes)->then_subprogram, step.target);
+      break;
+    case StepKind::kLoop:
+      open(static_cast<const LoopAttributes*>(attributes)->body, step.target);
+      break;
     case StepKind::kJump:  // of the then-branch that ends here
       depth_--;
       open(static_cast<const IfAttributes*>(attributes)->else_subprogram, step.target);
@@ -118,7 +128,8 @@ bool StretchScan::next(Stretch* out) {
       s.takes_outputs = moves_ports_;
       has_ended_ = true;
     }  // else a branch ends, and what is behind it begins anew: the other branch comes there too
-    if (s.first_step == s.end_step && !s.brings_inputs && !s.takes_outputs && !s.needs.any()) continue;
+    if (s.first_step == s.end_step && !s.brings_inputs && !s.takes_outputs && !s.needs.any())
+      continue;
     *out = s;
     return true;
   }

@@ -1,10 +1,14 @@
-// runtime/device/stretches.h - a program with control flow for a device that launches: stretches of instructions, each one
-// launch, and between them the host goes where an If or a Loop says. What decides is brought to the host at the end of the stretch
-// before it, and the host waits for that; a constant needs neither. What the device decides by itself is inside a stretch, as if it
-// were one instruction.
-//   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
-//         [a, tells c]                           [then]                           [else]          [b]        3 launches, 2 waits
-// Owns     nothing.   Threads  any.
+// runtime/device/stretches.h - a program with control flow for a device that launches: stretches of
+// instructions, each one launch, and between them the host goes where an If or a Loop says. What
+// decides is brought to the host at the end of the stretch before it, and the host waits for that;
+// a constant needs neither. What the device decides by itself is inside a stretch, as if it were
+// one instruction.
+//   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5
+//         run b
+//         [a, tells c]                           [then]                           [else]
+//         [b]        3 launches, 2 waits
+// Owns     nothing.
+// Threads  any.
 #pragma once
 #include "runtime/device/device.h"
 
@@ -27,11 +31,13 @@ struct Stretch {
   ControlNeeds needs;
 };
 
-/// The stretches of a program, or of a part of it that is cut where no If and no Loop is open, in the order of the steps: each begins
-/// behind the one before. Nothing depends on what steps compute.
+/// The stretches of a program, or of a part of it that is cut where no If and no Loop is open, in
+/// the order of the steps: each begins behind the one before. Nothing depends on what steps
+/// compute.
 class StretchScan {
  public:
-  /// `moves_ports`: the first stretch brings inputs, the last one takes outputs, if they do nothing else.
+  /// `moves_ports`: the first stretch brings inputs, the last one takes outputs, if they do nothing
+  /// else.
   StretchScan(const StepProgram& program, bool moves_ports);
   /// False: that was the last.
   bool next(Stretch* out);
@@ -50,11 +56,13 @@ class StretchScan {
   Open open_[kMaxSubprogramDepth] = {};
 };
 
-/// No graph is cancelled once it is launched, so the device takes no loop that may go round more often than this (those inside each other
-/// multiplied). Bounds that are expressions are extents of the program's tensors, and are taken.
+/// No graph is cancelled once it is launched, so the device takes no loop that may go round more
+/// often than this (those inside each other multiplied). Bounds that are expressions are extents of
+/// the program's tensors, and are taken.
 constexpr int64_t kMostDecided = int64_t{1} << 20;
 
-/// Why the host decides the If or the Loop that begins at `step`, with all in it: a static sentence; null: the device does.
+/// Why the host decides the If or the Loop that begins at `step`, with all in it: a static
+/// sentence; null: the device does.
 const char* why_host_decides(const StepProgram& program, uint32_t step);
 /// The step behind an If or a Loop, which begins at `step`.
 uint32_t end_of_control(const StepProgram& program, uint32_t step);
@@ -62,7 +70,8 @@ uint32_t end_of_control(const StepProgram& program, uint32_t step);
 /// What operand 0 of an If or a Loop decides is a constant: StepProgram::known has it.
 bool is_known(const StepProgram& program, uint32_t instruction);
 
-/// Launches and waits of a subprogram each time that it runs, without those inside it. The main program (0) waits for its end as well.
+/// Launches and waits of a subprogram each time that it runs, without those inside it. The main
+/// program (0) waits for its end as well.
 struct Course {
   uint32_t launches = 0, waits = 0;
 };

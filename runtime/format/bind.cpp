@@ -1,5 +1,5 @@
-// runtime/format/bind.cpp - gives symbols their values: dimensions, resolved attributes, types, places of aliases;
-// then every instruction is held against its contract.
+// runtime/format/bind.cpp - gives symbols their values: dimensions, resolved attributes, types,
+// places of aliases; then every instruction is held against its contract.
 #include <new>
 
 #include "runtime/base/checked_math.h"
@@ -16,8 +16,9 @@ constexpr uint64_t kUnplaced = ~uint64_t{0};
 
 /// A slot that holds either of the attributes with dimensions in them.
 struct SymbolicSlot {
-  alignas(8)
-      uint8_t bytes[sizeof(PadAttributes) > sizeof(SliceAttributes) ? sizeof(PadAttributes) : sizeof(SliceAttributes)];
+  alignas(
+      8) uint8_t bytes[sizeof(PadAttributes) > sizeof(SliceAttributes) ? sizeof(PadAttributes)
+                                                                       : sizeof(SliceAttributes)];
   static_assert(sizeof(LoopAttributes) <= sizeof(SliceAttributes), "fits");
 };
 
@@ -44,7 +45,9 @@ BindingArrays take_arrays(Block* block, const ProgramDef& p) {
 }
 
 /// What cannot be is the caller's fault where the caller chose dimensions, else the file's.
-Code blame(const ProgramDef& p) { return p.free_symbols ? Code::kDimensionOutOfBounds : Code::kMeaningInvalid; }
+Code blame(const ProgramDef& p) {
+  return p.free_symbols ? Code::kDimensionOutOfBounds : Code::kMeaningInvalid;
+}
 
 Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetail* d) {
   if (values.size != p.free_symbols)
@@ -55,9 +58,9 @@ Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetai
     if (values[i] >= s.low && values[i] <= highest) continue;
     const bool unbound = values[i] < 0;
     const char* const field = unbound ? "" : values[i] < s.low ? "at least" : "at most";
-    const Status bad =
-        fail(d, unbound ? Code::kUnboundDimension : Code::kDimensionOutOfBounds, field,
-             unbound ? 0 : uint64_t(values[i] < s.low ? s.low : highest), unbound ? 0 : uint64_t(values[i]));
+    const Status bad = fail(d, unbound ? Code::kUnboundDimension : Code::kDimensionOutOfBounds,
+                            field, unbound ? 0 : uint64_t(values[i] < s.low ? s.low : highest),
+                            unbound ? 0 : uint64_t(values[i]));
     name_detail(d, s.name);
     if (d && unbound) d->hint = "give it one in options.bindings";
     return bad;
@@ -81,25 +84,29 @@ bool evaluate(DimOp op, int64_t a, int64_t b, int64_t* out) {
   return false;
 }
 
-Status resolve_all(const ProgramDef& p, const BindingArrays& a, const BoundProgram& bound, ErrorDetail* d) {
+Status resolve_all(const ProgramDef& p, const BindingArrays& a, const BoundProgram& bound,
+                   ErrorDetail* d) {
   for (uint32_t index = 0; index < p.instructions.size; index++) {
     const InstructionDef& i = p.instructions[index];
     a.attributes[index] = i.attributes;
     if (i.symbolic_slot < 0) continue;
     int64_t wrong;
     if (!resolve_attributes(i, bound, a.slots[i.symbolic_slot].bytes, &wrong))
-      return fail_instruction(d, blame(p), "instructions[].attributes: starts or before", index, uint64_t(kMaxExtent),
-                              uint64_t(wrong), p.program_offset + i.table_offset);
+      return fail_instruction(d, blame(p), "instructions[].attributes: starts or before", index,
+                              uint64_t(kMaxExtent), uint64_t(wrong),
+                              p.program_offset + i.table_offset);
     a.attributes[index] = a.slots[i.symbolic_slot].bytes;
   }
   return {};
 }
 
-Status measure_values(const ProgramDef& p, const BoundProgram& bound, uint64_t* value_bytes, ErrorDetail* d) {
+Status measure_values(const ProgramDef& p, const BoundProgram& bound, uint64_t* value_bytes,
+                      ErrorDetail* d) {
   for (size_t i = 0; i < p.values.size; i++) {
     if (value_storage(p, bound, int32_t(i), &value_bytes[i])) continue;
-    const Status bad = fail_value(d, p, "values[].dims or row_stride: negative, too large or too small", int32_t(i),
-                                  uint64_t(kMaxElements), uint64_t(dim_value(bound, p.values[i].row_stride)));
+    const Status bad = fail_value(
+        d, p, "values[].dims or row_stride: negative, too large or too small", int32_t(i),
+        uint64_t(kMaxElements), uint64_t(dim_value(bound, p.values[i].row_stride)));
     if (d) d->code = blame(p);
     return p.free_symbols ? Status(blame(p)) : bad;
   }
@@ -107,34 +114,38 @@ Status measure_values(const ProgramDef& p, const BoundProgram& bound, uint64_t* 
 }
 
 /// One alias whose parent is placed.
-Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t index,
-                   ErrorDetail* d) {
+Status place_alias(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset,
+                   int32_t index, ErrorDetail* d) {
   const ValueDef& v = p.values[size_t(index)];
   const int64_t offset = dim_value(bound, v.alias_offset);
   const uint64_t width = uint64_t(dtype_bytes(v.dtype));
   if (offset < 0 || offset > kMaxElements)
-    return fail_value(d, p, "values[].alias_offset", index, uint64_t(kMaxElements), uint64_t(offset));
+    return fail_value(d, p, "values[].alias_offset", index, uint64_t(kMaxElements),
+                      uint64_t(offset));
   // An empty view begins where its parent does: its offset may lie behind the storage.
-  const uint64_t at = root_offset[v.alias_of] + (bound.value_bytes[index] ? uint64_t(offset) * width : 0);
+  const uint64_t at =
+      root_offset[v.alias_of] + (bound.value_bytes[index] ? uint64_t(offset) * width : 0);
   if (at > bound.value_bytes[v.root] || bound.value_bytes[index] > bound.value_bytes[v.root] - at)
-    return fail_value(d, p, "values[].alias_offset: leaves the root's storage", index, bound.value_bytes[v.root],
-                      at + bound.value_bytes[index]);
+    return fail_value(d, p, "values[].alias_offset: leaves the root's storage", index,
+                      bound.value_bytes[v.root], at + bound.value_bytes[index]);
   root_offset[index] = at;
   const Region own = make_region(value_type(p, bound, index), int64_t(at / width));
-  const Region whole = make_region(value_type(p, bound, v.alias_of), int64_t(root_offset[v.alias_of] / width));
+  const Region whole =
+      make_region(value_type(p, bound, v.alias_of), int64_t(root_offset[v.alias_of] / width));
   int64_t shared;
   if (v.alias == AliasKind::kInPlace && !same_region(own, whole))
-    return fail_value(d, p, "values[].alias in_place: other elements than alias_of", index, uint64_t(whole.elements()),
-                      uint64_t(own.elements()));
+    return fail_value(d, p, "values[].alias in_place: other elements than alias_of", index,
+                      uint64_t(whole.elements()), uint64_t(own.elements()));
   if (own.elements() != 0 && (!common_elements(own, whole, &shared) || shared != own.elements()))
     return fail_value(d, p, "values[].alias view: elements that alias_of does not have", index,
                       uint64_t(own.elements()), uint64_t(shared));
   return {};
 }
 
-Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset, int32_t* chain,
-                     ErrorDetail* d) {
-  for (size_t i = 0; i < p.values.size; i++) root_offset[i] = p.values[i].alias == AliasKind::kNone ? 0 : kUnplaced;
+Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* root_offset,
+                     int32_t* chain, ErrorDetail* d) {
+  for (size_t i = 0; i < p.values.size; i++)
+    root_offset[i] = p.values[i].alias == AliasKind::kNone ? 0 : kUnplaced;
   for (size_t i = 0; i < p.values.size; i++) {
     size_t length = 0;
     for (int32_t at = int32_t(i); root_offset[at] == kUnplaced; at = p.values[size_t(at)].alias_of)
@@ -144,10 +155,12 @@ Status place_aliases(const ProgramDef& p, const BoundProgram& bound, uint64_t* r
   return {};
 }
 
-bool may_be_strided(uint32_t mask, uint32_t operand) { return (mask >> (operand < 31 ? operand : 31)) & 1; }
+bool may_be_strided(uint32_t mask, uint32_t operand) {
+  return (mask >> (operand < 31 ? operand : 31)) & 1;
+}
 
-Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index, TensorView* operands,
-                         ErrorDetail* d) {
+Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index,
+                         TensorView* operands, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   TensorView* outputs = operands + i.input_count;
   for (uint32_t k = 0; k < i.input_count; k++)
@@ -155,49 +168,56 @@ Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_
   for (uint32_t k = 0; k < i.output_count; k++)
     static_cast<TensorType&>(outputs[k]) = value_type(p, bound, i.outputs[k]);
   for (uint32_t k = 0; k < i.input_count; k++)
-    if (operands[k].present() && operands[k].packing == Packing::kDense && !operands[k].is_dense() &&
-        !may_be_strided(i.contract->strided_inputs, k))
-      return fail_operand(d, p, "values[].row_stride: this operand must be dense", index, i.inputs[k],
-                          uint64_t(operands[k].row_length()), uint64_t(operands[k].row_stride));
+    if (operands[k].present() && operands[k].packing == Packing::kDense &&
+        !operands[k].is_dense() && !may_be_strided(i.contract->strided_inputs, k))
+      return fail_operand(d, p, "values[].row_stride: this operand must be dense", index,
+                          i.inputs[k], uint64_t(operands[k].row_length()),
+                          uint64_t(operands[k].row_stride));
   for (uint32_t k = 0; k < i.output_count; k++)
-    if (outputs[k].present() && !outputs[k].is_dense() && !may_be_strided(i.contract->strided_outputs, k))
-      return fail_operand(d, p, "values[].row_stride: this result must be dense", index, i.outputs[k],
-                          uint64_t(outputs[k].row_length()), uint64_t(outputs[k].row_stride));
-  const OpArguments arguments = {bound.attributes[index], operands, outputs, i.input_count, i.output_count};
+    if (outputs[k].present() && !outputs[k].is_dense() &&
+        !may_be_strided(i.contract->strided_outputs, k))
+      return fail_operand(d, p, "values[].row_stride: this result must be dense", index,
+                          i.outputs[k], uint64_t(outputs[k].row_length()),
+                          uint64_t(outputs[k].row_stride));
+  const OpArguments arguments = {bound.attributes[index], operands, outputs, i.input_count,
+                                 i.output_count};
   Violation violation;
   if (!i.contract->check(arguments, &violation)) {
     const int32_t k = violation.operand;
     int32_t value = -1;
     if (k >= 0 && k < i.input_count) value = i.inputs[k];
     if (k < 0 && -1 - k < i.output_count) value = i.outputs[-1 - k];
-    const Status bad =
-        fail_operand(d, p, violation.rule, index, value, uint64_t(violation.expected), uint64_t(violation.found));
-    if (d && p.free_symbols) d->hint = "the file is wrong, or the dimensions bound do not fit this model";
+    const Status bad = fail_operand(d, p, violation.rule, index, value,
+                                    uint64_t(violation.expected), uint64_t(violation.found));
+    if (d && p.free_symbols)
+      d->hint = "the file is wrong, or the dimensions bound do not fit this model";
     return bad;
   }
   const int32_t y = i.output_count ? i.outputs[0] : -1;
   if (y < 0 || is_control(i.op)) return {};
   // In place of another value, or (what a loop carries) of itself.
-  const int32_t overwritten = p.values[size_t(y)].alias == AliasKind::kInPlace ? p.values[size_t(y)].alias_of : y;
+  const int32_t overwritten =
+      p.values[size_t(y)].alias == AliasKind::kInPlace ? p.values[size_t(y)].alias_of : y;
   const uint32_t allowed = i.contract->in_place ? i.contract->in_place(arguments) : 0;
   for (uint32_t k = 0; k < i.input_count; k++)
     if (i.inputs[k] == overwritten && (k >= 32 || !((allowed >> k) & 1)))
-      return fail_operand(d, p, "values[].alias in_place: the contract does not allow it here", index, y, allowed, k);
+      return fail_operand(d, p, "values[].alias in_place: the contract does not allow it here",
+                          index, y, allowed, k);
   return {};
 }
 
 Status prove_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDetail* d) {
   for (const StateDef& s : p.states)
     if (s.init >= 0 && bound.value_bytes[s.init] != bound.value_bytes[s.value])
-      return fail_value(d, p, "states[].init: another size than the state", s.value, bound.value_bytes[s.value],
-                        bound.value_bytes[s.init]);
+      return fail_value(d, p, "states[].init: another size than the state", s.value,
+                        bound.value_bytes[s.value], bound.value_bytes[s.init]);
   return {};
 }
 
 }  // namespace
 
-Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int64_t* measured, int64_t* values,
-                     ErrorDetail* d) {
+Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int64_t* measured,
+                     int64_t* values, ErrorDetail* d) {
   const auto value = [&](Dim dim) { return dim >= 0 ? dim : values[-1 - dim]; };
   for (size_t i = 0; i < p.dim_exprs.size; i++) {
     const DimExpr& e = p.dim_exprs[i];
@@ -210,14 +230,15 @@ Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int
       else
         values[i] = value(p.symbols[s].bound);
     } else if (!evaluate(e.op, value(e.a), value(e.b), &values[i])) {
-      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less", int32_t(i),
-                        uint64_t(value(e.a)), uint64_t(value(e.b)), p.program_offset);
+      return fail_entry(d, blame(p), "dim_exprs[]: overflow, or a division by zero or less",
+                        int32_t(i), uint64_t(value(e.a)), uint64_t(value(e.b)), p.program_offset);
     }
   }
   return {};
 }
 
-bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void* slot, int64_t* wrong) {
+bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void* slot,
+                        int64_t* wrong) {
   const bool slice = i.op == OpCode::kSlice;
   int64_t* dims;
   uint32_t rank;
@@ -225,7 +246,8 @@ bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void
     auto* to = new (slot) SliceAttributes(*static_cast<const SliceAttributes*>(i.attributes));
     dims = to->starts, rank = to->rank;
   } else if (i.op == OpCode::kLoop) {
-    dims = &(new (slot) LoopAttributes(*static_cast<const LoopAttributes*>(i.attributes)))->most, rank = 1;
+    dims = &(new (slot) LoopAttributes(*static_cast<const LoopAttributes*>(i.attributes)))->most,
+    rank = 1;
   } else {
     auto* to = new (slot) PadAttributes(*static_cast<const PadAttributes*>(i.attributes));
     dims = to->before, rank = to->rank;
@@ -237,7 +259,8 @@ bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void
   return true;
 }
 
-bool value_storage(const ProgramDef& program, const BoundProgram& bound, int32_t value, uint64_t* bytes) {
+bool value_storage(const ProgramDef& program, const BoundProgram& bound, int32_t value,
+                   uint64_t* bytes) {
   const ValueDef& v = program.values[size_t(value)];
   int64_t dims[kMaxRank] = {};
   TensorType type;
@@ -253,12 +276,13 @@ uint64_t binding_bytes(const ProgramDef& program) {
   return block.used();
 }
 
-void raise_value_bytes(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory,
-                       uint64_t* largest) {
+void raise_value_bytes(const ProgramDef& program, Span<const int64_t> symbol_values,
+                       Span<uint8_t> memory, uint64_t* largest) {
   Block block(memory);
   const BindingArrays a = take_arrays(&block, program);
   const BoundProgram bound = {a.dim_values, a.value_bytes, a.root_offset, a.attributes};
-  if (!block.fits() || !evaluate_dims(program, symbol_values, nullptr, a.dim_values, nullptr).ok()) return;
+  if (!block.fits() || !evaluate_dims(program, symbol_values, nullptr, a.dim_values, nullptr).ok())
+    return;
   uint64_t bytes;
   for (size_t i = 0; i < program.values.size; i++)
     if (value_storage(program, bound, int32_t(i), &bytes) && bytes > largest[i]) largest[i] = bytes;
@@ -277,11 +301,12 @@ TensorType value_type(const ProgramDef& program, const BoundProgram& bound, int3
   return type;
 }
 
-Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values, Span<uint8_t> memory,
-                    BoundProgram* out, ErrorDetail* detail) {
+Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values,
+                    Span<uint8_t> memory, BoundProgram* out, ErrorDetail* detail) {
   *out = BoundProgram{};
   if (reinterpret_cast<uintptr_t>(memory.data) % 16 != 0)
-    return fail(detail, Code::kMisaligned, "binding memory", 16, reinterpret_cast<uintptr_t>(memory.data) % 16);
+    return fail(detail, Code::kMisaligned, "binding memory", 16,
+                reinterpret_cast<uintptr_t>(memory.data) % 16);
   const uint64_t need = binding_bytes(program);
   if (!memory.data || memory.size < need)
     return fail(detail, Code::kArenaTooSmall, "binding memory", need, memory.size);

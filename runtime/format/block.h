@@ -1,5 +1,5 @@
-// runtime/format/block.h - the caller's block, handed out from front to back. Measuring and taking share one code path:
-// without memory it only counts.
+// runtime/format/block.h - the caller's block, handed out from front to back. Measuring and taking
+// share one code path: without memory it only counts.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@ class Block {
   Block() = default;  // counts only
   explicit Block(Span<uint8_t> memory) : memory_(memory) {}
 
-  /// `count` objects of T, default-initialised; null when counting or when the block is too small. Callers have proved that
-  /// counts come from a file of bounded size, so that sums fit 64 bits.
+  /// `count` objects of T, default-initialised; null when counting or when the block is too small.
+  /// Callers have proved that counts come from a file of bounded size, so that sums fit 64 bits.
   template <class T>
   T* take(uint64_t count) {
     used_ = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);

@@ -1,4 +1,5 @@
-// runtime/format/decode.h - inside runtime/format: structure, counts, and the walk from FlatBuffer to plain structs.
+// runtime/format/decode.h - inside runtime/format: structure, counts, and the walk from FlatBuffer
+// to plain structs.
 #pragma once
 #include "runtime/format/block.h"
 #include "runtime/format/format.h"
@@ -22,7 +23,8 @@ inline uint64_t file_offset_of(const FileView& file, const void* part) {
 struct ProgramCounts {
   uint64_t instructions = 0, extra_steps = 0, attribute_bytes = 0, operands = 0;
 };
-Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out, ErrorDetail* detail);
+Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out,
+                     ErrorDetail* detail);
 
 /// Arrays of a decoded program while they are being filled.
 struct ProgramArrays {
@@ -41,11 +43,14 @@ struct ProgramArrays {
 /// Takes every array from the block, in one order, whether it counts or not.
 ProgramArrays take_arrays(Block* block, const fb::Program& program, const ProgramCounts& counts);
 
-/// Fills `arrays` and `out`; after it no FlatBuffer is looked at again, except through names and inline data.
+/// Fills `arrays` and `out`; after it no FlatBuffer is looked at again, except through names and
+/// inline data.
 Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
-                      const ProgramCounts& counts, const ProgramArrays& arrays, ProgramDef* out, ErrorDetail* detail);
+                      const ProgramCounts& counts, const ProgramArrays& arrays, ProgramDef* out,
+                      ErrorDetail* detail);
 
-/// Bytes of the plain struct of an operator's attributes, a multiple of 8; 0 for an unknown operator.
+/// Bytes of the plain struct of an operator's attributes, a multiple of 8; 0 for an unknown
+/// operator.
 uint32_t attribute_bytes(OpCode op);
 /// Fills the struct at `to`. Returns null, or the rule that the attributes break (a static string).
 const char* decode_attributes(const fb::Instruction& instruction, void* to);
@@ -53,7 +58,8 @@ const char* decode_product_attributes(const fb::Instruction& instruction,
                                       void* to);  // convolutions, products, pooling, recurrent
 const char* decode_movement_attributes(const fb::Instruction& instruction,
                                        void* to);  // transposes, slices, resizes, gathers, If
-const char* decode_map_attributes(const fb::Instruction& instruction, void* to);  // elementwise, reductions, norms
+// elementwise, reductions, norms
+const char* decode_map_attributes(const fb::Instruction& instruction, void* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);
 
 }  // namespace ingot

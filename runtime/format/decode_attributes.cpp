@@ -1,4 +1,5 @@
-// runtime/format/decode_attributes.cpp - sizes of the plain structs and the way to the family that fills each.
+// runtime/format/decode_attributes.cpp - sizes of the plain structs and the way to the family that
+// fills each.
 #include "runtime/format/decode.h"
 #include "runtime/op/all_operators.h"
 
@@ -19,7 +20,9 @@ constexpr uint16_t kBytes[kOpCodeCount] = {
 
 }  // namespace
 
-uint32_t attribute_bytes(OpCode op) { return uint32_t(op) < uint32_t(kOpCodeCount) ? kBytes[uint32_t(op)] : 0; }
+uint32_t attribute_bytes(OpCode op) {
+  return uint32_t(op) < uint32_t(kOpCodeCount) ? kBytes[uint32_t(op)] : 0;
+}
 
 const char* decode_attributes(const fb::Instruction& instruction, void* to) {
   using Decode = const char* (*)(const fb::Instruction&, void*);

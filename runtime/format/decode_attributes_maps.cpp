@@ -1,4 +1,5 @@
-// runtime/format/decode_attributes_maps.cpp - elementwise chains, reductions, normalisation, sorting.
+// runtime/format/decode_attributes_maps.cpp - elementwise chains, reductions, normalisation,
+// sorting.
 #include <new>
 
 #include "runtime/format/decode.h"
@@ -20,7 +21,8 @@ const char* decode(const fb::Elementwise& from, ElementwiseAttributes* to) {
   to->compute = ComputeType(from.compute());
   for (uint32_t i = 0; i < count; i++) {
     const fb::ElementwiseStep* step = from.steps()->Get(i);
-    to->steps[i] = {ElementwiseOp(step->op()), step->a(), step->b(), step->c(), step->alpha(), step->beta()};
+    to->steps[i] = {
+        ElementwiseOp(step->op()), step->a(), step->b(), step->c(), step->alpha(), step->beta()};
   }
   return nullptr;
 }
@@ -41,9 +43,12 @@ const char* decode(const fb::Normalize& from, NormalizeAttributes* to) {
 
 const char* decode_map_attributes(const fb::Instruction& i, void* to) {
   switch (i.attributes_type()) {
-    case fb::Attributes::Elementwise: return decode(*i.attributes_as_Elementwise(), new (to) ElementwiseAttributes());
-    case fb::Attributes::Reduce: return decode(*i.attributes_as_Reduce(), new (to) ReduceAttributes());
-    case fb::Attributes::Normalize: return decode(*i.attributes_as_Normalize(), new (to) NormalizeAttributes());
+    case fb::Attributes::Elementwise:
+      return decode(*i.attributes_as_Elementwise(), new (to) ElementwiseAttributes());
+    case fb::Attributes::Reduce:
+      return decode(*i.attributes_as_Reduce(), new (to) ReduceAttributes());
+    case fb::Attributes::Normalize:
+      return decode(*i.attributes_as_Normalize(), new (to) NormalizeAttributes());
     case fb::Attributes::ArgReduce: {
       const fb::ArgReduce& from = *i.attributes_as_ArgReduce();
       new (to) ArgReduceAttributes{from.largest(), from.axis(), from.select_last()};

@@ -1,4 +1,5 @@
-// runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and control flow.
+// runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and
+// control flow.
 #include <new>
 
 #include "runtime/format/decode.h"
@@ -45,7 +46,8 @@ const char* decode(const fb::Pad& from, PadAttributes* to) {
 
 const char* decode(const fb::Resize& from, ResizeAttributes* to) {
   if (uint8_t(from.mode()) > uint8_t(ResizeMode::kCubic)) return "Resize.mode";
-  if (uint8_t(from.coordinate()) > uint8_t(CoordinateMode::kHalfPixelSymmetric)) return "Resize.coordinate";
+  if (uint8_t(from.coordinate()) > uint8_t(CoordinateMode::kHalfPixelSymmetric))
+    return "Resize.coordinate";
   if (uint8_t(from.nearest()) > uint8_t(NearestMode::kCeil)) return "Resize.nearest";
   to->rank = vector_size(from.scales());
   if (to->rank > uint32_t(kMaxRank)) return "Resize.scales: rank";
@@ -58,11 +60,14 @@ const char* decode(const fb::Resize& from, ResizeAttributes* to) {
   return nullptr;
 }
 
-PictureArea decode(const fb::PictureArea& from) { return {from.left(), from.top(), from.width(), from.height()}; }
+PictureArea decode(const fb::PictureArea& from) {
+  return {from.left(), from.top(), from.width(), from.height()};
+}
 
 const char* decode(const fb::Picture& from, PictureAttributes* to) {
   if (uint8_t(from.format()) >= kPixelFormatCount) return "Picture.format";
-  if (uint8_t(from.interpolation()) > uint8_t(PixelInterpolation::kArea)) return "Picture.interpolation";
+  if (uint8_t(from.interpolation()) > uint8_t(PixelInterpolation::kArea))
+    return "Picture.interpolation";
   if (uint8_t(from.matrix()) > uint8_t(ColorMatrix::kBt709)) return "Picture.matrix";
   if (uint8_t(from.siting()) > uint8_t(ChromaSiting::kCenter)) return "Picture.siting";
   if (uint8_t(from.layout()) > 1) return "Picture.layout";
@@ -98,23 +103,31 @@ const char* decode_reduction(uint8_t reduction, ScatterReduction* to) {
 
 const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
   switch (i.attributes_type()) {
-    case fb::Attributes::Transpose: return decode(*i.attributes_as_Transpose(), new (to) TransposeAttributes());
+    case fb::Attributes::Transpose:
+      return decode(*i.attributes_as_Transpose(), new (to) TransposeAttributes());
     case fb::Attributes::Slice: return decode(*i.attributes_as_Slice(), new (to) SliceAttributes());
     case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
-    case fb::Attributes::Resize: return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
-    case fb::Attributes::Picture: return decode(*i.attributes_as_Picture(), new (to) PictureAttributes());
-    case fb::Attributes::Gather: new (to) GatherAttributes{i.attributes_as_Gather()->axis()}; return nullptr;
+    case fb::Attributes::Resize:
+      return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
+    case fb::Attributes::Picture:
+      return decode(*i.attributes_as_Picture(), new (to) PictureAttributes());
+    case fb::Attributes::Gather:
+      new (to) GatherAttributes{i.attributes_as_Gather()->axis()};
+      return nullptr;
     case fb::Attributes::GatherElements:
       new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()};
       return nullptr;
     case fb::Attributes::GatherNd:
       new (to) GatherNdAttributes{i.attributes_as_GatherNd()->batch_dims()};
       return nullptr;
-    case fb::Attributes::Concat: new (to) ConcatAttributes{i.attributes_as_Concat()->axis()}; return nullptr;
+    case fb::Attributes::Concat:
+      new (to) ConcatAttributes{i.attributes_as_Concat()->axis()};
+      return nullptr;
     case fb::Attributes::Copy: new (to) CopyAttributes(); return nullptr;
     case fb::Attributes::Tile: new (to) TileAttributes(); return nullptr;
     case fb::Attributes::If:
-      new (to) IfAttributes{i.attributes_as_If()->then_subprogram(), i.attributes_as_If()->else_subprogram()};
+      new (to) IfAttributes{i.attributes_as_If()->then_subprogram(),
+                            i.attributes_as_If()->else_subprogram()};
       return nullptr;
     case fb::Attributes::Loop:
       new (to) LoopAttributes{i.attributes_as_Loop()->body(), i.attributes_as_Loop()->most()};

@@ -1,4 +1,5 @@
-// runtime/format/decode_attributes_products.cpp - convolutions, products, pooling, recurrent networks.
+// runtime/format/decode_attributes_products.cpp - convolutions, products, pooling, recurrent
+// networks.
 #include <new>
 
 #include "runtime/format/decode.h"
@@ -88,7 +89,8 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
   to->activation_count = vector_size(from.activations());
   if (to->activation_count > 6) return "Recurrent.activations: at most 6";
   for (uint32_t i = 0; i < to->activation_count; i++)
-    if (const char* rule = decode_activation(from.activations()->Get(i), &to->activations[i])) return rule;
+    if (const char* rule = decode_activation(from.activations()->Get(i), &to->activations[i]))
+      return rule;
   return nullptr;
 }
 
@@ -96,15 +98,21 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 
 const char* decode_product_attributes(const fb::Instruction& i, void* to) {
   switch (i.attributes_type()) {
-    case fb::Attributes::Conv2d: return decode(*i.attributes_as_Conv2d(), new (to) Conv2dAttributes());
+    case fb::Attributes::Conv2d:
+      return decode(*i.attributes_as_Conv2d(), new (to) Conv2dAttributes());
     case fb::Attributes::ConvTranspose2d:
       return decode(*i.attributes_as_ConvTranspose2d(), new (to) ConvTranspose2dAttributes());
     case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
-    case fb::Attributes::Linear: return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
-    case fb::Attributes::MatMul: return decode(*i.attributes_as_MatMul(), new (to) MatMulAttributes());
-    case fb::Attributes::Attention: return decode(*i.attributes_as_Attention(), new (to) AttentionAttributes());
-    case fb::Attributes::Pool2d: return decode(*i.attributes_as_Pool2d(), new (to) Pool2dAttributes());
-    case fb::Attributes::Recurrent: return decode(*i.attributes_as_Recurrent(), new (to) RecurrentAttributes());
+    case fb::Attributes::Linear:
+      return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
+    case fb::Attributes::MatMul:
+      return decode(*i.attributes_as_MatMul(), new (to) MatMulAttributes());
+    case fb::Attributes::Attention:
+      return decode(*i.attributes_as_Attention(), new (to) AttentionAttributes());
+    case fb::Attributes::Pool2d:
+      return decode(*i.attributes_as_Pool2d(), new (to) Pool2dAttributes());
+    case fb::Attributes::Recurrent:
+      return decode(*i.attributes_as_Recurrent(), new (to) RecurrentAttributes());
     default: return "instructions[].attributes";
   }
 }

@@ -1,5 +1,5 @@
-// runtime/format/decode_program.cpp - counts, then walks the tables once and fills the plain structs. Ranges of single
-// fields are checked here, relations between them in prove_*.cpp.
+// runtime/format/decode_program.cpp - counts, then walks the tables once and fills the plain
+// structs. Ranges of single fields are checked here, relations between them in prove_*.cpp.
 #include <cstring>
 
 #include "runtime/base/byte_order.h"
@@ -9,37 +9,46 @@
 namespace ingot {
 namespace {
 
-/// Vectors of eight-byte entries: the library proves that they lie inside, not that they are aligned.
+/// Vectors of eight-byte entries: the library proves that they lie inside, not that they are
+/// aligned.
 template <class T>
 bool aligned(const FileView& file, const flatbuffers::Vector<T>* vector) {
-  return !vector || vector->size() == 0 || (reinterpret_cast<const uint8_t*>(vector->Data()) - file.program) % 8 == 0;
+  return !vector || vector->size() == 0 ||
+         (reinterpret_cast<const uint8_t*>(vector->Data()) - file.program) % 8 == 0;
 }
 
 Status misaligned(const FileView& file, const char* field, const void* at, ErrorDetail* d) {
   return fail(d, Code::kStructureInvalid, field, 8, 0, file_offset_of(file, at));
 }
 
-Status count_instruction(const FileView& file, const fb::Instruction* instruction, ProgramCounts* counts,
-                         ErrorDetail* d) {
+Status count_instruction(const FileView& file, const fb::Instruction* instruction,
+                         ProgramCounts* counts, ErrorDetail* d) {
   const uint64_t at = file_offset_of(file, instruction);
   const OpCode op = OpCode(uint8_t(instruction->attributes_type()));
   const uint32_t bytes = attribute_bytes(op);
-  const uint32_t operands = vector_size(instruction->inputs()) + vector_size(instruction->outputs());
+  const uint32_t operands =
+      vector_size(instruction->inputs()) + vector_size(instruction->outputs());
   if (bytes == 0)
-    return fail(d, Code::kUnsupportedOperator, "instructions[].attributes", kOpCodeCount - 1, uint64_t(op), at);
-  if (vector_size(instruction->inputs()) > kMaxInstructionOperands || operands > kMaxInstructionOperands)
-    return fail(d, Code::kLimitExceeded, "instructions[]: operands", kMaxInstructionOperands, operands, at);
+    return fail(d, Code::kUnsupportedOperator, "instructions[].attributes", kOpCodeCount - 1,
+                uint64_t(op), at);
+  if (vector_size(instruction->inputs()) > kMaxInstructionOperands ||
+      operands > kMaxInstructionOperands)
+    return fail(d, Code::kLimitExceeded, "instructions[]: operands", kMaxInstructionOperands,
+                operands, at);
   if (const fb::Slice* slice = instruction->attributes_as_Slice())
-    if (!aligned(file, slice->starts()) || !aligned(file, slice->steps())) return misaligned(file, "Slice", slice, d);
+    if (!aligned(file, slice->starts()) || !aligned(file, slice->steps()))
+      return misaligned(file, "Slice", slice, d);
   if (const fb::Pad* pad = instruction->attributes_as_Pad())
     if (!aligned(file, pad->before())) return misaligned(file, "Pad.before", pad, d);
   counts->instructions++;
-  counts->extra_steps += op == OpCode::kIf ? 2 : op == OpCode::kLoop ? 1 : 0;  // see lay_out_steps()
+  // see lay_out_steps()
+  counts->extra_steps += op == OpCode::kIf ? 2 : op == OpCode::kLoop ? 1 : 0;
   counts->attribute_bytes += bytes;
   counts->operands += operands;
   // A program that shares one list of operands between instructions would cost more than its size.
   if (counts->operands > file.program_bytes / 4)
-    return fail(d, Code::kLimitExceeded, "instructions[]: operands", file.program_bytes / 4, counts->operands, at);
+    return fail(d, Code::kLimitExceeded, "instructions[]: operands", file.program_bytes / 4,
+                counts->operands, at);
   return {};
 }
 
@@ -55,7 +64,8 @@ const T* integers(const flatbuffers::Vector<S>* from, T** spare) {
   return first;
 }
 
-Status decode_value(const FileView& file, const fb::Value* from, int32_t index, ValueDef* to, ErrorDetail* d) {
+Status decode_value(const FileView& file, const fb::Value* from, int32_t index, ValueDef* to,
+                    ErrorDetail* d) {
   const uint64_t at = file_offset_of(file, from);
   const uint32_t rank = vector_size(from->dims());
   const struct {
@@ -90,13 +100,15 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   to->widened_block = 0;
   to->segment_offset = from->segment_offset();
   to->inline_data = from->inline_data() ? from->inline_data()->Data() : nullptr;
-  to->constant_bytes = vector_size(from->inline_data());  // replaced by what the type says once that was compared
+  // replaced by what the type says once that was compared
+  to->constant_bytes = vector_size(from->inline_data());
   to->table_offset = uint32_t(at - file.program_offset);
   return {};
 }
 
 template <class Table>
-Status decode_ports(const FileView& file, const Table* from, PortDef* to, const char* field, ErrorDetail* d) {
+Status decode_ports(const FileView& file, const Table* from, PortDef* to, const char* field,
+                    ErrorDetail* d) {
   for (uint32_t i = 0; i < vector_size(from); i++) {
     const fb::Port* port = from->Get(i);
     const flatbuffers::String* name = port->name();
@@ -128,10 +140,11 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->contract = find_contract(walk->table, to->op);
   to->attributes = walk->attributes;
   if (!to->contract) {
-    const Status bad =
-        fail_instruction(walk->detail, Code::kUnsupportedOperator, op_name(to->op), walk->index, 0, 0, at);
+    const Status bad = fail_instruction(walk->detail, Code::kUnsupportedOperator, op_name(to->op),
+                                        walk->index, 0, 0, at);
     if (walk->detail)
-      walk->detail->hint = "the kernel table handed in has no such operator; regenerate it: ingot kernels FILE";
+      walk->detail->hint =
+          "the kernel table handed in has no such operator; regenerate it: ingot kernels FILE";
     return bad;
   }
   if (const char* rule = decode_attributes(*from, walk->attributes))
@@ -142,8 +155,10 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->inputs = integers(from->inputs(), &walk->operands);
   to->outputs = integers(from->outputs(), &walk->operands);
   to->source_count =
-      kLittleEndianHost ? vector_size(from->source()) : 0;  // for people; a big-endian device has none to tell
-  to->sources = to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
+      // for people; a big-endian device has none to tell
+      kLittleEndianHost ? vector_size(from->source()) : 0;
+  to->sources =
+      to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
   to->symbolic_slot = -1;
   to->measures = to->is_measured = to->reads_measured = to->may_exceed_bound = false;
   const uint32_t operands = uint32_t(to->input_count) + to->output_count;
@@ -152,33 +167,37 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   return {};
 }
 
-Status decode_subprograms(const FileView& file, const fb::Program& program, const KernelTable& table,
-                          const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
+Status decode_subprograms(const FileView& file, const fb::Program& program,
+                          const KernelTable& table, const ProgramArrays& a, ProgramDef* out,
+                          ErrorDetail* d) {
   InstructionWalk walk{file, table, d, a.instructions, a.attributes, a.operands};
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const fb::Subprogram* from = program.subprograms()->Get(s);
     const uint32_t count = vector_size(from->instructions());
     a.subprograms[s] = {text_or_empty(from->name()), walk.index, count};
-    for (uint32_t i = 0; i < count; i++) INGOT_TRY(decode_instruction(&walk, from->instructions()->Get(i)));
+    for (uint32_t i = 0; i < count; i++)
+      INGOT_TRY(decode_instruction(&walk, from->instructions()->Get(i)));
   }
   out->max_operands = walk.max_operands;
   return {};
 }
 
-Status decode_symbols(const FileView& file, const fb::Program& program, const ProgramArrays& a, ErrorDetail* d) {
+Status decode_symbols(const FileView& file, const fb::Program& program, const ProgramArrays& a,
+                      ErrorDetail* d) {
   for (uint32_t i = 0; i < vector_size(program.symbols()); i++) {
     const fb::Symbol* symbol = program.symbols()->Get(i);
     const flatbuffers::String* name = symbol->name();
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
-      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes, name->size(),
-                        file_offset_of(file, symbol));
-    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->measured_by(), symbol->bound()};
+      return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes,
+                        name->size(), file_offset_of(file, symbol));
+    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->measured_by(),
+                    symbol->bound()};
   }
   for (uint32_t i = 0; i < vector_size(program.dim_exprs()); i++) {
     const fb::DimExpr* e = program.dim_exprs()->Get(i);
     if (uint8_t(e->op()) > uint8_t(DimOp::kMax))
-      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op", int32_t(i), uint64_t(DimOp::kMax),
-                        uint64_t(e->op()), file_offset_of(file, e));
+      return fail_entry(d, Code::kMeaningInvalid, "dim_exprs[].op", int32_t(i),
+                        uint64_t(DimOp::kMax), uint64_t(e->op()), file_offset_of(file, e));
     a.dim_exprs[i] = {DimOp(e->op()), e->a(), e->b()};
   }
   return {};
@@ -186,16 +205,19 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
 
 }  // namespace
 
-Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out, ErrorDetail* detail) {
+Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out,
+                     ErrorDetail* detail) {
   *out = ProgramCounts{};
   if (program.plan() && !aligned(file, program.plan()->offsets()))
     return misaligned(file, "plan.offsets", program.plan(), detail);
-  if (!aligned(file, program.dim_exprs())) return misaligned(file, "dim_exprs", program.dim_exprs(), detail);
+  if (!aligned(file, program.dim_exprs()))
+    return misaligned(file, "dim_exprs", program.dim_exprs(), detail);
   for (uint32_t i = 0; i < vector_size(program.values()); i++)
     if (!aligned(file, program.values()->Get(i)->dims()))
       return misaligned(file, "values[].dims", program.values()->Get(i), detail);
   if (vector_size(program.subprograms()) == 0)
-    return fail(detail, Code::kMeaningInvalid, "program.subprograms is empty", 1, 0, file.program_offset);
+    return fail(detail, Code::kMeaningInvalid, "program.subprograms is empty", 1, 0,
+                file.program_offset);
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const auto* instructions = program.subprograms()->Get(s)->instructions();
     for (uint32_t i = 0; i < vector_size(instructions); i++)
@@ -206,7 +228,8 @@ Status count_program(const FileView& file, const fb::Program& program, ProgramCo
 
 ProgramArrays take_arrays(Block* block, const fb::Program& program, const ProgramCounts& counts) {
   ProgramArrays a;
-  const uint64_t plan = program.plan() && !kLittleEndianHost ? vector_size(program.plan()->offsets()) : 0;
+  const uint64_t plan =
+      program.plan() && !kLittleEndianHost ? vector_size(program.plan()->offsets()) : 0;
   a.symbols = block->take<SymbolDef>(vector_size(program.symbols()));
   a.dim_exprs = block->take<DimExpr>(vector_size(program.dim_exprs()));
   a.values = block->take<ValueDef>(vector_size(program.values()));
@@ -231,15 +254,16 @@ static bool is_known_feature(const char* name, ProgramDef* program) {
 }
 
 Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
-                      const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out, ErrorDetail* d) {
+                      const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out,
+                      ErrorDetail* d) {
   *out = ProgramDef{};
   out->program_bytes = file.program;
   out->program_offset = file.program_offset;
   for (uint32_t i = 0; i < vector_size(program.required_features()); i++) {
     const flatbuffers::String* feature = program.required_features()->Get(i);
     if (is_known_feature(feature->c_str(), out)) continue;
-    const Status bad =
-        fail(d, Code::kUnsupportedFeature, "program.required_features", 0, i, file_offset_of(file, feature));
+    const Status bad = fail(d, Code::kUnsupportedFeature, "program.required_features", 0, i,
+                            file_offset_of(file, feature));
     name_detail(d, feature->c_str());
     return bad;
   }
@@ -263,9 +287,11 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   out->alignment = program.alignment();
   out->precision = uint8_t(program.precision());
   if (out->precision > uint8_t(fb::Precision::MAX))
-    return fail(d, Code::kMeaningInvalid, "program.precision is known", uint8_t(fb::Precision::MAX), out->precision);
+    return fail(d, Code::kMeaningInvalid, "program.precision is known", uint8_t(fb::Precision::MAX),
+                out->precision);
   out->symbols = {a.symbols, vector_size(program.symbols())};
-  while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].measured_by < 0) out->free_symbols++;
+  while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].measured_by < 0)
+    out->free_symbols++;
   out->dim_exprs = {a.dim_exprs, vector_size(program.dim_exprs())};
   out->values = {a.values, vector_size(program.values())};
   out->instructions = {a.instructions, size_t(counts.instructions)};

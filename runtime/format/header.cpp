@@ -1,5 +1,5 @@
-// runtime/format/header.cpp - the fixed header and the part table: every field, in the order in which it can be
-// trusted.
+// runtime/format/header.cpp - the fixed header and the part table: every field, in the order in
+// which it can be trusted.
 #include <cstring>
 
 #include "runtime/base/byte_order.h"
@@ -12,11 +12,13 @@ namespace {
 
 constexpr uint64_t kPartAlignment = 16;
 constexpr uint32_t kMaxSegmentAlignment = 1u << 24;
-constexpr uint32_t kMaxHeaderGrowth = 1u << 16;  // bytes that a newer minor version may put behind the part table
+// bytes that a newer minor version may put behind the part table
+constexpr uint32_t kMaxHeaderGrowth = 1u << 16;
 
 FileHeader parse_header(const uint8_t* p) {
-  return {load_little<uint16_t>(p + 8),  load_little<uint16_t>(p + 10), load_little<uint32_t>(p + 12),
-          load_little<uint64_t>(p + 16), load_little<uint32_t>(p + 24), load_little<uint32_t>(p + 28)};
+  return {load_little<uint16_t>(p + 8),  load_little<uint16_t>(p + 10),
+          load_little<uint32_t>(p + 12), load_little<uint64_t>(p + 16),
+          load_little<uint32_t>(p + 24), load_little<uint32_t>(p + 28)};
 }
 
 PartEntry parse_entry(const uint8_t* p) {
@@ -34,7 +36,10 @@ Status check_fixed(const uint8_t* p, uint64_t source_bytes, FileHeader* out, Err
   const FileHeader h = parse_header(p);
   if (h.major != kFormatMajor) {
     const Status bad = fail(d, Code::kUnsupportedVersion, "header.major", kFormatMajor, h.major, 8);
-    if (d) d->hint = "the file was made for another version of Ingot; convert the model again or update the library";
+    if (d)
+      d->hint =
+          "the file was made for another version of Ingot; convert the model again or update the "
+          "library";
     return bad;
   }
   if (h.part_count == 0 || h.part_count > kMaxParts)
@@ -51,7 +56,8 @@ Status check_fixed(const uint8_t* p, uint64_t source_bytes, FileHeader* out, Err
     return fail(d, Code::kHeaderInvalid, "header.file_bytes", h.header_bytes, h.file_bytes, 16);
   if (!is_power_of_two(h.segment_alignment) || h.segment_alignment < kPartAlignment ||
       h.segment_alignment > kMaxSegmentAlignment)
-    return fail(d, Code::kHeaderInvalid, "header.segment_alignment", kPartAlignment, h.segment_alignment, 24);
+    return fail(d, Code::kHeaderInvalid, "header.segment_alignment", kPartAlignment,
+                h.segment_alignment, 24);
   *out = h;
   return {};
 }
@@ -61,8 +67,8 @@ Status read_fixed(const Source& source, uint8_t* fixed, FileHeader* out, ErrorDe
   const uint64_t available = source.bytes < sizeof magic ? source.bytes : sizeof magic;
   INGOT_TRY(read_source(source, 0, magic, available, d));
   if (available < sizeof magic || memcmp(magic, kMagic, sizeof magic) != 0) {
-    const Status bad =
-        fail(d, Code::kNotIngot, "header.magic", load_little<uint64_t>(kMagic), load_little<uint64_t>(magic), 0);
+    const Status bad = fail(d, Code::kNotIngot, "header.magic", load_little<uint64_t>(kMagic),
+                            load_little<uint64_t>(magic), 0);
     if (d) d->hint = "an .ingot file is made by: ingot convert MODEL";
     return bad;
   }
@@ -78,12 +84,14 @@ Status check_header_hash(const uint8_t* head, uint32_t header_bytes, ErrorDetail
   hash.update(kZero, sizeof kZero);
   hash.update(head + 64, header_bytes - 64);
   hash.finish(digest);
-  return same_digest(digest, head + 32) ? Status() : fail(d, Code::kHashMismatch, "header.sha256", 0, 0, 32);
+  return same_digest(digest, head + 32) ? Status()
+                                        : fail(d, Code::kHashMismatch, "header.sha256", 0, 0, 32);
 }
 
-Status fail_part(ErrorDetail* d, Code code, const char* field, uint64_t need, uint64_t have, uint32_t part,
-                 uint32_t at) {
-  const Status bad = fail(d, code, field, need, have, kHeaderFixedBytes + uint64_t(part) * kPartEntryBytes + at);
+Status fail_part(ErrorDetail* d, Code code, const char* field, uint64_t need, uint64_t have,
+                 uint32_t part, uint32_t at) {
+  const Status bad =
+      fail(d, code, field, need, have, kHeaderFixedBytes + uint64_t(part) * kPartEntryBytes + at);
   if (d) d->operand = int32_t(part);
   return bad;
 }
@@ -94,21 +102,29 @@ bool known_kind(PartKind kind, uint16_t minor) {
 }
 
 /// One entry: its fields and its place behind `previous_end`.
-Status check_entry(const FileView& f, uint32_t i, const PartEntry& e, uint64_t previous_end, ErrorDetail* d) {
+Status check_entry(const FileView& f, uint32_t i, const PartEntry& e, uint64_t previous_end,
+                   ErrorDetail* d) {
   const uint8_t* raw = f.head + kHeaderFixedBytes + size_t(i) * kPartEntryBytes;
   const bool newer = f.header.minor > kFormatMinor;
   if (uint32_t(e.kind) == 0 || (!newer && !known_kind(e.kind, f.header.minor)))
-    return fail_part(d, Code::kHeaderInvalid, "parts[].kind", uint64_t(PartKind::kSignature), uint64_t(e.kind), i, 0);
-  if (!newer && e.flags != 0) return fail_part(d, Code::kHeaderInvalid, "parts[].flags", 0, e.flags, i, 4);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].kind", uint64_t(PartKind::kSignature),
+                     uint64_t(e.kind), i, 0);
+  if (!newer && e.flags != 0)
+    return fail_part(d, Code::kHeaderInvalid, "parts[].flags", 0, e.flags, i, 4);
   if (!newer && load_little<uint64_t>(raw + 24) != 0)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].reserved", 0, load_little<uint64_t>(raw + 24), i, 24);
-  const uint64_t alignment = e.kind == PartKind::kWeights ? f.header.segment_alignment : kPartAlignment;
+    return fail_part(d, Code::kHeaderInvalid, "parts[].reserved", 0,
+                     load_little<uint64_t>(raw + 24), i, 24);
+  const uint64_t alignment =
+      e.kind == PartKind::kWeights ? f.header.segment_alignment : kPartAlignment;
   if (e.offset < previous_end)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps", previous_end, e.offset, i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset overlaps", previous_end, e.offset, i,
+                     8);
   if (e.offset % alignment != 0)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset alignment", alignment, e.offset, i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset alignment", alignment, e.offset, i,
+                     8);
   if (e.offset - previous_end >= alignment)
-    return fail_part(d, Code::kHeaderInvalid, "parts[].offset leaves a gap", previous_end, e.offset, i, 8);
+    return fail_part(d, Code::kHeaderInvalid, "parts[].offset leaves a gap", previous_end, e.offset,
+                     i, 8);
   uint64_t end;
   if (!checked_add(e.offset, e.bytes, &end))
     return fail_part(d, Code::kHeaderInvalid, "parts[].bytes", 0, e.bytes, i, 16);
@@ -137,11 +153,13 @@ Status place_part(FileView* f, uint32_t i, const PartEntry& e, ErrorDetail* d) {
     }
     default: return {};  // of a newer minor version
   }
-  if (*single >= 0) return fail_part(d, Code::kHeaderInvalid, "parts[].kind is there twice", 1, 2, i, 0);
+  if (*single >= 0)
+    return fail_part(d, Code::kHeaderInvalid, "parts[].kind is there twice", 1, 2, i, 0);
   *single = int32_t(i);
   if (e.kind == PartKind::kProgram) {
     if (e.bytes > kMaxProgramBytes)
-      return fail_part(d, Code::kLimitExceeded, "parts[].bytes of the program", kMaxProgramBytes, e.bytes, i, 16);
+      return fail_part(d, Code::kLimitExceeded, "parts[].bytes of the program", kMaxProgramBytes,
+                       e.bytes, i, 16);
     f->program_offset = e.offset;
     f->program_bytes = e.bytes;
   }
@@ -158,7 +176,8 @@ Status check_table(FileView* f, ErrorDetail* d) {
     if (e.kind == PartKind::kProgram) program_part = int32_t(i);
     end = e.offset + e.bytes;
   }
-  if (program_part < 0) return fail(d, Code::kHeaderInvalid, "parts[]: no program", 1, 0, kHeaderFixedBytes);
+  if (program_part < 0)
+    return fail(d, Code::kHeaderInvalid, "parts[]: no program", 1, 0, kHeaderFixedBytes);
   if (end != f->header.file_bytes)
     return fail(d, Code::kHeaderInvalid, "header.file_bytes", end, f->header.file_bytes, 16);
   f->program_part = uint32_t(program_part);
@@ -178,13 +197,16 @@ Status measure_head(const Source& source, uint64_t* image_bytes, ErrorDetail* de
   *image_bytes = 0;
   if (source.memory) return {};
   for (uint32_t i = 0; i < header.part_count; i++) {
-    INGOT_TRY(read_source(source, kHeaderFixedBytes + uint64_t(i) * kPartEntryBytes, bytes, kPartEntryBytes, detail));
+    INGOT_TRY(read_source(source, kHeaderFixedBytes + uint64_t(i) * kPartEntryBytes, bytes,
+                          kPartEntryBytes, detail));
     const PartEntry e = parse_entry(bytes);
     if (e.kind != PartKind::kProgram) continue;
     if (e.bytes > kMaxProgramBytes)
-      return fail_part(detail, Code::kLimitExceeded, "parts[].bytes of the program", kMaxProgramBytes, e.bytes, i, 16);
+      return fail_part(detail, Code::kLimitExceeded, "parts[].bytes of the program",
+                       kMaxProgramBytes, e.bytes, i, 16);
     if (e.offset > header.file_bytes || e.bytes > header.file_bytes - e.offset)
-      return fail_part(detail, Code::kHeaderInvalid, "parts[].bytes", header.file_bytes, e.bytes, i, 16);
+      return fail_part(detail, Code::kHeaderInvalid, "parts[].bytes", header.file_bytes, e.bytes, i,
+                       16);
     *image_bytes = round_up(header.header_bytes, kPartAlignment) + e.bytes;
     return {};
   }
@@ -203,7 +225,8 @@ Status read_head(const Source& source, Span<uint8_t> image, FileView* out, Error
   if (source.memory) {
     f.head = source.memory;
   } else {
-    if (image.size < head_bytes) return fail(detail, Code::kArenaTooSmall, "image", head_bytes, image.size);
+    if (image.size < head_bytes)
+      return fail(detail, Code::kArenaTooSmall, "image", head_bytes, image.size);
     INGOT_TRY(read_source(source, 0, image.data, f.header.header_bytes, detail));
     f.head = image.data;
     // From here on only what was read counts, even if the file changed in between.
@@ -217,13 +240,15 @@ Status read_head(const Source& source, Span<uint8_t> image, FileView* out, Error
   } else {
     if (image.size - head_bytes < f.program_bytes)
       return fail(detail, Code::kArenaTooSmall, "image", head_bytes + f.program_bytes, image.size);
-    INGOT_TRY(read_source(source, f.program_offset, image.data + head_bytes, f.program_bytes, detail));
+    INGOT_TRY(
+        read_source(source, f.program_offset, image.data + head_bytes, f.program_bytes, detail));
     f.program = image.data + head_bytes;
   }
   uint8_t digest[kSha256Bytes];
   sha256(f.program, size_t(f.program_bytes), digest);
   if (!same_digest(digest, file_part(f, f.program_part).sha256))
-    return fail_part(detail, Code::kHashMismatch, "parts[].sha256 of the program", 0, 0, f.program_part, 32);
+    return fail_part(detail, Code::kHashMismatch, "parts[].sha256 of the program", 0, 0,
+                     f.program_part, 32);
   *out = f;
   return {};
 }

@@ -10,7 +10,8 @@ namespace ingot {
 Status find_metadata(Span<const uint8_t> part, const char* key, const char** text, size_t* length,
                      ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 4u << 20;
-  if (part.size > kMaxProgramBytes) return fail(detail, Code::kLimitExceeded, "metadata", kMaxProgramBytes, part.size);
+  if (part.size > kMaxProgramBytes)
+    return fail(detail, Code::kLimitExceeded, "metadata", kMaxProgramBytes, part.size);
   flatbuffers::Verifier verifier(part.data, part.size, kDepth, kTables);
   if (!fb::VerifyMetadataBuffer(verifier)) return fail(detail, Code::kStructureInvalid, "metadata");
   const fb::Metadata* metadata = fb::GetMetadata(part.data);

@@ -38,14 +38,15 @@ Status prove_plan_shape(const ProgramDef& p, ErrorDetail* d) {
   if (!is_power_of_two(p.alignment) || p.alignment < 16 || p.alignment > 4096)
     return fail(d, Code::kMeaningInvalid, "program.alignment", 64, p.alignment, p.program_offset);
   if (p.plan_offsets.data && p.plan_offsets.size != p.values.size)
-    return fail(d, Code::kPlanInvalid, "plan.offsets: one for each value", p.values.size, p.plan_offsets.size,
-                p.program_offset);
+    return fail(d, Code::kPlanInvalid, "plan.offsets: one for each value", p.values.size,
+                p.plan_offsets.size, p.program_offset);
   return {};
 }
 
 }  // namespace
 
-Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes, ErrorDetail* detail) {
+Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes,
+                       ErrorDetail* detail) {
   (void)table;
   const fb::Program* program;
   ProgramCounts counts;
@@ -58,20 +59,22 @@ Status measure_program(const FileView& file, const KernelTable& table, uint64_t*
   return {};
 }
 
-Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> memory, ProgramDef* out,
-                    ErrorDetail* detail) {
+Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> memory,
+                    ProgramDef* out, ErrorDetail* detail) {
   *out = ProgramDef{};
   const fb::Program* program;
   ProgramCounts counts;
   ProgramDef p;
   if (reinterpret_cast<uintptr_t>(memory.data) % 16 != 0)
-    return fail(detail, Code::kMisaligned, "block", 16, reinterpret_cast<uintptr_t>(memory.data) % 16);
+    return fail(detail, Code::kMisaligned, "block", 16,
+                reinterpret_cast<uintptr_t>(memory.data) % 16);
   INGOT_TRY(verify_structure(file, &program, detail));
   INGOT_TRY(count_program(file, *program, &counts, detail));
   Block block(memory);
   const ProgramArrays a = take_arrays(&block, *program, counts);
   const OpenScratch s = take_scratch(&block, *program);
-  if (!memory.data || !block.fits()) return fail(detail, Code::kArenaTooSmall, "block", block.used(), memory.size);
+  if (!memory.data || !block.fits())
+    return fail(detail, Code::kArenaTooSmall, "block", block.used(), memory.size);
   INGOT_TRY(decode_program(file, *program, table, counts, a, &p, detail));
   INGOT_TRY(prove_dims(p, detail));
   INGOT_TRY(prove_values(file, &p, a.values, s.chain, detail));
@@ -80,7 +83,8 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   INGOT_TRY(prove_instructions(&p, a.instructions, detail));
   INGOT_TRY(lay_out_steps(&p, a.steps, s.subprogram_seen, detail));
   INGOT_TRY(prove_writers(p, s.written_in, detail));
-  INGOT_TRY(prove_measured(p, a.values, a.instructions, s.written_in, s.dim_measured, s.value_measuring, detail));
+  INGOT_TRY(prove_measured(p, a.values, a.instructions, s.written_in, s.dim_measured,
+                           s.value_measuring, detail));
   INGOT_TRY(prove_plan_shape(p, detail));
   *out = p;
   return {};

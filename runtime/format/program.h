@@ -1,5 +1,7 @@
-// runtime/format/program.h - a decoded program as plain structs. Nothing to the right of this layer sees FlatBuffers.
-// Owns     nothing: every pointer leads into the block that decode_program() was given, or into the program's own bytes.
+// runtime/format/program.h - a decoded program as plain structs. Nothing to the right of this layer
+// sees FlatBuffers.
+// Owns     nothing: every pointer leads into the block that decode_program() was given, or into the
+//          program's own bytes.
 // Threads  immutable once decoded.
 #pragma once
 #include "runtime/base/span.h"
@@ -10,7 +12,16 @@ namespace ingot {
 /// A dimension as stored: n >= 0 is itself, n < 0 the result of dim_exprs[-1 - n].
 using Dim = int64_t;
 
-enum class DimOp : uint8_t { kSymbol = 0, kAdd = 1, kSub = 2, kMul = 3, kFloorDiv = 4, kCeilDiv = 5, kMin = 6, kMax = 7 };
+enum class DimOp : uint8_t {
+  kSymbol = 0,
+  kAdd = 1,
+  kSub = 2,
+  kMul = 3,
+  kFloorDiv = 4,
+  kCeilDiv = 5,
+  kMin = 6,
+  kMax = 7
+};
 struct DimExpr {
   DimOp op;
   Dim a, b;
@@ -23,7 +34,13 @@ struct SymbolDef {
   Dim bound;            // measured: what it is until then, and at most
 };
 
-enum class ValueKind : uint8_t { kActivation = 0, kConstant = 1, kInput = 2, kOutput = 3, kState = 4 };
+enum class ValueKind : uint8_t {
+  kActivation = 0,
+  kConstant = 1,
+  kInput = 2,
+  kOutput = 3,
+  kState = 4
+};
 enum class AliasKind : uint8_t { kNone = 0, kView = 1, kInPlace = 2 };
 
 struct ValueDef {
@@ -34,16 +51,19 @@ struct ValueDef {
   AliasKind alias;
   uint8_t rank;
   bool is_measured;        // its extents depend on a measured symbol
-  DType stored;            // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
+  // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
+  DType stored;
   int32_t alias_of;
   int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
   Dim alias_offset;        // elements
   Dim dims[kMaxRank];
   Dim row_stride;          // 0: dense
   uint32_t segment;        // constants: weight part
-  uint32_t widened_block;  // stored: where it lies among what is widened, in blocks of kWidenedBlock bytes
+  // stored: where it lies among what is widened, in blocks of kWidenedBlock bytes
+  uint32_t widened_block;
   uint64_t segment_offset; // bytes
-  uint64_t constant_bytes; // constants: as the kernels see them; half of that, where stored, proved to lie inside the part
+  // constants: as the kernels see them; half of that, where stored, proved to lie inside the part
+  uint64_t constant_bytes;
   const void* inline_data; // or null
   uint32_t table_offset;   // of its table, bytes into the program part, for errors
 };
@@ -63,10 +83,12 @@ struct InstructionDef {
   const int32_t* inputs;   // -1: absent
   const int32_t* outputs;
   uint16_t input_count, output_count;
-  uint32_t table_offset;   // of its table, bytes into the program part; ProgramDef::program_offset makes it one of the file
+  // of its table, bytes into the program part; ProgramDef::program_offset makes it one of the file
+  uint32_t table_offset;
   const uint32_t* sources;
   uint32_t source_count;
-  int32_t symbolic_slot;   // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
+  // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
+  int32_t symbolic_slot;
   bool measures;           // a symbol is measured by one of its outputs
   bool is_measured;        // the type of an operand, or an attribute, depends on a measured symbol
   bool reads_measured;     // that of an input, or an attribute: one that it does not measure itself
@@ -88,14 +110,17 @@ struct StateDef {
   const char* output_name;  // of the source's output that it replaced, or ""
 };
 
-/// One step of the run order: the main program with every branch and body laid out in place. Lifetimes count in these
-/// steps.
+/// One step of the run order: the main program with every branch and body laid out in place.
+/// Lifetimes count in these steps.
 ///   kRun     instruction `index`
-///   kIf      reads the condition of instruction `index`; goes on at the next step when true, at step `target` when false
+///   kIf      reads the condition of instruction `index`; goes on at the next step when true, at
+///            step `target` when false
 ///   kJump    goes on at step `target` (the end of a then-branch)
 ///   kRefuse  ends the run: the If `index` has no such branch
-///   kLoop    begins loop `index`: goes on at the next step, or at step `target` when there is no iteration
-///   kRepeat  ends an iteration of loop `index`: goes back to step `target`, the one behind its kLoop, or on
+///   kLoop    begins loop `index`: goes on at the next step, or at step `target` when there is no
+///            iteration
+///   kRepeat  ends an iteration of loop `index`: goes back to step `target`, the one behind its
+///            kLoop, or on
 /// Only kRepeat goes back, and a loop counts its iterations against a bound, so a run ends.
 enum class StepKind : uint8_t { kRun = 0, kIf = 1, kJump = 2, kRefuse = 3, kLoop = 4, kRepeat = 5 };
 struct StepDef {
@@ -125,7 +150,8 @@ struct ProgramDef {
   bool widens = false;                // feature "widened"
   bool has_pictures = false;          // feature "picture"
   bool has_empty_rows = false;        // feature "empty_rows"
-  uint64_t widened_bytes = 0;         // of the constants that are stored smaller than the kernels want them, each at a block
+  // of the constants that are stored smaller than the kernels want them, each at a block
+  uint64_t widened_bytes = 0;
   uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
   uint64_t program_offset = 0;             // and in the file

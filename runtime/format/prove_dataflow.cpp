@@ -1,6 +1,6 @@
-// runtime/format/prove_dataflow.cpp - whatever is read was written before, on every path, and nothing is overwritten
-// that is read again. Values that share a root form a family; a family is a range of the preorder of the alias
-// forest, and so are the descendants of each of its members.
+// runtime/format/prove_dataflow.cpp - whatever is read was written before, on every path, and
+// nothing is overwritten that is read again. Values that share a root form a family; a family is a
+// range of the preorder of the alias forest, and so are the descendants of each of its members.
 #include "runtime/format/region.h"
 #include "runtime/format/walk.h"
 
@@ -15,7 +15,8 @@ struct FlowArrays {
   uint32_t* at;              // by preorder: the value
   int32_t *child, *sibling;  // while numbering; afterwards the same memory as
   int32_t *latest_before, *latest_from;
-  int32_t* owner;            // nearest ancestor or self that an instruction writes or that is no view
+  // nearest ancestor or self that an instruction writes or that is no view
+  int32_t* owner;
   uint32_t* overwrites;      // number of in_place steps from the root
   uint32_t* writer_step;     // first; kNoStep: nobody writes it
   uint32_t* last_read;
@@ -28,8 +29,10 @@ struct FlowArrays {
 FlowArrays take_arrays(Block* block, const ProgramDef& p) {
   const uint64_t n = p.values.size;
   FlowArrays a;
-  a.first = block->take<uint32_t>(n), a.end = block->take<uint32_t>(n), a.at = block->take<uint32_t>(n);
-  a.child = a.latest_before = block->take<int32_t>(n), a.sibling = a.latest_from = block->take<int32_t>(n);
+  a.first = block->take<uint32_t>(n), a.end = block->take<uint32_t>(n),
+  a.at = block->take<uint32_t>(n);
+  a.child = a.latest_before = block->take<int32_t>(n),
+  a.sibling = a.latest_from = block->take<int32_t>(n);
   a.owner = block->take<int32_t>(n);
   a.overwrites = block->take<uint32_t>(n), a.writer_step = block->take<uint32_t>(n);
   a.last_read = block->take<uint32_t>(n), a.written_in = block->take<uint32_t>(n);
@@ -38,7 +41,8 @@ FlowArrays take_arrays(Block* block, const ProgramDef& p) {
   return a;
 }
 
-/// Numbers the forest; parents come before children, so owners and overwrites follow in the same pass.
+/// Numbers the forest; parents come before children, so owners and overwrites follow in the same
+/// pass.
 void number_forest(const ProgramDef& p, const FlowArrays& a) {
   const size_t count = p.values.size;
   for (size_t i = 0; i < count; i++) a.child[i] = a.sibling[i] = -1;
@@ -57,7 +61,8 @@ void number_forest(const ProgramDef& p, const FlowArrays& a) {
       const bool is_root = def.alias == AliasKind::kNone;
       a.first[v] = next;
       a.at[next++] = uint32_t(v);
-      a.overwrites[v] = is_root ? 0 : a.overwrites[def.alias_of] + (def.alias == AliasKind::kInPlace);
+      a.overwrites[v] =
+          is_root ? 0 : a.overwrites[def.alias_of] + (def.alias == AliasKind::kInPlace);
       a.owner[v] = a.has_writer[v] || def.alias != AliasKind::kView ? v : a.owner[def.alias_of];
       if (a.child[v] >= 0) {
         v = a.child[v];
@@ -79,12 +84,14 @@ void number_forest(const ProgramDef& p, const FlowArrays& a) {
 
 class Flow {
  public:
-  Flow(const ProgramDef& program, const BoundProgram& bound, const FlowArrays& arrays, ErrorDetail* detail)
+  Flow(const ProgramDef& program, const BoundProgram& bound, const FlowArrays& arrays,
+       ErrorDetail* detail)
       : p_(program),
         bound_(bound),
         a_(arrays),
         detail_(detail),
-        budget_((uint64_t{1} << 24) + 256 * uint64_t(program.values.size + program.instructions.size)) {}
+        budget_((uint64_t{1} << 24) +
+                256 * uint64_t(program.values.size + program.instructions.size)) {}
 
   Status run(WalkPlace place) {
     const InstructionDef& i = p_.instructions[place.instruction];
@@ -120,7 +127,8 @@ class Flow {
       step_ += which == 0;  // the jump
       return {};
     }
-    for (uint32_t k = 0; k < i.input_count; k++) {  // the end of an iteration looks at them, and the next one reads them
+    // the end of an iteration looks at them, and the next one reads them
+    for (uint32_t k = 0; k < i.input_count; k++) {
       if (i.inputs[k] < 0) continue;
       a_.last_read[i.inputs[k]] = step_;
       if (k >= kFirstCarried) a_.written_in[i.inputs[k]] = place.subprogram + 1;
@@ -142,14 +150,15 @@ class Flow {
       uint32_t since;
       INGOT_TRY(readable(port.value, &since)
                     ? Status()
-                    : exhausted_or(fail_value(detail_, p_, "outputs[]: not written on every path", port.value, 1, 0)));
+                    : exhausted_or(fail_value(detail_, p_, "outputs[]: not written on every path",
+                                              port.value, 1, 0)));
       a_.last_read[port.value] = step_;
     }
     return {};
   }
 
-  /// Writers of one family against each other, and what in_place overwrites against later readers. Linear where each
-  /// overwrites the one before, as in a chain of elementwise operators.
+  /// Writers of one family against each other, and what in_place overwrites against later readers.
+  /// Linear where each overwrites the one before, as in a chain of elementwise operators.
   Status prove_family(uint32_t first, uint32_t end) {
     find_latest_reads(first, end);
     for (uint32_t i = first; i < end; i++) {
@@ -158,15 +167,18 @@ class Flow {
       for (uint32_t k = i + 1; k < end; k++) {
         const int32_t v = int32_t(a_.at[k]);
         if (!spend(1)) return exhausted();
-        if (k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u]) {  // derived from u, with all that lies below it
+        // derived from u, with all that lies below it
+        if (k < a_.end[u] && a_.overwrites[v] > a_.overwrites[u]) {
           k = a_.end[v] - 1;
           continue;
         }
         if (!a_.has_writer[v] || !overlap(u, v) || is_overwritten(u, v)) continue;
-        return exhausted_or(fail_value(detail_, p_, "values[].alias: two instructions write the same elements", v,
-                                       uint64_t(u), uint64_t(v)));
+        return exhausted_or(fail_value(detail_, p_,
+                                       "values[].alias: two instructions write the same elements",
+                                       v, uint64_t(u), uint64_t(v)));
       }
-      if (p_.values[size_t(u)].alias == AliasKind::kInPlace) INGOT_TRY(prove_last_reader(u, first, end));
+      if (p_.values[size_t(u)].alias == AliasKind::kInPlace)
+        INGOT_TRY(prove_last_reader(u, first, end));
     }
     return {};
   }
@@ -181,25 +193,31 @@ class Flow {
     budget_ = budget_ > comparisons ? budget_ - comparisons : 0;
     return budget_ != 0;
   }
-  bool overlap(int32_t u, int32_t v) { return !spend(kRegionCost) || may_overlap(region(u), region(v)); }
+  bool overlap(int32_t u, int32_t v) {
+    return !spend(kRegionCost) || may_overlap(region(u), region(v));
+  }
   Status exhausted() const {
-    return fail(detail_, Code::kLimitExceeded, "values[].alias: too many that share storage", 0, 0, p_.program_offset);
+    return fail(detail_, Code::kLimitExceeded, "values[].alias: too many that share storage", 0, 0,
+                p_.program_offset);
   }
   Status exhausted_or(Status status) const { return budget_ ? status : exhausted(); }
   bool visible(int32_t v) const { return a_.written_in[v] != 0 && a_.active[a_.written_in[v] - 1]; }
-  /// One overwrites in place a value that the other is a part of. What is read afterwards prove_last_reader knows.
-  /// @pre u comes before v in the preorder.
+  /// One overwrites in place a value that the other is a part of. What is read afterwards
+  /// prove_last_reader knows. @pre u comes before v in the preorder.
   bool is_overwritten(int32_t u, int32_t v) {
     if (a_.first[v] < a_.end[u]) return false;  // derived from u without overwriting it
     int32_t below_v = v, below_u = u;           // just below the lowest value that both lie in
-    for (; !contains(p_.values[size_t(below_v)].alias_of, u); below_v = p_.values[size_t(below_v)].alias_of)
+    for (; !contains(p_.values[size_t(below_v)].alias_of, u);
+         below_v = p_.values[size_t(below_v)].alias_of)
       if (!spend(1)) return false;
-    for (; !contains(p_.values[size_t(below_u)].alias_of, v); below_u = p_.values[size_t(below_u)].alias_of)
+    for (; !contains(p_.values[size_t(below_u)].alias_of, v);
+         below_u = p_.values[size_t(below_u)].alias_of)
       if (!spend(1)) return false;
     const bool by_v = p_.values[size_t(below_v)].alias == AliasKind::kInPlace;
     const bool by_u = p_.values[size_t(below_u)].alias == AliasKind::kInPlace;
     if (by_v == by_u) return false;
-    return by_v ? a_.writer_step[u] < a_.writer_step[below_v] : a_.writer_step[v] < a_.writer_step[below_u];
+    return by_v ? a_.writer_step[u] < a_.writer_step[below_v]
+                : a_.writer_step[v] < a_.writer_step[below_u];
   }
   /// `part` is `whole` or an alias of it, however far.
   bool contains(int32_t whole, int32_t part) const {
@@ -217,7 +235,8 @@ class Flow {
   bool readable(int32_t v, uint32_t* since) {
     const int32_t owner = a_.owner[v];
     const ValueDef& root = p_.values[size_t(owner)];
-    const bool filled_before = root.kind != ValueKind::kActivation && root.kind != ValueKind::kOutput;
+    const bool filled_before =
+        root.kind != ValueKind::kActivation && root.kind != ValueKind::kOutput;
     *since = 0;
     if (root.alias == AliasKind::kNone && filled_before) return true;
     if (!assembled(v)) {
@@ -230,7 +249,8 @@ class Flow {
     for (uint32_t i = a_.first[owner]; i < a_.end[owner]; i++) {
       const int32_t w = int32_t(a_.at[i]);
       if (!spend(1)) return false;
-      if (p_.values[size_t(w)].alias == AliasKind::kInPlace || !a_.has_writer[w] || !visible(w)) continue;
+      if (p_.values[size_t(w)].alias == AliasKind::kInPlace || !a_.has_writer[w] || !visible(w))
+        continue;
       if (!spend(kRegionCost)) return false;
       if (!common_elements(region(w), wanted, &shared)) continue;
       covered += shared;
@@ -243,8 +263,9 @@ class Flow {
     if (v < 0) return {};
     uint32_t since;
     if (!readable(v, &since))
-      return exhausted_or(
-          fail_operand(detail_, p_, "instructions[].inputs: read before it is written", place.instruction, v, 1, 0));
+      return exhausted_or(fail_operand(detail_, p_,
+                                       "instructions[].inputs: read before it is written",
+                                       place.instruction, v, 1, 0));
     a_.last_read[v] = step_;
     // What a loop did not write itself is read again in the next iteration.
     for (uint32_t loop = 0; loop < loop_count_; loop++)
@@ -262,24 +283,26 @@ class Flow {
     for (uint32_t k = 0; k < uint32_t(i.input_count) + output; k++) {
       const int32_t other = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
       if (other < 0 || p_.values[size_t(other)].root != def.root) continue;
-      // A carried value may be computed from what it holds; the contract was asked like for in_place.
+      // A carried value may be computed from what it holds; the contract was asked like for
+      // in_place.
       const bool of_alias = def.alias == AliasKind::kInPlace && other == def.alias_of;
       const bool of_itself = a_.is_carried[o] && other == o;
       const bool allowed = k < i.input_count && output == 0 && (of_alias || of_itself);
       if (!allowed && overlap(o, other))
-        return exhausted_or(fail_operand(detail_, p_,
-                                         "values[].alias: an instruction writes what it reads or writes elsewhere",
-                                         place.instruction, o, uint64_t(o), uint64_t(other)));
+        return exhausted_or(fail_operand(
+            detail_, p_, "values[].alias: an instruction writes what it reads or writes elsewhere",
+            place.instruction, o, uint64_t(o), uint64_t(other)));
     }
     if (def.root != o && a_.is_carried[def.root])
-      return fail_operand(detail_, p_, "Loop: what it carries is written as a whole only", place.instruction, o,
-                          uint64_t(def.root), uint64_t(o));
+      return fail_operand(detail_, p_, "Loop: what it carries is written as a whole only",
+                          place.instruction, o, uint64_t(def.root), uint64_t(o));
     if (a_.writer_step[o] == kNoStep) a_.writer_step[o] = step_;
     a_.written_in[o] = place.subprogram + 1;
     return {};
   }
 
-  /// By preorder: latest_before[i] of at[first .. i), latest_from[i] of at[i .. end). -1: none of them is read.
+  /// By preorder: latest_before[i] of at[first .. i), latest_from[i] of at[i .. end). -1: none of
+  /// them is read.
   void find_latest_reads(uint32_t first, uint32_t end) {
     int32_t latest = -1;
     for (uint32_t i = first; i < end; i++) {
@@ -296,18 +319,22 @@ class Flow {
 
   Status prove_last_reader(int32_t y, uint32_t first, uint32_t end) {
     const int32_t after = a_.end[y] < end ? a_.latest_from[a_.end[y]] : -1;
-    const int32_t latest = a_.latest_before[a_.first[y]] > after ? a_.latest_before[a_.first[y]] : after;
-    if (latest <= int32_t(a_.writer_step[y])) return {};  // nobody outside of what is derived from y reads afterwards
+    const int32_t latest =
+        a_.latest_before[a_.first[y]] > after ? a_.latest_before[a_.first[y]] : after;
+    // nobody outside of what is derived from y reads afterwards
+    if (latest <= int32_t(a_.writer_step[y])) return {};
     for (uint32_t i = first; i < end; i++) {
       if (i == a_.first[y]) i = a_.end[y];  // itself and what is derived from it
       if (i >= end) break;
       const int32_t z = int32_t(a_.at[i]);
       if (!spend(1)) return exhausted();
       if (a_.last_read[z] == kNoStep || a_.last_read[z] <= a_.writer_step[y]) continue;
-      // A whole that was put together from parts may be read after a part was overwritten: it then has the new part.
+      // A whole that was put together from parts may be read after a part was overwritten: it then
+      // has the new part.
       if (assembled(z) && !contains(p_.values[size_t(y)].alias_of, z)) continue;
       if (overlap(y, z))
-        return exhausted_or(fail_value(detail_, p_, "values[].alias in_place: overwrites what is read later", y,
+        return exhausted_or(fail_value(detail_, p_,
+                                       "values[].alias in_place: overwrites what is read later", y,
                                        a_.last_read[z], a_.writer_step[y]));
     }
     return {};
@@ -317,7 +344,8 @@ class Flow {
   const BoundProgram& bound_;
   const FlowArrays& a_;
   ErrorDetail* detail_;
-  uint64_t budget_;  // of comparisons, so that a file cannot ask for more than a constant times its size
+  // of comparisons, so that a file cannot ask for more than a constant times its size
+  uint64_t budget_;
   uint32_t step_ = 0;
   struct OpenLoop {
     uint32_t begin, end;  // steps of its kLoop and kRepeat
@@ -330,7 +358,8 @@ class Flow {
 
 void count_dataflow(const ProgramDef& program, Block* block) { take_arrays(block, program); }
 
-Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block, ErrorDetail* detail) {
+Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block,
+                      ErrorDetail* detail) {
   const FlowArrays a = take_arrays(block, program);
   if (!block->fits()) return fail(detail, Code::kInternal, "binding memory", block->used(), 0);
   for (const InstructionDef& i : program.instructions)

@@ -1,4 +1,5 @@
-// runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn out to be.
+// runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn
+// out to be.
 #include "runtime/format/prove.h"
 #include "runtime/op/attention.h"
 #include "runtime/op/control.h"
@@ -11,7 +12,8 @@ namespace {
 Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   if (i.input_count < i.contract->min_inputs || i.input_count > i.contract->max_inputs)
-    return fail_operand(d, p, "instructions[].inputs: number", index, -1, i.contract->min_inputs, i.input_count);
+    return fail_operand(d, p, "instructions[].inputs: number", index, -1, i.contract->min_inputs,
+                        i.input_count);
   for (uint32_t k = 0; k < i.input_count; k++)
     if (i.inputs[k] < -1 || i.inputs[k] >= int64_t(p.values.size))
       return fail_operand(d, p, "instructions[].inputs", index, int32_t(k), p.values.size,
@@ -22,36 +24,43 @@ Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
 Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   if (i.output_count < i.contract->min_outputs || i.output_count > i.contract->max_outputs)
-    return fail_operand(d, p, "instructions[].outputs: number", index, -1, i.contract->min_outputs, i.output_count);
+    return fail_operand(d, p, "instructions[].outputs: number", index, -1, i.contract->min_outputs,
+                        i.output_count);
   for (uint32_t k = 0; k < i.output_count; k++) {
     const int32_t o = i.outputs[k];
     if (o == -1) continue;
     if (o < -1 || o >= int64_t(p.values.size))
-      return fail_operand(d, p, "instructions[].outputs", index, int32_t(k), p.values.size, uint64_t(int64_t{o}));
+      return fail_operand(d, p, "instructions[].outputs", index, int32_t(k), p.values.size,
+                          uint64_t(int64_t{o}));
     const ValueKind root = p.values[size_t(p.values[size_t(o)].root)].kind;
     if (root == ValueKind::kConstant || root == ValueKind::kInput)
-      return fail_operand(d, p, "instructions[].outputs: constants and inputs are never written", index, o, 0,
-                          uint64_t(root));
+      return fail_operand(d, p, "instructions[].outputs: constants and inputs are never written",
+                          index, o, 0, uint64_t(root));
     const ValueDef& v = p.values[size_t(o)];
     if (v.alias != AliasKind::kInPlace) continue;
-    // The instruction that overwrites must read what it overwrites; branches of an If do it for the If.
+    // The instruction that overwrites must read what it overwrites; branches of an If do it for the
+    // If.
     bool reads = i.op == OpCode::kIf;
     for (uint32_t n = 0; n < i.input_count; n++) reads = reads || i.inputs[n] == v.alias_of;
     if (!reads || (i.op != OpCode::kIf && (k != 0 || !i.contract->in_place)))
-      return fail_operand(d, p, "values[].alias in_place: not allowed by this instruction", index, o, 0, k);
+      return fail_operand(d, p, "values[].alias in_place: not allowed by this instruction", index,
+                          o, 0, k);
   }
   return {};
 }
 
-/// What a Loop carries is written twice, so nothing else may lie in its storage but views to read from.
+/// What a Loop carries is written twice, so nothing else may lie in its storage but views to read
+/// from.
 Status prove_carried(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   for (uint32_t k = kFirstCarried; i.op == OpCode::kLoop && k < i.input_count; k++) {
     if (i.inputs[k] < 0) continue;
     const ValueDef& v = p.values[size_t(i.inputs[k])];
-    if ((v.kind != ValueKind::kActivation && v.kind != ValueKind::kOutput) || v.alias != AliasKind::kNone)
-      return fail_operand(d, p, "Loop: a carried value is an activation or output with storage of its own", index,
-                          i.inputs[k], 0, uint64_t(v.kind));
+    if ((v.kind != ValueKind::kActivation && v.kind != ValueKind::kOutput) ||
+        v.alias != AliasKind::kNone)
+      return fail_operand(
+          d, p, "Loop: a carried value is an activation or output with storage of its own", index,
+          i.inputs[k], 0, uint64_t(v.kind));
   }
   return {};
 }
@@ -72,8 +81,8 @@ Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, Er
   bool symbolic = false;
   for (uint32_t k = 0; k < rank; k++) {
     if (!known_dim(*p, dims[k]))
-      return fail_operand(d, *p, "instructions[].attributes: no such expression", index, -1, p->dim_exprs.size,
-                          uint64_t(-1 - dims[k]));
+      return fail_operand(d, *p, "instructions[].attributes: no such expression", index, -1,
+                          p->dim_exprs.size, uint64_t(-1 - dims[k]));
     symbolic = symbolic || dims[k] < 0;
   }
   if (symbolic) i->symbolic_slot = int32_t(p->symbolic_attribute_count++);
@@ -86,16 +95,19 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
   for (uint32_t index = 0; index < program->instructions.size; index++) {
     InstructionDef* i = &instructions[index];
     if (i->version == 0 || i->version > i->contract->version)
-      return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index, i->contract->version,
-                              i->version, program->program_offset + i->table_offset);
+      return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index,
+                              i->contract->version, i->version,
+                              program->program_offset + i->table_offset);
     if (i->op == OpCode::kPicture && !program->has_pictures)
-      return fail_instruction(detail, Code::kMeaningInvalid, "instructions[]: Picture without the feature \"picture\"",
-                              index, 0, 0, program->program_offset + i->table_offset);
+      return fail_instruction(detail, Code::kMeaningInvalid,
+                              "instructions[]: Picture without the feature \"picture\"", index, 0,
+                              0, program->program_offset + i->table_offset);
     if (i->op == OpCode::kAttention && !program->has_empty_rows &&
         static_cast<const AttentionAttributes*>(i->attributes)->empty_rows != EmptyRows::kZero)
-      return fail_instruction(detail, Code::kMeaningInvalid,
-                              "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
-                              program->program_offset + i->table_offset);
+      return fail_instruction(
+          detail, Code::kMeaningInvalid,
+          "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
+          program->program_offset + i->table_offset);
     INGOT_TRY(prove_inputs(*program, index, detail));
     INGOT_TRY(prove_outputs(*program, index, detail));
     INGOT_TRY(prove_carried(*program, index, detail));

@@ -1,5 +1,5 @@
-// runtime/format/prove_measured.cpp - symbols whose value an instruction writes: who may write it, and what may
-// depend on it.
+// runtime/format/prove_measured.cpp - symbols whose value an instruction writes: who may write it,
+// and what may depend on it.
 #include "runtime/format/prove.h"
 #include "runtime/op/control.h"
 #include "runtime/op/measured.h"
@@ -46,7 +46,8 @@ class Measured {
       default: break;
     }
     const bool depends = both & kDepends;
-    return uint8_t((depends ? kDepends : 0) | (depends && exceeds ? kMayExceed : 0) | (negative ? kMayBeNegative : 0));
+    return uint8_t((depends ? kDepends : 0) | (depends && exceeds ? kMayExceed : 0) |
+                   (negative ? kMayBeNegative : 0));
   }
 
   const ProgramDef& p_;
@@ -63,26 +64,28 @@ Status prove_symbol(const ProgramDef& p, size_t index, const uint32_t* written_i
   };
   if (size_t(s.measured_by) >= p.values.size) return refuse("symbols[].measured_by: no such value");
   const ValueDef& v = p.values[size_t(s.measured_by)];
-  if (v.dtype != DType::kI64 || v.rank != 0) return refuse("symbols[].measured_by: is no i64 scalar");
+  if (v.dtype != DType::kI64 || v.rank != 0)
+    return refuse("symbols[].measured_by: is no i64 scalar");
   if (!written_in[s.measured_by]) return refuse("symbols[].measured_by: no instruction writes it");
   if (!known_dim(p, s.bound) || s.bound > kMaxExtent) return refuse("symbols[].bound");
   return {};
 }
 
-/// Where it may lie is the same for every measure: at the start of its storage, row after row, alone or with others
-/// of its kind.
+/// Where it may lie is the same for every measure: at the start of its storage, row after row,
+/// alone or with others of its kind.
 Status prove_value(const ProgramDef& p, const Measured& measured, size_t index, ErrorDetail* d) {
   const ValueDef& v = p.values[index];
   const bool own = measured.depends(v);
   if (v.alias != AliasKind::kNone && own != measured.depends(p.values[size_t(v.alias_of)]))
-    return fail_value(d, p, "values[].alias: of measured extents, or alias_of, not both", int32_t(index), 0, 1);
+    return fail_value(d, p, "values[].alias: of measured extents, or alias_of, not both",
+                      int32_t(index), 0, 1);
   if (!own) return {};
   if (v.kind == ValueKind::kInput || v.kind == ValueKind::kState || v.kind == ValueKind::kConstant)
-    return fail_value(d, p, "values[].dims: an input, a state or a constant is not measured", int32_t(index), 0,
-                      uint64_t(v.kind));
+    return fail_value(d, p, "values[].dims: an input, a state or a constant is not measured",
+                      int32_t(index), 0, uint64_t(v.kind));
   if (v.row_stride != 0 || v.alias_offset != 0)
-    return fail_value(d, p, "values[].row_stride or alias_offset of measured extents", int32_t(index), 0,
-                      uint64_t(v.row_stride));
+    return fail_value(d, p, "values[].row_stride or alias_offset of measured extents",
+                      int32_t(index), 0, uint64_t(v.row_stride));
   return {};
 }
 
@@ -104,7 +107,8 @@ bool attributes_depend(const InstructionDef& i, const Measured& measured) {
   return false;
 }
 
-/// What an operator finds has the extent that it finds: nothing else tells a reader where the written elements end.
+/// What an operator finds has the extent that it finds: nothing else tells a reader where the
+/// written elements end.
 Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   for (uint32_t k = 0; k + 1 < i.output_count; k++) {
@@ -112,22 +116,28 @@ Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
     if (axis < 0) continue;
     const ValueDef& v = p.values[size_t(i.outputs[k])];
     const int32_t count = i.outputs[i.output_count - 1];
-    if (axis >= v.rank || v.dims[axis] == 0) continue;  // the first is the contract's to refuse; none can be found
+    // the first is the contract's to refuse; none can be found
+    if (axis >= v.rank || v.dims[axis] == 0) continue;
     const DimExpr* e = v.dims[axis] < 0 ? &p.dim_exprs[size_t(-1 - v.dims[axis])] : nullptr;
-    if (e && e->op == DimOp::kSymbol && count >= 0 && p.symbols[size_t(e->a)].measured_by == count) continue;
-    return fail_operand(d, p, "values[].dims: an extent that the data decides is the symbol measured by this operator",
-                        index, i.outputs[k], uint64_t(int64_t{count}), uint64_t(v.dims[axis]));
+    if (e && e->op == DimOp::kSymbol && count >= 0 && p.symbols[size_t(e->a)].measured_by == count)
+      continue;
+    return fail_operand(
+        d, p,
+        "values[].dims: an extent that the data decides is the symbol measured by this operator",
+        index, i.outputs[k], uint64_t(int64_t{count}), uint64_t(v.dims[axis]));
   }
   return {};
 }
 
 }  // namespace
 
-Status prove_measured(const ProgramDef& p, ValueDef* values, InstructionDef* instructions, const uint32_t* written_in,
-                      uint8_t* dims, uint8_t* measuring, ErrorDetail* detail) {
+Status prove_measured(const ProgramDef& p, ValueDef* values, InstructionDef* instructions,
+                      const uint32_t* written_in, uint8_t* dims, uint8_t* measuring,
+                      ErrorDetail* detail) {
   for (uint32_t i = 0; i < p.instructions.size; i++) INGOT_TRY(prove_found(p, i, detail));
   if (p.free_symbols == p.symbols.size) return {};
-  for (size_t i = p.free_symbols; i < p.symbols.size; i++) INGOT_TRY(prove_symbol(p, i, written_in, detail));
+  for (size_t i = p.free_symbols; i < p.symbols.size; i++)
+    INGOT_TRY(prove_symbol(p, i, written_in, detail));
   const Measured measured(p, dims);
   for (size_t i = 0; i < p.values.size; i++) {
     INGOT_TRY(prove_value(p, measured, i, detail));
@@ -148,7 +158,8 @@ Status prove_measured(const ProgramDef& p, ValueDef* values, InstructionDef* ins
     }
     i.is_measured = i.is_measured || i.reads_measured;
     if (i.op == OpCode::kLoop)
-      i.may_exceed_bound = !measured.is_bounded(static_cast<const LoopAttributes*>(i.attributes)->most);
+      i.may_exceed_bound =
+          !measured.is_bounded(static_cast<const LoopAttributes*>(i.attributes)->most);
   }
   return {};
 }

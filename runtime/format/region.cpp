@@ -23,15 +23,18 @@ int64_t paired_rows(const Region& a, const Region& b, int64_t row_shift, int64_t
   return length > 0 && rows > 0 ? length * rows : 0;
 }
 
-/// Elements of both when the stride of `fine` divides that of `coarse`: every row of `coarse` that lies inside the
-/// periods of `fine` meets as many elements as the next; at most one row at either end is cut.
+/// Elements of both when the stride of `fine` divides that of `coarse`: every row of `coarse` that
+/// lies inside the periods of `fine` meets as many elements as the next; at most one row at either
+/// end is cut.
 int64_t nested_elements(const Region& fine, const Region& coarse) {
   const auto in_row = [&](int64_t row) {
     const int64_t start = coarse.offset + row * coarse.stride;
     return elements_below(fine, start + coarse.length) - elements_below(fine, start);
   };
-  const int64_t before = fine.offset - coarse.offset;                     // rows that start in front of fine
-  const int64_t room = before + fine.rows * fine.stride - coarse.length;  // from the first row to the last that fits
+  // rows that start in front of fine
+  const int64_t before = fine.offset - coarse.offset;
+  // from the first row to the last that fits
+  const int64_t room = before + fine.rows * fine.stride - coarse.length;
   int64_t begin = before > 0 ? (before - 1) / coarse.stride + 1 : 0;
   if (begin > coarse.rows) begin = coarse.rows;
   int64_t end = room >= 0 ? room / coarse.stride + 1 : 0;
@@ -47,7 +50,8 @@ int64_t nested_elements(const Region& fine, const Region& coarse) {
 Region make_region(const TensorType& type, int64_t offset) {
   const int64_t length = type.row_length(), rows = type.rows();
   if (length == 0 || rows == 0) return {offset, 0, 0, 1};
-  if (type.packing != Packing::kDense || type.is_dense()) return {offset, 1, rows * length, rows * length};
+  if (type.packing != Packing::kDense || type.is_dense())
+    return {offset, 1, rows * length, rows * length};
   return {offset, rows, length, type.row_stride};
 }
 

@@ -9,6 +9,8 @@ template <class Vector>
 inline uint32_t vector_size(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
-inline const char* text_or_empty(const flatbuffers::String* text) { return text ? text->c_str() : ""; }
+inline const char* text_or_empty(const flatbuffers::String* text) {
+  return text ? text->c_str() : "";
+}
 
 }  // namespace ingot

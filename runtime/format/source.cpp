@@ -14,13 +14,15 @@ Status source_from_memory(const void* memory, uint64_t bytes, Source* out, Error
   *out = Source{};
   if (!memory) return fail(detail, Code::kInvalidArgument, "source.memory is null");
   if (reinterpret_cast<uintptr_t>(memory) % 16 != 0)
-    return fail(detail, Code::kMisaligned, "source.memory", 16, reinterpret_cast<uintptr_t>(memory) % 16);
+    return fail(detail, Code::kMisaligned, "source.memory", 16,
+                reinterpret_cast<uintptr_t>(memory) % 16);
   out->memory = static_cast<const uint8_t*>(memory);
   out->bytes = bytes;
   return {};
 }
 
-Status source_from_reader(uint64_t bytes, ReadFunction read, void* context, Source* out, ErrorDetail* detail) {
+Status source_from_reader(uint64_t bytes, ReadFunction read, void* context, Source* out,
+                          ErrorDetail* detail) {
   *out = Source{};
   if (!read) return fail(detail, Code::kInvalidArgument, "source.read is null");
   out->bytes = bytes;
@@ -34,10 +36,11 @@ void close_source(Source* source) {
   *source = Source{};
 }
 
-Status read_source(const Source& source, uint64_t offset, void* destination, uint64_t bytes, ErrorDetail* detail) {
+Status read_source(const Source& source, uint64_t offset, void* destination, uint64_t bytes,
+                   ErrorDetail* detail) {
   if (offset > source.bytes || bytes > source.bytes - offset)
-    return fail(detail, Code::kTruncated, "file: ends early", bytes, offset < source.bytes ? source.bytes - offset : 0,
-                offset);
+    return fail(detail, Code::kTruncated, "file: ends early", bytes,
+                offset < source.bytes ? source.bytes - offset : 0, offset);
   if (bytes == 0) return {};
   if (source.memory) {
     memcpy(destination, source.memory + offset, size_t(bytes));

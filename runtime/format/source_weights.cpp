@@ -8,14 +8,17 @@ namespace {
 
 using Rows = flatbuffers::Vector<flatbuffers::Offset<fb::SourceWeight>>;
 
-const fb::SourceWeight& row(const void* rows, uint32_t i) { return *static_cast<const Rows*>(rows)->Get(i); }
+const fb::SourceWeight& row(const void* rows, uint32_t i) {
+  return *static_cast<const Rows*>(rows)->Get(i);
+}
 
 }  // namespace
 
 Status SourceWeights::open(Span<const uint8_t> part, SourceWeights* out, ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 4u << 20;
   *out = SourceWeights();
-  if (part.size > kMaxProgramBytes) return fail(detail, Code::kLimitExceeded, "metadata", kMaxProgramBytes, part.size);
+  if (part.size > kMaxProgramBytes)
+    return fail(detail, Code::kLimitExceeded, "metadata", kMaxProgramBytes, part.size);
   flatbuffers::Verifier verifier(part.data, part.size, kDepth, kTables);
   if (!fb::VerifyMetadataBuffer(verifier)) return fail(detail, Code::kStructureInvalid, "metadata");
   const Rows* rows = fb::GetMetadata(part.data)->weights();

@@ -32,25 +32,30 @@ bool next_state_record(const StateFile& file, uint64_t* at, StateRecord* out) {
   record.type.dtype = DType(head[4]);
   record.type.rank = head[5];
   record.bytes = load_little<uint64_t>(head + 8);
-  if (record.type.rank > kMaxRank || dtype_bytes(record.type.dtype) == 0 || head[6] || head[7]) return false;
+  if (record.type.rank > kMaxRank || dtype_bytes(record.type.dtype) == 0 || head[6] || head[7])
+    return false;
   if (record.name_bytes > kMaxNameBytes || record.bytes > file.size) return false;
   *at += kStateRecordBytes;
   if (!fits(8 * uint64_t(record.type.rank))) return false;
   int64_t elements = 1;
   for (int i = 0; i < record.type.rank; i++) {
     const uint64_t extent = load_little<uint64_t>(file.bytes + *at + 8 * uint64_t(i));
-    if (extent > kMaxStateExtent || !checked_mul(elements, int64_t(extent), &elements)) return false;
+    if (extent > kMaxStateExtent || !checked_mul(elements, int64_t(extent), &elements))
+      return false;
     record.type.dims[i] = int64_t(extent);
   }
   *at += 8 * uint64_t(record.type.rank);
   int64_t bytes;
-  if (!checked_mul(elements, int64_t(dtype_bytes(record.type.dtype)), &bytes) || uint64_t(bytes) != record.bytes)
+  if (!checked_mul(elements, int64_t(dtype_bytes(record.type.dtype)), &bytes) ||
+      uint64_t(bytes) != record.bytes)
     return false;
   record.type.row_stride = record.type.row_length();
   if (!fits(padded(record.name_bytes))) return false;
   record.name = reinterpret_cast<const char*>(file.bytes + *at);
   if (std::memchr(record.name, 0, record.name_bytes)) return false;
-  if (!all_zero(file.bytes + *at + record.name_bytes, padded(record.name_bytes) - record.name_bytes)) return false;
+  if (!all_zero(file.bytes + *at + record.name_bytes,
+                padded(record.name_bytes) - record.name_bytes))
+    return false;
   *at += padded(record.name_bytes);
   if (!fits(padded(record.bytes))) return false;
   record.data = file.bytes + *at;
@@ -71,10 +76,12 @@ Status open_state_file(const uint8_t* bytes, uint64_t size, StateFile* out, Erro
   file.major = load_little<uint16_t>(bytes + 8);
   file.minor = load_little<uint16_t>(bytes + 10);
   if (file.major != kStateMajor)
-    return fail(detail, Code::kUnsupportedVersion, "state: format version", kStateMajor, file.major);
+    return fail(detail, Code::kUnsupportedVersion, "state: format version", kStateMajor,
+                file.major);
   const uint64_t stated = load_little<uint64_t>(bytes + 16);
   if (stated > size) return fail(detail, Code::kTruncated, "state: bytes", stated, size);
-  if (stated < size) return fail(detail, Code::kStructureInvalid, "state: bytes beyond its end", stated, size);
+  if (stated < size)
+    return fail(detail, Code::kStructureInvalid, "state: bytes beyond its end", stated, size);
   file.size = size - kSha256Bytes;
   uint8_t digest[kSha256Bytes];
   sha256(bytes, size_t(file.size), digest);
@@ -86,14 +93,17 @@ Status open_state_file(const uint8_t* bytes, uint64_t size, StateFile* out, Erro
   StateRecord record;
   for (uint32_t i = 0; i < file.count; i++)
     if (!next_state_record(file, &at, &record))
-      return fail(detail, Code::kStructureInvalid, "state: a variable is not sound", file.count, i, at);
+      return fail(detail, Code::kStructureInvalid, "state: a variable is not sound", file.count, i,
+                  at);
   if (at != file.size)
-    return fail(detail, Code::kStructureInvalid, "state: bytes behind the last variable", at, size, at);
+    return fail(detail, Code::kStructureInvalid, "state: bytes behind the last variable", at, size,
+                at);
   *out = file;
   return {};
 }
 
-StateWriter::StateWriter(uint8_t* out, uint32_t count, const uint8_t program_sha256[kSha256Bytes]) : out_(out) {
+StateWriter::StateWriter(uint8_t* out, uint32_t count, const uint8_t program_sha256[kSha256Bytes])
+    : out_(out) {
   uint8_t* head = take(kStateHeaderBytes);
   if (!head) return;
   std::memcpy(head, kStateMagic, sizeof kStateMagic);

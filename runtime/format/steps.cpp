@@ -1,6 +1,7 @@
-// runtime/format/steps.cpp - control flow in one line: branches behind their condition, a jump between them; a body
-// between the two ends of its loop.
-//   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5 run b
+// runtime/format/steps.cpp - control flow in one line: branches behind their condition, a jump
+// between them; a body between the two ends of its loop.
+//   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5
+//         run b
 //   step  0 run a      1 loop, or go to 4        2 run body      3 repeat from 2  4 run b
 #include "runtime/base/checked_math.h"
 #include "runtime/format/walk.h"
@@ -31,14 +32,14 @@ class StepLayout {
   }
   Status enter(WalkPlace place, uint32_t, uint32_t callee) {
     if (callee == 0 || callee >= program_.subprograms.size)
-      return fail_operand(detail_, program_, "If or Loop: subprogram", place.instruction, -1, program_.subprograms.size,
-                          callee);
+      return fail_operand(detail_, program_, "If or Loop: subprogram", place.instruction, -1,
+                          program_.subprograms.size, callee);
     if (seen_[callee]++ != 0)
-      return fail_operand(detail_, program_, "If or Loop: a subprogram used twice, or in a circle", place.instruction,
-                          -1, 1, callee);
+      return fail_operand(detail_, program_, "If or Loop: a subprogram used twice, or in a circle",
+                          place.instruction, -1, 1, callee);
     if (place.depth + 1 > kMaxSubprogramDepth)
-      return fail_operand(detail_, program_, "If or Loop: nested too deep", place.instruction, -1, kMaxSubprogramDepth,
-                          place.depth + 1);
+      return fail_operand(detail_, program_, "If or Loop: nested too deep", place.instruction, -1,
+                          kMaxSubprogramDepth, place.depth + 1);
     return {};
   }
   Status missing(WalkPlace place, uint32_t which) {
@@ -84,8 +85,8 @@ class StepLayout {
   uint32_t open_[kMaxSubprogramDepth + 1] = {};  // the step whose target is not known yet
 };
 
-/// Each value is written once, or once in each branch of an If that lists it; what a Loop carries is written once before it
-/// and once in its body.
+/// Each value is written once, or once in each branch of an If that lists it; what a Loop carries
+/// is written once before it and once in its body.
 class WriterCheck {
  public:
   WriterCheck(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail)
@@ -96,11 +97,13 @@ class WriterCheck {
   }
   Status begin(WalkPlace place) {
     if (!is_loop(place))
-      return for_outputs(place, [&](int32_t o) { return written_in_[o] == 0 ? Status() : twice(place, o); });
+      return for_outputs(
+          place, [&](int32_t o) { return written_in_[o] == 0 ? Status() : twice(place, o); });
     INGOT_TRY(for_outputs(place, [&](int32_t o) { return write(place, o); }));
     return for_carried(place, [&](int32_t c) {
       if (written_in_[c] != place.subprogram + 1)
-        return fail_operand(detail_, program_, "Loop: a carried value is not written before it, or carried twice",
+        return fail_operand(detail_, program_,
+                            "Loop: a carried value is not written before it, or carried twice",
                             place.instruction, c, place.subprogram, written_in_[c]);
       written_in_[c] = 0;
       return Status();
@@ -112,15 +115,15 @@ class WriterCheck {
     if (is_loop(place))
       return for_carried(place, [&](int32_t c) {
         if (written_in_[c] != callee + 1)
-          return fail_operand(detail_, program_, "Loop: its body does not write this carried value", place.instruction,
-                              c, callee, written_in_[c]);
+          return fail_operand(detail_, program_, "Loop: its body does not write this carried value",
+                              place.instruction, c, callee, written_in_[c]);
         written_in_[c] = place.subprogram + 1;
         return Status();
       });
     return for_outputs(place, [&](int32_t o) {
       if (written_in_[o] != callee + 1)
-        return fail_operand(detail_, program_, "If: a branch does not write this output", place.instruction, o, callee,
-                            which);
+        return fail_operand(detail_, program_, "If: a branch does not write this output",
+                            place.instruction, o, callee, which);
       written_in_[o] = 0;  // for the other branch
       return Status();
     });
@@ -133,7 +136,9 @@ class WriterCheck {
   }
 
  private:
-  bool is_loop(WalkPlace place) const { return program_.instructions[place.instruction].op == OpCode::kLoop; }
+  bool is_loop(WalkPlace place) const {
+    return program_.instructions[place.instruction].op == OpCode::kLoop;
+  }
   template <class Visit>
   Status for_outputs(WalkPlace place, Visit visit) {
     const InstructionDef& i = program_.instructions[place.instruction];
@@ -149,8 +154,8 @@ class WriterCheck {
     return {};
   }
   Status twice(WalkPlace place, int32_t o) {
-    return fail_operand(detail_, program_, "instructions[].outputs: a value is written twice", place.instruction, o, 1,
-                        2);
+    return fail_operand(detail_, program_, "instructions[].outputs: a value is written twice",
+                        place.instruction, o, 1, 2);
   }
   Status write(WalkPlace place, int32_t o) {
     if (written_in_[o] != 0) return twice(place, o);
@@ -163,10 +168,12 @@ class WriterCheck {
   ErrorDetail* detail_;
 };
 
-/// Sums of instructions by depth: those before, and the longest branch of the If that is open there.
+/// Sums of instructions by depth: those before, and the longest branch of the If that is open
+/// there.
 class StepCount {
  public:
-  StepCount(const ProgramDef& program, const BoundProgram& bound) : program_(program), bound_(bound) {}
+  StepCount(const ProgramDef& program, const BoundProgram& bound)
+      : program_(program), bound_(bound) {}
   uint64_t total() const { return sums_[0]; }
 
   Status run(WalkPlace place) {
@@ -185,8 +192,10 @@ class StepCount {
     uint64_t body = sums_[place.depth + 1];
     const InstructionDef& i = program_.instructions[place.instruction];
     if (i.op == OpCode::kLoop) {
-      const int64_t most = static_cast<const LoopAttributes*>(bound_.attributes[place.instruction])->most;
-      if (i.may_exceed_bound || (most > 0 && !checked_mul(body, uint64_t(most), &body))) body = UINT64_MAX;
+      const int64_t most =
+          static_cast<const LoopAttributes*>(bound_.attributes[place.instruction])->most;
+      if (i.may_exceed_bound || (most > 0 && !checked_mul(body, uint64_t(most), &body)))
+        body = UINT64_MAX;
       if (most <= 0 && !i.may_exceed_bound) body = 0;
     }
     uint64_t& longest = longest_[place.depth];
@@ -216,8 +225,8 @@ Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDe
   INGOT_TRY(walk_program(*program, &layout));
   for (size_t s = 1; s < program->subprograms.size; s++)
     if (!seen[s])
-      return fail_entry(detail, Code::kMeaningInvalid, "subprograms[]: never used", int32_t(s), 1, 0,
-                        program->program_offset);
+      return fail_entry(detail, Code::kMeaningInvalid, "subprograms[]: never used", int32_t(s), 1,
+                        0, program->program_offset);
   program->steps = {steps, layout.step_count()};
   return {};
 }
@@ -227,7 +236,8 @@ Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetai
   INGOT_TRY(walk_program(program, &check));
   for (size_t i = 0; i < program.values.size; i++)
     if (program.values[i].alias == AliasKind::kInPlace && written_in[i] == 0)
-      return fail_value(detail, program, "values[].alias in_place: nobody writes it", int32_t(i), 1, 0);
+      return fail_value(detail, program, "values[].alias in_place: nobody writes it", int32_t(i), 1,
+                        0);
   return {};
 }
 

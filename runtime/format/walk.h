@@ -1,12 +1,13 @@
-// runtime/format/walk.h - visits a program in run order, branches of an If one after the other and the body of a Loop
-// once, without recursion.
+// runtime/format/walk.h - visits a program in run order, branches of an If one after the other and
+// the body of a Loop once, without recursion.
 #pragma once
 #include "runtime/format/prove.h"
 #include "runtime/op/control.h"
 
 namespace ingot {
 
-/// Where the walk is: `subprogram` runs instruction `instruction`; `depth` Ifs and Loops are open around it.
+/// Where the walk is: `subprogram` runs instruction `instruction`; `depth` Ifs and Loops are open
+/// around it.
 struct WalkPlace {
   uint32_t subprogram, instruction, depth;
 };
@@ -24,9 +25,9 @@ inline Callees callees_of(const InstructionDef& instruction) {
   return {2, {branches.then_subprogram, branches.else_subprogram}};
 }
 
-/// Visitor: Status run(place); begin(place); enter(place, which, callee); leave(place, which, callee); missing(place, which);
-/// end(place). `place` is always that of the If or Loop. @pre enter refuses what is out of range, too deep or a
-/// cycle.
+/// Visitor: Status run(place); begin(place); enter(place, which, callee); leave(place, which,
+/// callee); missing(place, which); end(place). `place` is always that of the If or Loop. @pre enter
+/// refuses what is out of range, too deep or a cycle.
 template <class Visitor>
 Status walk_program(const ProgramDef& program, Visitor* visitor) {
   struct Frame {
@@ -41,8 +42,9 @@ Status walk_program(const ProgramDef& program, Visitor* visitor) {
       if (depth == 0) return {};
       const uint32_t callee = frame.subprogram;
       Frame& parent = frames[--depth];
-      const WalkPlace place = {parent.subprogram,
-                               program.subprograms[parent.subprogram].first_instruction + parent.next, depth};
+      const WalkPlace place = {
+          parent.subprogram, program.subprograms[parent.subprogram].first_instruction + parent.next,
+          depth};
       INGOT_TRY(visitor->leave(place, parent.callees_done, callee));
       parent.callees_done++;
       continue;

@@ -6,15 +6,17 @@
 namespace ingot {
 namespace {
 
-void* from_heap(void*, size_t bytes, size_t alignment) { return os::heap_allocate(bytes, alignment); }
+void* from_heap(void*, size_t bytes, size_t alignment) {
+  return os::heap_allocate(bytes, alignment);
+}
 void to_heap(void*, void* pointer, size_t) { os::heap_release(pointer); }
 
 }  // namespace
 
 Allocator heap_allocator() { return {nullptr, from_heap, to_heap}; }
 
-Status allocate(const Allocator& allocator, uint64_t bytes, uint64_t alignment, const char* field, uint8_t** out,
-                ErrorDetail* detail) {
+Status allocate(const Allocator& allocator, uint64_t bytes, uint64_t alignment, const char* field,
+                uint8_t** out, ErrorDetail* detail) {
   if (bytes > SIZE_MAX) return fail(detail, Code::kOutOfMemory, field, bytes);
   void* pointer = allocator.allocate(allocator.user, size_t(bytes), size_t(alignment));
   if (!pointer) return fail(detail, Code::kOutOfMemory, field, bytes);

@@ -16,7 +16,7 @@ struct Allocator {
 Allocator heap_allocator();
 
 /// kOutOfMemory{need} with `field` when refused; kMisaligned when what came is not aligned.
-Status allocate(const Allocator& allocator, uint64_t bytes, uint64_t alignment, const char* field, uint8_t** out,
-                ErrorDetail* detail);
+Status allocate(const Allocator& allocator, uint64_t bytes, uint64_t alignment, const char* field,
+                uint8_t** out, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// runtime/op/all_operators.h - attributes and contract of every operator, for what has a row for each of them.
+// runtime/op/all_operators.h - attributes and contract of every operator, for what has a row for
+// each of them.
 #pragma once
 #include "runtime/op/attention.h"
 #include "runtime/op/concat.h"

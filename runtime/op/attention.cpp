@@ -13,7 +13,8 @@ using rules::refuse;
 /// Head layout of one operand, `heads` of them.
 bool check_heads(const TensorType& t, int operand, int64_t heads, Violation* v) {
   if (t.dtype != DType::kF32)
-    return refuse(v, "attention's q, k, v and y are f32", operand, int64_t(DType::kF32), int64_t(t.dtype));
+    return refuse(v, "attention's q, k, v and y are f32", operand, int64_t(DType::kF32),
+                  int64_t(t.dtype));
   if (t.rank != 3 && t.rank != 4)
     return refuse(v, "attention takes [B, T, heads * D] or [B, heads, T, D]", operand, 4, t.rank);
   if (t.rank == 4 && t.dims[1] != heads)
@@ -25,9 +26,11 @@ bool check_heads(const TensorType& t, int operand, int64_t heads, Violation* v) 
          refuse(v, "attention's heads are at most 4096 wide", operand, attention::kMaxHeadDim, dim);
 }
 
-bool check_mask(const TensorType& mask, int64_t batch, int64_t heads, int64_t queries, int64_t keys, Violation* v) {
+bool check_mask(const TensorType& mask, int64_t batch, int64_t heads, int64_t queries, int64_t keys,
+                Violation* v) {
   if (mask.dtype != DType::kF32 && mask.dtype != DType::kBool)
-    return refuse(v, "attention's mask is f32 or bool8", 3, int64_t(DType::kF32), int64_t(mask.dtype));
+    return refuse(v, "attention's mask is f32 or bool8", 3, int64_t(DType::kF32),
+                  int64_t(mask.dtype));
   if (mask.rank > 4) return refuse(v, "attention's mask has at most 4 dimensions", 3, 4, mask.rank);
   const int64_t full[4] = {batch, heads, queries, keys};
   for (int i = 0; i < mask.rank; i++) {
@@ -42,9 +45,11 @@ bool check_attention(const OpArguments& g, Violation* v) {
   if (!rules::check_operands(g, kAttentionContract, {0x7u, 1u, 0u}, v)) return false;
   const AttentionAttributes& t = g.as<AttentionAttributes>();
   if (t.heads == 0 || t.kv_heads == 0)
-    return refuse(v, "attention has heads", Violation::kAttribute, 1, t.heads ? t.kv_heads : t.heads);
+    return refuse(v, "attention has heads", Violation::kAttribute, 1,
+                  t.heads ? t.kv_heads : t.heads);
   if (t.heads % t.kv_heads != 0)
-    return refuse(v, "attention.kv_heads divides heads", Violation::kAttribute, t.heads, t.kv_heads);
+    return refuse(v, "attention.kv_heads divides heads", Violation::kAttribute, t.heads,
+                  t.kv_heads);
   if (uint8_t(t.causal) > uint8_t(CausalMask::kBottomRight))
     return refuse(v, "attention.causal is known", Violation::kAttribute, 2, int64_t(t.causal));
   if (!(t.softcap >= 0) || t.softcap > 3.4028234e38f)
@@ -52,31 +57,40 @@ bool check_attention(const OpArguments& g, Violation* v) {
   if (!(t.scale >= -3.4028234e38f && t.scale <= 3.4028234e38f))
     return refuse(v, "attention.scale is finite", Violation::kAttribute);
   if (uint8_t(t.empty_rows) > uint8_t(EmptyRows::kMean))
-    return refuse(v, "attention.empty_rows is known", Violation::kAttribute, 2, int64_t(t.empty_rows));
+    return refuse(v, "attention.empty_rows is known", Violation::kAttribute, 2,
+                  int64_t(t.empty_rows));
   const TensorView* mask = g.optional(3);
   if (t.empty_rows == EmptyRows::kMean && mask && mask->dtype != DType::kBool)
-    return refuse(v, "attention's empty rows are a mean with a bool mask only", 3, int64_t(DType::kBool),
-                  int64_t(mask->dtype));
+    return refuse(v, "attention's empty rows are a mean with a bool mask only", 3,
+                  int64_t(DType::kBool), int64_t(mask->dtype));
   const TensorType &q = g.inputs[0], &k = g.inputs[1], &x = g.inputs[2], &y = g.outputs[0];
-  if (!check_heads(q, 0, t.heads, v) || !check_heads(k, 1, t.kv_heads, v) || !check_heads(x, 2, t.kv_heads, v) ||
-      !check_heads(y, rules::output(0), t.heads, v))
+  if (!check_heads(q, 0, t.heads, v) || !check_heads(k, 1, t.kv_heads, v) ||
+      !check_heads(x, 2, t.kv_heads, v) || !check_heads(y, rules::output(0), t.heads, v))
     return false;
   const Heads hq = attention::heads_of(q, t.heads), hk = attention::heads_of(k, t.kv_heads),
               hv = attention::heads_of(x, t.kv_heads), hy = attention::heads_of(y, t.heads);
-  if (hk.batch != hq.batch) return refuse(v, "attention's operands have one batch", 1, hq.batch, hk.batch);
-  if (hv.batch != hq.batch) return refuse(v, "attention's operands have one batch", 2, hq.batch, hv.batch);
+  if (hk.batch != hq.batch)
+    return refuse(v, "attention's operands have one batch", 1, hq.batch, hk.batch);
+  if (hv.batch != hq.batch)
+    return refuse(v, "attention's operands have one batch", 2, hq.batch, hv.batch);
   if (hk.dim != hq.dim) return refuse(v, "heads of q and k are equally wide", 1, hq.dim, hk.dim);
-  if (hv.length != hk.length) return refuse(v, "k and v have as many tokens", 2, hk.length, hv.length);
-  if (hy.batch != hq.batch) return refuse(v, "attention's y has q's batch", rules::output(0), hq.batch, hy.batch);
-  if (hy.length != hq.length) return refuse(v, "attention's y has q's tokens", rules::output(0), hq.length, hy.length);
-  if (hy.dim != hv.dim) return refuse(v, "heads of y and v are equally wide", rules::output(0), hv.dim, hy.dim);
+  if (hv.length != hk.length)
+    return refuse(v, "k and v have as many tokens", 2, hk.length, hv.length);
+  if (hy.batch != hq.batch)
+    return refuse(v, "attention's y has q's batch", rules::output(0), hq.batch, hy.batch);
+  if (hy.length != hq.length)
+    return refuse(v, "attention's y has q's tokens", rules::output(0), hq.length, hy.length);
+  if (hy.dim != hv.dim)
+    return refuse(v, "heads of y and v are equally wide", rules::output(0), hv.dim, hy.dim);
   if (mask)
     if (!check_mask(*mask, hq.batch, t.heads, hq.length, hk.length, v)) return false;
   if (const TensorView* counts = g.optional(4)) {
     if (!rules::is_index(counts->dtype))
-      return refuse(v, "attention's key counts are i32 or i64", 4, int64_t(DType::kI64), int64_t(counts->dtype));
+      return refuse(v, "attention's key counts are i32 or i64", 4, int64_t(DType::kI64),
+                    int64_t(counts->dtype));
     if (counts->rank > 1 || (counts->elements() != 1 && counts->elements() != hq.batch))
-      return refuse(v, "attention's key counts are [B] or one number", 4, hq.batch, counts->elements());
+      return refuse(v, "attention's key counts are [B] or one number", 4, hq.batch,
+                    counts->elements());
   }
   return true;
 }
@@ -84,7 +98,8 @@ bool check_attention(const OpArguments& g, Violation* v) {
 ScratchNeed attention_scratch(const OpArguments& g, int) {
   const AttentionAttributes& t = g.as<AttentionAttributes>();
   if (g.outputs[0].elements() == 0) return {};
-  const Heads q = attention::heads_of(g.inputs[0], t.heads), k = attention::heads_of(g.inputs[1], t.kv_heads),
+  const Heads q = attention::heads_of(g.inputs[0], t.heads),
+              k = attention::heads_of(g.inputs[1], t.kv_heads),
               v = attention::heads_of(g.inputs[2], t.kv_heads);
   const int64_t rows = q.length * (t.heads / t.kv_heads);
   return {uint64_t(attention::scratch_of(rows, k.length, q.dim, v.dim).total) * sizeof(float), 0};
@@ -92,7 +107,7 @@ ScratchNeed attention_scratch(const OpArguments& g, int) {
 
 }  // namespace
 
-const OpContract kAttentionContract = {OpCode::kAttention, 1,    3,   5, 1, 1, check_attention, nullptr,
-                                       attention_scratch,  0xfu, 0x1u};
+const OpContract kAttentionContract = {
+    OpCode::kAttention, 1, 3, 5, 1, 1, check_attention, nullptr, attention_scratch, 0xfu, 0x1u};
 
 }  // namespace ingot

@@ -1,12 +1,14 @@
-// runtime/op/attention_blocks.h - how attention is cut, and what a thread needs for it; contract and kernels call the same functions.
+// runtime/op/attention_blocks.h - how attention is cut, and what a thread needs for it; contract
+// and kernels call the same functions.
 #pragma once
 #include "runtime/base/checked_math.h"
 #include "runtime/op/attention.h"
 
 namespace ingot::attention {
 
-constexpr int64_t kKeyBlock = 256;   // keys that share a maximum
-constexpr int64_t kQueryGroup = 42;  // queries that share the last key they read: a multiple of 14 and of 6
+constexpr int64_t kKeyBlock = 256;  // keys that share a maximum
+// queries that share the last key they read: a multiple of 14 and of 6
+constexpr int64_t kQueryGroup = 42;
 constexpr int64_t kChunkRows = 252;  // queries that share packed keys and values
 constexpr int64_t kTileRows = 14;    // the most rows of a register tile
 constexpr int64_t kMaxHeadDim = 4096;

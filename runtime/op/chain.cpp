@@ -19,8 +19,9 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
   for (int i = 0; i + 1 < plan->count; i++) {
     int64_t ring = 0;
     plan->ring_offset[i] = plan->bytes;
-    if (!checked_mul(plan->ring_rows[i], stages[i].ow, &ring) || !checked_mul(ring, plan->pixel_stride[i], &ring) ||
-        !checked_mul<int64_t>(ring, 4, &ring) || uint64_t(ring) >= kMaxScratchBytes)
+    if (!checked_mul(plan->ring_rows[i], stages[i].ow, &ring) ||
+        !checked_mul(ring, plan->pixel_stride[i], &ring) || !checked_mul<int64_t>(ring, 4, &ring) ||
+        uint64_t(ring) >= kMaxScratchBytes)
       return false;
     plan->bytes += uint64_t(round_up(ring, 64));
   }
@@ -41,11 +42,15 @@ void chain_extents(const OpArguments& a, Extents* stages) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
     const Conv2dAttributes& s = t.stages[i];
-    Extents e = i == 0 ? extents(s, a.inputs[0], a.outputs[0])
-                       : Extents{stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
+    Extents e =
+        i == 0 ? extents(s, a.inputs[0], a.outputs[0])
+               : Extents{
+                     stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
     e.o = a.inputs[1 + 2 * i].dims[0];
-    if (!output_extent(e.h, s.pad_top, s.pad_bottom, s.kernel_h, s.stride_h, s.dilation_h, &e.oh)) e.oh = 0;
-    if (!output_extent(e.w, s.pad_left, s.pad_right, s.kernel_w, s.stride_w, s.dilation_w, &e.ow)) e.ow = 0;
+    if (!output_extent(e.h, s.pad_top, s.pad_bottom, s.kernel_h, s.stride_h, s.dilation_h, &e.oh))
+      e.oh = 0;
+    if (!output_extent(e.w, s.pad_left, s.pad_right, s.kernel_w, s.stride_w, s.dilation_w, &e.ow))
+      e.ow = 0;
     stages[i] = e;
   }
 }
@@ -61,14 +66,18 @@ bool check_stages(const OpArguments& a, conv::Extents* stages, Violation* v) {
   for (uint32_t i = 0; i < t.stage_count; i++) {
     const Conv2dAttributes& s = t.stages[i];
     if (s.method != ConvMethod::kDirect && s.method != ConvMethod::kDepthwise)
-      return refuse(v, "a chain's stages are direct or depthwise", Violation::kAttribute, 0, int64_t(s.method));
+      return refuse(v, "a chain's stages are direct or depthwise", Violation::kAttribute, 0,
+                    int64_t(s.method));
     if (i > 0 && s.input_layout != PictureLayout::kNhwc)
-      return refuse(v, "only the first stage of a chain reads nchw", Violation::kAttribute, 0, int64_t(s.input_layout));
+      return refuse(v, "only the first stage of a chain reads nchw", Violation::kAttribute, 0,
+                    int64_t(s.input_layout));
     if (s.residual_first && i + 1 < t.stage_count)
-      return refuse(v, "only the last stage of a chain has a residual", Violation::kAttribute, t.stage_count - 1, i);
+      return refuse(v, "only the last stage of a chain has a residual", Violation::kAttribute,
+                    t.stage_count - 1, i);
     conv::Extents e =
         i == 0 ? conv::extents(s, a.inputs[0], a.outputs[0])
-               : conv::Extents{stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
+               : conv::Extents{
+                     stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
     const int w = int(1 + 2 * i);
     if (!conv::check_stage(s, a.inputs[w], w, a.optional(w + 1), w + 1, &e, v)) return false;
     stages[i] = e;
@@ -79,19 +88,22 @@ bool check_stages(const OpArguments& a, conv::Extents* stages, Violation* v) {
 bool check_chain(const OpArguments& a, Violation* v) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   if (t.stage_count < 1 || t.stage_count > kMaxChainStages)
-    return refuse(v, "a chain has 1 to 8 stages", Violation::kAttribute, kMaxChainStages, t.stage_count);
+    return refuse(v, "a chain has 1 to 8 stages", Violation::kAttribute, kMaxChainStages,
+                  t.stage_count);
   if (t.band_rows < 1 || t.band_rows > conv::kMaxExtent)
-    return refuse(v, "chain.band_rows is 1 to 2^20", Violation::kAttribute, conv::kMaxExtent, t.band_rows);
+    return refuse(v, "chain.band_rows is 1 to 2^20", Violation::kAttribute, conv::kMaxExtent,
+                  t.band_rows);
   const int residual_at = conv::chain_residual(t);
   if (a.input_count < residual_at || a.input_count > residual_at + 1)
-    return refuse(v, "a chain has x, weights and bias of each stage, and a residual at most", Violation::kAttribute,
-                  residual_at, a.input_count);
+    return refuse(v, "a chain has x, weights and bias of each stage, and a residual at most",
+                  Violation::kAttribute, residual_at, a.input_count);
   uint32_t weights = 0;
   for (uint32_t i = 0; i < t.stage_count; i++) weights |= 1u << (1 + 2 * i);
   if (!rules::check_operands(a, kChainContract, {1u | weights, 1u, weights | weights << 1}, v) ||
       !conv::check_f32(a, v))
     return false;
-  if (a.inputs[0].rank != 4) return refuse(v, "a chain's x is a batch of pictures", 0, 4, a.inputs[0].rank);
+  if (a.inputs[0].rank != 4)
+    return refuse(v, "a chain's x is a batch of pictures", 0, 4, a.inputs[0].rank);
   conv::Extents stages[kMaxChainStages];
   if (!check_stages(a, stages, v)) return false;
   const conv::Extents& last = stages[t.stage_count - 1];
@@ -99,7 +111,8 @@ bool check_chain(const OpArguments& a, Violation* v) {
   const int64_t want[4] = {last.n, last.oh, last.ow, last.o};
   if (y.rank != 4) return refuse(v, "a chain's y is [N,OH,OW,O]", rules::output(0), 4, y.rank);
   for (int i = 0; i < 4; i++)
-    if (y.dims[i] != want[i]) return refuse(v, "a chain's y is [N,OH,OW,O]", rules::output(0), want[i], y.dims[i]);
+    if (y.dims[i] != want[i])
+      return refuse(v, "a chain's y is [N,OH,OW,O]", rules::output(0), want[i], y.dims[i]);
   if (const TensorView* residual = a.optional(residual_at))
     if (!rules::check_same_dims(y, *residual, residual_at, v)) return false;
   conv::ChainPlan plan;
@@ -124,9 +137,11 @@ ScratchNeed chain_scratch_bound(const OpArguments& a, int) {
   uint64_t widest = plan.bytes - plan.stage_offset;
   for (int i = 0; i < plan.count; i++) {
     uint64_t bytes = 0;
-    if (t.stages[i].method != ConvMethod::kDirect || stages[i].oh == 0 || stages[i].ow == 0) continue;
+    if (t.stages[i].method != ConvMethod::kDirect || stages[i].oh == 0 || stages[i].ow == 0)
+      continue;
     const bool copies = conv::stage_copies(t.stages[i], i);
-    if (conv::direct_scratch_bound(t.stages[i], stages[i], stages[i].c, copies, &bytes) && bytes > widest)
+    if (conv::direct_scratch_bound(t.stages[i], stages[i], stages[i].c, copies, &bytes) &&
+        bytes > widest)
       widest = bytes;
   }
   return {plan.stage_offset + widest, 0};
@@ -143,7 +158,7 @@ ScratchNeed chain_scratch(const OpArguments& a, int) {
 
 // Bits 3, 5 .. 17: where the residual stands, by the number of stages. Weights are proved dense.
 const OpContract kChainContract = {
-    OpCode::kChain, 1, 3, 2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place, chain_scratch, 0x2aaa9u, 0x1u,
-    chain_scratch_bound};
+    OpCode::kChain, 1,        3,    2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place,
+    chain_scratch,  0x2aaa9u, 0x1u, chain_scratch_bound};
 
 }  // namespace ingot

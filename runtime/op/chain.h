@@ -1,12 +1,12 @@
-// runtime/op/chain.h - how a chain lays its rings out in a thread's scratch; contract and kernels read the same
-// functions.
+// runtime/op/chain.h - how a chain lays its rings out in a thread's scratch; contract and kernels
+// read the same functions.
 #pragma once
 #include "runtime/op/conv_stage.h"
 
 namespace ingot::conv {
 
-/// Scratch of one thread: the rings of stages 0 .. count - 2, then the segment table and band of the stage that is
-/// working.
+/// Scratch of one thread: the rings of stages 0 .. count - 2, then the segment table and band of
+/// the stage that is working.
 struct ChainPlan {
   int count = 0;
   Extents stage[kMaxChainStages];
@@ -17,7 +17,8 @@ struct ChainPlan {
   uint64_t stage_offset = 0, bytes = 0;
 };
 
-/// @pre the stages were checked; attributes and extents as chain_extents sets them. False on overflow.
+/// @pre the stages were checked; attributes and extents as chain_extents sets them. False on
+/// overflow.
 bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan);
 
 /// Extents of every stage of a checked chain.

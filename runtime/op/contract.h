@@ -1,5 +1,6 @@
-// runtime/op/contract.h - what every operator promises: which operands, which shapes, what may be overwritten, how much
-// scratch. One table entry an operator, shared by verifier, converter, planner and firmware. Knows neither FlatBuffers nor kernels.
+// runtime/op/contract.h - what every operator promises: which operands, which shapes, what may be
+// overwritten, how much scratch. One table entry an operator, shared by verifier, converter,
+// planner and firmware. Knows neither FlatBuffers nor kernels.
 #pragma once
 #include "runtime/base/span.h"
 #include "runtime/base/status.h"
@@ -8,8 +9,9 @@
 
 namespace ingot {
 
-/// The argument block of one instruction. For contracts the operands' data may be null; types are always set. An absent
-/// optional operand has dtype kInvalid. `attributes` points at the plain struct of the operator's family, see <stem>.h.
+/// The argument block of one instruction. For contracts the operands' data may be null; types are
+/// always set. An absent optional operand has dtype kInvalid. `attributes` points at the plain
+/// struct of the operator's family, see <stem>.h.
 struct OpArguments {
   const void* attributes = nullptr;
   const TensorView* inputs = nullptr;
@@ -18,10 +20,13 @@ struct OpArguments {
   uint16_t output_count = 0;
   template <class A> const A& as() const { return *static_cast<const A*>(attributes); }
   /// Operand i, or null when it is absent.
-  const TensorView* optional(int i) const { return i < input_count && inputs[i].present() ? &inputs[i] : nullptr; }
+  const TensorView* optional(int i) const {
+    return i < input_count && inputs[i].present() ? &inputs[i] : nullptr;
+  }
 };
 
-/// Why a contract refused: a static sentence and two numbers. operand >= 0: an input; < 0: output -1 - operand; kAttribute: neither.
+/// Why a contract refused: a static sentence and two numbers. operand >= 0: an input; < 0: output
+/// -1 - operand; kAttribute: neither.
 struct Violation {
   static constexpr int kAttribute = 1000;
   const char* rule = "";
@@ -43,36 +48,44 @@ struct OpContract {
   uint8_t version;               // highest understood
   uint16_t min_inputs, max_inputs;  // absent optional operands count
   uint16_t min_outputs, max_outputs;
-  /// Proves attributes and operand types sound, output shapes included; overflow-safe, reads no tensor data.
+  /// Proves attributes and operand types sound, output shapes included; overflow-safe, reads no
+  /// tensor data.
   bool (*check)(const OpArguments&, Violation*);
-  /// Inputs that output 0 may overwrite (each element is read before or when it is written). Called after check. May be null: none.
+  /// Inputs that output 0 may overwrite (each element is read before or when it is written). Called
+  /// after check. May be null: none.
   uint32_t (*in_place)(const OpArguments&);
-  /// Bytes of scratch that suffice for every team of 1 .. `threads` members (a session's team may shrink between steps).
-  /// Depends on types and attributes only, never on the instruction set. May be null: none.
+  /// Bytes of scratch that suffice for every team of 1 .. `threads` members (a session's team may
+  /// shrink between steps). Depends on types and attributes only, never on the instruction set. May
+  /// be null: none.
   ScratchNeed (*scratch)(const OpArguments&, int threads);
   uint32_t strided_inputs;       // inputs whose row_stride may exceed the row length
   uint32_t strided_outputs;
-  /// For a session that may be rebound: at least what scratch() says for these extents and for all smaller ones, where a
-  /// smaller extent can take more (blocks that fill a cache level). May be null: scratch() itself never grows so.
+  /// For a session that may be rebound: at least what scratch() says for these extents and for all
+  /// smaller ones, where a smaller extent can take more (blocks that fill a cache level). May be
+  /// null: scratch() itself never grows so.
   ScratchNeed (*scratch_bound)(const OpArguments&, int threads) = nullptr;
 };
 
-/// A kernel's view of the threads that run it together. Every member calls the kernel with its own id.
+/// A kernel's view of the threads that run it together. Every member calls the kernel with its own
+/// id.
 struct Team {
   int id = 0;
   int size = 1;
-  void (*barrier)(void*) = nullptr;  // joins all members; a kernel calls it the same number of times on each
+  // joins all members; a kernel calls it the same number of times on each
+  void (*barrier)(void*) = nullptr;
   void* barrier_argument = nullptr;
   void* scratch = nullptr;           // own, at least ScratchNeed::per_thread_bytes
   void* shared = nullptr;            // of the team, at least ScratchNeed::shared_bytes
   void join() const { if (size > 1) barrier(barrier_argument); }
 };
 
-/// Computes the outputs of one instruction. No allocation, no lock, no system call, no exception. The result does not
-/// depend on team.size. Returns kBadIndexValue where an index tensor was outside its range, else ok.
+/// Computes the outputs of one instruction. No allocation, no lock, no system call, no exception.
+/// The result does not depend on team.size. Returns kBadIndexValue where an index tensor was
+/// outside its range, else ok.
 using Kernel = Status (*)(const OpArguments&, const Team&);
 
-/// One row of a kernel table. A row is tried when op matches and supports(arguments) holds (null: always).
+/// One row of a kernel table. A row is tried when op matches and supports(arguments) holds (null:
+/// always).
 struct KernelEntry {
   OpCode op;
   const char* name;                           // "conv2d_direct_f32"; static

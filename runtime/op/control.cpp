@@ -5,17 +5,20 @@
 namespace ingot {
 namespace {
 
-/// Which subprograms exist and that nothing calls itself is the decoder's proof; here is the condition.
+/// Which subprograms exist and that nothing calls itself is the decoder's proof; here is the
+/// condition.
 bool check_if(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kIfContract, {}, v)) return false;
   const TensorType& condition = a.inputs[0];
   if (condition.dtype != DType::kBool)
-    return rules::refuse(v, "if's condition is bool", 0, int64_t(DType::kBool), int64_t(condition.dtype));
-  if (condition.elements() != 1) return rules::refuse(v, "if's condition has one element", 0, 1, condition.elements());
+    return rules::refuse(v, "if's condition is bool", 0, int64_t(DType::kBool),
+                         int64_t(condition.dtype));
+  if (condition.elements() != 1)
+    return rules::refuse(v, "if's condition has one element", 0, 1, condition.elements());
   const IfAttributes& t = a.as<IfAttributes>();
   if (t.then_subprogram == t.else_subprogram)
-    return rules::refuse(v, "if's branches are two subprograms", Violation::kAttribute, t.then_subprogram,
-                         t.else_subprogram);
+    return rules::refuse(v, "if's branches are two subprograms", Violation::kAttribute,
+                         t.then_subprogram, t.else_subprogram);
   return true;
 }
 
@@ -32,18 +35,23 @@ bool check_loop(const OpArguments& a, Violation* v) {
   };
   if (!is_one(a.inputs[0], DType::kI64, "loop's count is one i64", 0)) return false;
   if (!is_one(a.inputs[1], DType::kBool, "loop's condition is one bool", 1)) return false;
-  if (a.output_count == 1 && !is_one(a.outputs[0], DType::kI64, "loop's iteration is one i64", rules::output(0)))
+  if (a.output_count == 1 &&
+      !is_one(a.outputs[0], DType::kI64, "loop's iteration is one i64", rules::output(0)))
     return false;
   const LoopAttributes& t = a.as<LoopAttributes>();
-  if (t.body == 0) return rules::refuse(v, "loop's body is not the main program", Violation::kAttribute, 1, 0);
+  if (t.body == 0)
+    return rules::refuse(v, "loop's body is not the main program", Violation::kAttribute, 1, 0);
   if (t.most < 0 || t.most > kMostIterations)
-    return rules::refuse(v, "loop's most iterations", Violation::kAttribute, kMostIterations, t.most);
+    return rules::refuse(v, "loop's most iterations", Violation::kAttribute, kMostIterations,
+                         t.most);
   return true;
 }
 
 }  // namespace
 
-const OpContract kLoopContract = {OpCode::kLoop, 1, 2, 258, 0, 1, check_loop, nullptr, nullptr, 0xffffffffu, 0};
-const OpContract kIfContract = {OpCode::kIf, 1, 1, 1, 0, 64, check_if, nullptr, nullptr, 0, 0xffffffffu};
+const OpContract kLoopContract = {OpCode::kLoop, 1,       2,       258,         0, 1,
+                                  check_loop,    nullptr, nullptr, 0xffffffffu, 0};
+const OpContract kIfContract = {OpCode::kIf, 1,       1,       1, 0,          64,
+                                check_if,    nullptr, nullptr, 0, 0xffffffffu};
 
 }  // namespace ingot

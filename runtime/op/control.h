@@ -1,13 +1,18 @@
-// runtime/op/control.h - If and Loop: the session itself runs them, no kernel exists. Their subprograms are laid out behind them
-// (runtime/format/program.h).
+// runtime/op/control.h - If and Loop: the session itself runs them, no kernel exists. Their
+// subprograms are laid out behind them (runtime/format/program.h).
 //
-// If     Input 0: bool, one element. Both branches write every output. A branch that is 0 does not exist: the run that
+// If     Input 0: bool, one element. Both branches write every output. A branch that is 0 does not
+// exist: the run that
 //        would take it ends with kControlRefused.
 // Loop   Runs its body while iteration < count and condition.
-//        Input 0, optional: the count, i64, one element; a run in which it is above `most` ends with kControlRefused, one below
-//        1 skips the body. Input 1, optional: the condition, bool, one element. Inputs 1 and up are carried: written before the
-//        loop, in the subprogram it stands in, and again in the body, once each; whoever reads one sees what was written last.
-//        Output 0, optional: the iteration, i64, one element; 0 in the first, after the loop how many there were.
+//        Input 0, optional: the count, i64, one element; a run in which it is above `most` ends
+//        with kControlRefused, one below
+//        1 skips the body. Input 1, optional: the condition, bool, one element. Inputs 1 and up are
+//        carried: written before the
+//        loop, in the subprogram it stands in, and again in the body, once each; whoever reads one
+//        sees what was written last.
+//        Output 0, optional: the iteration, i64, one element; 0 in the first, after the loop how
+//        many there were.
 //        At most `most` iterations, so a run ends.
 #pragma once
 #include "runtime/op/contract.h"

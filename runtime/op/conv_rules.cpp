@@ -6,7 +6,8 @@ using rules::refuse;
 
 bool check_window(const WindowAttributes& t, Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
-  const uint32_t positive[] = {t.kernel_h, t.kernel_w, t.stride_h, t.stride_w, t.dilation_h, t.dilation_w};
+  const uint32_t positive[] = {t.kernel_h, t.kernel_w,   t.stride_h,
+                               t.stride_w, t.dilation_h, t.dilation_w};
   for (uint32_t extent : positive)
     if (extent < 1 || extent > kMaxExtent)
       return refuse(v, "kernel, stride and dilation are 1 to 2^20", kAttribute, kMaxExtent, extent);
@@ -23,32 +24,38 @@ bool check_epilogue(const ActivationSpec& a, Violation* v) {
   return true;
 }
 
-bool output_extent(int64_t in, uint32_t before, uint32_t after, uint32_t kernel, uint32_t stride, uint32_t dilation,
-                   int64_t* out) {
+bool output_extent(int64_t in, uint32_t before, uint32_t after, uint32_t kernel, uint32_t stride,
+                   uint32_t dilation, int64_t* out) {
   const int64_t span = in + before + after - int64_t(dilation) * (int64_t(kernel) - 1) - 1;
   if (in < 0 || span < 0) return false;
   *out = span / stride + 1;
   return true;
 }
 
-bool check_weights(const TensorType& w, int operand, Packing packing, const int64_t* dims, int rank, Violation* v) {
+bool check_weights(const TensorType& w, int operand, Packing packing, const int64_t* dims, int rank,
+                   Violation* v) {
   if (w.packing != packing && w.packing != Packing::kDense)
-    return refuse(v, "weights have the packing of their method", operand, int64_t(packing), int64_t(w.packing));
-  if (w.rank != rank) return refuse(v, "weights have the rank of their method", operand, rank, w.rank);
+    return refuse(v, "weights have the packing of their method", operand, int64_t(packing),
+                  int64_t(w.packing));
+  if (w.rank != rank)
+    return refuse(v, "weights have the rank of their method", operand, rank, w.rank);
   for (int i = 0; i < rank; i++)
     if (w.dims[i] != dims[i])
-      return refuse(v, "weights' dims agree with attributes and operands", operand, dims[i], w.dims[i]);
+      return refuse(v, "weights' dims agree with attributes and operands", operand, dims[i],
+                    w.dims[i]);
   uint64_t bytes = 0;
   if (!storage_bytes(w, &bytes) || bytes > uint64_t{1} << 60)
     return refuse(v, "weights are at most 2^60 bytes", operand);
-  if (!w.is_dense()) return refuse(v, "weights are dense over rows", operand, w.row_length(), w.row_stride);
+  if (!w.is_dense())
+    return refuse(v, "weights are dense over rows", operand, w.row_length(), w.row_stride);
   return true;
 }
 
 bool check_bias(const TensorType* bias, int operand, int64_t o, Violation* v) {
   if (!bias) return true;
   if (bias->packing != Packing::kVector16 && bias->packing != Packing::kDense)
-    return refuse(v, "a bias is vector16", operand, int64_t(Packing::kVector16), int64_t(bias->packing));
+    return refuse(v, "a bias is vector16", operand, int64_t(Packing::kVector16),
+                  int64_t(bias->packing));
   if (bias->rank != 1 || bias->dims[0] != o)
     return refuse(v, "a bias is [O]", operand, o, bias->rank ? bias->dims[0] : -1);
   return true;
@@ -59,7 +66,8 @@ bool check_f32(const OpArguments& a, Violation* v) {
     if (a.inputs[i].present() && a.inputs[i].dtype != DType::kF32)
       return refuse(v, "operand is f32", i, int64_t(DType::kF32), int64_t(a.inputs[i].dtype));
   if (a.outputs[0].dtype != DType::kF32)
-    return refuse(v, "output is f32", rules::output(0), int64_t(DType::kF32), int64_t(a.outputs[0].dtype));
+    return refuse(v, "output is f32", rules::output(0), int64_t(DType::kF32),
+                  int64_t(a.outputs[0].dtype));
   return true;
 }
 

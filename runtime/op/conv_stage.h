@@ -4,11 +4,13 @@
 
 namespace ingot::conv {
 
-/// Proves attributes, weights and bias against the picture's extents (n, h, w, c given), and sets oh, ow and o.
-bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand, const TensorType* bias,
-                 int bias_operand, Extents* extents, Violation* violation);
+/// Proves attributes, weights and bias against the picture's extents (n, h, w, c given), and sets
+/// oh, ow and o.
+bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand,
+                 const TensorType* bias, int bias_operand, Extents* extents, Violation* violation);
 
-/// Scratch of conv2d for every team of 1 .. `threads`; false on overflow. Zero where the output is empty.
+/// Scratch of conv2d for every team of 1 .. `threads`; false on overflow. Zero where the output is
+/// empty.
 bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, ScratchNeed* need);
 
 }  // namespace ingot::conv

@@ -27,18 +27,19 @@ bool check_steps(const ElementwiseAttributes& t, int input_count, Violation* v) 
     const ElementwiseStep& step = t.steps[i];
     FunctionDomain domain = FunctionDomain::kAny;
     if (!find_domain(step.op, &domain))
-      return rules::refuse(v, "elementwise step's operator is known", Violation::kAttribute, 161, int64_t(step.op));
+      return rules::refuse(v, "elementwise step's operator is known", Violation::kAttribute, 161,
+                           int64_t(step.op));
     if (integer && domain == FunctionDomain::kFloat)
-      return rules::refuse(v, "elementwise step computes in floating point", Violation::kAttribute, int64_t(t.compute),
-                           int64_t(step.op));
+      return rules::refuse(v, "elementwise step computes in floating point", Violation::kAttribute,
+                           int64_t(t.compute), int64_t(step.op));
     if (!integer && domain == FunctionDomain::kInteger)
-      return rules::refuse(v, "elementwise step computes in integers", Violation::kAttribute, int64_t(t.compute),
-                           int64_t(step.op));
+      return rules::refuse(v, "elementwise step computes in integers", Violation::kAttribute,
+                           int64_t(t.compute), int64_t(step.op));
     const uint8_t read[3] = {step.a, step.b, step.c};
     for (int k = 0; k < elementwise_arity(step.op); k++)
       if (read[k] != kConstantRegister && read[k] >= input_count + int(i))
-        return rules::refuse(v, "elementwise step reads a register written before", Violation::kAttribute,
-                             input_count + i, read[k]);
+        return rules::refuse(v, "elementwise step reads a register written before",
+                             Violation::kAttribute, input_count + i, read[k]);
   }
   return true;
 }
@@ -47,15 +48,18 @@ bool check_elementwise(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kElementwiseContract, {}, v)) return false;
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   if (t.step_count > kMaxElementwiseSteps)
-    return rules::refuse(v, "elementwise has at most 16 steps", Violation::kAttribute, kMaxElementwiseSteps,
-                         t.step_count);
+    return rules::refuse(v, "elementwise has at most 16 steps", Violation::kAttribute,
+                         kMaxElementwiseSteps, t.step_count);
   if (uint8_t(t.compute) > uint8_t(ComputeType::kU64))
-    return rules::refuse(v, "elementwise.compute is known", Violation::kAttribute, 3, int64_t(t.compute));
+    return rules::refuse(v, "elementwise.compute is known", Violation::kAttribute, 3,
+                         int64_t(t.compute));
   if (t.step_count == 0 && a.input_count != 1)
-    return rules::refuse(v, "a conversion has one operand", Violation::kAttribute, 1, a.input_count);
+    return rules::refuse(v, "a conversion has one operand", Violation::kAttribute, 1,
+                         a.input_count);
   for (int i = 0; i < a.input_count; i++)
     if (!rules::broadcasts_to(a.inputs[i], a.outputs[0]))
-      return rules::refuse(v, "elementwise operand broadcasts to the output", i, a.outputs[0].rank, a.inputs[i].rank);
+      return rules::refuse(v, "elementwise operand broadcasts to the output", i, a.outputs[0].rank,
+                           a.inputs[i].rank);
   return check_steps(t, a.input_count, v);
 }
 
@@ -75,8 +79,16 @@ ScratchNeed elementwise_scratch(const OpArguments& a, int) {
 
 }  // namespace
 
-const OpContract kElementwiseContract = {
-    OpCode::kElementwise, 1,    1, kMaxElementwiseInputs, 1, 1, check_elementwise, elementwise_in_place,
-    elementwise_scratch,  0xff, 1};
+const OpContract kElementwiseContract = {OpCode::kElementwise,
+                                         1,
+                                         1,
+                                         kMaxElementwiseInputs,
+                                         1,
+                                         1,
+                                         check_elementwise,
+                                         elementwise_in_place,
+                                         elementwise_scratch,
+                                         0xff,
+                                         1};
 
 }  // namespace ingot

@@ -1,8 +1,10 @@
-// runtime/op/elementwise.h - a chain of elementwise steps in one pass over memory; conversions, comparisons and select included.
-// Operands 0..n-1 broadcast to the output's dims (ONNX rules). Registers and steps: schema/ingot.fbs, ElementwiseStep.
-// The output may be larger than the broadcast of the operands (Expand). No step: operand 0 converted straight to the output's type.
-// Whole numbers wrap; x / 0 is 0; to integer truncates, and what lies outside int64 becomes its smallest value, then its low bits.
-// exp, tanh, log and the rest are Ingot's own polynomials, the same bits on every instruction set (kernels/cpu/simd/math.inl).
+// runtime/op/elementwise.h - a chain of elementwise steps in one pass over memory; conversions,
+// comparisons and select included. Operands 0..n-1 broadcast to the output's dims (ONNX rules).
+// Registers and steps: schema/ingot.fbs, ElementwiseStep. The output may be larger than the
+// broadcast of the operands (Expand). No step: operand 0 converted straight to the output's type.
+// Whole numbers wrap; x / 0 is 0; to integer truncates, and what lies outside int64 becomes its
+// smallest value, then its low bits. exp, tanh, log and the rest are Ingot's own polynomials, the
+// same bits on every instruction set (kernels/cpu/simd/math.inl).
 #pragma once
 #include "runtime/op/contract.h"
 
@@ -10,11 +12,14 @@ namespace ingot {
 
 /// Same numbers as ingot.fb.ElementwiseOp.
 enum class ElementwiseOp : uint8_t {
-#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) k##name = (number),
+#define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
+  k##name = (number),
 #include "runtime/op/functions.def"
 };
 /// Registers read: 1, 2 or 3.
-constexpr int elementwise_arity(ElementwiseOp op) { return uint8_t(op) >= 160 ? 3 : uint8_t(op) >= 96 ? 2 : 1; }
+constexpr int elementwise_arity(ElementwiseOp op) {
+  return uint8_t(op) >= 160 ? 3 : uint8_t(op) >= 96 ? 2 : 1;
+}
 
 enum class FunctionDomain : uint8_t { kFloat, kAny, kInteger };
 enum class FunctionBits : uint8_t { kExact, kLibrary };
@@ -39,7 +44,8 @@ enum class ComputeType : uint8_t { kF32 = 0, kI64 = 1, kF64 = 2, kU64 = 3 };
 constexpr int kMaxElementwiseSteps = 16;
 constexpr int kMaxElementwiseInputs = 8;
 constexpr uint8_t kConstantRegister = 254;  // the step's alpha
-constexpr int kElementwiseBlock = 256;      // elements of a register; the interpreter works on blocks of this many
+// elements of a register; the interpreter works on blocks of this many
+constexpr int kElementwiseBlock = 256;
 
 struct ElementwiseStep {
   ElementwiseOp op = ElementwiseOp::kIdentity;
@@ -53,7 +59,8 @@ struct ElementwiseAttributes {
 };
 extern const OpContract kElementwiseContract;
 
-/// Extent of the broadcast of two, for int64_t or a symbolic dimension; the caller has proved that they broadcast.
+/// Extent of the broadcast of two, for int64_t or a symbolic dimension; the caller has proved that
+/// they broadcast.
 template <class Dim>
 Dim broadcast_extent(const Dim& a, const Dim& b) {
   return a == Dim(1) ? b : a;

@@ -1,6 +1,6 @@
-// runtime/op/matmul.h - product of two activations: a [..., M, K], b [..., K, N] (each transposed in its last two when
-// told) -> y [..., M, N]. Batch dimensions broadcast. y = alpha * sum. Order: one chain of fma per output from zero
-// over k ascending, then * alpha.
+// runtime/op/matmul.h - product of two activations: a [..., M, K], b [..., K, N] (each transposed
+// in its last two when told) -> y [..., M, N]. Batch dimensions broadcast. y = alpha * sum. Order:
+// one chain of fma per output from zero over k ascending, then * alpha.
 #pragma once
 #include "runtime/op/contract.h"
 

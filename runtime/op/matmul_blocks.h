@@ -1,12 +1,15 @@
-// runtime/op/matmul_blocks.h - how a product of two activations is cut; contract and kernels call the same functions.
+// runtime/op/matmul_blocks.h - how a product of two activations is cut; contract and kernels call
+// the same functions.
 #pragma once
 #include "runtime/base/checked_math.h"
 #include "runtime/op/matmul.h"
 
 namespace ingot::matmul {
 
-constexpr int64_t kPanelBytes = 256 << 10;  // packed panels of b that stay in the L2 cache while rows of a pass
-constexpr int64_t kRowBlock = 42;           // rows of a transposed a packed at a time: a multiple of 14 and of 6
+// packed panels of b that stay in the L2 cache while rows of a pass
+constexpr int64_t kPanelBytes = 256 << 10;
+// rows of a transposed a packed at a time: a multiple of 14 and of 6
+constexpr int64_t kRowBlock = 42;
 
 /// m, k, n of the last two dimensions, transposition resolved.
 struct Extents {
@@ -20,6 +23,7 @@ int64_t panel_block(const Extents& e);
 /// Elements of a thread's scratch: panels, then the packed rows of a. False on overflow.
 bool scratch_elements(const MatMulAttributes& t, const Extents& e, int64_t* panels, int64_t* rows);
 /// At least scratch_elements() of these extents and of all smaller ones.
-bool scratch_elements_bound(const MatMulAttributes& t, const Extents& e, int64_t* panels, int64_t* rows);
+bool scratch_elements_bound(const MatMulAttributes& t, const Extents& e, int64_t* panels,
+                            int64_t* rows);
 
 }  // namespace ingot::matmul

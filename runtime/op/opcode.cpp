@@ -9,7 +9,9 @@ constexpr bool are_in_order() {
     if (int(kOpCodes[i]) != i) return false;
   return true;
 }
-static_assert(are_in_order(), "runtime/op/operators.def: the rows stand in the order of the numbers, without a gap");
+static_assert(
+    are_in_order(),
+    "runtime/op/operators.def: the rows stand in the order of the numbers, without a gap");
 
 }  // namespace
 

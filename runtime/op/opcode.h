@@ -1,4 +1,5 @@
-// runtime/op/opcode.h - the operators of format version 1. Numbers equal the union ingot.fb.Attributes and never change.
+// runtime/op/opcode.h - the operators of format version 1. Numbers equal the union
+// ingot.fb.Attributes and never change.
 #pragma once
 #include <cstdint>
 

@@ -6,8 +6,8 @@
 namespace ingot {
 namespace {
 
-/// reflect and wrap are defined within one period of the input, as in ONNX: at most dims - 1 (reflect) or dims (wrap)
-/// on a side.
+/// reflect and wrap are defined within one period of the input, as in ONNX: at most dims - 1
+/// (reflect) or dims (wrap) on a side.
 bool check_extent(const PadAttributes& t, int64_t in, int64_t out, int64_t before, Violation* v) {
   int64_t after;
   if (before < -(int64_t{1} << 60) || before > int64_t{1} << 60) {
@@ -20,9 +20,11 @@ bool check_extent(const PadAttributes& t, int64_t in, int64_t out, int64_t befor
   const int64_t most = t.mode == PadMode::kReflect ? in - 1 : in;
   if (t.mode == PadMode::kEdge) return true;
   if (before > most)
-    return rules::refuse(v, "pad.before stays within the input's period", Violation::kAttribute, most, before);
+    return rules::refuse(v, "pad.before stays within the input's period", Violation::kAttribute,
+                         most, before);
   if (after > most)
-    return rules::refuse(v, "padding after stays within the input's period", rules::output(0), most, after);
+    return rules::refuse(v, "padding after stays within the input's period", rules::output(0), most,
+                         after);
   return true;
 }
 
@@ -34,13 +36,16 @@ bool check_pad(const OpArguments& a, Violation* v) {
   if (uint8_t(t.mode) > uint8_t(PadMode::kWrap))
     return rules::refuse(v, "pad.mode is known", Violation::kAttribute, 3, int64_t(t.mode));
   if (t.rank != x.rank)
-    return rules::refuse(v, "pad.before has one entry per dimension", Violation::kAttribute, x.rank, t.rank);
-  if (x.rank != y.rank) return rules::refuse(v, "pad keeps the rank", rules::output(0), x.rank, y.rank);
+    return rules::refuse(v, "pad.before has one entry per dimension", Violation::kAttribute, x.rank,
+                         t.rank);
+  if (x.rank != y.rank)
+    return rules::refuse(v, "pad keeps the rank", rules::output(0), x.rank, y.rank);
   for (int i = 0; i < x.rank; i++)
     if (!check_extent(t, x.dims[i], y.dims[i], t.before[i], v)) return false;
   if (const TensorView* value = a.optional(1)) {
     if (!rules::check_same_dtype(x, *value, 1, v)) return false;
-    if (value->elements() != 1) return rules::refuse(v, "pad's value has one element", 1, 1, value->elements());
+    if (value->elements() != 1)
+      return rules::refuse(v, "pad's value has one element", 1, 1, value->elements());
   }
   return true;
 }

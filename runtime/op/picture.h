@@ -1,25 +1,45 @@
-// runtime/op/picture.h - frames of a camera to pictures for a network: crop, resize, letterbox, colour, normalise. One pass.
+// runtime/op/picture.h - frames of a camera to pictures for a network: crop, resize, letterbox,
+// colour, normalise. One pass.
 //
-//   frame  u8 [N, rows, pitch]: the planes one below another, rows `pitch` bytes apart (i420: chroma rows pitch / 2 apart); or one
+//   frame  u8 [N, rows, pitch]: the planes one below another, rows `pitch` bytes apart (i420:
+//          chroma rows pitch / 2 apart); or one
 //          such operand for each plane
 //   y      f32 [N,H,W,C], planar: [N,C,H,W]; C is 3, or 1 for gray
 //
-// Each component is sampled in its own plane at its own resolution, then the sampled pixel is converted: chroma is never brought to
-// the resolution of luma first. Positions are ratios of integers (below 2^31), so no rounding moves one; everything else is f32:
-//   bilinear  down, then across: a + (b - a) * w, one fma; w is one division; past the edge of the source area: the edge.
-//   nearest   the pixel of the frame in which the centre of y's pixel lies, with the chroma that belongs to it.
-//   area      the mean over what y's pixel covers: down, then across, one chain of fma from zero in ascending order.
-//   colour    l = (Y - 16) * luma (full range: Y); R = fma(red_v, V, l), G = fma(green_v, V, fma(green_u, U, l)), B = fma(blue_u, U, l)
-//             with U and V less 128, each limited to 0..255; gray of RGB: fma(gray_b, B, fma(gray_g, G, gray_r * R)); of YUV: l, limited.
+// Each component is sampled in its own plane at its own resolution, then the sampled pixel is
+// converted: chroma is never brought to the resolution of luma first. Positions are ratios of
+// integers (below 2^31), so no rounding moves one; everything else is f32:
+//   bilinear  down, then across: a + (b - a) * w, one fma; w is one division; past the edge of the
+//             source area: the edge.
+//   nearest   the pixel of the frame in which the centre of y's pixel lies, with the chroma that
+//             belongs to it.
+//   area      the mean over what y's pixel covers: down, then across, one chain of fma from zero in
+//             ascending order.
+//   colour    l = (Y - 16) * luma (full range: Y); R = fma(red_v, V, l), G = fma(green_v, V,
+//             fma(green_u, U, l)), B = fma(blue_u, U, l)
+//             with U and V less 128, each limited to 0..255; gray of RGB: fma(gray_b, B,
+//             fma(gray_g, G, gray_r * R)); of YUV: l, limited.
 //   y         fma(x, scale, bias); outside the target area x is `pad`.
 //
-// Functions here are part of kernels, each instruction set with a copy of its own: static, so that no linker merges two.
+// Functions here are part of kernels, each instruction set with a copy of its own: static, so that
+// no linker merges two.
 #pragma once
 #include "runtime/op/contract.h"
 
 namespace ingot {
 
-enum class PixelFormat : uint8_t { kRgb = 0, kBgr = 1, kRgba = 2, kBgra = 3, kGray = 4, kNv12 = 5, kNv21 = 6, kI420 = 7, kYuyv = 8, kUyvy = 9 };
+enum class PixelFormat : uint8_t {
+  kRgb = 0,
+  kBgr = 1,
+  kRgba = 2,
+  kBgra = 3,
+  kGray = 4,
+  kNv12 = 5,
+  kNv21 = 6,
+  kI420 = 7,
+  kYuyv = 8,
+  kUyvy = 9
+};
 constexpr int kPixelFormatCount = 10;
 enum class PixelInterpolation : uint8_t { kBilinear = 0, kNearest = 1, kArea = 2 };
 enum class ColorMatrix : uint8_t { kBt601 = 0, kBt709 = 1 };
@@ -49,7 +69,8 @@ extern const OpContract kPictureContract;
 /// "nv12"; as the command line spells it.
 const char* pixel_format_name(PixelFormat format);
 
-/// Where a component lies: sample k of a row is the byte origin + k * step; it stands for `across` x `down` pixels.
+/// Where a component lies: sample k of a row is the byte origin + k * step; it stands for `across`
+/// x `down` pixels.
 struct PixelComponent {
   uint8_t plane, origin, step, across, down;
 };
@@ -61,16 +82,25 @@ struct PixelLayout {
 };
 static constexpr PixelLayout pixel_layout(PixelFormat format) {
   switch (format) {
-    case PixelFormat::kRgb: return {1, 3, false, {{0, 0, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 2, 3, 1, 1}}};
-    case PixelFormat::kBgr: return {1, 3, false, {{0, 2, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 0, 3, 1, 1}}};
-    case PixelFormat::kRgba: return {1, 3, false, {{0, 0, 4, 1, 1}, {0, 1, 4, 1, 1}, {0, 2, 4, 1, 1}}};
-    case PixelFormat::kBgra: return {1, 3, false, {{0, 2, 4, 1, 1}, {0, 1, 4, 1, 1}, {0, 0, 4, 1, 1}}};
+    case PixelFormat::kRgb:
+      return {1, 3, false, {{0, 0, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 2, 3, 1, 1}}};
+    case PixelFormat::kBgr:
+      return {1, 3, false, {{0, 2, 3, 1, 1}, {0, 1, 3, 1, 1}, {0, 0, 3, 1, 1}}};
+    case PixelFormat::kRgba:
+      return {1, 3, false, {{0, 0, 4, 1, 1}, {0, 1, 4, 1, 1}, {0, 2, 4, 1, 1}}};
+    case PixelFormat::kBgra:
+      return {1, 3, false, {{0, 2, 4, 1, 1}, {0, 1, 4, 1, 1}, {0, 0, 4, 1, 1}}};
     case PixelFormat::kGray: return {1, 1, false, {{0, 0, 1, 1, 1}, {}, {}}};
-    case PixelFormat::kNv12: return {2, 3, true, {{0, 0, 1, 1, 1}, {1, 0, 2, 2, 2}, {1, 1, 2, 2, 2}}};
-    case PixelFormat::kNv21: return {2, 3, true, {{0, 0, 1, 1, 1}, {1, 1, 2, 2, 2}, {1, 0, 2, 2, 2}}};
-    case PixelFormat::kI420: return {3, 3, true, {{0, 0, 1, 1, 1}, {1, 0, 1, 2, 2}, {2, 0, 1, 2, 2}}};
-    case PixelFormat::kYuyv: return {1, 3, true, {{0, 0, 2, 1, 1}, {0, 1, 4, 2, 1}, {0, 3, 4, 2, 1}}};
-    case PixelFormat::kUyvy: return {1, 3, true, {{0, 1, 2, 1, 1}, {0, 0, 4, 2, 1}, {0, 2, 4, 2, 1}}};
+    case PixelFormat::kNv12:
+      return {2, 3, true, {{0, 0, 1, 1, 1}, {1, 0, 2, 2, 2}, {1, 1, 2, 2, 2}}};
+    case PixelFormat::kNv21:
+      return {2, 3, true, {{0, 0, 1, 1, 1}, {1, 1, 2, 2, 2}, {1, 0, 2, 2, 2}}};
+    case PixelFormat::kI420:
+      return {3, 3, true, {{0, 0, 1, 1, 1}, {1, 0, 1, 2, 2}, {2, 0, 1, 2, 2}}};
+    case PixelFormat::kYuyv:
+      return {1, 3, true, {{0, 0, 2, 1, 1}, {0, 1, 4, 2, 1}, {0, 3, 4, 2, 1}}};
+    case PixelFormat::kUyvy:
+      return {1, 3, true, {{0, 1, 2, 1, 1}, {0, 0, 4, 2, 1}, {0, 2, 4, 2, 1}}};
   }
   return {};
 }
@@ -97,7 +127,8 @@ struct PictureAxis {
   bool centered;           // samples of two pixels lie between them; else on the first
 };
 static constexpr PictureAxis picture_across(const PictureAttributes& t, const PixelComponent& c) {
-  return {t.source.left, t.source.width, t.target.width, c.across, t.siting == ChromaSiting::kCenter};
+  return {t.source.left, t.source.width, t.target.width, c.across,
+          t.siting == ChromaSiting::kCenter};
 }
 static constexpr PictureAxis picture_down(const PictureAttributes& t, const PixelComponent& c) {
   return {t.source.top, t.source.height, t.target.height, c.down, true};
@@ -110,7 +141,8 @@ struct PictureTap {
 };
 static constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
   // In units of half a target pixel; sample k lies at k * unit + offset.
-  const int32_t target = int32_t(axis.target), extent = int32_t(axis.extent), first = int32_t(axis.first);
+  const int32_t target = int32_t(axis.target), extent = int32_t(axis.extent),
+                first = int32_t(axis.first);
   const int32_t each = int32_t(axis.each), unit = 2 * target * each;
   const int32_t offset = each == 2 && axis.centered ? 2 * target : target;
   const int32_t position = (2 * int32_t(o) + 1) * extent + 2 * target * first - offset;
@@ -145,7 +177,8 @@ struct PictureColor {
   float gray_r, gray_g, gray_b;
 };
 static constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range) {
-  const double red = matrix == ColorMatrix::kBt601 ? 0.299 : 0.2126, blue = matrix == ColorMatrix::kBt601 ? 0.114 : 0.0722;
+  const double red = matrix == ColorMatrix::kBt601 ? 0.299 : 0.2126,
+               blue = matrix == ColorMatrix::kBt601 ? 0.114 : 0.0722;
   const double green = 1 - red - blue, chroma = full_range ? 1 : 255.0 / 224;
   return {full_range ? 0.0f : 16.0f,
           full_range ? 1.0f : float(255.0 / 219),

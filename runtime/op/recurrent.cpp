@@ -22,7 +22,8 @@ Extents extents(const OpArguments& a) {
           recurrent_gates(t.kind)};
 }
 
-bool check_dims(const TensorType& t, int operand, const int64_t* want, int rank, const char* rule, Violation* v) {
+bool check_dims(const TensorType& t, int operand, const int64_t* want, int rank, const char* rule,
+                Violation* v) {
   if (t.rank != rank) return rules::refuse(v, rule, operand, rank, t.rank);
   for (int i = 0; i < rank; i++)
     if (t.dims[i] != want[i]) return rules::refuse(v, rule, operand, want[i], t.dims[i]);
@@ -33,20 +34,27 @@ bool check_attributes(const RecurrentAttributes& t, Violation* v) {
   if (uint8_t(t.kind) > uint8_t(RecurrentKind::kRnn))
     return rules::refuse(v, "recurrent.kind is known", Violation::kAttribute, 2, int64_t(t.kind));
   if (uint8_t(t.direction) > uint8_t(Direction::kBidirectional))
-    return rules::refuse(v, "recurrent.direction is known", Violation::kAttribute, 2, int64_t(t.direction));
+    return rules::refuse(v, "recurrent.direction is known", Violation::kAttribute, 2,
+                         int64_t(t.direction));
   if (t.hidden == 0 || t.hidden > 1u << 24)
-    return rules::refuse(v, "recurrent.hidden is 1 to 2^24", Violation::kAttribute, 1 << 24, t.hidden);
-  if (!(t.clip >= 0)) return rules::refuse(v, "recurrent.clip is not negative", Violation::kAttribute);
+    return rules::refuse(v, "recurrent.hidden is 1 to 2^24", Violation::kAttribute, 1 << 24,
+                         t.hidden);
+  if (!(t.clip >= 0))
+    return rules::refuse(v, "recurrent.clip is not negative", Violation::kAttribute);
   if (t.linear_before_reset && t.kind != RecurrentKind::kGru)
-    return rules::refuse(v, "linear_before_reset belongs to gru", Violation::kAttribute, 1, int64_t(t.kind));
-  const uint32_t per_direction = t.kind == RecurrentKind::kLstm ? 3 : t.kind == RecurrentKind::kGru ? 2 : 1;
+    return rules::refuse(v, "linear_before_reset belongs to gru", Violation::kAttribute, 1,
+                         int64_t(t.kind));
+  const uint32_t per_direction = t.kind == RecurrentKind::kLstm  ? 3
+                                 : t.kind == RecurrentKind::kGru ? 2
+                                                                 : 1;
   const uint32_t want = per_direction * (t.direction == Direction::kBidirectional ? 2 : 1);
   if (t.activation_count != 0 && t.activation_count != want)
-    return rules::refuse(v, "recurrent has all activations or none", Violation::kAttribute, want, t.activation_count);
+    return rules::refuse(v, "recurrent has all activations or none", Violation::kAttribute, want,
+                         t.activation_count);
   for (uint32_t i = 0; i < t.activation_count; i++)
     if (uint8_t(t.activations[i].kind) >= uint8_t(Activation::kPrelu))
-      return rules::refuse(v, "recurrent's activation is known and not prelu", Violation::kAttribute, 14,
-                           int64_t(t.activations[i].kind));
+      return rules::refuse(v, "recurrent's activation is known and not prelu",
+                           Violation::kAttribute, 14, int64_t(t.activations[i].kind));
   return true;
 }
 
@@ -57,17 +65,20 @@ bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
     if (a.inputs[i].packing != Packing::kPanels16 && a.inputs[i].packing != Packing::kDense)
       return rules::refuse(v, "recurrent's weights are panels16", i, int64_t(Packing::kPanels16),
                            int64_t(a.inputs[i].packing));
-    if (!check_dims(a.inputs[i], i, i == 1 ? w_dims : r_dims, 2, "recurrent's weights are [directions*gates*P, K]", v))
+    if (!check_dims(a.inputs[i], i, i == 1 ? w_dims : r_dims, 2,
+                    "recurrent's weights are [directions*gates*P, K]", v))
       return false;
   }
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const int64_t bias_dims[3] = {e.directions, t.linear_before_reset ? 2 : 1, e.gates * e.padded};
   if (const TensorView* bias = a.optional(3))
-    if (!check_dims(*bias, 3, bias_dims, 3, "recurrent's bias is [directions, N, gates*P]", v)) return false;
+    if (!check_dims(*bias, 3, bias_dims, 3, "recurrent's bias is [directions, N, gates*P]", v))
+      return false;
   const int64_t peephole_dims[2] = {e.directions, 3 * e.padded};
   if (const TensorView* p = a.optional(7)) {
     if (t.kind != RecurrentKind::kLstm) return rules::refuse(v, "peepholes belong to lstm", 7);
-    if (!check_dims(*p, 7, peephole_dims, 2, "recurrent's peepholes are [directions, 3*P]", v)) return false;
+    if (!check_dims(*p, 7, peephole_dims, 2, "recurrent's peepholes are [directions, 3*P]", v))
+      return false;
   }
   return true;
 }
@@ -76,30 +87,36 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kRecurrentContract, {0x7u, 0u, 0x6u}, v)) return false;
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   if (!check_attributes(t, v)) return false;
-  if (a.inputs[0].rank != 3) return rules::refuse(v, "recurrent's x is [T,B,I]", 0, 3, a.inputs[0].rank);
+  if (a.inputs[0].rank != 3)
+    return rules::refuse(v, "recurrent's x is [T,B,I]", 0, 3, a.inputs[0].rank);
   for (int i = 0; i < a.input_count; i++) {
     const DType want = i == 6 ? DType::kI32 : DType::kF32;
     if (a.inputs[i].present() && a.inputs[i].dtype != want)
-      return rules::refuse(v, "recurrent's operand types", i, int64_t(want), int64_t(a.inputs[i].dtype));
+      return rules::refuse(v, "recurrent's operand types", i, int64_t(want),
+                           int64_t(a.inputs[i].dtype));
   }
   const Extents e = extents(a);
   if (!check_weights(a, e, v)) return false;
   const int64_t state_dims[3] = {e.directions, e.batch, e.hidden}, lens_dims[1] = {e.batch};
-  const int64_t y_dims[2][4] = {{e.steps, e.directions, e.batch, e.hidden}, {e.batch, e.steps, e.directions, e.hidden}};
+  const int64_t y_dims[2][4] = {{e.steps, e.directions, e.batch, e.hidden},
+                                {e.batch, e.steps, e.directions, e.hidden}};
   for (int i = 4; i <= 5; i++)
     if (const TensorView* s = a.optional(i))
-      if (!check_dims(*s, i, state_dims, 3, "recurrent's state is [directions, B, H]", v)) return false;
-  if (a.optional(5) && t.kind != RecurrentKind::kLstm) return rules::refuse(v, "a cell state belongs to lstm", 5);
+      if (!check_dims(*s, i, state_dims, 3, "recurrent's state is [directions, B, H]", v))
+        return false;
+  if (a.optional(5) && t.kind != RecurrentKind::kLstm)
+    return rules::refuse(v, "a cell state belongs to lstm", 5);
   if (const TensorView* lens = a.optional(6))
     if (!check_dims(*lens, 6, lens_dims, 1, "sequence_lens is [B]", v)) return false;
   for (int i = 0; i < a.output_count; i++) {
     if (!a.outputs[i].present()) continue;
     if (a.outputs[i].dtype != DType::kF32)
-      return rules::refuse(v, "recurrent gives f32", rules::output(i), 1, int64_t(a.outputs[i].dtype));
+      return rules::refuse(v, "recurrent gives f32", rules::output(i), 1,
+                           int64_t(a.outputs[i].dtype));
     if (i == 2 && t.kind != RecurrentKind::kLstm)
       return rules::refuse(v, "a cell state belongs to lstm", rules::output(2));
-    if (!check_dims(a.outputs[i], rules::output(i), i == 0 ? y_dims[t.batch_first] : state_dims, i == 0 ? 4 : 3,
-                    "recurrent's result dims", v))
+    if (!check_dims(a.outputs[i], rules::output(i), i == 0 ? y_dims[t.batch_first] : state_dims,
+                    i == 0 ? 4 : 3, "recurrent's result dims", v))
       return false;
   }
   uint64_t bytes;
@@ -110,7 +127,8 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
 
 ScratchNeed recurrent_scratch(const OpArguments& a, int) {
   uint64_t floats = 0;
-  return recurrent_shared_floats(a, &floats) ? ScratchNeed{0, floats * sizeof(float)} : ScratchNeed{};
+  return recurrent_shared_floats(a, &floats) ? ScratchNeed{0, floats * sizeof(float)}
+                                             : ScratchNeed{};
 }
 
 /// A smaller batch has longer chunks, of up to kRecurrentChunkRows - 1 rows more than the batch.
@@ -118,7 +136,8 @@ ScratchNeed recurrent_scratch_bound(const OpArguments& a, int threads) {
   const Extents e = extents(a);
   const ScratchNeed need = recurrent_scratch(a, threads);
   int64_t floats;
-  if (!checked_mul(kRecurrentChunkRows * e.gates * e.directions, e.padded, &floats) || floats > int64_t{1} << 57)
+  if (!checked_mul(kRecurrentChunkRows * e.gates * e.directions, e.padded, &floats) ||
+      floats > int64_t{1} << 57)
     return need;
   return {0, need.shared_bytes + uint64_t(floats) * sizeof(float)};
 }
@@ -126,19 +145,23 @@ ScratchNeed recurrent_scratch_bound(const OpArguments& a, int threads) {
 }  // namespace
 
 int64_t recurrent_chunk_steps(int64_t steps, int64_t batch) {
-  const int64_t chunk = batch >= kRecurrentChunkRows ? 1 : ceil_div(kRecurrentChunkRows, batch > 0 ? batch : 1);
+  const int64_t chunk =
+      batch >= kRecurrentChunkRows ? 1 : ceil_div(kRecurrentChunkRows, batch > 0 ? batch : 1);
   return steps < chunk ? steps : chunk;
 }
 
 bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
   const Extents e = extents(a);
-  // By direction: products of the inputs of a chunk, of the state, two copies of h, one of c, one of r * h.
+  // By direction: products of the inputs of a chunk, of the state, two copies of h, one of c, one
+  // of r * h.
   int64_t rows, floats;
-  if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) || !checked_add(rows, e.batch, &rows))
+  if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) ||
+      !checked_add(rows, e.batch, &rows))
     return false;
   if (!checked_mul(rows, e.gates * e.padded, &floats)) return false;
   int64_t state;
-  if (!checked_mul(e.batch, 4 * e.padded, &state) || !checked_add(floats, state, &floats)) return false;
+  if (!checked_mul(e.batch, 4 * e.padded, &state) || !checked_add(floats, state, &floats))
+    return false;
   if (!checked_mul(floats, e.directions, &floats) || floats > int64_t{1} << 57) return false;
   *out = uint64_t(floats);
   return true;

@@ -1,15 +1,27 @@
-// runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent / input extent.
-// Coordinates are computed in f32 in the order ONNX writes them. linear: nested x0 + (x1 - x0) * w, the last changed dimension
-// innermost. cubic: four taps, one chain of fma from zero, the last changed dimension innermost.
-// nearest takes any dimensions and types; linear and cubic f32, over the dimensions whose extent or scale changes.
+// runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent /
+// input extent. Coordinates are computed in f32 in the order ONNX writes them. linear: nested x0 +
+// (x1 - x0) * w, the last changed dimension innermost. cubic: four taps, one chain of fma from
+// zero, the last changed dimension innermost. nearest takes any dimensions and types; linear and
+// cubic f32, over the dimensions whose extent or scale changes.
 #pragma once
 #include "runtime/op/contract.h"
 
 namespace ingot {
 
 enum class ResizeMode : uint8_t { kNearest = 0, kLinear = 1, kCubic = 2 };
-enum class CoordinateMode : uint8_t { kHalfPixel = 0, kAsymmetric = 1, kAlignCorners = 2, kPytorchHalfPixel = 3, kHalfPixelSymmetric = 4 };
-enum class NearestMode : uint8_t { kRoundPreferFloor = 0, kRoundPreferCeil = 1, kFloor = 2, kCeil = 3 };
+enum class CoordinateMode : uint8_t {
+  kHalfPixel = 0,
+  kAsymmetric = 1,
+  kAlignCorners = 2,
+  kPytorchHalfPixel = 3,
+  kHalfPixelSymmetric = 4
+};
+enum class NearestMode : uint8_t {
+  kRoundPreferFloor = 0,
+  kRoundPreferCeil = 1,
+  kFloor = 2,
+  kCeil = 3
+};
 struct ResizeAttributes {
   ResizeMode mode = ResizeMode::kNearest;
   CoordinateMode coordinate = CoordinateMode::kHalfPixel;

@@ -16,13 +16,16 @@ constexpr int64_t kMaxBytes = int64_t{1} << 60;
 bool in_mask(uint32_t mask, int i) { return i >= 32 || (mask >> i & 1) != 0; }
 
 bool check_operand(const TensorType& t, int operand, bool may_stride, bool may_pack, Violation* v) {
-  if (dtype_bytes(t.dtype) == 0) return refuse(v, "operand has a known dtype", operand, 0, int64_t(t.dtype));
+  if (dtype_bytes(t.dtype) == 0)
+    return refuse(v, "operand has a known dtype", operand, 0, int64_t(t.dtype));
   if (t.rank > kMaxRank) return refuse(v, "rank is at most 8", operand, kMaxRank, t.rank);
-  if (t.packing != Packing::kDense && !may_pack) return refuse(v, "operand is dense", operand, 0, int64_t(t.packing));
+  if (t.packing != Packing::kDense && !may_pack)
+    return refuse(v, "operand is dense", operand, 0, int64_t(t.packing));
   int64_t bytes = dtype_bytes(t.dtype);
   for (int i = 0; i < t.rank; i++) {
     if (t.dims[i] < 0) return refuse(v, "dimension is not negative", operand, 0, t.dims[i]);
-    if (i + 1 < t.rank && (!checked_mul(bytes, t.dims[i] > 0 ? t.dims[i] : 1, &bytes) || bytes > kMaxBytes))
+    if (i + 1 < t.rank &&
+        (!checked_mul(bytes, t.dims[i] > 0 ? t.dims[i] : 1, &bytes) || bytes > kMaxBytes))
       return refuse(v, "tensor is at most 2^60 bytes", operand, kMaxBytes, t.dims[i]);
   }
   if (t.row_stride < (t.rank ? t.row_length() : 0))
@@ -36,15 +39,18 @@ bool check_operand(const TensorType& t, int operand, bool may_stride, bool may_p
 
 }  // namespace
 
-bool check_operands(const OpArguments& a, const OpContract& contract, const OperandRules& which, Violation* v) {
+bool check_operands(const OpArguments& a, const OpContract& contract, const OperandRules& which,
+                    Violation* v) {
   if (a.input_count < contract.min_inputs)
     return refuse(v, "enough inputs", Violation::kAttribute, contract.min_inputs, a.input_count);
   if (a.input_count > contract.max_inputs)
-    return refuse(v, "not too many inputs", Violation::kAttribute, contract.max_inputs, a.input_count);
+    return refuse(v, "not too many inputs", Violation::kAttribute, contract.max_inputs,
+                  a.input_count);
   if (a.output_count < contract.min_outputs)
     return refuse(v, "enough outputs", Violation::kAttribute, contract.min_outputs, a.output_count);
   if (a.output_count > contract.max_outputs)
-    return refuse(v, "not too many outputs", Violation::kAttribute, contract.max_outputs, a.output_count);
+    return refuse(v, "not too many outputs", Violation::kAttribute, contract.max_outputs,
+                  a.output_count);
   for (int i = 0; i < a.input_count; i++) {
     if (!a.inputs[i].present()) {
       if (in_mask(which.required_inputs, i)) return refuse(v, "required input is present", i);
@@ -55,8 +61,10 @@ bool check_operands(const OpArguments& a, const OpContract& contract, const Oper
   }
   for (int i = 0; i < a.output_count; i++) {
     if (!a.outputs[i].present()) {
-      if (in_mask(which.required_outputs, i)) return refuse(v, "required output is present", output(i));
-    } else if (!check_operand(a.outputs[i], output(i), i < 32 && in_mask(contract.strided_outputs, i), false, v)) {
+      if (in_mask(which.required_outputs, i))
+        return refuse(v, "required output is present", output(i));
+    } else if (!check_operand(a.outputs[i], output(i),
+                              i < 32 && in_mask(contract.strided_outputs, i), false, v)) {
       return false;
     }
   }
@@ -106,6 +114,8 @@ bool overlays(const TensorType& input, const TensorType& output) {
   return input.row_stride == output.row_stride || (input.is_dense() && output.is_dense());
 }
 
-uint32_t in_place_first(const OpArguments& a) { return overlays(a.inputs[0], a.outputs[0]) ? 1u : 0u; }
+uint32_t in_place_first(const OpArguments& a) {
+  return overlays(a.inputs[0], a.outputs[0]) ? 1u : 0u;
+}
 
 }  // namespace ingot::rules

@@ -1,12 +1,13 @@
-// runtime/op/rules.h - the checks that most contracts share. Nothing here reads tensor data; everything is
-// overflow-safe.
+// runtime/op/rules.h - the checks that most contracts share. Nothing here reads tensor data;
+// everything is overflow-safe.
 #pragma once
 #include "runtime/op/contract.h"
 
 namespace ingot::rules {
 
 /// Records why and returns false, so that a rule is one line.
-bool refuse(Violation* violation, const char* rule, int operand, int64_t expected = 0, int64_t found = 0);
+bool refuse(Violation* violation, const char* rule, int operand, int64_t expected = 0,
+            int64_t found = 0);
 
 /// Violation::operand of output i.
 constexpr int output(int i) { return -1 - i; }
@@ -18,11 +19,12 @@ struct OperandRules {
   uint32_t packed_inputs = 0;  // may have a packing other than dense; the contract checks which
 };
 
-/// Proves the counts, that required operands are present, and that every present operand is sound: a known dtype, rank
-/// <= 8, no negative dimension, a row stride that covers the row, at most 2^60 bytes even if a zero dimension were one,
-/// dense packing, and a row stride beyond the row only where the contract takes strided operands.
-bool check_operands(const OpArguments& arguments, const OpContract& contract, const OperandRules& which,
-                    Violation* violation);
+/// Proves the counts, that required operands are present, and that every present operand is sound:
+/// a known dtype, rank <= 8, no negative dimension, a row stride that covers the row, at most 2^60
+/// bytes even if a zero dimension were one, dense packing, and a row stride beyond the row only
+/// where the contract takes strided operands.
+bool check_operands(const OpArguments& arguments, const OpContract& contract,
+                    const OperandRules& which, Violation* violation);
 
 /// x broadcasts to y by ONNX's rules: aligned at the last dimension, each extent equal or 1.
 bool broadcasts_to(const TensorType& x, const TensorType& y);
@@ -33,7 +35,9 @@ bool is_reduced(const TensorType& x, uint32_t axes, const TensorType& y);
 bool check_same_dims(const TensorType& x, const TensorType& y, int operand, Violation* violation);
 bool check_same_dtype(const TensorType& x, const TensorType& y, int operand, Violation* violation);
 
-constexpr bool is_float(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; }
+constexpr bool is_float(DType t) {
+  return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16;
+}
 constexpr bool is_index(DType t) { return t == DType::kI32 || t == DType::kI64; }
 constexpr bool is_numeric(DType t) { return t != DType::kInvalid && t != DType::kBool; }
 constexpr bool is_signed_integer(DType t) {

@@ -1,4 +1,5 @@
-// runtime/op/slice.h - y[i] = x[starts + i * steps], per dimension; y's dims say how many. Steps may be negative. Any element type.
+// runtime/op/slice.h - y[i] = x[starts + i * steps], per dimension; y's dims say how many. Steps
+// may be negative. Any element type.
 #pragma once
 #include "runtime/op/contract.h"
 

@@ -1,4 +1,5 @@
-// runtime/op/softmax.h - exp(x - max) / sum along one dimension (or its logarithm). The sum: 16 virtual lanes and a fixed tree.
+// runtime/op/softmax.h - exp(x - max) / sum along one dimension (or its logarithm). The sum: 16
+// virtual lanes and a fixed tree.
 #pragma once
 #include "runtime/op/contract.h"
 

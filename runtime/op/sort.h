@@ -1,4 +1,5 @@
-// runtime/op/sort.h - TopK along one dimension (x -> values, indices i64; ties: lower index first) and CumSum.
+// runtime/op/sort.h - TopK along one dimension (x -> values, indices i64; ties: lower index first)
+// and CumSum.
 #pragma once
 #include "runtime/op/contract.h"
 

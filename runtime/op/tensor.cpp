@@ -27,7 +27,8 @@ bool packed_elements(const TensorType& t, uint64_t* out) {
       return t.rank >= 1 && align16(t.dims[0], &padded) && multiply_dims(t, 1, t.rank, padded, out);
     case Packing::kWinogradF43:
       return t.rank == 4 && t.dims[1] == 3 && t.dims[2] == 3 && align16(t.dims[0], &padded) &&
-             checked_mul<uint64_t>(padded, kWinogradPlanes, &padded) && multiply_dims(t, 3, 4, padded, out);
+             checked_mul<uint64_t>(padded, kWinogradPlanes, &padded) &&
+             multiply_dims(t, 3, 4, padded, out);
     case Packing::kDepthwise16:
       return t.rank >= 1 && align16(t.dims[0], &padded) && multiply_dims(t, 1, t.rank, padded, out);
     case Packing::kVector16: return t.rank == 1 && align16(t.dims[0], out);

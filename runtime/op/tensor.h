@@ -1,14 +1,35 @@
-// runtime/op/tensor.h - what a tensor is: element type, dimensions, row stride, packing. No memory, no kernels.
+// runtime/op/tensor.h - what a tensor is: element type, dimensions, row stride, packing. No memory,
+// no kernels.
 #pragma once
 #include <cstdint>
 
 namespace ingot {
 
 /// Same numbers as ingot.fb.DType and ingot_dtype.
-enum class DType : uint8_t { kInvalid = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kF64 = 4, kI8 = 5, kU8 = 6, kI16 = 7, kU16 = 8,
-                             kI32 = 9, kU32 = 10, kI64 = 11, kU64 = 12, kBool = 13 };
+enum class DType : uint8_t {
+  kInvalid = 0,
+  kF32 = 1,
+  kF16 = 2,
+  kBF16 = 3,
+  kF64 = 4,
+  kI8 = 5,
+  kU8 = 6,
+  kI16 = 7,
+  kU16 = 8,
+  kI32 = 9,
+  kU32 = 10,
+  kI64 = 11,
+  kU64 = 12,
+  kBool = 13
+};
 /// Same numbers as ingot.fb.Packing, which says what each means.
-enum class Packing : uint8_t { kDense = 0, kPanels16 = 1, kWinogradF43 = 2, kDepthwise16 = 3, kVector16 = 4 };
+enum class Packing : uint8_t {
+  kDense = 0,
+  kPanels16 = 1,
+  kWinogradF43 = 2,
+  kDepthwise16 = 3,
+  kVector16 = 4
+};
 
 constexpr int kMaxRank = 8;
 constexpr int kPanel = 16;           // output channels in a weight panel, lanes in a reduction
@@ -27,9 +48,10 @@ constexpr int dtype_bytes(DType t) {
 }
 const char* dtype_name(DType t);
 
-/// Type of an operand. Element (i0, .., ir-1) of a dense packing lies at ((i0 * d1 + i1) * d2 + ...) * row_stride + ir-1:
-/// all dimensions but the last are dense over rows, and rows may be further apart than they are long (a view into a wider
-/// tensor, as when a concat is written in place).
+/// Type of an operand. Element (i0, .., ir-1) of a dense packing lies at ((i0 * d1 + i1) * d2 +
+/// ...) * row_stride + ir-1: all dimensions but the last are dense over rows, and rows may be
+/// further apart than they are long (a view into a wider tensor, as when a concat is written in
+/// place).
 struct TensorType {
   DType dtype = DType::kInvalid;     // kInvalid: an absent optional operand
   Packing packing = Packing::kDense;
@@ -59,7 +81,8 @@ struct TensorView : TensorType {
   template <class T> T* as() const { return static_cast<T*>(data); }
 };
 
-/// Bytes from the first to one past the last element, packing included; false on overflow or a negative dimension.
+/// Bytes from the first to one past the last element, packing included; false on overflow or a
+/// negative dimension.
 [[nodiscard]] bool storage_bytes(const TensorType& type, uint64_t* out);
 
 /// Same rank and dims.

@@ -1,4 +1,5 @@
-// runtime/op/transpose.h - y[i0, .., ir-1] = x with dimension perm[k] of x as dimension k of y. Any element type.
+// runtime/op/transpose.h - y[i0, .., ir-1] = x with dimension perm[k] of x as dimension k of y. Any
+// element type.
 #pragma once
 #include "runtime/op/contract.h"
 

@@ -21,7 +21,9 @@ uint32_t round_f16(uint32_t bits) {
   uint32_t subnormal;
   std::memcpy(&subnormal, &small, sizeof subnormal);
   const uint32_t normal = (rest + 0xfffu + (rest >> 13 & 1) - (112u << 23)) >> 13;
-  const uint32_t finite = rest < 0x38800000u ? subnormal - 0x3f000000u : rest < 0x477ff000u ? normal : 0x7c00u;
+  const uint32_t finite = rest < 0x38800000u   ? subnormal - 0x3f000000u
+                          : rest < 0x477ff000u ? normal
+                                               : 0x7c00u;
   return sign | (rest > 0x7f800000u ? 0x7e00u : finite);
 }
 
@@ -30,7 +32,8 @@ uint32_t round_f16(uint32_t bits) {
 bool takes_pairs(OpCode op, const void* attributes, Packing weights, Packing bias) {
   const bool is_product =
       op == OpCode::kLinear ||
-      (op == OpCode::kConv2d && static_cast<const Conv2dAttributes*>(attributes)->method == ConvMethod::kDirect);
+      (op == OpCode::kConv2d &&
+       static_cast<const Conv2dAttributes*>(attributes)->method == ConvMethod::kDirect);
   return is_product && weights == Packing::kPanels16 && bias == Packing::kVector16;
 }
 
@@ -49,7 +52,8 @@ void make_pairs(const uint8_t* from, size_t rows, uint8_t* to) {
     uint32_t words[2][kColumns] = {};
     std::memcpy(words, from + r * kRowBytes, rows - r > 1 ? 2 * kRowBytes : kRowBytes);
     uint32_t pairs[kColumns];
-    for (size_t i = 0; i < kColumns; i++) pairs[i] = round_f16(words[0][i]) | round_f16(words[1][i]) << 16;
+    for (size_t i = 0; i < kColumns; i++)
+      pairs[i] = round_f16(words[0][i]) | round_f16(words[1][i]) << 16;
     std::memcpy(to, pairs, kRowBytes);
   }
 }

@@ -1,7 +1,8 @@
-// runtime/op/weight_pairs.h - weights as a GPU holds them that multiplies in f16: of panels16 [O/16][K][16] in f32 become
-// [O/16][ceil(K/2)][16] words of two f16, the even k in the low half, zero behind an odd K. Half the bytes, and a fragment of a product
-// is words as they lie. Rounding is that of the product (to nearest, ties to even), so it has the same bits as with f32 panels.
-// A row that is given such weights sees dtype f16 and packing panels16 in operand 1, dims unchanged.
+// runtime/op/weight_pairs.h - weights as a GPU holds them that multiplies in f16: of panels16
+// [O/16][K][16] in f32 become [O/16][ceil(K/2)][16] words of two f16, the even k in the low half,
+// zero behind an odd K. Half the bytes, and a fragment of a product is words as they lie. Rounding
+// is that of the product (to nearest, ties to even), so it has the same bits as with f32 panels. A
+// row that is given such weights sees dtype f16 and packing panels16 in operand 1, dims unchanged.
 #pragma once
 #include <cstddef>
 
@@ -9,7 +10,8 @@
 
 namespace ingot {
 
-/// Whether operand 1 of such an instruction may be pairs: direct convolutions and Linear. `bias`: kVector16 where there is none.
+/// Whether operand 1 of such an instruction may be pairs: direct convolutions and Linear. `bias`:
+/// kVector16 where there is none.
 bool takes_pairs(OpCode op, const void* attributes, Packing weights, Packing bias);
 
 /// Of weights with these dims; 0 where that overflows. @pre panels16, dims are numbers

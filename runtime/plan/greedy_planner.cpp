@@ -41,7 +41,9 @@ class Planner {
   uint64_t steps_left = kPlanSteps;
 
   uint64_t size(uint32_t i) const { return (lifetimes_[i].bytes + mask_) & ~mask_; }
-  uint64_t life(uint32_t i) const { return uint64_t{lifetimes_[i].last_step} - lifetimes_[i].first_step + 1; }
+  uint64_t life(uint32_t i) const {
+    return uint64_t{lifetimes_[i].last_step} - lifetimes_[i].first_step + 1;
+  }
 
   void collect() {
     tensor_count = 0;
@@ -66,11 +68,13 @@ class Planner {
       const uint32_t tensor = w_.sequence[i];
       bool is_behind = false;
       if (order == PlanOrder::kFirstStep) {
-        // What has ended can meet nothing that follows; the rest is alive now, all of it at the same time.
+        // What has ended can meet nothing that follows; the rest is alive now, all of it at the
+        // same time.
         const Lifetime& own = lifetimes_[tensor];
         if (first_end < own.first_step)
           placed_count = drop_ended(placed_count, own.first_step, &live_bytes, &first_end);
-        // Where it lies without a gap, the next lies behind it: many inputs do not take a walk each.
+        // Where it lies without a gap, the next lies behind it: many inputs do not take a walk
+        // each.
         is_behind = placed_count == 0 || live_bytes == end_of(w_.placed[placed_count - 1]);
         if (is_behind) place_behind(tensor, placed_count, live_bytes);
         live_bytes += size(tensor);
@@ -91,7 +95,8 @@ class Planner {
       *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
       return uint32_t(*random % count);
     };
-    const uint32_t from = below(4) == 0 ? below(tensor_count - 1) + 1 : std::max<uint32_t>(highest, 1);
+    const uint32_t from =
+        below(4) == 0 ? below(tensor_count - 1) + 1 : std::max<uint32_t>(highest, 1);
     const uint32_t to = below(from);
     std::rotate(w_.sequence + to, w_.sequence + from, w_.sequence + from + 1);
   }
@@ -139,7 +144,9 @@ class Planner {
     steps_left -= placed_count;
     for (uint32_t i = 0; i < placed_count; i++) {
       const uint32_t other = w_.placed[i];
-      if (lifetimes_[other].last_step < own.first_step || lifetimes_[other].first_step > own.last_step) continue;
+      if (lifetimes_[other].last_step < own.first_step ||
+          lifetimes_[other].first_step > own.last_step)
+        continue;
       const uint64_t start = w_.trial[other];
       if (start > behind && start - behind >= need && start - behind < best_gap) {
         best_gap = start - behind;
@@ -149,8 +156,9 @@ class Planner {
     }
     const uint64_t offset = best_gap == ~uint64_t{0} ? behind : best_offset;
     w_.trial[tensor] = offset;
-    uint32_t* at = std::upper_bound(w_.placed, w_.placed + placed_count, offset,
-                                    [this](uint64_t o, uint32_t other) { return o < w_.trial[other]; });
+    uint32_t* at =
+        std::upper_bound(w_.placed, w_.placed + placed_count, offset,
+                         [this](uint64_t o, uint32_t other) { return o < w_.trial[other]; });
     std::copy_backward(at, w_.placed + placed_count, w_.placed + placed_count + 1);
     *at = tensor;
     return true;
@@ -161,8 +169,8 @@ class Planner {
   Workspace w_;
 };
 
-/// breadth[i]: live bytes of the busiest step in which tensor i lives. Sweeping by the running maximum is n times life
-/// at worst, so it is bounded like the walks.
+/// breadth[i]: live bytes of the busiest step in which tensor i lives. Sweeping by the running
+/// maximum is n times life at worst, so it is bounded like the walks.
 bool find_breadth(Span<const Lifetime> lifetimes, const Workspace& w, uint64_t* steps_left) {
   for (size_t i = 0; i < lifetimes.size; i++) {
     const Lifetime& lifetime = lifetimes[i];
@@ -177,9 +185,10 @@ bool find_breadth(Span<const Lifetime> lifetimes, const Workspace& w, uint64_t* 
   return true;
 }
 
-/// Starts from the order that won. Writes offsets and returns the bytes when it finds less than `best`.
-uint64_t improve_by_moves(Planner* planner, const Workspace& w, Span<const Lifetime> lifetimes, uint64_t best,
-                          Span<uint64_t> offsets, PlanSummary* summary) {
+/// Starts from the order that won. Writes offsets and returns the bytes when it finds less than
+/// `best`.
+uint64_t improve_by_moves(Planner* planner, const Workspace& w, Span<const Lifetime> lifetimes,
+                          uint64_t best, Span<uint64_t> offsets, PlanSummary* summary) {
   const uint32_t count = planner->tensor_count;
   if (count < 2 || best - summary->lower_bound <= summary->lower_bound / 64) return best;
   planner->sort(summary->order);
@@ -187,7 +196,8 @@ uint64_t improve_by_moves(Planner* planner, const Workspace& w, Span<const Lifet
   std::copy(w.sequence, w.sequence + count, w.kept);
   uint64_t kept_bytes = ~uint64_t{0}, bytes, random = 0x9e3779b97f4a7c15u;
   uint32_t kept_highest = 0;
-  while (best > summary->lower_bound && planner->place_all(PlanOrder::kMoved, ~uint64_t{0}, &bytes)) {
+  while (best > summary->lower_bound &&
+         planner->place_all(PlanOrder::kMoved, ~uint64_t{0}, &bytes)) {
     if (bytes < best) {
       best = bytes;
       summary->order = PlanOrder::kMoved;
@@ -226,28 +236,35 @@ uint64_t planner_workspace_bytes(uint32_t tensor_count, uint32_t step_count) {
   return (uint64_t{tensor_count} * 2 + step_count + 2) * 8 + words(uint64_t{tensor_count} * 12);
 }
 
-Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t alignment, Span<uint8_t> workspace,
-                   Span<uint64_t> offsets, PlanSummary* out, ErrorDetail* detail) {
+Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t alignment,
+                   Span<uint8_t> workspace, Span<uint64_t> offsets, PlanSummary* out,
+                   ErrorDetail* detail) {
   const uint32_t count = uint32_t(lifetimes.size);
   const uint64_t need = planner_workspace_bytes(count, step_count);
-  if (workspace.size < need) return fail(detail, Code::kArenaTooSmall, "planner workspace", need, workspace.size);
+  if (workspace.size < need)
+    return fail(detail, Code::kArenaTooSmall, "planner workspace", need, workspace.size);
   const Workspace w = cut(workspace.data, count, step_count);
   PlanSummary summary;
-  summary.lower_bound = live_peak(lifetimes, alignment, {w.step_bytes, size_t(step_count) + 2}, &summary.peak_step);
-  // Without reuse the layout is the sum of all sizes; once that fits in 63 bits no sum below can overflow.
+  summary.lower_bound =
+      live_peak(lifetimes, alignment, {w.step_bytes, size_t(step_count) + 2}, &summary.peak_step);
+  // Without reuse the layout is the sum of all sizes; once that fits in 63 bits no sum below can
+  // overflow.
   uint64_t total = 0;
   for (const Lifetime& lifetime : lifetimes) {
     uint64_t bytes;
-    if (!checked_align(lifetime.bytes, alignment, &bytes) || !checked_add(total, bytes, &total) || total >> 62)
-      return fail(detail, Code::kLimitExceeded, "plan: sum of tensor bytes", uint64_t{1} << 62, lifetime.bytes);
+    if (!checked_align(lifetime.bytes, alignment, &bytes) || !checked_add(total, bytes, &total) ||
+        total >> 62)
+      return fail(detail, Code::kLimitExceeded, "plan: sum of tensor bytes", uint64_t{1} << 62,
+                  lifetime.bytes);
   }
   Planner planner(lifetimes, alignment, w);
   planner.collect();
   for (uint64_t& offset : offsets) offset = kNoOffset;
   uint64_t best = ~uint64_t{0};
   const bool has_breadth = find_breadth(lifetimes, w, &planner.steps_left);
-  constexpr PlanOrder kOrders[] = {PlanOrder::kFirstStep, PlanOrder::kSize, PlanOrder::kSizeTimesLife,
-                                   PlanOrder::kBreadth, PlanOrder::kLife};
+  constexpr PlanOrder kOrders[] = {PlanOrder::kFirstStep, PlanOrder::kSize,
+                                   PlanOrder::kSizeTimesLife, PlanOrder::kBreadth,
+                                   PlanOrder::kLife};
   for (const PlanOrder order : kOrders) {
     if (best == summary.lower_bound) break;
     if (order == PlanOrder::kBreadth && !has_breadth) continue;
@@ -260,7 +277,8 @@ Status plan_greedy(Span<const Lifetime> lifetimes, uint32_t step_count, uint64_t
       if (lifetimes[i].bytes) offsets[i] = w.trial[i];
   }
   if (best == ~uint64_t{0})
-    return fail(detail, Code::kLimitExceeded, "plan: tensors alive at once", kPlanSteps, planner.tensor_count);
+    return fail(detail, Code::kLimitExceeded, "plan: tensors alive at once", kPlanSteps,
+                planner.tensor_count);
   summary.bytes = improve_by_moves(&planner, w, lifetimes, best, offsets, &summary);
   *out = summary;
   return {};

@@ -54,21 +54,24 @@ struct Intervals {
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules) {
   const int32_t root = program.values[size_t(value)].root;
   if (!rules.keep_values || program.values[size_t(root)].kind == ValueKind::kState) return root;
-  while (program.values[size_t(value)].alias == AliasKind::kView) value = program.values[size_t(value)].alias_of;
+  while (program.values[size_t(value)].alias == AliasKind::kView)
+    value = program.values[size_t(value)].alias_of;
   return value;
 }
 
-bool is_direct_port(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules, int32_t value) {
+bool is_direct_port(const ProgramDef& program, const BoundProgram& bound,
+                    const LifetimeRules& rules, int32_t value) {
   const int32_t root = storage_root(program, value, rules);
   if (root == value) return true;
   const ValueKind kind = program.values[size_t(root)].kind;
   if (program.values[size_t(value)].kind != ValueKind::kOutput) return false;
   return (kind == ValueKind::kActivation || kind == ValueKind::kOutput) &&
-         bound.root_offset[value] == bound.root_offset[root] && bound.value_bytes[value] == bound.value_bytes[root];
+         bound.root_offset[value] == bound.root_offset[root] &&
+         bound.value_bytes[value] == bound.value_bytes[root];
 }
 
-void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const LifetimeRules& rules,
-                    Span<Lifetime> by_value) {
+void find_lifetimes(const ProgramDef& program, const BoundProgram& bound,
+                    const LifetimeRules& rules, Span<Lifetime> by_value) {
   const uint32_t last = program.steps.size ? uint32_t(program.steps.size - 1) : 0;
   Intervals intervals{program, rules, by_value};
   for (Lifetime& lifetime : by_value) lifetime = {0, UINT32_MAX, UINT32_MAX};
@@ -102,9 +105,11 @@ void find_lifetimes(const ProgramDef& program, const BoundProgram& bound, const 
   for (const PortDef& port : program.outputs) leave_to_caller(port);
 }
 
-uint64_t live_peak(Span<const Lifetime> lifetimes, uint64_t alignment, Span<uint64_t> step_bytes, uint32_t* out_step) {
+uint64_t live_peak(Span<const Lifetime> lifetimes, uint64_t alignment, Span<uint64_t> step_bytes,
+                   uint32_t* out_step) {
   for (uint64_t& bytes : step_bytes) bytes = 0;
-  // Differences first; unsigned wrap-around cancels out as long as each true sum fits, which the total tells.
+  // Differences first; unsigned wrap-around cancels out as long as each true sum fits, which the
+  // total tells.
   uint64_t total = 0;
   for (const Lifetime& lifetime : lifetimes) {
     const uint64_t bytes = rounded(lifetime.bytes, alignment);

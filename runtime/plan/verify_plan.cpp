@@ -1,8 +1,9 @@
 // runtime/plan/verify_plan.cpp - a sweep over steps with the ordered set of live tensors.
 //
-// Tensors are ranked by offset. The set of live ranks is a bitmap with summaries above it, 64 to 1 (a tree of at most 6
-// levels), so that the live neighbours of a rank are found in a few word reads. Live tensors are disjoint at all times,
-// hence a new one overlaps something exactly when it overlaps a neighbour.
+// Tensors are ranked by offset. The set of live ranks is a bitmap with summaries above it, 64 to 1
+// (a tree of at most 6 levels), so that the live neighbours of a rank are found in a few word
+// reads. Live tensors are disjoint at all times, hence a new one overlaps something exactly when it
+// overlaps a neighbour.
 #include "runtime/plan/verify_plan.h"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ class RankSet {
     }
   }
   void insert(uint32_t rank) {
-    for (int l = 0; l < levels_; l++, rank >>= 6) level_[l][rank >> 6] |= uint64_t{1} << (rank & 63);
+    for (int l = 0; l < levels_; l++, rank >>= 6)
+      level_[l][rank >> 6] |= uint64_t{1} << (rank & 63);
   }
   void erase(uint32_t rank) {
     for (int l = 0; l < levels_; l++, rank >>= 6) {
@@ -68,14 +70,15 @@ class RankSet {
   int levels_ = 0;
 };
 
-Status refuse(ErrorDetail* detail, const char* rule, uint32_t tensor, uint64_t need, uint64_t have) {
+Status refuse(ErrorDetail* detail, const char* rule, uint32_t tensor, uint64_t need,
+              uint64_t have) {
   const Status status = fail(detail, Code::kPlanInvalid, rule, need, have);
   if (detail) detail->operand = int32_t(tensor);
   return status;
 }
 
-/// Workspace: by_offset[rank] = tensor, rank_of[tensor], starts and ends = tensors by first and by last step, then the
-/// set.
+/// Workspace: by_offset[rank] = tensor, rank_of[tensor], starts and ends = tensors by first and by
+/// last step, then the set.
 struct Sweep {
   Span<const Lifetime> lifetimes;
   Span<const uint64_t> offsets;
@@ -96,12 +99,12 @@ struct Sweep {
         live.erase(rank_of[ends[ended++]]);
       const uint32_t below = live.before(rank_of[tensor]);
       if (below != kNobody && end(by_offset[below]) > offsets[tensor])
-        return refuse(detail, "plan: starts inside a tensor that is still alive", tensor, end(by_offset[below]),
-                      offsets[tensor]);
+        return refuse(detail, "plan: starts inside a tensor that is still alive", tensor,
+                      end(by_offset[below]), offsets[tensor]);
       const uint32_t above = live.after(rank_of[tensor]);
       if (above != kNobody && end(tensor) > offsets[by_offset[above]])
-        return refuse(detail, "plan: reaches into a tensor that is alive", tensor, offsets[by_offset[above]],
-                      end(tensor));
+        return refuse(detail, "plan: reaches into a tensor that is alive", tensor,
+                      offsets[by_offset[above]], end(tensor));
       live.insert(rank_of[tensor]);
     }
     return {};
@@ -114,22 +117,31 @@ uint64_t verify_plan_workspace_bytes(uint32_t tensor_count) {
   return RankSet::bytes(tensor_count) + uint64_t{tensor_count} * 16;
 }
 
-Status verify_plan(Span<const Lifetime> lifetimes, Span<const uint64_t> offsets, uint64_t plan_bytes,
-                   uint64_t alignment, Span<uint8_t> workspace, ErrorDetail* detail) {
+Status verify_plan(Span<const Lifetime> lifetimes, Span<const uint64_t> offsets,
+                   uint64_t plan_bytes, uint64_t alignment, Span<uint8_t> workspace,
+                   ErrorDetail* detail) {
   const uint32_t total = uint32_t(lifetimes.size);
   const uint64_t need = verify_plan_workspace_bytes(total);
-  if (workspace.size < need) return fail(detail, Code::kArenaTooSmall, "plan proof workspace", need, workspace.size);
+  if (workspace.size < need)
+    return fail(detail, Code::kArenaTooSmall, "plan proof workspace", need, workspace.size);
   uint64_t* words = reinterpret_cast<uint64_t*>(workspace.data);
   uint32_t* arrays = reinterpret_cast<uint32_t*>(workspace.data + RankSet::bytes(total));
-  Sweep sweep{lifetimes, offsets, arrays, arrays + total, arrays + 2 * size_t{total}, arrays + 3 * size_t{total}};
+  Sweep sweep{lifetimes,
+              offsets,
+              arrays,
+              arrays + total,
+              arrays + 2 * size_t{total},
+              arrays + 3 * size_t{total}};
   for (uint32_t i = 0; i < total; i++) {
     if (!lifetimes[i].bytes) {
       if (offsets[i] != kNoOffset && offsets[i] > plan_bytes)
         return refuse(detail, "plan: offset beyond the region", i, plan_bytes, offsets[i]);
       continue;
     }
-    if (offsets[i] == kNoOffset) return refuse(detail, "plan: a tensor has no place", i, lifetimes[i].bytes, 0);
-    if (offsets[i] & (alignment - 1)) return refuse(detail, "plan: offset is not aligned", i, alignment, offsets[i]);
+    if (offsets[i] == kNoOffset)
+      return refuse(detail, "plan: a tensor has no place", i, lifetimes[i].bytes, 0);
+    if (offsets[i] & (alignment - 1))
+      return refuse(detail, "plan: offset is not aligned", i, alignment, offsets[i]);
     uint64_t end;
     if (!checked_add(offsets[i], lifetimes[i].bytes, &end) || end > plan_bytes)
       return refuse(detail, "plan: a tensor leaves the region", i, plan_bytes, offsets[i]);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint32_t kMaxPlaces = 64;  // distinct names of training devices that are remembered
 constexpr uint32_t kPlaceBytes = 32;
-constexpr uint64_t kMaxTries = 1u << 24;  // of finding a constant among the weights that casting changed
+// of finding a constant among the weights that casting changed
+constexpr uint64_t kMaxTries = 1u << 24;
 
 bool is_weight(const ValueDef& value) {
   return value.kind == ValueKind::kConstant && !value.inline_data && value.constant_bytes &&
@@ -51,10 +52,15 @@ class Records {
   /// The constant that holds weight i, or -1. Metadata are not proved against the program.
   int32_t constant(uint32_t i) const {
     const int32_t v = rows.value(i);
-    return v >= 0 && size_t(v) < model_.program.values.size && is_weight(model_.program.values[size_t(v)]) ? v : -1;
+    return v >= 0 && size_t(v) < model_.program.values.size &&
+                   is_weight(model_.program.values[size_t(v)])
+               ? v
+               : -1;
   }
   /// Asked for, or of use to find where a constant without a record was trained.
-  bool is_of_use(uint32_t i) const { return constant(i) >= 0 || (rows.value(i) < 0 && *rows.device(i)); }
+  bool is_of_use(uint32_t i) const {
+    return constant(i) >= 0 || (rows.value(i) < 0 && *rows.device(i));
+  }
 
   SourceWeights rows;
 
@@ -114,7 +120,8 @@ Counts count_up(const OpenModel& model, const Records& records) {
       const int32_t v = instruction.inputs[k];
       if (v >= 0)
         counts.residences +=
-            model.program.values[size_t(model.program.values[size_t(v)].root)].kind == ValueKind::kConstant;
+            model.program.values[size_t(model.program.values[size_t(v)].root)].kind ==
+            ValueKind::kConstant;
     }
   return counts;
 }
@@ -122,7 +129,8 @@ Counts count_up(const OpenModel& model, const Records& records) {
 /// Lists the weights: those of the metadata, then the constants that they do not mention.
 class Listing {
  public:
-  Listing(const OpenModel& model, const Records& records, const Arrays& a) : model_(model), records_(records), a_(a) {}
+  Listing(const OpenModel& model, const Records& records, const Arrays& a)
+      : model_(model), records_(records), a_(a) {}
 
   uint32_t run() {
     const Span<const ValueDef> values = model_.program.values;
@@ -168,14 +176,16 @@ class Listing {
   void copy_dims(AssignedWeight* weight) const {
     const ValueDef& def = model_.program.values[size_t(weight->value)];
     weight->rank = def.rank;
-    for (int d = 0; d < def.rank; d++) weight->dims[d] = def.dims[d];  // constants are never symbolic
+    // constants are never symbolic
+    for (int d = 0; d < def.rank; d++) weight->dims[d] = def.dims[d];
   }
   /// Where a weight of this name, behind whatever wrappers its checkpoint had, was trained.
   const char* place_of(const char* name, size_t length) {
     for (int attempt = 0; attempt < 2 && length; attempt++) {
       for (uint64_t i = 0; i < changed_ && tries_ < kMaxTries; i++, tries_++) {
         const Changed& c = a_.changed[i];
-        if (c.length < length || std::memcmp(c.name + c.length - length, name, length) != 0) continue;
+        if (c.length < length || std::memcmp(c.name + c.length - length, name, length) != 0)
+          continue;
         if (c.length == length || c.name[c.length - length - 1] == '.') return c.place;
       }
       while (length && name[length - 1] != '/') length--;
@@ -205,7 +215,8 @@ class Listing {
   uint64_t changed_ = 0, name_bytes_ = 0, tries_ = 0;
 };
 
-Status refuse(const char* weight, const char* device, Code code, const char* field, ErrorDetail* detail) {
+Status refuse(const char* weight, const char* device, Code code, const char* field,
+              ErrorDetail* detail) {
   const char* hint = detail && detail->hint[0] ? detail->hint : "use auto, cpu, fake:0 or fake:1";
   const Status status = fail(detail, code, field);
   if (!detail) return status;
@@ -222,13 +233,14 @@ Status refuse(const char* weight, const char* device, Code code, const char* fie
 }
 
 /// Index of a device of the assignment by name; a new one is added.
-Status index_of(DeviceAssignment* a, const char* weight, const char* device, uint32_t* out, ErrorDetail* detail) {
+Status index_of(DeviceAssignment* a, const char* weight, const char* device, uint32_t* out,
+                ErrorDetail* detail) {
   Device found;
   if (Status status = find_device(device, &found, detail); !status.ok())
     return refuse(weight, device, status.code(), detail ? detail->field : "", detail);
   if (std::strcmp(found.interface->kind, "null") == 0)
-    return refuse(weight, device, Code::kNoSuchDevice, "place: null computes nothing, so nothing can lie there",
-                  detail);
+    return refuse(weight, device, Code::kNoSuchDevice,
+                  "place: null computes nothing, so nothing can lie there", detail);
   for (*out = 0; *out < a->device_count; ++*out)
     if (std::strcmp(a->devices[*out].name, found.name) == 0) return {};
   if (a->device_count == kMaxDevices)
@@ -268,7 +280,8 @@ class Decision {
       : model_(model), program_(model.program), a_(a), to_(*a.assignment) {}
 
   void run() {
-    std::memset(a_.writer, int(to_.default_device), program_.values.size);  // inputs and state count as being there
+    // inputs and state count as being there
+    std::memset(a_.writer, int(to_.default_device), program_.values.size);
     std::memset(a_.lies_on, 0, program_.values.size);
     std::memset(a_.of_instruction, 0, program_.instructions.size);
     std::memset(a_.reasons, int(WhyRuns::kDefault), program_.instructions.size);
@@ -327,7 +340,8 @@ class Decision {
         }
       }
     }
-    // The run waits for what it finds: alone on a device with kernels of its own, a stretch ends with it (split.cpp).
+    // The run waits for what it finds: alone on a device with kernels of its own, a stretch ends
+    // with it (split.cpp).
     measures = measures && (end != step + 1 || !to_.devices[device].interface->supports);
     const bool stays = follows && !largest && !has_weights && device != to_.default_device;
     note_reasons(step, end, measures  ? WhyRuns::kTogether
@@ -350,7 +364,9 @@ class Decision {
         const int32_t r = root(instruction.inputs[k]);
         if (program_.values[size_t(r)].kind != ValueKind::kConstant) continue;
         a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u << device);
-        a_.why[r] = measures ? WhyThere::kOnCpu : lacks_kernel ? WhyThere::kNoKernel : WhyThere::kWithAsked;
+        a_.why[r] = measures       ? WhyThere::kOnCpu
+                    : lacks_kernel ? WhyThere::kNoKernel
+                                   : WhyThere::kWithAsked;
       }
     }
   }
@@ -395,8 +411,9 @@ class Decision {
       for (size_t v = 0; v < program_.values.size; v++) {
         if (!(a_.lies_on[v] >> d & 1)) continue;
         const ValueDef& value = program_.values[v];
-        const uint64_t bytes =
-            has_pairs(model_, to_.devices[d], int32_t(v)) ? pairs_bytes(value.dims, value.rank) : value.constant_bytes;
+        const uint64_t bytes = has_pairs(model_, to_.devices[d], int32_t(v))
+                                   ? pairs_bytes(value.dims, value.rank)
+                                   : value.constant_bytes;
         if (d == 0) {
           to_.weights_bytes[0] += is_weight(program_.values[v]) ? bytes : 0;
           continue;
@@ -418,10 +435,13 @@ void name_split(DeviceAssignment* a) {
   size_t length = 0;
   for (uint32_t d = 0; d < a->device_count; d++) {
     if (!a->instruction_counts[d]) continue;
-    for (const char* c = length ? ", " : ""; *c && length + 1 < sizeof a->split_name; c++) a->split_name[length++] = *c;
-    for (const char* c = a->devices[d].name; *c && length + 1 < sizeof a->split_name; c++) a->split_name[length++] = *c;
+    for (const char* c = length ? ", " : ""; *c && length + 1 < sizeof a->split_name; c++)
+      a->split_name[length++] = *c;
+    for (const char* c = a->devices[d].name; *c && length + 1 < sizeof a->split_name; c++)
+      a->split_name[length++] = *c;
   }
-  a->split = {&kSplitDevice, a->split_name, "assigned: each weight and each instruction has a device", 0};
+  a->split = {&kSplitDevice, a->split_name,
+              "assigned: each weight and each instruction has a device", 0};
 }
 
 }  // namespace
@@ -429,11 +449,13 @@ void name_split(DeviceAssignment* a) {
 uint32_t unit_end(const ProgramDef& program, uint32_t step) {
   const StepDef& at = program.steps[step];
   if (at.kind == StepKind::kLoop) return at.target;
-  if (at.kind == StepKind::kIf) return program.steps[at.target - 1].target;  // the jump that ends the first branch
+  // the jump that ends the first branch
+  if (at.kind == StepKind::kIf) return program.steps[at.target - 1].target;
   return step + 1;
 }
 
-const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device, int32_t value) {
+const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device,
+                                int32_t value) {
   size_t low = 0, high = assignment.residences.size;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -447,9 +469,10 @@ const Residence* find_residence(const DeviceAssignment& assignment, uint32_t dev
   return nullptr;
 }
 
-Status assign_devices(const OpenModel& model, const AssignmentRequest& request, DeviceAssignment** out,
-                      ErrorDetail* detail) {
-  if (!model.allocator.allocate) return fail(detail, Code::kInvalidArgument, "assignment: the model has no allocator");
+Status assign_devices(const OpenModel& model, const AssignmentRequest& request,
+                      DeviceAssignment** out, ErrorDetail* detail) {
+  if (!model.allocator.allocate)
+    return fail(detail, Code::kInvalidArgument, "assignment: the model has no allocator");
   Records records(model);
   INGOT_TRY(records.read(detail));
   const Counts counts = count_up(model, records);

@@ -1,5 +1,6 @@
-// runtime/session/async.cpp - a run in two halves: started, and waited for. A GPU runs by itself where the host decides nothing on the way;
-// elsewhere a thread of the session's does it, if it was made with one, and otherwise start is the run.
+// runtime/session/async.cpp - a run in two halves: started, and waited for. A GPU runs by itself
+// where the host decides nothing on the way; elsewhere a thread of the session's does it, if it was
+// made with one, and otherwise start is the run.
 #include "runtime/device/queue.h"
 #include "runtime/session/session.h"
 
@@ -18,12 +19,13 @@ void run_started(void* session) {
 
 /// A device by itself checks what may end a run before it begins, and then never.
 Status check_control(RunSession* s, ErrorDetail* detail) {
-  if (s->cancel.exchange(0, std::memory_order_relaxed)) return fail(detail, Code::kCancelled, "run: cancelled");
+  if (s->cancel.exchange(0, std::memory_order_relaxed))
+    return fail(detail, Code::kCancelled, "run: cancelled");
   if (!s->control.deadline_ns) return {};
   const uint64_t now = os::monotonic_ns();
-  return now < s->control.deadline_ns
-             ? Status()
-             : fail(detail, Code::kDeadlineExceeded, "run: deadline in ns", s->control.deadline_ns, now);
+  return now < s->control.deadline_ns ? Status()
+                                      : fail(detail, Code::kDeadlineExceeded, "run: deadline in ns",
+                                             s->control.deadline_ns, now);
 }
 
 }  // namespace
@@ -32,7 +34,8 @@ Status start_background(RunSession* s, ErrorDetail* detail) {
   return s->tables.background->start(run_started, s, detail);
 }
 
-Status start_session(RunSession* s, uint64_t deadline_ns, void (*ended)(void*), void* user, ErrorDetail* detail) {
+Status start_session(RunSession* s, uint64_t deadline_ns, void (*ended)(void*), void* user,
+                     ErrorDetail* detail) {
   const bool was_running = s->is_running;
   Status status = begin_run(s, deadline_ns, detail);
   if (!s->is_running || was_running) return status;  // refused
@@ -58,13 +61,16 @@ Status start_session(RunSession* s, uint64_t deadline_ns, void (*ended)(void*), 
 
 Status wait_session(RunSession* s, ErrorDetail* detail) {
   QueuedRun& run = *s->tables.queued;
-  if (run.where == Where::kNowhere) return fail(detail, Code::kWrongState, "wait: nothing was started");
+  if (run.where == Where::kNowhere)
+    return fail(detail, Code::kWrongState, "wait: nothing was started");
   if (run.where == Where::kThread && s->tables.background->is_forked())
-    return fail(detail, Code::kThreadFailed, "wait: in the child of a fork, where the thread that runs is not");
+    return fail(detail, Code::kThreadFailed,
+                "wait: in the child of a fork, where the thread that runs is not");
   if (run.where == Where::kThread) s->tables.background->wait(run.job);
   const Where where = run.where;
   run.where = Where::kNowhere;
-  if (where == Where::kDevice) return end_run(s, s->queue->finish(s->device, s->program, detail), detail);
+  if (where == Where::kDevice)
+    return end_run(s, s->queue->finish(s->device, s->program, detail), detail);
   if (detail && !run.status.ok()) *detail = run.detail;
   return end_run(s, run.status, detail);
 }
@@ -72,8 +78,10 @@ Status wait_session(RunSession* s, ErrorDetail* detail) {
 Status poll_session(RunSession* s, bool* is_ended, ErrorDetail* detail) {
   const QueuedRun& run = *s->tables.queued;
   *is_ended = true;
-  if (run.where == Where::kNowhere) return fail(detail, Code::kWrongState, "poll: nothing was started");
-  if (run.where == Where::kThread) *is_ended = int32_t(s->tables.background->ended() - run.job) >= 0;
+  if (run.where == Where::kNowhere)
+    return fail(detail, Code::kWrongState, "poll: nothing was started");
+  if (run.where == Where::kThread)
+    *is_ended = int32_t(s->tables.background->ended() - run.job) >= 0;
   if (run.where == Where::kDevice) *is_ended = s->queue->is_ended(s->device);
   return {};
 }

@@ -1,7 +1,9 @@
-// runtime/session/backend_services.h - what sessions do only where a back end for GPUs is linked. A program without one
-// carries none of this code: the table is found through a weak symbol, which backend/backend_services.cpp, a part of
-// the back end's library, defines.
-// Owns     nothing.   Threads  any.   Errors  those of the functions.
+// runtime/session/backend_services.h - what sessions do only where a back end for GPUs is linked. A
+// program without one carries none of this code: the table is found through a weak symbol, which
+// backend/backend_services.cpp, a part of the back end's library, defines.
+// Owns     nothing.
+// Threads  any.
+// Errors   those of the functions.
 #pragma once
 #include "runtime/session/assignment.h"
 #include "runtime/session/auto_device.h"
@@ -15,8 +17,9 @@ struct BackendServices {
   const PairsCode* pairs;                   // where DeviceInterface::takes_pairs
   const SharedWeightsCode* shared_weights;  // where DeviceInterface::shares_weights
   const AutoCode* automatic;                // where "auto" took a GPU that then failed
-  decltype(&assign_devices) assign;         // of instructions that DeviceInterface::supports refuses
-  decltype(&read_tunings) tunings;          // where DeviceInterface::choice
+  // of instructions that DeviceInterface::supports refuses
+  decltype(&assign_devices) assign;
+  decltype(&read_tunings) tunings;  // where DeviceInterface::choice
 };
 
 /// Null: this program was linked without a back end, and no device of it asks for a service.

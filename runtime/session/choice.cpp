@@ -1,4 +1,5 @@
-// runtime/session/choice.cpp - which of several ways computes an instruction, before a session is made.
+// runtime/session/choice.cpp - which of several ways computes an instruction, before a session is
+// made.
 #include "runtime/op/control.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/split.h"
@@ -6,8 +7,8 @@
 
 namespace ingot {
 
-Status model_choice(const OpenModel& model, const SessionRequest& asked, uint32_t index, NamedChoice* out,
-                    ErrorDetail* detail) {
+Status model_choice(const OpenModel& model, const SessionRequest& asked, uint32_t index,
+                    NamedChoice* out, ErrorDetail* detail) {
   *out = {};
   const Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
@@ -21,7 +22,8 @@ Status model_choice(const OpenModel& model, const SessionRequest& asked, uint32_
   out->device = device.name;
   const OpCode op = model.program.instructions[index].op;
   if (!device.interface->choice || is_control(op)) return {};
-  const OpArguments arguments = operand_types(model.program, p.planned.bound, index, model.workspace.operands);
+  const OpArguments arguments =
+      operand_types(model.program, p.planned.bound, index, model.workspace.operands);
   device.interface->choice(device, op, arguments, model.program.precision, p.tunings, index, out);
   return {};
 }

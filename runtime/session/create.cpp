@@ -43,42 +43,49 @@ Status too_small(ErrorDetail* detail, const char* field, uint64_t need, uint64_t
   return status;
 }
 
-/// A device's memory did not suffice for one of a session's two blocks; the caller wants to know about both.
+/// A device's memory did not suffice for one of a session's two blocks; the caller wants to know
+/// about both.
 Status sum_up_shortage(Status status, uint64_t other_bytes, bool is_held, ErrorDetail* detail) {
-  const bool is_devices = detail && detail->need && detail->name[0];  // else the host's, or an error without numbers
+  // else the host's, or an error without numbers
+  const bool is_devices = detail && detail->need && detail->name[0];
   if (status.code() != Code::kOutOfMemory || !is_devices) return status;
   detail->need += other_bytes;
   if (is_held) detail->have += other_bytes;
   return status;
 }
 
-/// Whether the machine has what a session is about to touch. Weights that are mapped are the file's pages, and memory that the
-/// caller lends is the caller's: neither is asked about. Nor is what is small against any machine that has files.
+/// Whether the machine has what a session is about to touch. Weights that are mapped are the file's
+/// pages, and memory that the caller lends is the caller's: neither is asked about. Nor is what is
+/// small against any machine that has files.
 Status check_free(uint64_t bytes, ErrorDetail* detail) {
   constexpr uint64_t kSmall = uint64_t{64} << 20;
   if (bytes < kSmall) return {};
   const os::FreeMemory free = os::free_memory();
   if (bytes <= free.bytes) return {};
   const Status status = fail(detail, Code::kOutOfMemory, free.limit, bytes, free.bytes);
-  if (detail) detail->hint = "smaller dimensions need less; INGOT_MEMORY_LIMIT (bytes; 0: none) states another limit";
+  if (detail)
+    detail->hint =
+        "smaller dimensions need less; INGOT_MEMORY_LIMIT (bytes; 0: none) states another limit";
   return status;
 }
 
-Status take_memory(const OpenModel& model, const SessionRequest& request, const Preparation& p, Memory* memory,
-                   ErrorDetail* detail) {
+Status take_memory(const OpenModel& model, const SessionRequest& request, const Preparation& p,
+                   Memory* memory, ErrorDetail* detail) {
   const Layout& l = p.layout;
   memory->device = p.device;
-  if (request.arena_source != ArenaSource::kCaller && request.arena_bytes && request.arena_bytes < l.bytes)
+  if (request.arena_source != ArenaSource::kCaller && request.arena_bytes &&
+      request.arena_bytes < l.bytes)
     return too_small(detail, "options.arena_bytes (a limit)", l.bytes, request.arena_bytes);
   if (!p.device.interface->host_memory) {
     const Allocator& host = request.allocator.allocate ? request.allocator : model.allocator;
     INGOT_TRY(allocate_arena(host, l.host_bytes - l.pinned_bytes, 64, &memory->arena, detail));
-    INGOT_TRY(sum_up_shortage(
-        p.device.interface->reserve(memory->device, l.bytes, l.alignment, &memory->device_memory, detail),
-        model.shared_weights ? 0 : l.shared_bytes, false, detail));
+    INGOT_TRY(sum_up_shortage(p.device.interface->reserve(memory->device, l.bytes, l.alignment,
+                                                          &memory->device_memory, detail),
+                              model.shared_weights ? 0 : l.shared_bytes, false, detail));
     memory->device_bytes = l.bytes;
     if (l.pinned_bytes)
-      INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned, detail));
+      INGOT_TRY(p.device.interface->reserve_host(memory->device, l.pinned_bytes, &memory->pinned,
+                                                 detail));
     return {};
   }
   switch (request.arena_source) {
@@ -91,7 +98,8 @@ Status take_memory(const OpenModel& model, const SessionRequest& request, const 
   }
   if (request.arena && request.arena_bytes < l.bytes)
     return too_small(detail, "options.arena_bytes", l.bytes, request.arena_bytes);
-  return lend_arena(request.arena, request.arena_bytes, l.bytes, l.alignment, &memory->arena, detail);
+  return lend_arena(request.arena, request.arena_bytes, l.bytes, l.alignment, &memory->arena,
+                    detail);
 }
 
 struct Constants {
@@ -105,7 +113,8 @@ Status upload_all(void* user, Device& device, uint8_t* base, ErrorDetail* detail
   INGOT_TRY(layout.pairs ? model.pairs.code->upload_constants(model, layout, device, base, detail)
                          : upload_weights(model, layout, device, base, detail));
   if (layout.inline_first)
-    INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first, layout.tables_bytes, detail));
+    INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first,
+                                       layout.tables_bytes, detail));
   return layout.pairs ? Status() : widen_weights(model, layout, base, &device, detail);
 }
 
@@ -121,8 +130,8 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.measure = measure_hook(s);
   s->program.precision = program.precision;
   if (s->tables.routes)
-    s->program.ports = {s->tables.routes,
-                        program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols};
+    s->program.ports = {s->tables.routes, program.inputs.size + program.outputs.size +
+                                              program.symbols.size - program.free_symbols};
   s->program.tunings = p.tunings;
   s->program.descriptors = s->tables.descriptors;
   s->program.known = s->tables.known;
@@ -132,8 +141,8 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
 }
 
 /// Writes the session into its tables. os::kHasPagespre memory is taken, weights are loaded.
-RunSession* fill_session(const OpenModel& model, const SessionRequest& request, const Preparation& p,
-                         const Memory& memory) {
+RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
+                         const Preparation& p, const Memory& memory) {
   uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
   uint8_t* tables_at = memory.device_memory ? memory.arena.base : base + p.layout.tables;
   Carver carver(tables_at);
@@ -187,8 +196,10 @@ Status start(RunSession* s, ErrorDetail* detail) {
 
 uint32_t count_unbound(const RunSession& s) {
   uint32_t count = 0;
-  for (size_t i = 0; i < s.model->program.inputs.size; i++) count += s.tables.inputs[i].view.data == nullptr;
-  for (size_t i = 0; i < s.model->program.outputs.size; i++) count += s.tables.outputs[i].view.data == nullptr;
+  for (size_t i = 0; i < s.model->program.inputs.size; i++)
+    count += s.tables.inputs[i].view.data == nullptr;
+  for (size_t i = 0; i < s.model->program.outputs.size; i++)
+    count += s.tables.outputs[i].view.data == nullptr;
   return count;
 }
 
@@ -203,14 +214,16 @@ Status session_requirements(const OpenModel& model, const SessionRequest& asked,
   return {};
 }
 
-Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
+Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out,
+                      ErrorDetail* detail) {
   const Status status = make_session(model, asked, out, detail);
   const BackendServices* services = backend_services();
   if (status.ok() || !detail || !services) return status;
   return services->automatic->session(model, asked, status, *detail, out);
 }
 
-Status make_session(const OpenModel& model, const SessionRequest& asked, RunSession** out, ErrorDetail* detail) {
+Status make_session(const OpenModel& model, const SessionRequest& asked, RunSession** out,
+                    ErrorDetail* detail) {
   Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
   const SessionRequest& request = fallback.request();
@@ -223,8 +236,9 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
   memory.model = &model;
   if (os::kHasOtherDevices && p.layout.shared_bytes) {
     Constants constants = {&model, &p.layout};
-    const Status held = backend_services()->shared_weights->hold(model, p.device, false, p.layout.shared_bytes,
-                                                                 {&constants, upload_all}, &memory.shared, detail);
+    const Status held =
+        backend_services()->shared_weights->hold(model, p.device, false, p.layout.shared_bytes,
+                                                 {&constants, upload_all}, &memory.shared, detail);
     INGOT_TRY(sum_up_shortage(held, p.layout.bytes, true, detail));
     p.layout.shared = memory.shared;
   } else if (memory.device_memory) {
@@ -237,7 +251,8 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
     if (memory.arena.form == ArenaForm::kReserved)
       INGOT_TRY(apply_wishes(model, p.layout, memory.arena, wishes, detail));
     const uint64_t from = p.layout.tables;
-    if (request.poison) std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
+    if (request.poison)
+      std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
     INGOT_TRY(widen_weights(model, p.layout, memory.arena.base, nullptr, detail));
   }
   if (p.split) {
@@ -246,7 +261,8 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
   }
   RunSession* session = fill_session(model, request, p, memory);
   INGOT_TRY(read_known(model, session->tables, detail));
-  if (session->tables.rebinding.binding_bytes) INGOT_TRY(rebind_session(session, request.bindings, detail));
+  if (session->tables.rebinding.binding_bytes)
+    INGOT_TRY(rebind_session(session, request.bindings, detail));
   INGOT_TRY(start(session, detail));
   memory.kept = true;
   *out = session;

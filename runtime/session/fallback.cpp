@@ -9,7 +9,8 @@
 namespace ingot {
 namespace {
 
-/// The first instruction that only the CPU can run, and why; the count of instructions when there is none.
+/// The first instruction that only the CPU can run, and why; the count of instructions when there
+/// is none.
 uint32_t first_refused(const OpenModel& model, const Device& device, Lack* lack) {
   const WorkspaceLock lock(model);
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
@@ -19,7 +20,8 @@ uint32_t first_refused(const OpenModel& model, const Device& device, Lack* lack)
   return uint32_t(model.program.instructions.size);
 }
 
-Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail, const char* field) {
+Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail,
+              const char* field) {
   const InstructionDef& instruction = model.program.instructions[index];
   (void)fail_on(device, detail, Code::kNoKernel, field);
   if (!detail) return Status(Code::kNoKernel, index);
@@ -32,7 +34,9 @@ Status refuse(const OpenModel& model, const Device& device, uint32_t index, Erro
 
 }  // namespace
 
-Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : request_(asked) { status_ = make(model); }
+Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : request_(asked) {
+  status_ = make(model);
+}
 
 Status Fallback::make(const OpenModel& model) {
   if (!os::kHasOtherDevices || request_.assignment) return {};  // firmware has one device
@@ -50,8 +54,10 @@ Status Fallback::make(const OpenModel& model) {
   const bool nothing = assignment_->used_count == 1 && assignment_->only == 0;
   const bool is_auto = !request_.device || std::strcmp(request_.device, "auto") == 0;
   if (nothing && !is_auto)  // what was asked for would be no more than a name
-    return refuse(model, device, refused, &detail_, "device: it has no kernel for any instruction of this program");
-  for (uint32_t d = 1; d < assignment_->device_count; d++) assignment_->devices[d].stream = request_.gpu_stream;
+    return refuse(model, device, refused, &detail_,
+                  "device: it has no kernel for any instruction of this program");
+  for (uint32_t d = 1; d < assignment_->device_count; d++)
+    assignment_->devices[d].stream = request_.gpu_stream;
   request_.assignment = assignment_;
   request_.device = nullptr;
   return {};

@@ -1,5 +1,7 @@
-// runtime/session/fallback.h - a device that has no kernel for some instructions: they run on the CPU, in an assignment made for it.
-// Owns     that assignment until it is taken.   Threads  as create_session().
+// runtime/session/fallback.h - a device that has no kernel for some instructions: they run on the
+// CPU, in an assignment made for it.
+// Owns     that assignment until it is taken.
+// Threads  as create_session().
 // Errors   those of find_device() and assign_devices(); kNoKernel where the request is strict.
 #pragma once
 #include "runtime/session/assignment.h"

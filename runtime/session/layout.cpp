@@ -18,7 +18,8 @@ uint64_t place(Carver* cursor, uint64_t bytes, uint64_t alignment) {
   return cursor->used() - bytes;
 }
 
-/// Parts of which nothing but widened constants is used have no place: kNoOffset, and 0 for the others.
+/// Parts of which nothing but widened constants is used have no place: kNoOffset, and 0 for the
+/// others.
 void find_parts(const OpenModel& model, uint64_t* offsets) {
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) offsets[i] = 0;
   const auto mark = [&](bool widened, uint64_t to) {
@@ -30,8 +31,10 @@ void find_parts(const OpenModel& model, uint64_t* offsets) {
   mark(false, 0);
 }
 
-/// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the file.
-void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor, uint64_t* weights_bytes) {
+/// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the
+/// file.
+void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor,
+                   uint64_t* weights_bytes) {
   find_parts(model, model.workspace.part_offsets);
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
     const PartEntry part = weight_part(model.file, i);
@@ -63,14 +66,16 @@ void find_inline(const ProgramDef& program, Layout* layout) {
 
 }  // namespace
 
-Status lay_out(const OpenModel& model, const SessionRequest& request, const Preparation& p, Layout* out,
-               ErrorDetail* detail) {
+Status lay_out(const OpenModel& model, const SessionRequest& request, const Preparation& p,
+               Layout* out, ErrorDetail* detail) {
   const bool on_host = p.device.interface->host_memory;
   const bool reserves = on_host && request.arena_source == ArenaSource::kOwn;
   if (reserves && !os::kHasPages)
-    return fail(detail, Code::kInvalidArgument, "options.arena_kind: this system cannot reserve memory; lend an arena");
+    return fail(detail, Code::kInvalidArgument,
+                "options.arena_kind: this system cannot reserve memory; lend an arena");
   if (!on_host && request.arena_source != ArenaSource::kOwn)
-    return fail(detail, Code::kInvalidArgument, "options.arena_kind: this device has memory of its own");
+    return fail(detail, Code::kInvalidArgument,
+                "options.arena_kind: this device has memory of its own");
   const uint64_t page = reserves ? os::page_bytes() : 1;
   const uint64_t start = reserves ? (request.huge_pages ? kHugePage : page) : 1;
   Layout l;
@@ -81,15 +86,17 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   else if (model.source.memory)
     l.weights = WeightsForm::kInPlace;
   else
-    l.weights =
-        reserves && model.source.file.is_open() && !model.copy_weights ? WeightsForm::kMapped : WeightsForm::kCopied;
+    l.weights = reserves && model.source.file.is_open() && !model.copy_weights
+                    ? WeightsForm::kMapped
+                    : WeightsForm::kCopied;
 
   Carver cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
   Carver* weights = shares ? &apart : &cursor;
   l.pairs = os::kHasOtherDevices && holds_pairs(model, p.device);
   if (l.pairs) {
-    for (uint32_t i = 0; i < model.file.weight_part_count; i++) model.workspace.part_offsets[i] = kNoOffset;
+    for (uint32_t i = 0; i < model.file.weight_part_count; i++)
+      model.workspace.part_offsets[i] = kNoOffset;
     l.part_offsets = model.workspace.part_offsets;
     l.weights_bytes = model.pairs.bytes;
     l.constants = place(weights, l.weights_bytes, kWidenedBlock);
@@ -98,7 +105,8 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.part_offsets = model.workspace.part_offsets;
   }
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
-  if (model.program.widened_bytes && !l.pairs) l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
+  if (model.program.widened_bytes && !l.pairs)
+    l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
   Carver tables(nullptr);
   (void)carve_tables(model, p, &tables);
   if (on_host) {
@@ -117,8 +125,10 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   l.activations = place(&cursor, l.activations_bytes, tensor_alignment);
   (void)place(&cursor, 0, page);
   l.bytes = cursor.used();
-  const bool overflows = p.threads && p.scratch.per_thread > (uint64_t{1} << 62) / uint64_t(p.threads);
-  if (l.bytes > uint64_t{1} << 62 || l.host_bytes > uint64_t{1} << 62 || overflows || l.bytes > SIZE_MAX)
+  const bool overflows =
+      p.threads && p.scratch.per_thread > (uint64_t{1} << 62) / uint64_t(p.threads);
+  if (l.bytes > uint64_t{1} << 62 || l.host_bytes > uint64_t{1} << 62 || overflows ||
+      l.bytes > SIZE_MAX)
     return fail(detail, Code::kLimitExceeded, "arena bytes", uint64_t{1} << 62, l.bytes);
   *out = l;
   return {};
@@ -141,7 +151,8 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   uint64_t constants = l.weights_bytes + r.weights_widened + l.tables_bytes;
   if (l.shared_bytes) r.weights_copied = r.tables = constants = 0;
   r.rounding = l.bytes - constants - l.activations_bytes - l.scratch_bytes;
-  r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(p.device, outline_of(model.program, p.device));
+  r.outside_bytes = l.host_bytes + p.device.interface->outside_bytes(
+                                       p.device, outline_of(model.program, p.device));
   if (p.split)
     for (const DeviceShare& share : p.split->shares)
       r.device_bytes += share.bytes, r.weights_shared += share.shared_bytes;
@@ -150,7 +161,8 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.activations_lower_bound = p.planned.lower_bound;
   const ProgramDef& program = model.program;
   r.steps = count_steps(program, p.planned.bound);
-  if (p.planned.peak_step < program.steps.size && program.steps[p.planned.peak_step].kind != StepKind::kJump)
+  if (p.planned.peak_step < program.steps.size &&
+      program.steps[p.planned.peak_step].kind != StepKind::kJump)
     r.peak_instruction = program.steps[p.planned.peak_step].index;
   r.threads = p.threads;
   return r;

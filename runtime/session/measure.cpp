@@ -14,7 +14,8 @@ BoundProgram now(const RunSession& s) {
   return bound;
 }
 
-Status stop(ErrorDetail* detail, Code code, const char* field, uint32_t instruction, uint64_t need, uint64_t have) {
+Status stop(ErrorDetail* detail, Code code, const char* field, uint32_t instruction, uint64_t need,
+            uint64_t have) {
   (void)fail(detail, code, field, need, have);
   if (detail) detail->instruction = instruction;
   return Status(code, instruction);
@@ -25,13 +26,16 @@ Status evaluate(const RunSession& s, ErrorDetail* detail) {
   return evaluate_dims(s.model->program, {}, m.measured, m.dim_values, detail);
 }
 
-/// Bytes of its storage that were written in this run, of a value with measured extents: such values lie at its start.
+/// Bytes of its storage that were written in this run, of a value with measured extents: such
+/// values lie at its start.
 uint64_t& written(const RunSession& s, int32_t value) {
   return s.tables.measuring.written[storage_root(s.model->program, value, s.rules)];
 }
 
-/// The type now of a value with measured extents; false where it is larger than what was planned or than what was written.
-bool type_written(const RunSession& s, int32_t value, uint64_t* bytes, uint64_t* have, TensorType* type) {
+/// The type now of a value with measured extents; false where it is larger than what was planned or
+/// than what was written.
+bool type_written(const RunSession& s, int32_t value, uint64_t* bytes, uint64_t* have,
+                  TensorType* type) {
   const BoundProgram bound = now(s);
   const uint64_t planned = s.tables.measuring.capacities[value], filled = written(s, value);
   *have = planned < filled ? planned : filled;
@@ -40,31 +44,33 @@ bool type_written(const RunSession& s, int32_t value, uint64_t* bytes, uint64_t*
   return true;
 }
 
-Status refuse_growth(const RunSession& s, Code code, int32_t value, uint32_t instruction, uint64_t need, uint64_t have,
-                     ErrorDetail* detail) {
+Status refuse_growth(const RunSession& s, Code code, int32_t value, uint32_t instruction,
+                     uint64_t need, uint64_t have, ErrorDetail* detail) {
   const Status status =
-      stop(detail, code, "run: more elements than were written; their extent grew since", instruction, need, have);
+      stop(detail, code, "run: more elements than were written; their extent grew since",
+           instruction, need, have);
   name_error(detail, s.model->program.values[size_t(value)].name);
   return status;
 }
 
-/// The types of an instruction's operands; no value may be larger than it was planned for, nor one that is read larger
-/// than what was written.
+/// The types of an instruction's operands; no value may be larger than it was planned for, nor one
+/// that is read larger than what was written.
 Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
   const InstructionDef& instruction = program.instructions[index];
   const BoundProgram bound = now(s);
   const uint32_t count = uint32_t{instruction.input_count} + instruction.output_count;
   for (uint32_t k = 0; k < count; k++) {
-    const int32_t v =
-        k < instruction.input_count ? instruction.inputs[k] : instruction.outputs[k - instruction.input_count];
+    const int32_t v = k < instruction.input_count
+                          ? instruction.inputs[k]
+                          : instruction.outputs[k - instruction.input_count];
     if (v < 0 || program.values[size_t(v)].kind == ValueKind::kConstant) continue;
     uint64_t bytes = 0;
     const bool sound = value_storage(program, bound, v, &bytes);
     if (!sound || bytes > s.tables.measuring.capacities[v]) {
-      const Status status =
-          stop(detail, Code::kDimensionOutOfBounds, "run: measured extents need more than was planned", index,
-               s.tables.measuring.capacities[v], bytes);
+      const Status status = stop(detail, Code::kDimensionOutOfBounds,
+                                 "run: measured extents need more than was planned", index,
+                                 s.tables.measuring.capacities[v], bytes);
       name_error(detail, program.values[size_t(v)].name);
       return status;
     }
@@ -81,40 +87,47 @@ Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDe
 }
 
 /// What bind_program() proved of the bounds, for the extents that were measured.
-Status prove_call(const RunSession& s, uint32_t index, const OpArguments& arguments, ErrorDetail* detail) {
+Status prove_call(const RunSession& s, uint32_t index, const OpArguments& arguments,
+                  ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
   const InstructionDef& instruction = program.instructions[index];
   Violation violation;
   if (!instruction.contract->check(arguments, &violation)) {
-    const Status status = stop(detail, Code::kDimensionOutOfBounds, violation.rule, index, uint64_t(violation.expected),
-                               uint64_t(violation.found));
+    const Status status = stop(detail, Code::kDimensionOutOfBounds, violation.rule, index,
+                               uint64_t(violation.expected), uint64_t(violation.found));
     if (detail) detail->hint = "extents that the data decided contradict each other";
     return status;
   }
   const int32_t y = instruction.output_count ? instruction.outputs[0] : -1;
   if (y < 0 || program.values[size_t(y)].alias != AliasKind::kInPlace) return {};
-  const uint32_t allowed = instruction.contract->in_place ? instruction.contract->in_place(arguments) : 0;
+  const uint32_t allowed =
+      instruction.contract->in_place ? instruction.contract->in_place(arguments) : 0;
   for (uint32_t k = 0; k < instruction.input_count && k < 32; k++)
     if (instruction.inputs[k] == program.values[size_t(y)].alias_of && !((allowed >> k) & 1))
-      return stop(detail, Code::kDimensionOutOfBounds, "run: measured extents differ where one value replaces another",
-                  index, allowed, k);
+      return stop(detail, Code::kDimensionOutOfBounds,
+                  "run: measured extents differ where one value replaces another", index, allowed,
+                  k);
   return {};
 }
 
 Status choose_kernel(RunSession* s, uint32_t index, ErrorDetail* detail) {
   Call& call = s->tables.calls[index];
-  call.kernel = find_kernel(*s->model->kernels, s->model->program.instructions[index].op, call.arguments);
-  if (!call.kernel) return stop(detail, Code::kNoKernel, "kernel table: no row for these types", index, 0, 0);
+  call.kernel =
+      find_kernel(*s->model->kernels, s->model->program.instructions[index].op, call.arguments);
+  if (!call.kernel)
+    return stop(detail, Code::kNoKernel, "kernel table: no row for these types", index, 0, 0);
   call.run = call.kernel->run;
   const auto scratch = s->model->program.instructions[index].contract->scratch;
   if (!scratch) return {};
   const ScratchNeed need = scratch(call.arguments, s->threads);
-  const uint64_t shared = s->layout.scratch_bytes - s->program.scratch_stride * uint64_t(s->threads);
+  const uint64_t shared =
+      s->layout.scratch_bytes - s->program.scratch_stride * uint64_t(s->threads);
   if (need.per_thread_bytes > s->program.scratch_stride)
-    return stop(detail, Code::kArenaTooSmall, "run: scratch of a thread", index, need.per_thread_bytes,
-                s->program.scratch_stride);
+    return stop(detail, Code::kArenaTooSmall, "run: scratch of a thread", index,
+                need.per_thread_bytes, s->program.scratch_stride);
   if (need.shared_bytes > shared)
-    return stop(detail, Code::kArenaTooSmall, "run: shared scratch", index, need.shared_bytes, shared);
+    return stop(detail, Code::kArenaTooSmall, "run: shared scratch", index, need.shared_bytes,
+                shared);
   return {};
 }
 
@@ -134,8 +147,10 @@ Status before(void* user, uint32_t index, ErrorDetail* detail) {
   INGOT_TRY(retype(*s, index, const_cast<TensorView*>(call.arguments.inputs), detail));
   if (instruction.symbolic_slot >= 0) {
     int64_t wrong = 0;
-    if (!resolve_attributes(instruction, now(*s), const_cast<void*>(call.arguments.attributes), &wrong))
-      return stop(detail, Code::kDimensionOutOfBounds, "run: a measured start or pad", index, 0, uint64_t(wrong));
+    if (!resolve_attributes(instruction, now(*s), const_cast<void*>(call.arguments.attributes),
+                            &wrong))
+      return stop(detail, Code::kDimensionOutOfBounds, "run: a measured start or pad", index, 0,
+                  uint64_t(wrong));
   }
   INGOT_TRY(prove_call(*s, index, call.arguments, detail));
   return choose_kernel(s, index, detail);
@@ -145,7 +160,9 @@ Status before(void* user, uint32_t index, ErrorDetail* detail) {
 int64_t found_by(const RunSession& s, uint32_t index, uint32_t k, size_t measured) {
   if (s.tables.found) return *static_cast<const volatile int64_t*>(&s.tables.found[measured]);
   void* at = s.tables.calls[index].arguments.outputs[k].data;
-  if (s.split) at = s.split->assignment->code->home(s, index, s.model->program.instructions[index].outputs[k], at);
+  if (s.split)
+    at = s.split->assignment->code->home(s, index, s.model->program.instructions[index].outputs[k],
+                                         at);
   return *static_cast<const int64_t*>(at);
 }
 
@@ -161,8 +178,9 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
       const int64_t found = found_by(*s, index, k, i - program.free_symbols);
       const int64_t most = symbol.bound >= 0 ? symbol.bound : m.dim_values[-1 - symbol.bound];
       if (found < 0 || found > most) {
-        const Status status = stop(detail, Code::kDimensionOutOfBounds, "run: a measured size is beyond its bound",
-                                   index, uint64_t(most), uint64_t(found));
+        const Status status =
+            stop(detail, Code::kDimensionOutOfBounds, "run: a measured size is beyond its bound",
+                 index, uint64_t(most), uint64_t(found));
         name_error(detail, symbol.name);
         return status;
       }
@@ -212,7 +230,8 @@ Status show_measured(RunSession* s, ErrorDetail* detail) {
     uint64_t bytes, have;
     TensorType type;
     if (!type_written(*s, port.value, &bytes, &have, &type))
-      return refuse_growth(*s, Code::kDimensionOutOfBounds, port.value, kNoInstruction, bytes, have, detail);
+      return refuse_growth(*s, Code::kDimensionOutOfBounds, port.value, kNoInstruction, bytes, have,
+                           detail);
     // A device's memory has the rows as the program left them: see bind_port_on_device().
     const bool keeps_stride = port.is_bound && !port.is_direct && !port.on_device;
     const int64_t stride = keeps_stride ? port.view.row_stride : type.row_stride;

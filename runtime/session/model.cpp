@@ -29,7 +29,8 @@ class BlockSource {
   Status take(uint64_t bytes, const char* field, OpenModel::Block* out, ErrorDetail* detail) {
     uint8_t* at = nullptr;
     if (!request_.block) {
-      INGOT_TRY(allocate(request_.allocator, bytes ? bytes : 1, kBlockAlignment, field, &at, detail));
+      INGOT_TRY(
+          allocate(request_.allocator, bytes ? bytes : 1, kBlockAlignment, field, &at, detail));
       *out = {at, bytes ? bytes : 1};
       held_ += out->bytes;
       return {};
@@ -38,8 +39,10 @@ class BlockSource {
     const uint64_t padding = (kBlockAlignment - address % kBlockAlignment) % kBlockAlignment;
     const uint64_t need = held_ + padding + bytes;
     if (need > request_.block_bytes) {
-      const Status status = fail(detail, Code::kOutOfMemory, "options.memory_bytes", need, request_.block_bytes);
-      if (detail) detail->hint = "need is what is known so far; model_bytes of the summary is the whole";
+      const Status status =
+          fail(detail, Code::kOutOfMemory, "options.memory_bytes", need, request_.block_bytes);
+      if (detail)
+        detail->hint = "need is what is known so far; model_bytes of the summary is the whole";
       return status;
     }
     *out = {static_cast<uint8_t*>(request_.block) + held_ + padding, bytes};
@@ -55,9 +58,11 @@ class BlockSource {
 
 Status open_source(const ModelOrigin& origin, OpenModel* model, ErrorDetail* detail) {
   if (origin.path) return source_from_path(origin.path, &model->source, detail);
-  if (origin.memory) return source_from_memory(origin.memory, origin.memory_bytes, &model->source, detail);
+  if (origin.memory)
+    return source_from_memory(origin.memory, origin.memory_bytes, &model->source, detail);
   model->reader = origin.reader;
-  return source_from_reader(origin.reader_bytes, read_from_caller, &model->reader, &model->source, detail);
+  return source_from_reader(origin.reader_bytes, read_from_caller, &model->reader, &model->source,
+                            detail);
 }
 
 uint64_t largest(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -73,7 +78,8 @@ Workspace carve_workspace(const OpenModel& model, Carver* carver) {
   }
   Workspace w;
   w.binding_bytes = binding_bytes(program);
-  w.planner_bytes = largest(planner_workspace_bytes(values, steps), verify_plan_workspace_bytes(values));
+  w.planner_bytes =
+      largest(planner_workspace_bytes(values, steps), verify_plan_workspace_bytes(values));
   w.symbol_values = carver->take<int64_t>(program.free_symbols);
   w.symbol_highs = carver->take<int64_t>(program.free_symbols);
   w.capacities = carver->take<uint64_t>(values);
@@ -86,16 +92,18 @@ Workspace carve_workspace(const OpenModel& model, Carver* carver) {
   return w;
 }
 
-Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource* blocks, ErrorDetail* detail) {
+Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource* blocks,
+                       ErrorDetail* detail) {
   uint64_t image_bytes, program_bytes;
   INGOT_TRY(measure_head(model->source, &image_bytes, detail));
   INGOT_TRY(blocks->take(image_bytes, "model: program image", &model->blocks[1], detail));
-  INGOT_TRY(read_head(model->source, {model->blocks[1].at, size_t(image_bytes)}, &model->file, detail));
+  INGOT_TRY(
+      read_head(model->source, {model->blocks[1].at, size_t(image_bytes)}, &model->file, detail));
   if (request.check_hashes) INGOT_TRY(check_all_hashes(model->source, model->file, detail));
   INGOT_TRY(measure_program(model->file, *model->kernels, &program_bytes, detail));
   INGOT_TRY(blocks->take(program_bytes, "model: decoded program", &model->blocks[2], detail));
-  INGOT_TRY(open_program(model->file, *model->kernels, {model->blocks[2].at, size_t(program_bytes)}, &model->program,
-                         detail));
+  INGOT_TRY(open_program(model->file, *model->kernels, {model->blocks[2].at, size_t(program_bytes)},
+                         &model->program, detail));
   for (uint32_t i = 0; i < model->file.weight_part_count; i++)
     model->weights_bytes += weight_part(model->file, i).bytes;
   Carver measure(nullptr);
@@ -107,7 +115,8 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
   model->is_static = model->program.free_symbols == 0;
   if (!model->is_static) return {};
   // A static program is bound and its plan proved now, so that nothing unsound is ever open.
-  INGOT_TRY(bind_program(model->program, {}, {model->workspace.binding, size_t(model->workspace.binding_bytes)},
+  INGOT_TRY(bind_program(model->program, {},
+                         {model->workspace.binding, size_t(model->workspace.binding_bytes)},
                          &model->bound, detail));
   PlannedProgram planned;
   INGOT_TRY(plan_program(*model, {}, &planned, detail));
@@ -121,7 +130,8 @@ void name_error(ErrorDetail* detail, const char* name) {
   if (detail && name) std::strncpy(detail->name, name, sizeof detail->name - 1);
 }
 
-Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out, ErrorDetail* detail) {
+Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out,
+                  ErrorDetail* detail) {
   BlockSource blocks(request);
   OpenModel::Block first;
   INGOT_TRY(blocks.take(sizeof(OpenModel), "model", &first, detail));

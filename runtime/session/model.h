@@ -1,9 +1,11 @@
-// runtime/session/model.h - a file that was opened, proved and decoded, with the working memory that binding it takes.
+// runtime/session/model.h - a file that was opened, proved and decoded, with the working memory
+// that binding it takes.
 // Owns     its blocks and its source; see ingot.h for what must outlive it.
-// Threads  immutable but for the workspace, which one thread at a time holds (WorkspaceLock): when a session is made or
-//          requirements are asked for, never in run().
-// Errors   those of runtime/format/format.h; kOutOfMemory{need, have}.   Allocates  open: four blocks, largest last but
-// one.
+// Threads  immutable but for the workspace, which one thread at a time holds (WorkspaceLock): when
+//          a session is made or requirements are asked for, never in run().
+// Errors   those of runtime/format/format.h; kOutOfMemory{need, have}.
+// Allocates open: four blocks, largest last but
+//          one.
 #pragma once
 #include <atomic>
 
@@ -39,7 +41,8 @@ struct OpenRequest {
   uint64_t block_bytes = 0;
 };
 
-/// Arrays that binding and planning work in. Sized when the model is opened, so that neither allocates.
+/// Arrays that binding and planning work in. Sized when the model is opened, so that neither
+/// allocates.
 struct Workspace {
   int64_t* symbol_values = nullptr;
   int64_t* symbol_highs = nullptr;   // of a session that may be rebound
@@ -64,7 +67,8 @@ struct SharedWeights {
 };
 constexpr size_t kMaxSharedWeights = 16;
 
-/// Constants outside the program part on a device that holds weights as pairs of f16; made when such a device is first asked for.
+/// Constants outside the program part on a device that holds weights as pairs of f16; made when
+/// such a device is first asked for.
 struct PairsPlace {
   uint32_t block;  // where it lies, in blocks of kWidenedBlock bytes
   bool pairs;      // every use may have it as pairs
@@ -82,14 +86,16 @@ struct OpenModel {
   ProgramDef program;
   const KernelTable* kernels = nullptr;
   bool copy_weights = false;
-  bool check_hashes = false;  // of what is copied into an arena, too: the file may have changed since
+  // of what is copied into an arena, too: the file may have changed since
+  bool check_hashes = false;
   bool is_static = false;     // no symbols: bound once, when opened
   BoundProgram bound;         // of a static program
   Allocator allocator;
   uint64_t weights_bytes = 0;
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;
-  mutable SharedWeights* shared_weights = nullptr;  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
+  // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
+  mutable SharedWeights* shared_weights = nullptr;
   mutable WeightPairs pairs;      // under the WorkspaceLock
   mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
   mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
@@ -104,7 +110,8 @@ struct OpenModel {
   bool blocks_are_lent = false;
 };
 
-Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out, ErrorDetail* detail);
+Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out,
+                  ErrorDetail* detail);
 void close_model(OpenModel* model);
 
 class WorkspaceLock {
@@ -119,7 +126,9 @@ class WorkspaceLock {
 };
 
 /// The model's own, or the heap where its memory was lent.
-inline Allocator allocator_of(const OpenModel& model) { return model.allocator.allocate ? model.allocator : heap_allocator(); }
+inline Allocator allocator_of(const OpenModel& model) {
+  return model.allocator.allocate ? model.allocator : heap_allocator();
+}
 
 /// Copies a name into an error.
 void name_error(ErrorDetail* detail, const char* name);

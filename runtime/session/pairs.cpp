@@ -8,7 +8,9 @@
 namespace ingot {
 namespace {
 
-bool is_placed(const ValueDef& value) { return value.kind == ValueKind::kConstant && !value.inline_data; }
+bool is_placed(const ValueDef& value) {
+  return value.kind == ValueKind::kConstant && !value.inline_data;
+}
 
 void find_pairs(const ProgramDef& program, Span<PairsPlace> places) {
   for (size_t i = 0; i < places.size; i++) {
@@ -20,15 +22,18 @@ void find_pairs(const ProgramDef& program, Span<PairsPlace> places) {
     if (state.init >= 0) places[size_t(state.init)].pairs = false;
   for (const InstructionDef& instruction : program.instructions)
     for (uint32_t k = 0; k < instruction.input_count; k++) {
-      const int32_t v = instruction.inputs[k], bias = instruction.input_count > 2 ? instruction.inputs[2] : -1;
+      const int32_t v = instruction.inputs[k],
+                    bias = instruction.input_count > 2 ? instruction.inputs[2] : -1;
       if (v < 0 || !places[size_t(v)].pairs) continue;
       places[size_t(v)].pairs =
-          k == 1 && takes_pairs(instruction.op, instruction.attributes, program.values[size_t(v)].packing,
-                                bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
+          k == 1 &&
+          takes_pairs(instruction.op, instruction.attributes, program.values[size_t(v)].packing,
+                      bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
     }
 }
 
-Status lay_out_constants(const ProgramDef& program, Span<PairsPlace> places, uint64_t* bytes, ErrorDetail* detail) {
+Status lay_out_constants(const ProgramDef& program, Span<PairsPlace> places, uint64_t* bytes,
+                         ErrorDetail* detail) {
   bool any = false;
   for (const PairsPlace& place : places) any = any || place.pairs;
   uint64_t end = 0;
@@ -37,9 +42,10 @@ Status lay_out_constants(const ProgramDef& program, Span<PairsPlace> places, uin
     if (!is_placed(v)) continue;
     uint64_t at;
     const uint64_t own = places[i].pairs ? pairs_bytes(v.dims, v.rank) : v.constant_bytes;
-    if (!checked_align(end, kWidenedBlock, &at) || at / kWidenedBlock > UINT32_MAX || !checked_add(at, own, &end))
-      return fail(detail, Code::kLimitExceeded, "bytes of all constants, each by itself", kWidenedBlock * UINT32_MAX,
-                  end);
+    if (!checked_align(end, kWidenedBlock, &at) || at / kWidenedBlock > UINT32_MAX ||
+        !checked_add(at, own, &end))
+      return fail(detail, Code::kLimitExceeded, "bytes of all constants, each by itself",
+                  kWidenedBlock * UINT32_MAX, end);
     places[i].block = uint32_t(at / kWidenedBlock);
   }
   *bytes = end;
@@ -55,7 +61,8 @@ Status place(const OpenModel& model, ErrorDetail* detail) {
   const Allocator from = allocator_of(model);
   const size_t count = model.program.values.size;
   uint8_t* block;
-  INGOT_TRY(allocate(from, count * sizeof(PairsPlace), 64, "places of constants on a device", &block, detail));
+  INGOT_TRY(allocate(from, count * sizeof(PairsPlace), 64, "places of constants on a device",
+                     &block, detail));
   WeightPairs made;
   made.code = &kPairsCode;
   made.places = {reinterpret_cast<PairsPlace*>(block), count};
@@ -71,7 +78,8 @@ Status place(const OpenModel& model, ErrorDetail* detail) {
 
 constexpr uint64_t kRowBytes = 64;  // of a panel: 16 f32
 
-/// How a constant becomes pairs: runs of rows of panels, all panels as one where none has an odd row at its end.
+/// How a constant becomes pairs: runs of rows of panels, all panels as one where none has an odd
+/// row at its end.
 struct PanelRuns {
   uint64_t runs, rows;
   explicit PanelRuns(const ValueDef& value) {
@@ -82,15 +90,17 @@ struct PanelRuns {
   }
 };
 
-/// Pairs of one constant: read(first row, count) answers where `count` rows are, `staging` has room for what is made of them.
+/// Pairs of one constant: read(first row, count) answers where `count` rows are, `staging` has room
+/// for what is made of them.
 template <class Read>
-Status upload_runs(const ValueDef& value, Device& device, uint8_t* to, uint8_t* staging, uint64_t staging_bytes,
-                   ErrorDetail* detail, const Read& read) {
+Status upload_runs(const ValueDef& value, Device& device, uint8_t* to, uint8_t* staging,
+                   uint64_t staging_bytes, ErrorDetail* detail, const Read& read) {
   const PanelRuns all(value);
   const uint64_t most = staging_bytes / kRowBytes & ~uint64_t{1};
   for (uint64_t run = 0; run < all.runs; run++)
     for (uint64_t done = 0; done < all.rows; done += most) {
-      const uint64_t rows = all.rows - done < most ? all.rows - done : most, bytes = (rows + 1) / 2 * kRowBytes;
+      const uint64_t rows = all.rows - done < most ? all.rows - done : most,
+                     bytes = (rows + 1) / 2 * kRowBytes;
       const uint8_t* from = nullptr;
       INGOT_TRY(read(run * all.rows + done, rows, &from));
       make_pairs(from, size_t(rows), staging);
@@ -101,10 +111,11 @@ Status upload_runs(const ValueDef& value, Device& device, uint8_t* to, uint8_t* 
 }
 
 /// One constant to its place.
-Status upload_constant(const OpenModel& model, const ValueDef& value, bool pairs, Device& device, uint8_t* to,
-                       uint8_t* staging, ErrorDetail* detail) {
+Status upload_constant(const OpenModel& model, const ValueDef& value, bool pairs, Device& device,
+                       uint8_t* to, uint8_t* staging, ErrorDetail* detail) {
   const uint64_t at = weight_part(model.file, value.segment).offset + value.segment_offset;
-  // Bytes [first, first + bytes) as kernels of the CPU see them; in memory where they are, else in staging.
+  // Bytes [first, first + bytes) as kernels of the CPU see them; in memory where they are, else in
+  // staging.
   const auto read = [&](uint64_t first, uint64_t bytes, const uint8_t** from) -> Status {
     *from = staging;
     if (is_widened(value)) return widen_elements(model, value, first / 4, staging, bytes, detail);
@@ -117,7 +128,8 @@ Status upload_constant(const OpenModel& model, const ValueDef& value, bool pairs
                          return read(row * kRowBytes, rows * kRowBytes, from);
                        });
   for (uint64_t done = 0; done < value.constant_bytes; done += kStagingBytes) {
-    const uint64_t left = value.constant_bytes - done, bytes = left < kStagingBytes ? left : kStagingBytes;
+    const uint64_t left = value.constant_bytes - done,
+                   bytes = left < kStagingBytes ? left : kStagingBytes;
     const uint8_t* from = nullptr;
     INGOT_TRY(read(done, bytes, &from));
     INGOT_TRY(device.interface->upload(device, to + done, from, bytes, detail));
@@ -134,18 +146,21 @@ Status upload_constants(const OpenModel& model, const Layout& layout, Device& de
   for (size_t i = 0; i < model.program.values.size && status.ok(); i++) {
     const PairsPlace& place = model.pairs.places[i];
     if (is_placed(model.program.values[i]))
-      status = upload_constant(model, model.program.values[i], place.pairs, device,
-                               base + layout.constants + kWidenedBlock * place.block, staging, detail);
+      status =
+          upload_constant(model, model.program.values[i], place.pairs, device,
+                          base + layout.constants + kWidenedBlock * place.block, staging, detail);
   }
   allocator.release(allocator.user, staging, kStagingBytes);
   return status.ok() ? check_read_parts(model, layout, detail) : status;
 }
 
-Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to, ErrorDetail* detail) {
+Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to,
+                    ErrorDetail* detail) {
   uint8_t chunk[16 * 1024];
-  return upload_runs(value, device, to, chunk, sizeof chunk, detail, [&](uint64_t row, uint64_t, const uint8_t** from) {
-    return *from = panels + row * kRowBytes, Status();
-  });
+  return upload_runs(value, device, to, chunk, sizeof chunk, detail,
+                     [&](uint64_t row, uint64_t, const uint8_t** from) {
+                       return *from = panels + row * kRowBytes, Status();
+                     });
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
-// runtime/session/pairs.h - constants on a device that holds weights as pairs of f16 (runtime/op/weight_pairs.h). Such a device holds every
-// constant by itself, since a weight part has both kinds.
-// Owns     OpenModel::pairs.   Threads  the holder of the WorkspaceLock.   Errors  kOutOfMemory kLimitExceeded, those of reading and of the
-// device.
+// runtime/session/pairs.h - constants on a device that holds weights as pairs of f16
+// (runtime/op/weight_pairs.h). Such a device holds every constant by itself, since a weight part
+// has both kinds.
+// Owns     OpenModel::pairs.
+// Threads  the holder of the WorkspaceLock.
+// Errors   kOutOfMemory kLimitExceeded, those of reading and of the device.
 #pragma once
 #include "runtime/session/preparation.h"
 
@@ -9,12 +11,13 @@ namespace ingot {
 
 /// Reached through BackendServices alone, so that a program without a back end does not link it.
 struct PairsCode {
-  /// Which constants may be pairs, because nothing but the products that take them reads them, and the place of each.
+  /// Which constants may be pairs, because nothing but the products that take them reads them, and
+  /// the place of each.
   Status (*place)(const OpenModel& model, ErrorDetail* detail);
   void (*drop)(const OpenModel& model);
   /// Every constant outside the program part to its place on a device (Layout::pairs).
-  Status (*upload_constants)(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
-                             ErrorDetail* detail);
+  Status (*upload_constants)(const OpenModel& model, const Layout& layout, Device& device,
+                             uint8_t* base, ErrorDetail* detail);
   /// A constant that may be pairs, from f32 panels in memory to pairs at `to` on a device.
   Status (*upload_pairs)(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to,
                          ErrorDetail* detail);

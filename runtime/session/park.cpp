@@ -1,4 +1,5 @@
-// runtime/session/park.cpp - gives the pages of activations and scratch back to the system; state and tables stay.
+// runtime/session/park.cpp - gives the pages of activations and scratch back to the system; state
+// and tables stay.
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
 #include "runtime/session/session.h"
@@ -30,10 +31,14 @@ bool next_state(const RunSession& s, uint64_t at, uint64_t* begin, uint64_t* end
 Status park_session(RunSession* s, ErrorDetail* detail) {
   const auto refuse = [&](const char* field) { return fail(detail, Code::kWrongState, field); };
   if (s->is_running) return refuse("park: the session is running");
-  if (s->device_memory) return refuse("park: this device has no pages to give back; destroy the session instead");
+  if (s->device_memory)
+    return refuse("park: this device has no pages to give back; destroy the session instead");
   if (s->arena.form != ArenaForm::kReserved)
-    return refuse("park: the arena is the caller's, who may give its pages back; only an own arena can be parked");
-  if (s->is_locked) return refuse("park: the arena was made with INGOT_LOCK_MEMORY, its pages are to stay");
+    return refuse(
+        "park: the arena is the caller's, who may give its pages back; only an own arena can be "
+        "parked");
+  if (s->is_locked)
+    return refuse("park: the arena was made with INGOT_LOCK_MEMORY, its pages are to stay");
   const uint64_t page = os::page_bytes();
   const Layout& l = s->layout;
   s->parked_scratch = drop_pages(s->arena.base, l.scratch, l.scratch + l.scratch_bytes, page);

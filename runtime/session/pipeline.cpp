@@ -9,9 +9,11 @@ namespace {
 
 Status check_alive(const RunPipeline& p, ErrorDetail* detail) {
   if (p.forks != os::fork_count())
-    return fail(detail, Code::kThreadFailed, "pipeline: in the child of a fork, where its threads are not");
-  return p.is_cancelled.load(std::memory_order_acquire) ? fail(detail, Code::kCancelled, "pipeline: cancelled")
-                                                        : Status();
+    return fail(detail, Code::kThreadFailed,
+                "pipeline: in the child of a fork, where its threads are not");
+  return p.is_cancelled.load(std::memory_order_acquire)
+             ? fail(detail, Code::kCancelled, "pipeline: cancelled")
+             : Status();
 }
 
 /// Sleeps until `is_so`, the pipeline is cancelled, or a deadline that is not 0 has come.
@@ -27,7 +29,8 @@ void sleep_until(RunPipeline* p, uint64_t deadline_ns, const Condition& is_so) {
 }
 
 Status is_late(uint64_t deadline_ns, ErrorDetail* detail) {
-  return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());
+  return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns,
+              os::monotonic_ns());
 }
 
 Status bind_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
@@ -54,9 +57,11 @@ Status run_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
 
 /// Once there is nothing to pop any more.
 Status tell_end(RunPipeline* p, ErrorDetail* detail) {
-  if (p->loader_answer == 0 || p->loader_was_told) return fail(detail, Code::kNotFound, "pipeline: the end");
+  if (p->loader_answer == 0 || p->loader_was_told)
+    return fail(detail, Code::kNotFound, "pipeline: the end");
   p->loader_was_told = true;
-  return fail(detail, Code::kFileRead, "pipeline: the loader failed, with", 0, uint64_t(int64_t{p->loader_answer}));
+  return fail(detail, Code::kFileRead, "pipeline: the loader failed, with", 0,
+              uint64_t(int64_t{p->loader_answer}));
 }
 
 }  // namespace
@@ -78,7 +83,8 @@ void run_next(void* pipeline) {
 void load_all(void* pipeline) {
   RunPipeline* p = static_cast<RunPipeline*>(pipeline);
   for (uint64_t item = 0; acquire_slot(p, nullptr).ok(); item++) {
-    if (const int32_t answer = p->loader(p->loader_user, reinterpret_cast<ingot_pipeline*>(p), item)) {
+    if (const int32_t answer =
+            p->loader(p->loader_user, reinterpret_cast<ingot_pipeline*>(p), item)) {
       p->loader_answer = answer == 1 ? 0 : answer;
       break;
     }
@@ -96,7 +102,8 @@ Status acquire_slot(RunPipeline* p, ErrorDetail* detail) {
     if (!p->two_threads) {
       const Status status = fail(detail, Code::kWrongState, "acquire: no slot is free", 1, 0);
       if (detail)
-        detail->hint = "pop and release one first; a producer with a thread of its own says so in the options";
+        detail->hint =
+            "pop and release one first; a producer with a thread of its own says so in the options";
       return status;
     }
     sleep_until(p, 0, [p] { return free_slots(*p) != 0; });
@@ -114,7 +121,8 @@ Status push_slot(RunPipeline* p, ErrorDetail* detail) {
   slot.status = {};
   slot.is_queued = false;
   if (p->queue) {
-    slot.status = p->session->device.interface->queue->submit(p->queue, uint32_t(item % p->depth), &slot.detail);
+    slot.status = p->session->device.interface->queue->submit(p->queue, uint32_t(item % p->depth),
+                                                              &slot.detail);
     slot.is_queued = slot.status.ok();
   }
   p->is_acquired = false;
@@ -132,10 +140,13 @@ void finish_pipeline(RunPipeline* p) {
 Status pop_slot(RunPipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetail* detail) {
   *item = kNoItem;
   INGOT_TRY(check_alive(*p, detail));
-  if (p->is_popped) return fail(detail, Code::kWrongState, "pop: the slot popped before was not released");
+  if (p->is_popped)
+    return fail(detail, Code::kWrongState, "pop: the slot popped before was not released");
   const uint64_t next = p->popped.load(std::memory_order_relaxed);
   const auto is_pushed = [p, next] { return p->pushed.load(std::memory_order_acquire) != next; };
-  const auto is_settled = [&] { return p->has_finished.load(std::memory_order_acquire) || is_pushed(); };
+  const auto is_settled = [&] {
+    return p->has_finished.load(std::memory_order_acquire) || is_pushed();
+  };
   if (!is_settled() && p->two_threads) sleep_until(p, deadline_ns, is_settled);
   INGOT_TRY(check_alive(*p, detail));
   if (!is_settled() && p->two_threads) return is_late(deadline_ns, detail);
@@ -144,11 +155,13 @@ Status pop_slot(RunPipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetai
     return fail(detail, Code::kWrongState, "pop: nothing was pushed");
   }
   Slot& slot = p->slot_of(next);
-  if (!p->queue && !p->runner.wait(uint32_t(next + 1), deadline_ns)) return is_late(deadline_ns, detail);
+  if (!p->queue && !p->runner.wait(uint32_t(next + 1), deadline_ns))
+    return is_late(deadline_ns, detail);
   Status status = slot.status;
   if (!status.ok() && detail) *detail = slot.detail;
   if (slot.is_queued) {
-    status = p->session->device.interface->queue->collect(p->queue, uint32_t(next % p->depth), deadline_ns, detail);
+    status = p->session->device.interface->queue->collect(p->queue, uint32_t(next % p->depth),
+                                                          deadline_ns, detail);
     if (status.code() == Code::kDeadlineExceeded) return status;
   }
   *item = next;
@@ -184,7 +197,8 @@ const TensorView* pipeline_output(const RunPipeline& p, uint32_t index) {
 }
 
 uint32_t free_slots(const RunPipeline& p) {
-  const uint64_t used = p.pushed.load(std::memory_order_relaxed) - p.released.load(std::memory_order_acquire);
+  const uint64_t used =
+      p.pushed.load(std::memory_order_relaxed) - p.released.load(std::memory_order_acquire);
   return p.depth - uint32_t(used);
 }
 

@@ -1,4 +1,5 @@
-// runtime/session/pipeline_create.cpp - makes and unmakes pipelines: the session, then memory for each slot, then threads.
+// runtime/session/pipeline_create.cpp - makes and unmakes pipelines: the session, then memory for
+// each slot, then threads.
 #include <new>
 
 #include "runtime/session/backend_services.h"
@@ -8,7 +9,8 @@
 namespace ingot {
 namespace {
 
-constexpr uint64_t kPortAlignment = 256, kHostAlignment = 64;  // a GPU likes the former; bound memory needs the latter
+// a GPU likes the former; bound memory needs the latter
+constexpr uint64_t kPortAlignment = 256, kHostAlignment = 64;
 
 uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
 
@@ -20,7 +22,8 @@ bool add_port(const TensorType& type, uint64_t* sum) {
   return true;
 }
 
-Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out, ErrorDetail* detail) {
+Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out,
+                    ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   bool fits = true;
   for (const PortDef& port : program.inputs)
@@ -34,28 +37,35 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
   const QueueInterface* queue = measures ? nullptr : p.queue;
   out->is_queued = queue != nullptr;
   out->is_staged = queue && queue->stages(p.device);
-  if (queue) out->head_bytes = rounded((program.inputs.size + program.outputs.size) * sizeof(PortDescriptor), 64) + 64;
+  if (queue)
+    out->head_bytes =
+        rounded((program.inputs.size + program.outputs.size) * sizeof(PortDescriptor), 64) + 64;
   if (queue) out->head_bytes = rounded(out->head_bytes, kPortAlignment);
   return {};
 }
 
-PipelineParts carve(const OpenModel& model, const PipelineRequest& request, const SlotShape& shape, Carver* carver) {
+PipelineParts carve(const OpenModel& model, const PipelineRequest& request, const SlotShape& shape,
+                    Carver* carver) {
   PipelineParts parts;
   parts.pipeline = carver->take<RunPipeline>(1);
   parts.slots = carver->take<Slot>(request.depth);
-  parts.views =
-      carver->take<TensorView>(uint64_t{request.depth} * (model.program.inputs.size + model.program.outputs.size));
+  parts.views = carver->take<TensorView>(uint64_t{request.depth} *
+                                         (model.program.inputs.size + model.program.outputs.size));
   if (!shape.is_queued)
-    parts.ports = carver->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes), kHostAlignment);
+    parts.ports = carver->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes),
+                                        kHostAlignment);
   return parts;
 }
 
 Status check(const PipelineRequest& request, ErrorDetail* detail) {
-  if (!os::kHasThreads) return fail(detail, Code::kThreadFailed, "pipeline: this system has no threads");
+  if (!os::kHasThreads)
+    return fail(detail, Code::kThreadFailed, "pipeline: this system has no threads");
   if (request.depth < 1 || request.depth > kMostSlots)
-    return fail(detail, Code::kInvalidArgument, "options.depth: at most", kMostSlots, request.depth);
+    return fail(detail, Code::kInvalidArgument, "options.depth: at most", kMostSlots,
+                request.depth);
   if (request.session.rebindable)
-    return fail(detail, Code::kInvalidArgument, "pipeline: INGOT_REBINDABLE; a slot's memory is of one size");
+    return fail(detail, Code::kInvalidArgument,
+                "pipeline: INGOT_REBINDABLE; a slot's memory is of one size");
   return {};
 }
 
@@ -66,8 +76,8 @@ SessionRequest session_request(const PipelineRequest& request) {
   return session;
 }
 
-Status measure(const OpenModel& model, const PipelineRequest& request, SlotShape* shape, PipelineNeeds* out,
-               ErrorDetail* detail) {
+Status measure(const OpenModel& model, const PipelineRequest& request, SlotShape* shape,
+               PipelineNeeds* out, ErrorDetail* detail) {
   INGOT_TRY(check(request, detail));
   const Fallback fallback(model, session_request(request));
   INGOT_TRY(fallback.status(detail));
@@ -84,7 +94,8 @@ Status measure(const OpenModel& model, const PipelineRequest& request, SlotShape
     out->queue = p.device.interface->queue->queue_bytes();
   }
   if (shape->is_staged) out->device = request.depth * (shape->input_bytes + shape->output_bytes);
-  out->stacks = (uint64_t{!shape->is_queued} + uint64_t{request.loader != nullptr}) * os::thread_outside_bytes();
+  out->stacks = (uint64_t{!shape->is_queued} + uint64_t{request.loader != nullptr}) *
+                os::thread_outside_bytes();
   return {};
 }
 
@@ -115,14 +126,16 @@ void place_slots(RunPipeline* p, const SlotShape& shape, uint8_t* memory, Tensor
 }
 
 /// Descriptors of a slot: its staging, or its memory of the host.
-void aim_descriptors(const RunPipeline& p, const Slot& slot, const QueueSlot& queued, PortDescriptor* to) {
+void aim_descriptors(const RunPipeline& p, const Slot& slot, const QueueSlot& queued,
+                     PortDescriptor* to) {
   const size_t inputs = p.model->program.inputs.size, outputs = p.model->program.outputs.size;
   for (size_t i = 0; i < inputs + outputs; i++) {
     const bool is_input = i < inputs;
     const TensorView& view = is_input ? slot.inputs[i] : slot.outputs[i - inputs];
     const uint8_t* at = is_input ? queued.inputs + (view.as<uint8_t>() - queued.host_inputs)
                                  : queued.outputs + (view.as<uint8_t>() - queued.host_outputs);
-    to[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)), uint64_t(view.row_stride) * uint64_t(dtype_bytes(view.dtype))};
+    to[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)),
+             uint64_t(view.row_stride) * uint64_t(dtype_bytes(view.dtype))};
   }
 }
 
@@ -135,7 +148,8 @@ Status open_queue(RunPipeline* p, const SlotShape& shape, ErrorDetail* detail) {
     QueueSlot& slot = slots[i];
     slot.program = p->session->program;
     slot.program.descriptors = reinterpret_cast<PortDescriptor*>(host);
-    slot.program.fault = reinterpret_cast<uint32_t*>(host + rounded(ports * sizeof(PortDescriptor), 64));
+    slot.program.fault =
+        reinterpret_cast<uint32_t*>(host + rounded(ports * sizeof(PortDescriptor), 64));
     *slot.program.fault = 0;
     slot.host_inputs = host + shape.head_bytes;
     slot.host_outputs = slot.host_inputs + shape.input_bytes;
@@ -147,14 +161,17 @@ Status open_queue(RunPipeline* p, const SlotShape& shape, ErrorDetail* detail) {
     host = slot.host_outputs + shape.output_bytes;
     if (device) device += shape.input_bytes + shape.output_bytes;
   }
-  return p->session->device.interface->queue->open(p->session->device, {slots, p->depth}, &p->queue, detail);
+  return p->session->device.interface->queue->open(p->session->device, {slots, p->depth}, &p->queue,
+                                                   detail);
 }
 
-Status fill(RunPipeline* p, const PipelineParts& parts, const SlotShape& shape, const PipelineNeeds& needs,
-            ErrorDetail* detail) {
+Status fill(RunPipeline* p, const PipelineParts& parts, const SlotShape& shape,
+            const PipelineNeeds& needs, ErrorDetail* detail) {
   Device& device = p->session->device;
-  if (shape.is_queued) INGOT_TRY(device.interface->reserve_host(device, needs.pinned, &p->pinned, detail));
-  if (needs.device) INGOT_TRY(device.interface->reserve(device, needs.device, kPortAlignment, &p->staging, detail));
+  if (shape.is_queued)
+    INGOT_TRY(device.interface->reserve_host(device, needs.pinned, &p->pinned, detail));
+  if (needs.device)
+    INGOT_TRY(device.interface->reserve(device, needs.device, kPortAlignment, &p->staging, detail));
   p->device_bytes = needs.device;
   place_slots(p, shape, shape.is_queued ? p->pinned : parts.ports, parts.views);
   INGOT_TRY(os::watch_forks(detail));
@@ -168,17 +185,19 @@ Status fill(RunPipeline* p, const PipelineParts& parts, const SlotShape& shape, 
 
 }  // namespace
 
-Status pipeline_requirements(const OpenModel& model, const PipelineRequest& request, PipelineNeeds* out,
-                             ErrorDetail* detail) {
+Status pipeline_requirements(const OpenModel& model, const PipelineRequest& request,
+                             PipelineNeeds* out, ErrorDetail* detail) {
   SlotShape shape;
   return measure(model, request, &shape, out, detail);
 }
 
-Status make_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out, ErrorDetail* detail) {
+Status make_pipeline(const OpenModel& model, const PipelineRequest& request, RunPipeline** out,
+                     ErrorDetail* detail) {
   SlotShape shape;
   PipelineNeeds needs;
   INGOT_TRY(measure(model, request, &shape, &needs, detail));
-  const Allocator allocator = request.session.allocator.allocate ? request.session.allocator : allocator_of(model);
+  const Allocator allocator =
+      request.session.allocator.allocate ? request.session.allocator : allocator_of(model);
   uint8_t* block = nullptr;
   INGOT_TRY(allocate(allocator, needs.block, kHostAlignment, "pipeline", &block, detail));
   Carver carver(block);
@@ -202,7 +221,8 @@ Status make_pipeline(const OpenModel& model, const PipelineRequest& request, Run
   return {};
 }
 
-Status create_pipeline(const OpenModel& model, const PipelineRequest& asked, RunPipeline** out, ErrorDetail* detail) {
+Status create_pipeline(const OpenModel& model, const PipelineRequest& asked, RunPipeline** out,
+                       ErrorDetail* detail) {
   const Status status = make_pipeline(model, asked, out, detail);
   const BackendServices* services = backend_services();
   if (status.ok() || !detail || !services) return status;

@@ -30,7 +30,8 @@ struct SlotShape {
   bool is_staged = false;
 };
 
-/// Counters count items for ever; a slot is an item modulo the depth. released <= popped <= ran <= pushed <= released + depth.
+/// Counters count items for ever; a slot is an item modulo the depth. released <= popped <= ran <=
+/// pushed <= released + depth.
 struct RunPipeline {
   RunSession* session = nullptr;
   const OpenModel* model = nullptr;

@@ -1,4 +1,5 @@
-// runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at from outside.
+// runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at
+// from outside.
 #include "runtime/device/gpu/service_kernels.h"
 #include "runtime/session/measure.h"
 #include "runtime/session/split.h"
@@ -8,37 +9,43 @@ namespace {
 
 constexpr uint64_t kBoundAlignment = 64;
 
-Status refuse(const PortDef& def, ErrorDetail* detail, Code code, const char* field, uint64_t need, uint64_t have) {
+Status refuse(const PortDef& def, ErrorDetail* detail, Code code, const char* field, uint64_t need,
+              uint64_t have) {
   const Status status = fail(detail, code, field, need, have);
   name_error(detail, def.name);
   return status;
 }
 
 /// Type, stride, alignment, size.
-Status check_bound(const PortDef& def, const Port& port, const TensorView& view, uint64_t bytes, ErrorDetail* detail) {
+Status check_bound(const PortDef& def, const Port& port, const TensorView& view, uint64_t bytes,
+                   ErrorDetail* detail) {
   if (!view.data) return refuse(def, detail, Code::kInvalidArgument, "tensor.data is null", 0, 0);
   if (view.dtype != port.view.dtype)
-    return refuse(def, detail, Code::kDtypeMismatch, "tensor.dtype", uint64_t(port.view.dtype), uint64_t(view.dtype));
+    return refuse(def, detail, Code::kDtypeMismatch, "tensor.dtype", uint64_t(port.view.dtype),
+                  uint64_t(view.dtype));
   if (view.rank != port.most.rank)
     return refuse(def, detail, Code::kShapeMismatch, "tensor.rank", port.most.rank, view.rank);
-  static const char* const kAxes[] = {"tensor.dims[0]", "tensor.dims[1]", "tensor.dims[2]", "tensor.dims[3]",
-                                      "tensor.dims[4]", "tensor.dims[5]", "tensor.dims[6]", "tensor.dims[7]"};
+  static const char* const kAxes[] = {"tensor.dims[0]", "tensor.dims[1]", "tensor.dims[2]",
+                                      "tensor.dims[3]", "tensor.dims[4]", "tensor.dims[5]",
+                                      "tensor.dims[6]", "tensor.dims[7]"};
   static_assert(sizeof kAxes / sizeof *kAxes == kMaxRank, "a name for each axis");
   for (int i = 0; i < view.rank; i++)
     if (view.dims[i] != port.most.dims[i])
-      return refuse(def, detail, Code::kShapeMismatch, kAxes[i], uint64_t(port.most.dims[i]), uint64_t(view.dims[i]));
+      return refuse(def, detail, Code::kShapeMismatch, kAxes[i], uint64_t(port.most.dims[i]),
+                    uint64_t(view.dims[i]));
   if (view.row_stride < view.row_length())
-    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride: at least", uint64_t(view.row_length()),
-                  uint64_t(view.row_stride));
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride: at least",
+                  uint64_t(view.row_length()), uint64_t(view.row_stride));
   if (port.is_direct && view.row_stride != port.most.row_stride && view.rows() > 1)
-    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride", uint64_t(port.most.row_stride),
-                  uint64_t(view.row_stride));
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride",
+                  uint64_t(port.most.row_stride), uint64_t(view.row_stride));
   const uint64_t beside = uintptr_t(view.data) & (kBoundAlignment - 1);
   if (beside) return refuse(def, detail, Code::kMisaligned, "tensor.data", kBoundAlignment, beside);
   uint64_t need;
   if (!storage_bytes(view, &need))
     return refuse(def, detail, Code::kShapeMismatch, "tensor.row_stride overflows", 0, 0);
-  if (bytes < need) return refuse(def, detail, Code::kShapeMismatch, "tensor.bytes: at least", need, bytes);
+  if (bytes < need)
+    return refuse(def, detail, Code::kShapeMismatch, "tensor.bytes: at least", need, bytes);
   return {};
 }
 
@@ -67,7 +74,8 @@ void follow_owners(RunSession* s) {
 }
 
 /// Where the run finds, or leaves, the bytes of a port that the device moves.
-void aim_descriptor(RunSession* s, bool is_input, uint32_t index, const void* at, int64_t row_stride) {
+void aim_descriptor(RunSession* s, bool is_input, uint32_t index, const void* at,
+                    int64_t row_stride) {
   const size_t i = is_input ? index : s->model->program.inputs.size + index;
   const Port& port = (is_input ? s->tables.inputs : s->tables.outputs)[index];
   s->tables.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(at)),
@@ -76,12 +84,14 @@ void aim_descriptor(RunSession* s, bool is_input, uint32_t index, const void* at
 
 }  // namespace
 
-Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView* view, uint64_t bytes,
-                 ErrorDetail* detail) {
+Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView* view,
+                 uint64_t bytes, ErrorDetail* detail) {
   const Span<const PortDef> defs = is_input ? s->model->program.inputs : s->model->program.outputs;
   if (index >= defs.size)
-    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size, index);
-  if (s->is_running) return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
+    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size,
+                index);
+  if (s->is_running)
+    return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
   Port* port = &(is_input ? s->tables.inputs : s->tables.outputs)[index];
   const bool had_memory = port->view.data != nullptr;
   if (view) {
@@ -93,7 +103,8 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
     port->is_bound = true;
   } else {
     if (!port->home && !port->host_copy)
-      return refuse(defs[index], detail, Code::kWrongState, "bind: the arena has no place for this port", 0, 0);
+      return refuse(defs[index], detail, Code::kWrongState,
+                    "bind: the arena has no place for this port", 0, 0);
     if (port->is_direct) move_operands(s, port, uintptr_t(port->home) - port->offset_in_root);
     port->view.data = port->host_copy ? port->host_copy : port->home;
     static_cast<TensorType&>(port->view) = port->most;
@@ -107,24 +118,30 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
   return {};
 }
 
-Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const TensorView& view, uint64_t bytes,
-                           ErrorDetail* detail) {
+Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const TensorView& view,
+                           uint64_t bytes, ErrorDetail* detail) {
   const Span<const PortDef> defs = is_input ? s->model->program.inputs : s->model->program.outputs;
   if (index >= defs.size)
-    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size, index);
-  if (s->is_running) return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
+    return fail(detail, Code::kNotFound, is_input ? "input index" : "output index", defs.size,
+                index);
+  if (s->is_running)
+    return refuse(defs[index], detail, Code::kWrongState, "bind: the session is running", 0, 0);
   if (!s->pinned || !s->device.interface->check_memory) {
-    const Status status =
-        refuse(defs[index], detail, Code::kWrongState, "bind: ports of this session lie with the CPU", 0, 0);
-    if (detail) detail->hint = "sessions wholly on one GPU read and write device memory; see the placement";
+    const Status status = refuse(defs[index], detail, Code::kWrongState,
+                                 "bind: ports of this session lie with the CPU", 0, 0);
+    if (detail)
+      detail->hint = "sessions wholly on one GPU read and write device memory; see the placement";
     return status;
   }
   Port* port = &(is_input ? s->tables.inputs : s->tables.outputs)[index];
   INGOT_TRY(check_bound(defs[index], *port, view, bytes, detail));
-  // Rows are as long as the data makes them, so those of another stride would not be where the kernels put them.
-  if (!is_input && s->tables.measuring.measured && view.row_stride != port->most.row_stride && view.rows() > 1)
-    return refuse(defs[index], detail, Code::kShapeMismatch, "tensor.row_stride, where extents are measured",
-                  uint64_t(port->most.row_stride), uint64_t(view.row_stride));
+  // Rows are as long as the data makes them, so those of another stride would not be where the
+  // kernels put them.
+  if (!is_input && s->tables.measuring.measured && view.row_stride != port->most.row_stride &&
+      view.rows() > 1)
+    return refuse(defs[index], detail, Code::kShapeMismatch,
+                  "tensor.row_stride, where extents are measured", uint64_t(port->most.row_stride),
+                  uint64_t(view.row_stride));
   const Status status = s->device.interface->check_memory(s->device, view.data, bytes, detail);
   if (!status.ok()) {
     name_error(detail, defs[index].name);
@@ -141,7 +158,8 @@ Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const T
 Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
   if (value < 0 || size_t(value) >= program.values.size)
-    return fail(detail, Code::kNotFound, "value index", program.values.size, uint64_t(uint32_t(value)));
+    return fail(detail, Code::kNotFound, "value index", program.values.size,
+                uint64_t(uint32_t(value)));
   for (size_t i = 0; i < program.inputs.size; i++)
     if (s.tables.inputs[i].value == value) return *out = s.tables.inputs[i].view, Status();
   for (size_t i = 0; i < program.outputs.size; i++)
@@ -150,20 +168,22 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
     if (program.states[i].value == value) return *out = s.tables.states[i].view, Status();
   const ValueDef& def = program.values[size_t(value)];
   const ValueKind root_kind = program.values[size_t(def.root)].kind;
-  const bool lasts = root_kind == ValueKind::kConstant || root_kind == ValueKind::kState || s.rules.keep_values;
+  const bool lasts =
+      root_kind == ValueKind::kConstant || root_kind == ValueKind::kState || s.rules.keep_values;
   Status status;
   if (!s.device.interface->host_memory)
     status = fail(detail, Code::kWrongState, "value: lies in the memory of a device");
   else if (!lasts)
-    status = fail(detail, Code::kWrongState, "value: may be overwritten; make the session with keep_values");
+    status = fail(detail, Code::kWrongState,
+                  "value: may be overwritten; make the session with keep_values");
   name_error(detail, def.name);
   if (!status.ok()) return status;
   const TensorView* operand = s.tables.operands;
   const auto found = [&](const InstructionDef& instruction) {
     *out = *operand;
     if (s.split)
-      out->data =
-          s.split->assignment->code->home(s, uint32_t(&instruction - program.instructions.data), value, out->data);
+      out->data = s.split->assignment->code->home(
+          s, uint32_t(&instruction - program.instructions.data), value, out->data);
     return type_measured(s, value, out, detail);
   };
   for (const InstructionDef& instruction : program.instructions) {

@@ -15,35 +15,42 @@
 namespace ingot {
 namespace {
 
-Status refuse_binding(ErrorDetail* detail, Code code, const char* field, const DimBinding& binding, uint64_t need) {
+Status refuse_binding(ErrorDetail* detail, Code code, const char* field, const DimBinding& binding,
+                      uint64_t need) {
   const Status status = fail(detail, code, field, need, uint64_t(binding.value));
   name_error(detail, binding.name);
   return status;
 }
 
-/// The upper bound of every symbol: as asked for, as in the file, or where neither says one, what it is bound to.
-Status find_highs(const ProgramDef& program, const SessionRequest& request, const Workspace& w, ErrorDetail* detail) {
+/// The upper bound of every symbol: as asked for, as in the file, or where neither says one, what
+/// it is bound to.
+Status find_highs(const ProgramDef& program, const SessionRequest& request, const Workspace& w,
+                  ErrorDetail* detail) {
   for (size_t i = 0; i < program.free_symbols; i++) w.symbol_highs[i] = -1;
-  INGOT_TRY(read_bindings(program, request.upper_bounds, "options.upper_bounds", w.symbol_highs, detail));
+  INGOT_TRY(
+      read_bindings(program, request.upper_bounds, "options.upper_bounds", w.symbol_highs, detail));
   for (size_t i = 0; i < program.free_symbols; i++) {
     const SymbolDef& symbol = program.symbols[i];
     if (w.symbol_highs[i] < 0) w.symbol_highs[i] = symbol.high ? symbol.high : w.symbol_values[i];
     Status status;
     if (w.symbol_highs[i] < 0)
-      status = fail(detail, Code::kUnboundDimension, "options.upper_bounds, which a rebindable session needs");
+      status = fail(detail, Code::kUnboundDimension,
+                    "options.upper_bounds, which a rebindable session needs");
     else if (w.symbol_values[i] > w.symbol_highs[i])
-      status = fail(detail, Code::kDimensionOutOfBounds, "options.bindings: for these upper bounds at most",
-                    uint64_t(w.symbol_highs[i]), uint64_t(w.symbol_values[i]));
+      status = fail(detail, Code::kDimensionOutOfBounds,
+                    "options.bindings: for these upper bounds at most", uint64_t(w.symbol_highs[i]),
+                    uint64_t(w.symbol_values[i]));
     if (status.ok()) continue;
     name_error(detail, symbol.name);
-    if (detail && status.code() == Code::kUnboundDimension) detail->hint = "or convert with --dim NAME=LOW..HIGH";
+    if (detail && status.code() == Code::kUnboundDimension)
+      detail->hint = "or convert with --dim NAME=LOW..HIGH";
     return status;
   }
   return {};
 }
 
-/// Bytes of each value at the corners of the bounds: all of them for up to six symbols, else each symbol low by
-/// itself, and all. What lies between is checked when it is bound.
+/// Bytes of each value at the corners of the bounds: all of them for up to six symbols, else each
+/// symbol low by itself, and all. What lies between is checked when it is bound.
 void measure_corners(const ProgramDef& program, const Workspace& w) {
   constexpr size_t kMaxCrossed = 6;
   const size_t symbols = program.free_symbols;
@@ -51,15 +58,19 @@ void measure_corners(const ProgramDef& program, const Workspace& w) {
   for (size_t i = 0; i < program.values.size; i++) w.capacities[i] = 0;
   for (size_t corner = 0; corner < corners; corner++) {
     for (size_t i = 0; i < symbols; i++) {
-      const bool low = symbols <= kMaxCrossed ? (corner >> i) & 1 : corner == i + 1 || corner == symbols + 1;
-      w.symbol_values[i] =
-          low && program.symbols[i].low < w.symbol_highs[i] ? program.symbols[i].low : w.symbol_highs[i];
+      const bool low =
+          symbols <= kMaxCrossed ? (corner >> i) & 1 : corner == i + 1 || corner == symbols + 1;
+      w.symbol_values[i] = low && program.symbols[i].low < w.symbol_highs[i]
+                               ? program.symbols[i].low
+                               : w.symbol_highs[i];
     }
-    raise_value_bytes(program, {w.symbol_values, symbols}, {w.binding, size_t(w.binding_bytes)}, w.capacities);
+    raise_value_bytes(program, {w.symbol_values, symbols}, {w.binding, size_t(w.binding_bytes)},
+                      w.capacities);
   }
 }
 
-Status bind(const OpenModel& model, const SessionRequest& request, PlannedProgram* planned, ErrorDetail* detail) {
+Status bind(const OpenModel& model, const SessionRequest& request, PlannedProgram* planned,
+            ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
   for (size_t i = 0; i < program.free_symbols; i++) w.symbol_values[i] = -1;
@@ -76,27 +87,31 @@ Status bind(const OpenModel& model, const SessionRequest& request, PlannedProgra
     planned->symbol_highs = {w.symbol_highs, program.free_symbols};
     values = w.symbol_highs;
   }
-  return bind_program(program, {values, program.free_symbols}, {w.binding, size_t(w.binding_bytes)}, &planned->bound,
-                      detail);
+  return bind_program(program, {values, program.free_symbols}, {w.binding, size_t(w.binding_bytes)},
+                      &planned->bound, detail);
 }
 
-Status place(const OpenModel& model, const LifetimeRules& rules, PlannedProgram* planned, ErrorDetail* detail) {
+Status place(const OpenModel& model, const LifetimeRules& rules, PlannedProgram* planned,
+             ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
   const Span<uint8_t> planner(w.planner, size_t(w.planner_bytes));
   const uint32_t steps = uint32_t(program.steps.size ? program.steps.size : 1);
-  planned->lower_bound = live_peak(planned->lifetimes, program.alignment,
-                                   {reinterpret_cast<uint64_t*>(w.planner), size_t(steps) + 1}, &planned->peak_step);
+  planned->lower_bound =
+      live_peak(planned->lifetimes, program.alignment,
+                {reinterpret_cast<uint64_t*>(w.planner), size_t(steps) + 1}, &planned->peak_step);
   const bool as_cast = !rules.ports_outside && !rules.keep_values && model.is_static;
   if (as_cast && !program.plan_offsets.empty()) {
     planned->offsets = program.plan_offsets;
     return {};
   }
   if (!os::kHasPlanner)
-    return fail(detail, Code::kUnsupportedFeature, "plan: firmware runs the plan in the file, as it is");
+    return fail(detail, Code::kUnsupportedFeature,
+                "plan: firmware runs the plan in the file, as it is");
   PlanSummary summary;
   const Span<uint64_t> offsets(w.offsets, program.values.size);
-  INGOT_TRY(plan_greedy(planned->lifetimes, steps, program.alignment, planner, offsets, &summary, detail));
+  INGOT_TRY(plan_greedy(planned->lifetimes, steps, program.alignment, planner, offsets, &summary,
+                        detail));
   planned->offsets = {w.offsets, program.values.size};
   return {};
 }
@@ -107,8 +122,10 @@ Status measure_plan(const ProgramDef& program, PlannedProgram* planned, ErrorDet
     const uint64_t bytes = planned->lifetimes[i].bytes;
     uint64_t end;
     if (!bytes || planned->offsets[i] == kNoOffset) continue;
-    if (!checked_add(planned->offsets[i], bytes, &end) || !checked_align(end, program.alignment, &end))
-      return fail(detail, Code::kPlanInvalid, "plan: a tensor leaves the region", ~uint64_t{0}, planned->offsets[i]);
+    if (!checked_add(planned->offsets[i], bytes, &end) ||
+        !checked_align(end, program.alignment, &end))
+      return fail(detail, Code::kPlanInvalid, "plan: a tensor leaves the region", ~uint64_t{0},
+                  planned->offsets[i]);
     if (end > planned->bytes) planned->bytes = end;
     if (program.values[i].kind == ValueKind::kState)
       planned->state_bytes += (bytes + program.alignment - 1) & ~uint64_t(program.alignment - 1);
@@ -128,14 +145,15 @@ Status no_kernel(const OpenModel& model, uint32_t index, ErrorDetail* detail) {
   return Status(Code::kNoKernel, index);
 }
 
-// A core moves some 20 bytes in a nanosecond and pauses for some 20: waiting costs a sixteenth of the run, 150 us at
-// most.
+// A core moves some 20 bytes in a nanosecond and pauses for some 20: waiting costs a sixteenth of
+// the run, 150 us at most.
 constexpr uint64_t kTrafficPerSpin = 6400;
 constexpr uint64_t kMaxJoinSpins = 8192;
 // Some 25 us; waking a helper takes as long.
 constexpr uint64_t kWorthSharing = 512 * 1024;
 
-Status choose_device(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
+Status choose_device(const OpenModel& model, const SessionRequest& request, Preparation* p,
+                     ErrorDetail* detail) {
   const DeviceAssignment* a = request.assignment;
   if (!a) {
     const Status status = find_device(request.device, &p->device, detail);
@@ -144,7 +162,8 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
     p->device.host_branches = request.host_branches;
     return status;
   }
-  if (a->model != &model) return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
+  if (a->model != &model)
+    return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
   if (request.strict && a->lacking != kNoInstruction) {
     (void)no_kernel(model, a->lacking, detail);
     if (detail) detail->field = lack_text(a->lack, true);
@@ -166,15 +185,18 @@ bool has_loop(const ProgramDef& program) {
   return false;
 }
 
-Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p, ErrorDetail* detail) {
+Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p,
+                      ErrorDetail* detail) {
   const uint64_t traffic = traffic_bytes(model, p->planned.bound);
   const int most = request.pool ? request.pool->threads() : kMaxTeam;
   if (request.threads < 0)
-    return fail(detail, Code::kInvalidArgument, "options.threads: at least", 0, uint64_t(request.threads));
-  if (request.threads > most)
-    return fail(detail, Code::kInvalidArgument,
-                request.pool ? "options.threads, of the pool's: at most" : "options.threads: at most", uint64_t(most),
+    return fail(detail, Code::kInvalidArgument, "options.threads: at least", 0,
                 uint64_t(request.threads));
+  if (request.threads > most)
+    return fail(
+        detail, Code::kInvalidArgument,
+        request.pool ? "options.threads, of the pool's: at most" : "options.threads: at most",
+        uint64_t(most), uint64_t(request.threads));
   if (!p->device.interface->host_memory) {
     p->threads = 1;
     p->threads_reason = "the device computes by itself";
@@ -195,10 +217,12 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
     p->threads = processors < kMaxTeam ? processors : kMaxTeam;
     p->threads_reason = "one for each processor";
   }
-  p->join_spins = uint32_t(traffic / kTrafficPerSpin < kMaxJoinSpins ? traffic / kTrafficPerSpin : kMaxJoinSpins);
+  p->join_spins = uint32_t(traffic / kTrafficPerSpin < kMaxJoinSpins ? traffic / kTrafficPerSpin
+                                                                     : kMaxJoinSpins);
   p->starts_threads = p->threads > 1 && !request.pool && !request.executor.parallel;
   if (p->starts_threads && !os::kHasThreads)
-    return fail(detail, Code::kThreadFailed, "options.threads: this system has no threads", 1, uint64_t(p->threads));
+    return fail(detail, Code::kThreadFailed, "options.threads: this system has no threads", 1,
+                uint64_t(p->threads));
   return {};
 }
 
@@ -214,26 +238,30 @@ bool has_branches(const ProgramDef& program, const Preparation& p) {
 
 }  // namespace
 
-Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field, int64_t* values,
-                     ErrorDetail* detail) {
+Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field,
+                     int64_t* values, ErrorDetail* detail) {
   for (size_t k = 0; k < bindings.size; k++) {
     const DimBinding& binding = bindings[k];
     if (!binding.name) return fail(detail, Code::kInvalidArgument, "a binding's name is null");
     size_t i = 0;
     while (i < program.free_symbols && std::strcmp(program.symbols[i].name, binding.name) != 0) i++;
-    if (i == program.free_symbols) return refuse_binding(detail, Code::kNotFound, field, binding, 0);
+    if (i == program.free_symbols)
+      return refuse_binding(detail, Code::kNotFound, field, binding, 0);
     if (binding.value < 0)
-      return refuse_binding(detail, Code::kDimensionOutOfBounds, "options.bindings: at least", binding,
-                            uint64_t(program.symbols[i].low));
+      return refuse_binding(detail, Code::kDimensionOutOfBounds, "options.bindings: at least",
+                            binding, uint64_t(program.symbols[i].low));
     for (size_t earlier = 0; earlier < k; earlier++)
-      if (bindings[earlier].value != binding.value && std::strcmp(bindings[earlier].name, binding.name) == 0)
-        return refuse_binding(detail, Code::kInvalidArgument, field, binding, uint64_t(bindings[earlier].value));
+      if (bindings[earlier].value != binding.value &&
+          std::strcmp(bindings[earlier].name, binding.name) == 0)
+        return refuse_binding(detail, Code::kInvalidArgument, field, binding,
+                              uint64_t(bindings[earlier].value));
     values[i] = binding.value;
   }
   return {};
 }
 
-Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out, ErrorDetail* detail) {
+Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out,
+                    ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
   PlannedProgram planned;
@@ -250,17 +278,20 @@ Status plan_program(const OpenModel& model, const SessionRequest& request, Plann
   INGOT_TRY(measure_plan(program, &planned, detail));
   Status status = verify_plan(planned.lifetimes, planned.offsets, planned.bytes, program.alignment,
                               {w.planner, size_t(w.planner_bytes)}, detail);
-  if (status.ok() && planned.offsets.data == program.plan_offsets.data && planned.bytes > program.plan_bytes)
+  if (status.ok() && planned.offsets.data == program.plan_offsets.data &&
+      planned.bytes > program.plan_bytes)
     status = fail(detail, Code::kPlanInvalid, "plan.bytes", planned.bytes, program.plan_bytes);
   if (!status.ok()) {
-    if (detail && detail->operand >= 0) name_error(detail, program.values[size_t(detail->operand)].name);
+    if (detail && detail->operand >= 0)
+      name_error(detail, program.values[size_t(detail->operand)].name);
     return status;
   }
   *out = planned;
   return {};
 }
 
-OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t index, TensorView* operands) {
+OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t index,
+                          TensorView* operands) {
   const InstructionDef& instruction = program.instructions[index];
   OpArguments arguments;
   arguments.attributes = bound.attributes ? bound.attributes[index] : instruction.attributes;
@@ -294,8 +325,8 @@ uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound) {
   return total;
 }
 
-Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
-                    ScratchTotals* out, ErrorDetail* detail) {
+Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
+                    TensorView* operands, ScratchTotals* out, ErrorDetail* detail) {
   *out = {};
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const InstructionDef& instruction = model.program.instructions[i];
@@ -304,29 +335,37 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
     const KernelEntry* kernel = find_kernel(*model.kernels, instruction.op, arguments);
     if (!kernel) return no_kernel(model, i, detail);
     if (!instruction.contract->scratch) continue;
-    const auto scratch = for_all && instruction.contract->scratch_bound ? instruction.contract->scratch_bound
-                                                                        : instruction.contract->scratch;
+    const auto scratch = for_all && instruction.contract->scratch_bound
+                             ? instruction.contract->scratch_bound
+                             : instruction.contract->scratch;
     const ScratchNeed need = scratch(arguments, threads);
     uint64_t per_thread, shared;
-    if (!checked_align(need.per_thread_bytes, 64, &per_thread) || !checked_align(need.shared_bytes, 64, &shared))
-      return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", ~uint64_t{0}, need.per_thread_bytes).code(), i);
+    if (!checked_align(need.per_thread_bytes, 64, &per_thread) ||
+        !checked_align(need.shared_bytes, 64, &shared))
+      return Status(
+          fail(detail, Code::kLimitExceeded, "scratch bytes", ~uint64_t{0}, need.per_thread_bytes)
+              .code(),
+          i);
     if (per_thread > out->per_thread) out->per_thread = per_thread;
     if (shared > out->shared) out->shared = shared;
   }
   return {};
 }
 
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const TuningView& tunings,
-                           const Device& device, const uint8_t* of_instruction, uint32_t index, TensorView* operands,
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
+                           const TuningView& tunings, const Device& device,
+                           const uint8_t* of_instruction, uint32_t index, TensorView* operands,
                            uint64_t* bytes, ErrorDetail* detail) {
   *bytes = 0;
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpCode op = model.program.instructions[i].op;
     if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
-    const uint64_t need = device.interface->scratch(device, op, operand_types(model.program, bound, i, operands),
-                                                    model.program.precision, tunings, i);
+    const uint64_t need =
+        device.interface->scratch(device, op, operand_types(model.program, bound, i, operands),
+                                  model.program.precision, tunings, i);
     if (need > uint64_t{1} << 46)
-      return Status(fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
+      return Status(
+          fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
     if (need > *bytes) *bytes = need;
   }
   *bytes = (*bytes + 255) & ~uint64_t{255};
@@ -336,7 +375,8 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
 namespace {
 
 bool takes_pairs(const OpenModel& model, const Device& device) {
-  return device.interface->takes_pairs && device.interface->takes_pairs(device, model.program.precision);
+  return device.interface->takes_pairs &&
+         device.interface->takes_pairs(device, model.program.precision);
 }
 
 }  // namespace
@@ -377,14 +417,15 @@ Lack find_lack(const OpenModel& model, const Device& device, uint32_t index, Ten
   const DeviceInterface& interface = *device.interface;
   if (!interface.supports) return Lack::kNothing;
   const InstructionDef& instruction = model.program.instructions[index];
-  // Sizes that the data decides are read by the CPU while the program runs: what they are sizes of is planned anew for each run.
-  // What decides them may be the device's where it runs once.
+  // Sizes that the data decides are read by the CPU while the program runs: what they are sizes of
+  // is planned anew for each run. What decides them may be the device's where it runs once.
   if (instruction.is_measured && !instruction.measures) return Lack::kMeasured;
   if (is_control(instruction.op) && instruction.measures) return Lack::kMeasures;
   if (is_control(instruction.op)) return interface.host_branches ? Lack::kNothing : Lack::kControl;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
   if (instruction.measures && (instruction.reads_measured || is_inside)) return Lack::kMeasures;
-  if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands))) return Lack::kNothing;
+  if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands)))
+    return Lack::kNothing;
   return interface.knows && !interface.knows(instruction.op) ? Lack::kOperator : Lack::kTypes;
 }
 
@@ -392,11 +433,17 @@ const char* lack_text(Lack lack, bool is_strict) {
   const char* text = "strict: ";
   switch (lack) {
     case Lack::kNothing: break;
-    case Lack::kControl: text = "strict: control flow: the CPU decides which way the program goes"; break;
-    case Lack::kMeasures: text = "strict: the run waits for a size that it finds in the data"; break;
+    case Lack::kControl:
+      text = "strict: control flow: the CPU decides which way the program goes";
+      break;
+    case Lack::kMeasures:
+      text = "strict: the run waits for a size that it finds in the data";
+      break;
     case Lack::kMeasured: text = "strict: the data decides its size while the program runs"; break;
     case Lack::kOperator: text = "strict: the device has no kernel for this operator"; break;
-    case Lack::kTypes: text = "strict: the device has no kernel for this operator with these types"; break;
+    case Lack::kTypes:
+      text = "strict: the device has no kernel for this operator with these types";
+      break;
   }
   return is_strict ? text : text + sizeof "strict: " - 1;
 }
@@ -407,7 +454,8 @@ StepProgram outline_of(const ProgramDef& program, const Device& device) {
   outline.instructions = program.instructions;
   outline.values = program.values;
   if (device.interface->reserve_host)
-    outline.ports.size = program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
+    outline.ports.size =
+        program.inputs.size + program.outputs.size + program.symbols.size - program.free_symbols;
   if (os::kHasOtherDevices) outline.host_decides = why_host_decides(device);
   return outline;
 }
@@ -419,22 +467,27 @@ bool ports_may_be_outside(const SessionRequest& request) {
   return !find_device(request.device, &device, nullptr).ok() || device.interface->host_memory;
 }
 
-Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out, ErrorDetail* detail) {
+Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out,
+               ErrorDetail* detail) {
   Preparation p;
   constexpr size_t kMaxPorts = 4096;  // ports are compared pairwise
   if (model.program.inputs.size > kMaxPorts || model.program.outputs.size > kMaxPorts)
-    return fail(detail, Code::kLimitExceeded, "inputs or outputs", kMaxPorts, model.program.inputs.size);
+    return fail(detail, Code::kLimitExceeded, "inputs or outputs", kMaxPorts,
+                model.program.inputs.size);
   INGOT_TRY(choose_device(model, request, &p, detail));
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
   p.is_untuned = request.untuned;
-  if (os::kHasOtherDevices && p.device.interface->choice) INGOT_TRY(backend_services()->tunings(model, &p, detail));
-  const bool for_all = request.rebindable || model.program.symbols.size > model.program.free_symbols;
-  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands, &p.scratch, detail));
+  if (os::kHasOtherDevices && p.device.interface->choice)
+    INGOT_TRY(backend_services()->tunings(model, &p, detail));
+  const bool for_all =
+      request.rebindable || model.program.symbols.size > model.program.free_symbols;
+  INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands,
+                         &p.scratch, detail));
   if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
-    INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0, model.workspace.operands,
-                                  &p.scratch.per_thread, detail));
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0,
+                                  model.workspace.operands, &p.scratch.per_thread, detail));
   }
   p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);
   const DeviceInterface& device = *p.device.interface;
@@ -442,7 +495,8 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     p.queue = device.queue;
   p.starts_background = request.asynchronous && !p.queue;
   if (p.starts_background && !os::kHasThreads)
-    return fail(detail, Code::kThreadFailed, "options.flags: INGOT_ASYNC, and this system has no threads");
+    return fail(detail, Code::kThreadFailed,
+                "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
   if (os::kHasOtherDevices) INGOT_TRY(place_pairs(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));

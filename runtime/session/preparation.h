@@ -1,7 +1,9 @@
-// runtime/session/preparation.h - everything that is decided before memory is taken. requirements() and creation both
-// call prepare() and nothing else, so they cannot disagree. Owns     nothing: results lie in the model's workspace.
-// Threads  the holder of the WorkspaceLock. Errors   kNotFound kUnboundDimension kDimensionOutOfBounds kPlanInvalid
-// kNoKernel kLimitExceeded kInvalidArgument kNoSuchDevice
+// runtime/session/preparation.h - everything that is decided before memory is taken. requirements()
+// and creation both call prepare() and nothing else, so they cannot disagree.
+// Owns     nothing: results lie in the model's workspace.
+// Threads  the holder of the WorkspaceLock.
+// Errors   kNotFound kUnboundDimension kDimensionOutOfBounds kPlanInvalid kNoKernel kLimitExceeded
+//          kInvalidArgument kNoSuchDevice
 #pragma once
 #include "runtime/base/os/platform.h"
 #include "runtime/device/device.h"
@@ -33,8 +35,9 @@ struct SessionRequest {
   LifetimeRules rules;
   void* gpu_stream = nullptr;
   bool asynchronous =
-      false;             // what is started runs on a thread of the session's, where the device does not run by itself
-  bool untuned = false;  // kernels as the model has them, whatever the file says
+      // what is started runs on a thread of the session's, where the device does not run by itself
+      false;
+  bool untuned = false;        // kernels as the model has them, whatever the file says
   bool host_branches = false;  // the host decides Ifs and Loops, whatever the device could
   bool strict = false;         // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
@@ -50,8 +53,9 @@ struct SessionRequest {
 struct PlannedProgram {
   BoundProgram bound;
   Span<const Lifetime> lifetimes;  // by value
-  Span<const uint64_t> offsets;    // by value: in the activation region; kNoOffset where it has no bytes there
-  uint64_t bytes = 0;              // of the activation region, state included
+  // by value: in the activation region; kNoOffset where it has no bytes there
+  Span<const uint64_t> offsets;
+  uint64_t bytes = 0;  // of the activation region, state included
   uint64_t state_bytes = 0;
   uint64_t lower_bound = 0;
   uint32_t peak_step = 0;
@@ -63,8 +67,9 @@ struct ScratchTotals {
   uint64_t per_thread = 0, shared = 0;  // the largest of any instruction, multiples of 64
 };
 
-/// How long a run is likely to take, told by the bytes that its instructions read and write. Far from exact: it only
-/// decides whether helpers are worth waking by default, and for how long the first step waits for them.
+/// How long a run is likely to take, told by the bytes that its instructions read and write. Far
+/// from exact: it only decides whether helpers are worth waking by default, and for how long the
+/// first step waits for them.
 uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound);
 
 enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
@@ -73,22 +78,29 @@ enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
 struct Layout {
   uint64_t bytes = 0, alignment = 0;
   WeightsForm weights = WeightsForm::kInPlace;
-  const uint64_t* part_offsets = nullptr;  // by weight part: its first byte, kNoOffset: widened only; unless kInPlace
+  // by weight part: its first byte, kNoOffset: widened only; unless kInPlace
+  const uint64_t* part_offsets = nullptr;
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
   bool pairs =
-      false;  // all constants lie one by one from `constants` on, those that may be as pairs of f16; no parts, nothing widened
+      // all constants lie one by one from `constants` on, those that may be as pairs of f16; no
+      // parts, nothing widened
+      false;
   uint64_t constants = 0;
-  uint64_t widened = 0;  // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
+  // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
+  uint64_t widened = 0;
   uint64_t tables = 0, tables_bytes = 0;
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
-  uint64_t host_bytes = 0;    // a device without host memory: tables and copies of ports lie outside
+  // a device without host memory: tables and copies of ports lie outside
+  uint64_t host_bytes = 0;
   uint64_t pinned_bytes = 0;  // of these, what lies in the device's own memory of the host
   uint64_t shared_bytes =
-      0;  // weights that lie apart from the arena, shared by the sessions of the model on this device
-  uint8_t* shared = nullptr;              // and there, once they are there
-  const uint8_t* inline_first = nullptr;  // there `tables` are the constants of the program, from this one on
+      // weights that lie apart from the arena, shared by the sessions of the model on this device
+      0;
+  uint8_t* shared = nullptr;  // and there, once they are there
+  // there `tables` are the constants of the program, from this one on
+  const uint8_t* inline_first = nullptr;
 };
 
 struct Preparation {
@@ -108,41 +120,56 @@ struct Preparation {
   Layout layout;
 };
 
-/// By which scratch is asked for: a session that may be bound again has room for what the model takes at any binding.
-inline TuningView tunings_of(const Preparation& p) { return p.planned.capacities.size ? TuningView() : p.tunings; }
+/// By which scratch is asked for: a session that may be bound again has room for what the model
+/// takes at any binding.
+inline TuningView tunings_of(const Preparation& p) {
+  return p.planned.capacities.size ? TuningView() : p.tunings;
+}
 
-/// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is planned at the upper
-/// bound of each symbol, every value with the most bytes that it has at any corner of the bounds.
-Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out, ErrorDetail* detail);
-/// Writes the values that `bindings` name into `values`, which is by symbol; kInvalidArgument where two contradict
-/// each other.
-Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field, int64_t* values,
-                     ErrorDetail* detail);
-/// Proves that every instruction has a kernel, and sums up scratch; `for_all`: what smaller extents may need as well.
-Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all, TensorView* operands,
-                    ScratchTotals* out, ErrorDetail* detail);
-/// The same of a device with kernels of its own; `of_instruction`: only those that are on `index` of an assignment, null: all.
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const TuningView& tunings,
-                           const Device& device, const uint8_t* of_instruction, uint32_t index, TensorView* operands,
+/// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is
+/// planned at the upper bound of each symbol, every value with the most bytes that it has at any
+/// corner of the bounds.
+Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out,
+                    ErrorDetail* detail);
+/// Writes the values that `bindings` name into `values`, which is by symbol; kInvalidArgument where
+/// two contradict each other.
+Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field,
+                     int64_t* values, ErrorDetail* detail);
+/// Proves that every instruction has a kernel, and sums up scratch; `for_all`: what smaller extents
+/// may need as well.
+Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
+                    TensorView* operands, ScratchTotals* out, ErrorDetail* detail);
+/// The same of a device with kernels of its own; `of_instruction`: only those that are on `index`
+/// of an assignment, null: all.
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
+                           const TuningView& tunings, const Device& device,
+                           const uint8_t* of_instruction, uint32_t index, TensorView* operands,
                            uint64_t* bytes, ErrorDetail* detail);
-/// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory kLimitExceeded.
+/// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory
+/// kLimitExceeded.
 Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail);
-/// Whether this device holds the weights of this program as pairs of f16. @pre place_pairs(). Any thread: of a device that does not, nothing of
-/// the model is read that another session might be making.
+/// Whether this device holds the weights of this program as pairs of f16. @pre place_pairs(). Any
+/// thread: of a device that does not, nothing of the model is read that another session might be
+/// making.
 bool holds_pairs(const OpenModel& model, const Device& device);
 /// Whether a device has a value as pairs; -1: no value.
 inline bool has_pairs(const OpenModel& model, const Device& device, int32_t value) {
-  return os::kHasOtherDevices && value >= 0 && holds_pairs(model, device) && model.pairs.places[size_t(value)].pairs;
+  return os::kHasOtherDevices && value >= 0 && holds_pairs(model, device) &&
+         model.pairs.places[size_t(value)].pairs;
 }
-/// What is known of an instruction's operands before extents are: types, ranks, packings; dims are 0.
+/// What is known of an instruction's operands before extents are: types, ranks, packings; dims are
+/// 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.
 enum class Lack : uint8_t { kNothing, kControl, kMeasures, kMeasured, kOperator, kTypes };
-/// Whether `device` can run an instruction of the program at all; null `supports`: whatever the CPU's table can.
-Lack find_lack(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands);
+/// Whether `device` can run an instruction of the program at all; null `supports`: whatever the
+/// CPU's table can.
+Lack find_lack(const OpenModel& model, const Device& device, uint32_t instruction,
+               TensorView* operands);
 /// One static sentence, the same in reports and (with "strict: " before it) in errors.
 const char* lack_text(Lack lack, bool is_strict);
-inline bool can_run(const OpenModel& model, const Device& device, uint32_t instruction, TensorView* operands) {
+inline bool can_run(const OpenModel& model, const Device& device, uint32_t instruction,
+                    TensorView* operands) {
   return find_lack(model, device, instruction, operands) == Lack::kNothing;
 }
 
@@ -151,17 +178,19 @@ inline const char* why_host_decides(const Device& device) {
   return device.interface->host_decides ? device.interface->host_decides(device)
                                         : "the device decides nothing by itself";
 }
-/// The program as it is before it has memory: steps, how many ports `device` moves, and who decides there.
+/// The program as it is before it has memory: steps, how many ports `device` moves, and who decides
+/// there.
 StepProgram outline_of(const ProgramDef& program, const Device& device);
 
 /// Operand types of an instruction into `operands`; addresses stay null.
-OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, uint32_t instruction,
-                          TensorView* operands);
+OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound,
+                          uint32_t instruction, TensorView* operands);
 
-/// False where ports are copied from and to the memory that they are bound to: on a device with memory of its own, and where an
-/// assignment uses several devices.
+/// False where ports are copied from and to the memory that they are bound to: on a device with
+/// memory of its own, and where an assignment uses several devices.
 bool ports_may_be_outside(const SessionRequest& request);
 
-Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out, ErrorDetail* detail);
+Status prepare(const OpenModel& model, const SessionRequest& request, Preparation* out,
+               ErrorDetail* detail);
 
 }  // namespace ingot

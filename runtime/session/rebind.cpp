@@ -1,5 +1,5 @@
-// runtime/session/rebind.cpp - other extents for a session that has its memory: everything is proved first, then the tables
-// are filled again. Values stay where the largest binding put them.
+// runtime/session/rebind.cpp - other extents for a session that has its memory: everything is
+// proved first, then the tables are filled again. Values stay where the largest binding put them.
 #include <cstring>
 
 #include "runtime/base/os/platform.h"
@@ -13,32 +13,39 @@ namespace {
 /// Within the bounds of the file and those that the session was made for.
 Status check_bounds(const ProgramDef& program, const Rebinding& r, ErrorDetail* detail) {
   for (size_t i = 0; i < program.free_symbols; i++) {
-    const int64_t low = program.symbols[i].low < r.symbol_highs[i] ? program.symbols[i].low : r.symbol_highs[i];
+    const int64_t low =
+        program.symbols[i].low < r.symbol_highs[i] ? program.symbols[i].low : r.symbol_highs[i];
     const int64_t value = r.candidates[i], high = r.symbol_highs[i];
     if (value >= low && value <= high) continue;
-    const Status status = fail(detail, Code::kDimensionOutOfBounds,
-                               value < low ? "rebind: in this session at least" : "rebind: in this session at most",
-                               uint64_t(value < low ? low : high), uint64_t(value));
+    const Status status =
+        fail(detail, Code::kDimensionOutOfBounds,
+             value < low ? "rebind: in this session at least" : "rebind: in this session at most",
+             uint64_t(value < low ? low : high), uint64_t(value));
     name_error(detail, program.symbols[i].name);
     return status;
   }
   return {};
 }
 
-/// Of devices with kernels of their own, as their model has them: what was tuned is taken only where it has room.
+/// Of devices with kernels of their own, as their model has them: what was tuned is taken only
+/// where it has room.
 Status check_device_scratch(const RunSession& s, const BoundProgram& bound, ErrorDetail* detail) {
-  const auto check = [&](const Device& device, const uint8_t* of_instruction, uint32_t index, uint64_t have) -> Status {
+  const auto check = [&](const Device& device, const uint8_t* of_instruction, uint32_t index,
+                         uint64_t have) -> Status {
     if (!device.interface->scratch) return {};
     uint64_t need = 0;
-    INGOT_TRY(find_device_scratch(*s.model, bound, {}, device, of_instruction, index, s.tables.rebinding.operands,
-                                  &need, detail));
-    return need <= have ? Status() : fail(detail, Code::kArenaTooSmall, "rebind: scratch of the device", need, have);
+    INGOT_TRY(find_device_scratch(*s.model, bound, {}, device, of_instruction, index,
+                                  s.tables.rebinding.operands, &need, detail));
+    return need <= have
+               ? Status()
+               : fail(detail, Code::kArenaTooSmall, "rebind: scratch of the device", need, have);
   };
   if (!s.split) return check(s.device, nullptr, 0, s.program.scratch_stride);
   const DeviceAssignment& a = *s.split->assignment;
   for (uint32_t d = 1; d < a.device_count; d++)
     if (s.split->shares[d].instructions)
-      INGOT_TRY(check(s.split->devices[d], a.of_instruction.data, d, s.split->shares[d].scratch_bytes));
+      INGOT_TRY(
+          check(s.split->devices[d], a.of_instruction.data, d, s.split->shares[d].scratch_bytes));
   return {};
 }
 
@@ -47,9 +54,12 @@ Status check_capacities(const RunSession& s, const BoundProgram& bound, ErrorDet
   const OpenModel& model = *s.model;
   const Rebinding& r = s.tables.rebinding;
   for (size_t i = 0; i < model.program.values.size; i++) {
-    if (bound.value_bytes[i] <= r.capacities[i] || model.program.values[i].kind == ValueKind::kConstant) continue;
-    const Status status = fail(detail, Code::kArenaTooSmall, "rebind: a value is larger than at the bounds",
-                               bound.value_bytes[i], r.capacities[i]);
+    if (bound.value_bytes[i] <= r.capacities[i] ||
+        model.program.values[i].kind == ValueKind::kConstant)
+      continue;
+    const Status status =
+        fail(detail, Code::kArenaTooSmall, "rebind: a value is larger than at the bounds",
+             bound.value_bytes[i], r.capacities[i]);
     name_error(detail, model.program.values[i].name);
     return status;
   }
@@ -87,8 +97,8 @@ Status check_ports(const RunSession& s, const BoundProgram& bound, ErrorDetail* 
   if (!s.rules.ports_outside) return {};
   const auto check = [&](const PortDef& def, const Port& port) -> Status {
     if (port.home || is_direct_port(s.model->program, bound, s.rules, def.value)) return {};
-    const Status status =
-        fail(detail, Code::kDimensionOutOfBounds, "rebind: a port has no storage of its own any more");
+    const Status status = fail(detail, Code::kDimensionOutOfBounds,
+                               "rebind: a port has no storage of its own any more");
     name_error(detail, def.name);
     return status;
   };
@@ -101,7 +111,8 @@ Status check_ports(const RunSession& s, const BoundProgram& bound, ErrorDetail* 
 
 bool states_changed(const RunSession& s, const BoundProgram& bound) {
   for (size_t i = 0; i < s.model->program.states.size; i++)
-    if (s.tables.states[i].bytes != bound.value_bytes[s.model->program.states[i].value]) return true;
+    if (s.tables.states[i].bytes != bound.value_bytes[s.model->program.states[i].value])
+      return true;
   return false;
 }
 
@@ -113,22 +124,24 @@ Status rebind_session(RunSession* s, Span<const DimBinding> bindings, ErrorDetai
   const Rebinding& r = s->tables.rebinding;
   if (!r.binding_bytes && program.free_symbols)
     return fail(detail, Code::kWrongState, "rebind: the session was not made rebindable");
-  if (s->is_dead) return fail(detail, Code::kWrongState, "rebind: the session is dead since its device failed");
+  if (s->is_dead)
+    return fail(detail, Code::kWrongState, "rebind: the session is dead since its device failed");
   if (s->is_running) return fail(detail, Code::kWrongState, "rebind: the session is running");
   for (size_t i = 0; i < program.free_symbols; i++) r.candidates[i] = r.symbol_values[i];
   INGOT_TRY(read_bindings(program, bindings, "bindings", r.candidates, detail));
   if (program.free_symbols == 0) return {};
   INGOT_TRY(check_bounds(program, r, detail));
   BoundProgram bound;
-  INGOT_TRY(bind_program(program, {r.candidates, program.free_symbols}, {r.binding, size_t(r.binding_bytes)}, &bound,
-                         detail));
+  INGOT_TRY(bind_program(program, {r.candidates, program.free_symbols},
+                         {r.binding, size_t(r.binding_bytes)}, &bound, detail));
   INGOT_TRY(check_capacities(*s, bound, detail));
   INGOT_TRY(check_ports(*s, bound, detail));
   const bool restart = states_changed(*s, bound);
   uint8_t* base = s->device_memory ? s->device_memory : s->arena.base;
   fill_tables(model, preparation_of(*s, bound), s->rules, base, s->tables);
   std::memcpy(r.symbol_values, r.candidates, program.free_symbols * sizeof(int64_t));
-  if (s->program.tunings.part.size) s->program.tunings.dims = tuning_dims({r.symbol_values, program.free_symbols});
+  if (s->program.tunings.part.size)
+    s->program.tunings.dims = tuning_dims({r.symbol_values, program.free_symbols});
   s->unbound_ports = count_unbound(*s);
   if (restart) INGOT_TRY(reset_state(s, detail));
   const Status status = s->device.interface->resolve(s->device, s->program, detail);

@@ -7,7 +7,8 @@ namespace ingot {
 namespace {
 
 /// Row by row, since either side may be strided.
-void copy_rows(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride, const TensorType& type) {
+void copy_rows(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride,
+               const TensorType& type) {
   const int64_t element = dtype_bytes(type.dtype);
   const size_t row = size_t(type.row_length() * element);
   if (row == 0) return;
@@ -22,14 +23,16 @@ Status bring_inputs(RunSession* s, ErrorDetail* detail) {
     if (port.host_copy) {
       uint64_t bytes;
       if (port.is_bound && !port.on_device)
-        copy_rows(port.host_copy, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride, port.view);
+        copy_rows(port.host_copy, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride,
+                  port.view);
       if (s->pinned) continue;  // the program fetches it
       TensorType type = port.view;
       type.row_stride = port.home_stride;
       if (!storage_bytes(type, &bytes)) return fail(detail, Code::kInternal, "port bytes");
       INGOT_TRY(s->device.interface->upload(s->device, port.home, port.host_copy, bytes, detail));
     } else if (port.is_bound && !port.is_direct) {
-      copy_rows(port.home, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride, port.view);
+      copy_rows(port.home, port.home_stride, port.view.as<uint8_t>(), port.view.row_stride,
+                port.view);
     }
   }
   return {};
@@ -39,7 +42,8 @@ Status fetch_outputs(RunSession* s, ErrorDetail* detail) {
   for (size_t i = 0; i < s->model->program.outputs.size; i++) {
     Port& port = s->tables.outputs[i];
     const uint8_t* from =
-        port.owner ? reinterpret_cast<const uint8_t*>(port.owner->base + port.offset_in_root) : port.home;
+        port.owner ? reinterpret_cast<const uint8_t*>(port.owner->base + port.offset_in_root)
+                   : port.home;
     if (port.on_device) continue;
     if (port.host_copy && !s->pinned) {
       uint64_t bytes;
@@ -73,7 +77,8 @@ Status run_on_device(RunSession* s, ErrorDetail* detail) {
   Lead run{s, detail, {}};
   if (s->tables.crew && s->executor.parallel) {
     if (!run_on_executor(s->executor, s->tables.crew, s->threads, lead, &run))
-      return fail(detail, Code::kThreadFailed, "executor: parallel() came back without calling its body");
+      return fail(detail, Code::kThreadFailed,
+                  "executor: parallel() came back without calling its body");
     s->waits += s->tables.crew->waits();
   } else if (s->pool) {
     const ThreadPool::Tally tally = s->pool->run(s->threads, lead, &run, s->join_spins);
@@ -98,15 +103,19 @@ Status name_unbound(RunSession* s, ErrorDetail* detail) {
   return status;
 }
 
-bool kills(Code code) { return code == Code::kDeviceLost || code == Code::kDeviceFault || code == Code::kInternal; }
+bool kills(Code code) {
+  return code == Code::kDeviceLost || code == Code::kDeviceFault || code == Code::kInternal;
+}
 
 }  // namespace
 
 Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   if (s->is_dead)
-    return fail(detail, Code::kWrongState, "run: the session is dead since its device failed; make another");
+    return fail(detail, Code::kWrongState,
+                "run: the session is dead since its device failed; make another");
   if (s->is_running)  // by this thread, or started
-    return fail(detail, Code::kWrongState, "run: the session is running (started, or called from its own callback?)");
+    return fail(detail, Code::kWrongState,
+                "run: the session is running (started, or called from its own callback?)");
   if (s->unbound_ports) return name_unbound(s, detail);
   s->is_running = true;
   s->parked_activations = s->parked_scratch = 0;
@@ -114,7 +123,8 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   s->control.deadline_ns = deadline_ns;
   begin_measuring(s);
   if (s->tables.entered)
-    std::memset(s->tables.entered, 0, s->model->program.subprograms.size * sizeof *s->tables.entered);
+    std::memset(s->tables.entered, 0,
+                s->model->program.subprograms.size * sizeof *s->tables.entered);
   return bring_inputs(s, detail);
 }
 

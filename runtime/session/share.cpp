@@ -19,14 +19,16 @@ Status split_share(const SplitPlan& plan, uint64_t home_bytes, uint32_t index, N
 }
 
 /// Of one, but for what a run transfers.
-void whole_share(const OpenModel& model, const Device& device, const Layout& layout, NamedShare* out) {
+void whole_share(const OpenModel& model, const Device& device, const Layout& layout,
+                 NamedShare* out) {
   out->device = device.name;
   out->reason = device.reason;
   out->bytes = layout.bytes;
   out->weights_bytes = layout.pairs ? layout.weights_bytes : model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
   Course course = {1, 1};
-  if (device.interface->host_branches) course = course_of(outline_of(model.program, device), true, 0);
+  if (device.interface->host_branches)
+    course = course_of(outline_of(model.program, device), true, 0);
   out->launches = course.launches;
   out->waits = device.interface->host_memory ? 0 : course.waits;
 }
@@ -40,17 +42,21 @@ Caller caller_of(const ProgramDef& program, uint32_t subprogram) {
   for (uint32_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
     if (instruction.op == OpCode::kLoop) {
-      if (static_cast<const LoopAttributes*>(instruction.attributes)->body == subprogram) return {&instruction, i};
+      if (static_cast<const LoopAttributes*>(instruction.attributes)->body == subprogram)
+        return {&instruction, i};
     } else if (instruction.op == OpCode::kIf) {
       const auto& branches = *static_cast<const IfAttributes*>(instruction.attributes);
-      if (branches.then_subprogram == subprogram || branches.else_subprogram == subprogram) return {&instruction, i};
+      if (branches.then_subprogram == subprogram || branches.else_subprogram == subprogram)
+        return {&instruction, i};
     }
   }
   return {};
 }
 uint32_t owner_of(const ProgramDef& program, uint32_t instruction) {
   uint32_t s = 0;
-  while (instruction - program.subprograms[s].first_instruction >= program.subprograms[s].instruction_count) s++;
+  while (instruction - program.subprograms[s].first_instruction >=
+         program.subprograms[s].instruction_count)
+    s++;
   return s;
 }
 
@@ -65,8 +71,8 @@ struct Devices {
 };
 
 /// The subprogram that is branch `index`, or how many branches there are before subprogram `until`.
-uint32_t count_branches(const ProgramDef& program, const Devices& devices, uint32_t until, uint32_t index,
-                        uint32_t* subprogram) {
+uint32_t count_branches(const ProgramDef& program, const Devices& devices, uint32_t until,
+                        uint32_t index, uint32_t* subprogram) {
   uint32_t count = 0;
   for (uint32_t s = 1; s < until; s++) {
     if (!devices.of(caller_of(program, s).index).interface->host_branches) continue;
@@ -88,8 +94,8 @@ const char* reason_of(const StepProgram& outline, uint32_t instruction) {
   return nullptr;
 }
 
-Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t index, uint32_t* subprogram,
-                   NamedBranch* out) {
+Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t index,
+                   uint32_t* subprogram, NamedBranch* out) {
   *subprogram = 0;
   (void)count_branches(program, devices, uint32_t(program.subprograms.size), index, subprogram);
   if (!*subprogram) return Code::kNotFound;
@@ -100,7 +106,9 @@ Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t i
   out->instruction = caller.index;
   out->is_loop = caller.instruction->op == OpCode::kLoop;
   if (!out->is_loop)
-    out->is_else = static_cast<const IfAttributes*>(caller.instruction->attributes)->else_subprogram == *subprogram;
+    out->is_else =
+        static_cast<const IfAttributes*>(caller.instruction->attributes)->else_subprogram ==
+        *subprogram;
   if (const uint32_t owner = owner_of(program, caller.index))
     out->parent = int32_t(count_branches(program, devices, owner, kNoInstruction, nullptr));
   const StepProgram outline = outline_of(program, device);
@@ -111,7 +119,9 @@ Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t i
   return {};
 }
 
-int64_t most_of(const void* loop_attributes) { return static_cast<const LoopAttributes*>(loop_attributes)->most; }
+int64_t most_of(const void* loop_attributes) {
+  return static_cast<const LoopAttributes*>(loop_attributes)->most;
+}
 
 void add_port(const TensorType& type, uint32_t* count, uint64_t* bytes) {
   uint64_t more;
@@ -127,14 +137,15 @@ Status session_share(const RunSession& s, uint32_t index, NamedShare* out) {
   whole_share(*s.model, s.device, s.layout, out);
   if (s.device.interface->host_memory) return {};
   const ProgramDef& program = s.model->program;
-  for (size_t i = 0; i < program.inputs.size; i++) add_port(s.tables.inputs[i].most, &out->uploads, &out->upload_bytes);
+  for (size_t i = 0; i < program.inputs.size; i++)
+    add_port(s.tables.inputs[i].most, &out->uploads, &out->upload_bytes);
   for (size_t i = 0; i < program.outputs.size; i++)
     add_port(s.tables.outputs[i].most, &out->downloads, &out->download_bytes);
   return {};
 }
 
-Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t index, NamedShare* out,
-                   ErrorDetail* detail) {
+Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t index,
+                   NamedShare* out, ErrorDetail* detail) {
   const Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
   const WorkspaceLock lock(model);
@@ -143,14 +154,19 @@ Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t
   if (p.split) {
     const Status status = split_share(*p.split, p.layout.bytes, index, out);
     return status.ok() ? status
-                       : fail(detail, Code::kNotFound, "device index", p.split->assignment->device_count, index);
+                       : fail(detail, Code::kNotFound, "device index",
+                              p.split->assignment->device_count, index);
   }
   if (index != 0) return fail(detail, Code::kNotFound, "device index", 1, index);
   whole_share(model, p.device, p.layout, out);
   if (p.device.interface->host_memory) return {};
-  const auto type = [&](const PortDef& port) { return value_type(model.program, p.planned.bound, port.value); };
-  for (const PortDef& port : model.program.inputs) add_port(type(port), &out->uploads, &out->upload_bytes);
-  for (const PortDef& port : model.program.outputs) add_port(type(port), &out->downloads, &out->download_bytes);
+  const auto type = [&](const PortDef& port) {
+    return value_type(model.program, p.planned.bound, port.value);
+  };
+  for (const PortDef& port : model.program.inputs)
+    add_port(type(port), &out->uploads, &out->upload_bytes);
+  for (const PortDef& port : model.program.outputs)
+    add_port(type(port), &out->downloads, &out->download_bytes);
   return {};
 }
 
@@ -163,8 +179,8 @@ Status session_branch(const RunSession& s, uint32_t index, NamedBranch* out) {
   return {};
 }
 
-Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_t index, NamedBranch* out,
-                    ErrorDetail* detail) {
+Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_t index,
+                    NamedBranch* out, ErrorDetail* detail) {
   const Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
   const WorkspaceLock lock(model);
@@ -172,11 +188,13 @@ Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_
   INGOT_TRY(prepare(model, fallback.request(), &p, detail));
   uint32_t subprogram;
   const Status status =
-      p.has_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out) : Code::kNotFound;
+      p.has_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out)
+                     : Code::kNotFound;
   if (!status.ok()) return fail(detail, Code::kNotFound, "branch index", 0, index);
   const void* const* bound = p.planned.bound.attributes;
   if (out->is_loop)
-    out->most = most_of(bound ? bound[out->instruction] : model.program.instructions[out->instruction].attributes);
+    out->most = most_of(bound ? bound[out->instruction]
+                              : model.program.instructions[out->instruction].attributes);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // runtime/session/share.h - what each device holds and does in a session, made or yet to be made.
-// Owns     nothing.   Threads  as session_requirements().   Errors  those of prepare(); kNotFound beyond the last device.
+// Owns     nothing.
+// Threads  as session_requirements().
+// Errors   those of prepare(); kNotFound beyond the last device.
 #pragma once
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
@@ -11,8 +13,8 @@ struct NamedShare : DeviceShare {
   const char* reason = "";
 };
 
-/// A branch of an If or the body of a Loop on a device with launches: what it adds to a run each time that it is taken, which is
-/// nothing where the device decides.
+/// A branch of an If or the body of a Loop on a device with launches: what it adds to a run each
+/// time that it is taken, which is nothing where the device decides.
 struct NamedBranch {
   const char* name = "";  // the subprogram's
   const char* device = "";
@@ -26,12 +28,12 @@ struct NamedBranch {
 };
 /// One after the other, in the order of the subprograms. kNotFound beyond the last.
 Status session_branch(const RunSession& session, uint32_t index, NamedBranch* out);
-Status model_branch(const OpenModel& model, const SessionRequest& request, uint32_t index, NamedBranch* out,
-                    ErrorDetail* detail);
+Status model_branch(const OpenModel& model, const SessionRequest& request, uint32_t index,
+                    NamedBranch* out, ErrorDetail* detail);
 
 /// By the index of the assignment where several devices are used, else 0 alone.
 Status session_share(const RunSession& session, uint32_t index, NamedShare* out);
-Status model_share(const OpenModel& model, const SessionRequest& request, uint32_t index, NamedShare* out,
-                   ErrorDetail* detail);
+Status model_share(const OpenModel& model, const SessionRequest& request, uint32_t index,
+                   NamedShare* out, ErrorDetail* detail);
 
 }  // namespace ingot

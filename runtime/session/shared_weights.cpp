@@ -5,12 +5,12 @@
 namespace ingot {
 namespace {
 
-Status hold(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes, const WeightsUpload& upload,
-            uint8_t** out, ErrorDetail* detail) {
+Status hold(const OpenModel& model, const Device& device, bool is_fallback, uint64_t bytes,
+            const WeightsUpload& upload, uint8_t** out, ErrorDetail* detail) {
   if (!model.shared_weights) {
     uint8_t* block = nullptr;
-    INGOT_TRY(allocate(allocator_of(model), sizeof(SharedWeights) * kMaxSharedWeights, alignof(SharedWeights),
-                       "table of weights on devices", &block, detail));
+    INGOT_TRY(allocate(allocator_of(model), sizeof(SharedWeights) * kMaxSharedWeights,
+                       alignof(SharedWeights), "table of weights on devices", &block, detail));
     model.shared_weights = reinterpret_cast<SharedWeights*>(block);
     for (size_t i = 0; i < kMaxSharedWeights; i++) new (&model.shared_weights[i]) SharedWeights;
   }
@@ -20,15 +20,17 @@ Status hold(const OpenModel& model, const Device& device, bool is_fallback, uint
       if (!free) free = &own;
       continue;
     }
-    const bool same = own.device.interface == device.interface && own.device.ordinal == device.ordinal &&
-                      own.device.stream == device.stream && own.is_fallback == is_fallback && own.bytes == bytes;
+    const bool same = own.device.interface == device.interface &&
+                      own.device.ordinal == device.ordinal && own.device.stream == device.stream &&
+                      own.is_fallback == is_fallback && own.bytes == bytes;
     if (!same) continue;
     own.sessions++;
     *out = own.base;
     return {};
   }
   if (!free)
-    return fail_on(device, detail, Code::kLimitExceeded, "devices with weights of one model", kMaxSharedWeights);
+    return fail_on(device, detail, Code::kLimitExceeded, "devices with weights of one model",
+                   kMaxSharedWeights);
   SharedWeights made;
   made.device = device;
   made.bytes = bytes;

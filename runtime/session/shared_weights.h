@@ -1,5 +1,7 @@
-// runtime/session/shared_weights.h - a model's weights on a device, uploaded by its first session there and given back by its last.
-// Owns     the reservation, through the model.   Threads  the holder of the model's WorkspaceLock.
+// runtime/session/shared_weights.h - a model's weights on a device, uploaded by its first session
+// there and given back by its last.
+// Owns     the reservation, through the model.
+// Threads  the holder of the model's WorkspaceLock.
 // Errors   those of the device and of reading the file; kLimitExceeded: devices at a time.
 #pragma once
 #include "runtime/session/assignment.h"

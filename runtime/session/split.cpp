@@ -1,4 +1,5 @@
-// runtime/session/split.cpp - segments and transfers, memory of devices, and a device that is several.
+// runtime/session/split.cpp - segments and transfers, memory of devices, and a device that is
+// several.
 #include "runtime/session/split.h"
 
 #include <cstring>
@@ -12,13 +13,18 @@
 namespace ingot {
 namespace {
 
-/// Follows who has the newest bytes of each storage. Counts; writes segments and transfers where there is room for them.
+/// Follows who has the newest bytes of each storage. Counts; writes segments and transfers where
+/// there is room for them.
 class Walk {
  public:
   /// `holders` is working memory: by value, bit i is device i.
-  Walk(const OpenModel& model, const LifetimeRules& rules, const PlannedProgram& planned, SplitPlan* plan,
-       uint8_t* holders)
-      : program_(model.program), rules_(rules), planned_(planned), plan_(*plan), holders_(holders) {}
+  Walk(const OpenModel& model, const LifetimeRules& rules, const PlannedProgram& planned,
+       SplitPlan* plan, uint8_t* holders)
+      : program_(model.program),
+        rules_(rules),
+        planned_(planned),
+        plan_(*plan),
+        holders_(holders) {}
 
   void run(Segment* segments, Transfer* transfers) {
     segments_ = segments, transfers_ = transfers;
@@ -68,7 +74,8 @@ class Walk {
     measuring_ = kNoInstruction;
     for (size_t i = program_.free_symbols; i < program_.symbols.size; i++)
       for (uint32_t k = 0; k < instruction.output_count; k++)
-        if (program_.symbols[i].measured_by == instruction.outputs[k]) bring(instruction.outputs[k], 0);
+        if (program_.symbols[i].measured_by == instruction.outputs[k])
+          bring(instruction.outputs[k], 0);
   }
   /// Counts what a segment that is whole launches and waits for.
   void settle() {
@@ -103,7 +110,8 @@ class Walk {
     holders = uint8_t(holders | 1u | 1u << device);
   }
   void move(int32_t r, uint32_t device, bool is_upload) {
-    const uint64_t bytes = planned_.lifetimes[size_t(r)].bytes, offset = planned_.offsets[size_t(r)];
+    const uint64_t bytes = planned_.lifetimes[size_t(r)].bytes,
+                   offset = planned_.offsets[size_t(r)];
     if (!bytes || offset == kNoOffset) return;
     DeviceShare& share = plan_.shares[device];
     (is_upload ? share.uploads : share.downloads)++;
@@ -132,11 +140,13 @@ void reset_counts(SplitPlan* plan) {
   }
 }
 
-Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, ErrorDetail* detail) {
+Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
+            ErrorDetail* detail) {
   SplitPlan& plan = *p->split;
   const DeviceAssignment& a = *plan.assignment;
   if (model.workspace.planner_bytes < model.program.values.size)
-    return fail(detail, Code::kInternal, "split: workspace", model.program.values.size, model.workspace.planner_bytes);
+    return fail(detail, Code::kInternal, "split: workspace", model.program.values.size,
+                model.workspace.planner_bytes);
   for (uint32_t d = 0; d < kMaxDevices; d++) {
     plan.devices[d] = a.devices[d];
     plan.devices[d].host_branches = p->device.host_branches;
@@ -151,19 +161,23 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p, 
     share.weights_bytes = a.weights_bytes[d];
     if (d == 0 || !share.instructions) continue;
     Carver cursor(nullptr);
-    if (a.is_fallback && plan.devices[d].interface->shares_weights) share.shared_bytes = share.weights_bytes;
+    if (a.is_fallback && plan.devices[d].interface->shares_weights)
+      share.shared_bytes = share.weights_bytes;
     (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
     if (plan.devices[d].interface->scratch)
-      INGOT_TRY(find_device_scratch(model, p->planned.bound, tunings_of(*p), plan.devices[d], a.of_instruction.data, d,
-                                    model.workspace.operands, &share.scratch_bytes, detail));
+      INGOT_TRY(find_device_scratch(model, p->planned.bound, tunings_of(*p), plan.devices[d],
+                                    a.of_instruction.data, d, model.workspace.operands,
+                                    &share.scratch_bytes, detail));
     (void)cursor.take<uint8_t>(share.scratch_bytes, 256);
     share.scratch = cursor.used() - share.scratch_bytes;
-    (void)cursor.take<uint8_t>(p->planned.bytes, model.program.alignment > 64 ? model.program.alignment : 64);
+    (void)cursor.take<uint8_t>(p->planned.bytes,
+                               model.program.alignment > 64 ? model.program.alignment : 64);
     share.activations = cursor.used() - p->planned.bytes;
     share.bytes = cursor.used() ? cursor.used() : 1;
     if (share.bytes > uint64_t{1} << 62)
-      return fail(detail, Code::kLimitExceeded, "arena bytes of a device", uint64_t{1} << 62, share.bytes);
+      return fail(detail, Code::kLimitExceeded, "arena bytes of a device", uint64_t{1} << 62,
+                  share.bytes);
   }
   return {};
 }
@@ -194,7 +208,8 @@ void release(SplitPlan* plan) {
     Device& device = plan->devices[d];
     device.interface->release(device, plan->bases[d], plan->shares[d].bytes);
     plan->bases[d] = nullptr;
-    if (plan->weights[d]) backend_services()->shared_weights->drop(*plan->assignment->model, plan->weights[d]);
+    if (plan->weights[d])
+      backend_services()->shared_weights->drop(*plan->assignment->model, plan->weights[d]);
     plan->weights[d] = nullptr;
   }
 }
@@ -213,29 +228,33 @@ Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* d
     const uint8_t* from = constant_address(*r.model, r.p->layout, r.home, value);
     INGOT_TRY(has_pairs(*r.model, device, at.value)
                   ? r.model->pairs.code->upload_pairs(value, from, device, base + at.offset, detail)
-                  : device.interface->upload(device, base + at.offset, from, value.constant_bytes, detail));
+                  : device.interface->upload(device, base + at.offset, from, value.constant_bytes,
+                                             detail));
   }
   return {};
 }
 
-Status take_one(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,
-                uint32_t d, ErrorDetail* detail) {
+Status take_one(const OpenModel& model, const Preparation& p, const SessionRequest& request,
+                const uint8_t* home, uint32_t d, ErrorDetail* detail) {
   SplitPlan& plan = *p.split;
   const DeviceShare& share = plan.shares[d];
   Device& device = plan.devices[d];
-  if (request.arena_source != ArenaSource::kCaller && request.arena_bytes && share.bytes > request.arena_bytes)
-    return fail_on(device, detail, Code::kArenaTooSmall, "options.arena_bytes (a limit, of each device)", share.bytes,
+  if (request.arena_source != ArenaSource::kCaller && request.arena_bytes &&
+      share.bytes > request.arena_bytes)
+    return fail_on(device, detail, Code::kArenaTooSmall,
+                   "options.arena_bytes (a limit, of each device)", share.bytes,
                    request.arena_bytes);
   const uint64_t alignment = model.program.alignment > 64 ? model.program.alignment : 64;
   INGOT_TRY(device.interface->reserve(device, share.bytes, alignment, &plan.bases[d], detail));
   Residing residing = {&model, &p, home, d};
   if (!share.shared_bytes) return upload_residing(&residing, device, plan.bases[d], detail);
-  return backend_services()->shared_weights->hold(model, plan.assignment->devices[d], true, share.shared_bytes,
-                                                  {&residing, upload_residing}, &plan.weights[d], detail);
+  return backend_services()->shared_weights->hold(model, plan.assignment->devices[d], true,
+                                                  share.shared_bytes, {&residing, upload_residing},
+                                                  &plan.weights[d], detail);
 }
 
-Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request, const uint8_t* home,
-            ErrorDetail* detail) {
+Status take(const OpenModel& model, const Preparation& p, const SessionRequest& request,
+            const uint8_t* home, ErrorDetail* detail) {
   for (uint32_t d = 1; d < p.split->assignment->device_count; d++) {
     if (!p.split->shares[d].instructions) continue;
     const Status status = take_one(model, p, request, home, d, detail);
@@ -246,13 +265,15 @@ Status take(const OpenModel& model, const Preparation& p, const SessionRequest& 
   return {};
 }
 
-void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation& p, RunSession* session, uint8_t* at) {
+void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation& p,
+          RunSession* session, uint8_t* at) {
   Carver carver(at);
   const Block block = carve(model, *p.split, &carver);
   Split* split = new (block.split) Split;
   static_cast<SplitPlan&>(*split) = *p.split;
   reset_counts(split);
-  Walk(model, rules, p.planned, split, model.workspace.planner).run(block.segments, block.transfers);
+  Walk(model, rules, p.planned, split, model.workspace.planner)
+      .run(block.segments, block.transfers);
   split->home = session->arena.base + p.layout.activations;
   split->segments = {block.segments, split->segment_count};
   split->transfers = {block.transfers, split->transfer_count};
@@ -260,18 +281,22 @@ void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation&
   for (uint32_t d = 0; d < p.split->assignment->device_count; d++)
     split->host_decides[d] = why_host_decides(split->devices[d]);
   if (p.layout.part_offsets)
-    std::memcpy(block.part_offsets, p.layout.part_offsets, model.file.weight_part_count * sizeof(uint64_t));
+    std::memcpy(block.part_offsets, p.layout.part_offsets,
+                model.file.weight_part_count * sizeof(uint64_t));
   session->split = split;
   session->device.state = split;
 }
 
-uint8_t* weights_of(const SplitPlan& plan, uint32_t d) { return plan.weights[d] ? plan.weights[d] : plan.bases[d]; }
+uint8_t* weights_of(const SplitPlan& plan, uint32_t d) {
+  return plan.weights[d] ? plan.weights[d] : plan.bases[d];
+}
 
-void* away(const SplitPlan& plan, const Preparation& p, uint32_t instruction, int32_t root, uint64_t offset,
-           void* at_home) {
+void* away(const SplitPlan& plan, const Preparation& p, uint32_t instruction, int32_t root,
+           uint64_t offset, void* at_home) {
   const uint32_t d = plan.assignment->of_instruction[instruction];
   if (d == 0) return at_home;
-  if (const Residence* at = find_residence(*plan.assignment, d, root)) return weights_of(plan, d) + at->offset + offset;
+  if (const Residence* at = find_residence(*plan.assignment, d, root))
+    return weights_of(plan, d) + at->offset + offset;
   uint8_t* activations = plan.bases[d] + plan.shares[d].activations;
   const uint64_t at = p.planned.offsets[size_t(root)];
   const bool is_empty = at == kNoOffset || !p.planned.lifetimes[size_t(root)].bytes;
@@ -286,8 +311,10 @@ void* home(const RunSession& s, uint32_t instruction, int32_t value, void* away)
   if (const Residence* at = find_residence(*split.assignment, d, root)) {
     Layout layout = s.layout;
     layout.part_offsets = split.part_offsets;
-    const uint8_t* first = constant_address(*s.model, layout, s.arena.base, s.model->program.values[size_t(root)]);
-    return const_cast<uint8_t*>(first) + (static_cast<uint8_t*>(away) - weights_of(split, d) - at->offset);
+    const uint8_t* first =
+        constant_address(*s.model, layout, s.arena.base, s.model->program.values[size_t(root)]);
+    return const_cast<uint8_t*>(first) +
+           (static_cast<uint8_t*>(away) - weights_of(split, d) - at->offset);
   }
   return split.home + (static_cast<uint8_t*>(away) - split.bases[d] - split.shares[d].activations);
 }
@@ -319,7 +346,8 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
 uint32_t measuring_of(const StepProgram& program, const Segment& segment) {
   if (segment.device == 0 || segment.first_step == segment.end_step) return kNoInstruction;
   const StepDef& last = program.steps[segment.end_step - 1];
-  return last.kind == StepKind::kRun && program.instructions[last.index].measures ? last.index : kNoInstruction;
+  return last.kind == StepKind::kRun && program.instructions[last.index].measures ? last.index
+                                                                                  : kNoInstruction;
 }
 
 Status move(Split& split, const Transfer& t, ErrorDetail* detail) {
@@ -330,21 +358,25 @@ Status move(Split& split, const Transfer& t, ErrorDetail* detail) {
                      : on.interface->download(on, here, there, t.bytes, detail);
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
+Status run(Device& device, const StepProgram& program, const RunControl& control, Crew* crew,
+           ErrorDetail* detail) {
   Split& split = *static_cast<Split*>(device.state);
   size_t done = 0;
   uint32_t measuring = kNoInstruction;
   for (size_t i = 0; i < split.segments.size; i++) {
     const Segment& segment = split.segments[i];
-    const size_t until = i + 1 < split.segments.size ? split.segments[i + 1].first_transfer : split.transfers.size;
+    const size_t until =
+        i + 1 < split.segments.size ? split.segments[i + 1].first_transfer : split.transfers.size;
     for (; done < until; done++) INGOT_TRY(move(split, split.transfers[done], detail));
-    if (measuring != kNoInstruction) INGOT_TRY(program.measure.after(program.measure.user, measuring, detail));
+    if (measuring != kNoInstruction)
+      INGOT_TRY(program.measure.after(program.measure.user, measuring, detail));
     if (segment.first_step == segment.end_step) continue;
     measuring = measuring_of(program, segment);
-    if (measuring != kNoInstruction) INGOT_TRY(program.measure.before(program.measure.user, measuring, detail));
+    if (measuring != kNoInstruction)
+      INGOT_TRY(program.measure.before(program.measure.user, measuring, detail));
     Device& on = split.devices[segment.device];
-    INGOT_TRY(
-        on.interface->run(on, program_of(split, program, segment), control, segment.device ? nullptr : crew, detail));
+    INGOT_TRY(on.interface->run(on, program_of(split, program, segment), control,
+                                segment.device ? nullptr : crew, detail));
   }
   return {};
 }
@@ -354,6 +386,7 @@ uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 }  // namespace
 
 const SplitCode kSplitCode = {plan, block_bytes, take, release, fill, away, home};
-const DeviceInterface kSplitDevice = {"split", true, nullptr, nullptr, nullptr, nullptr, resolve, run, outside_bytes};
+const DeviceInterface kSplitDevice = {"split", true,    nullptr, nullptr,      nullptr,
+                                      nullptr, resolve, run,     outside_bytes};
 
 }  // namespace ingot

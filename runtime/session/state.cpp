@@ -1,4 +1,5 @@
-// runtime/session/state.cpp - state variables from outside: their initial values, saved, restored, checked.
+// runtime/session/state.cpp - state variables from outside: their initial values, saved, restored,
+// checked.
 #include <cstring>
 
 #include "runtime/base/byte_order.h"
@@ -41,15 +42,17 @@ bool find_nan(DType dtype, const uint8_t* data, uint64_t bytes, uint64_t* elemen
 }
 
 Status refuse_nan(const ProgramDef& program, size_t index, uint64_t element, ErrorDetail* detail) {
-  const Status status = fail(detail, Code::kBadStateValue, "state: an element is not a number", 0, element);
+  const Status status =
+      fail(detail, Code::kBadStateValue, "state: an element is not a number", 0, element);
   if (detail) detail->hint = "reset the state";
   return name_state(program, index, status, detail);
 }
 
 /// Elements are saved as they lie in memory, and the format says little endian.
 Status refuse_big_endian(ErrorDetail* detail) {
-  return kLittleEndianHost ? Status()
-                           : fail(detail, Code::kWrongState, "state: not saved or restored on a big-endian host");
+  return kLittleEndianHost
+             ? Status()
+             : fail(detail, Code::kWrongState, "state: not saved or restored on a big-endian host");
 }
 
 Status read_state(RunSession* s, const StateSlot& slot, uint64_t from, uint8_t* to, uint64_t bytes,
@@ -64,25 +67,33 @@ Status refuse_while_running(const RunSession& s, const char* field, ErrorDetail*
   return s.is_running ? fail(detail, Code::kWrongState, field) : Status();
 }
 
-PartEntry program_part(const OpenModel& model) { return file_part(model.file, model.file.program_part); }
+PartEntry program_part(const OpenModel& model) {
+  return file_part(model.file, model.file.program_part);
+}
 
 /// A record against the variable of its place.
-Status match_record(const ProgramDef& program, size_t index, const StateSlot& slot, const StateRecord& record,
-                    ErrorDetail* detail) {
+Status match_record(const ProgramDef& program, size_t index, const StateSlot& slot,
+                    const StateRecord& record, ErrorDetail* detail) {
   const char* name = program.states[index].name;
   const auto refuse = [&](const char* field, uint64_t need, uint64_t have) {
-    return name_state(program, index, fail(detail, Code::kStateMismatch, field, need, have), detail);
+    return name_state(program, index, fail(detail, Code::kStateMismatch, field, need, have),
+                      detail);
   };
-  if (std::strlen(name) != record.name_bytes || std::memcmp(name, record.name, record.name_bytes) != 0)
+  if (std::strlen(name) != record.name_bytes ||
+      std::memcmp(name, record.name, record.name_bytes) != 0)
     return refuse("state: a variable of another name is saved in this place", 0, 0);
   if (slot.view.dtype != record.type.dtype)
-    return refuse("state: saved with another element type", uint64_t(slot.view.dtype), uint64_t(record.type.dtype));
+    return refuse("state: saved with another element type", uint64_t(slot.view.dtype),
+                  uint64_t(record.type.dtype));
   if (slot.view.rank != record.type.rank)
-    return refuse("state: saved with another number of dimensions", slot.view.rank, record.type.rank);
+    return refuse("state: saved with another number of dimensions", slot.view.rank,
+                  record.type.rank);
   for (int i = 0; i < slot.view.rank; i++)
     if (slot.view.dims[i] != record.type.dims[i])
-      return refuse("state: saved with other dims", uint64_t(slot.view.dims[i]), uint64_t(record.type.dims[i]));
-  if (slot.bytes != record.bytes) return refuse("state: saved with another size", slot.bytes, record.bytes);
+      return refuse("state: saved with other dims", uint64_t(slot.view.dims[i]),
+                    uint64_t(record.type.dims[i]));
+  if (slot.bytes != record.bytes)
+    return refuse("state: saved with another size", slot.bytes, record.bytes);
   uint64_t element;
   if (find_nan(slot.view.dtype, record.data, record.bytes, &element))
     return refuse_nan(program, index, element, detail);
@@ -117,7 +128,8 @@ Status reset_state(RunSession* s, ErrorDetail* detail) {
   return {};
 }
 
-Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_bytes, ErrorDetail* detail) {
+Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_bytes,
+                  ErrorDetail* detail) {
   *out_bytes = 0;
   INGOT_TRY(refuse_while_running(*s, "save_state: the session is running", detail));
   INGOT_TRY(refuse_big_endian(detail));
@@ -137,7 +149,8 @@ Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_
     uint8_t* data = writer.add(program.states[i].name, slot.view, slot.bytes);
     INGOT_TRY(read_state(s, slot, 0, data, slot.bytes, detail));
     uint64_t element;
-    if (find_nan(slot.view.dtype, data, slot.bytes, &element)) return refuse_nan(program, i, element, detail);
+    if (find_nan(slot.view.dtype, data, slot.bytes, &element))
+      return refuse_nan(program, i, element, detail);
   }
   writer.finish();
   return {};
@@ -150,22 +163,26 @@ Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDe
   StateFile file;
   INGOT_TRY(open_state_file(bytes, size, &file, detail));
   if (!same_digest(file.program_sha256, program_part(*s->model).sha256))
-    return fail(detail, Code::kStateMismatch, "state: saved from another model, or another version of it");
+    return fail(detail, Code::kStateMismatch,
+                "state: saved from another model, or another version of it");
   if (file.count != program.states.size)
-    return fail(detail, Code::kStateMismatch, "state: number of variables", program.states.size, file.count);
+    return fail(detail, Code::kStateMismatch, "state: number of variables", program.states.size,
+                file.count);
   StateRecord record;
   for (int pass = 0; pass < 2; pass++) {  // all is checked before anything changes
     uint64_t at = kStateHeaderBytes;
     for (size_t i = 0; i < program.states.size; i++) {
       const StateSlot& slot = s->tables.states[i];
       if (!next_state_record(file, &at, &record))
-        return fail(detail, Code::kStructureInvalid, "state: a variable is not sound", file.count, i, at);
+        return fail(detail, Code::kStructureInvalid, "state: a variable is not sound", file.count,
+                    i, at);
       if (pass == 0)
         INGOT_TRY(match_record(program, i, slot, record, detail));
       else if (s->device.interface->host_memory)
         std::memcpy(slot.home, record.data, size_t(record.bytes));
       else
-        INGOT_TRY(s->device.interface->upload(s->device, slot.home, record.data, record.bytes, detail));
+        INGOT_TRY(
+            s->device.interface->upload(s->device, slot.home, record.data, record.bytes, detail));
     }
   }
   return {};
@@ -181,7 +198,8 @@ Status check_state(RunSession* s, ErrorDetail* detail) {
       INGOT_TRY(read_state(s, slot, done, chunk, bytes, detail));
       uint64_t element;
       if (find_nan(slot.view.dtype, chunk, bytes, &element))
-        return refuse_nan(s->model->program, i, done / uint64_t(dtype_bytes(slot.view.dtype)) + element, detail);
+        return refuse_nan(s->model->program, i,
+                          done / uint64_t(dtype_bytes(slot.view.dtype)) + element, detail);
     }
   }
   return {};

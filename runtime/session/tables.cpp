@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kAttributeAlignment = 16;
 
-/// Attributes that bind_program() resolved lie in the workspace, which the next binding overwrites: the session keeps a
-/// copy.
+/// Attributes that bind_program() resolved lie in the workspace, which the next binding overwrites:
+/// the session keeps a copy.
 uint64_t resolved_bytes(const OpenModel& model, const BoundProgram& bound, uint32_t index) {
   const InstructionDef& instruction = model.program.instructions[index];
   if (instruction.symbolic_slot < 0 || (model.is_static && !instruction.is_measured)) return 0;
@@ -32,7 +32,8 @@ uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to -
 
 /// Of a value at any binding.
 uint64_t most_bytes(const Preparation& p, int32_t value) {
-  return p.planned.capacities.empty() ? p.planned.bound.value_bytes[value] : p.planned.capacities[size_t(value)];
+  return p.planned.capacities.empty() ? p.planned.bound.value_bytes[value]
+                                      : p.planned.capacities[size_t(value)];
 }
 
 uint64_t port_bytes(const Preparation& p, Span<const PortDef> ports) {
@@ -74,21 +75,24 @@ class Addresses {
       return const_cast<uint8_t*>(constant_address(model_, p_.layout, base_, root_def)) + offset;
     uint8_t* activations = base_ + p_.layout.activations;
     const uint64_t at = p_.planned.offsets[size_t(storage)];
-    if (at != kNoOffset && p_.planned.lifetimes[size_t(storage)].bytes) return activations + at + offset;
+    if (at != kNoOffset && p_.planned.lifetimes[size_t(storage)].bytes)
+      return activations + at + offset;
     // An empty tensor has no bytes, and needs an address no less.
     if (p_.planned.bound.value_bytes[size_t(storage)] == 0) return activations;
-    return reinterpret_cast<uint8_t*>(uintptr_t(offset));  // moved to the caller's memory when that is bound
+    // moved to the caller's memory when that is bound
+    return reinterpret_cast<uint8_t*>(uintptr_t(offset));
   }
   /// The same for one instruction, wherever it runs.
   void* of(int32_t value, uint32_t instruction) const {
     uint8_t* at = of(value);
     if (!p_.split) return at;
-    return p_.split->assignment->code->away(*p_.split, p_, instruction, root(value), offset_in_root(value), at);
+    return p_.split->assignment->code->away(*p_.split, p_, instruction, root(value),
+                                            offset_in_root(value), at);
   }
   bool has_home(int32_t value) const {
     const size_t storage = size_t(root(value));
-    return model_.program.values[storage].kind == ValueKind::kConstant || p_.planned.lifetimes[storage].bytes ||
-           p_.planned.bound.value_bytes[storage] == 0;
+    return model_.program.values[storage].kind == ValueKind::kConstant ||
+           p_.planned.lifetimes[storage].bytes || p_.planned.bound.value_bytes[storage] == 0;
   }
   uint64_t offset_in_root(int32_t value) const {
     const BoundProgram& bound = p_.planned.bound;
@@ -102,8 +106,8 @@ class Addresses {
   uint8_t* base_;
 };
 
-void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, const Addresses& addresses,
-               Port* port, uint8_t** host_copies) {
+void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules& rules,
+               const Addresses& addresses, Port* port, uint8_t** host_copies) {
   const BoundProgram& bound = p.planned.bound;
   const bool on_host = p.device.interface->host_memory;
   port->root = addresses.root(port->value);
@@ -121,21 +125,25 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   *host_copies += rounded(most_bytes(p, port->value), 64);
 }
 
-size_t measured_count(const ProgramDef& program) { return program.symbols.size - program.free_symbols; }
+size_t measured_count(const ProgramDef& program) {
+  return program.symbols.size - program.free_symbols;
+}
 /// Inputs, outputs, numbers that are measured.
 size_t route_count(const ProgramDef& program) {
   return program.inputs.size + program.outputs.size + measured_count(program);
 }
 
 /// The port among `others` whose storage `port` lies in.
-const Port* find_owner(const ProgramDef& program, const LifetimeRules& rules, Span<Port> others, const Port& port) {
+const Port* find_owner(const ProgramDef& program, const LifetimeRules& rules, Span<Port> others,
+                       const Port& port) {
   for (const Port& other : others)
-    if (&other != &port && other.is_direct && lies_in(program, rules, other, port.value)) return &other;
+    if (&other != &port && other.is_direct && lies_in(program, rules, other, port.value))
+      return &other;
   return nullptr;
 }
 
-void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, const Addresses& addresses,
-                const Tables& t) {
+void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRules& rules,
+                const Addresses& addresses, const Tables& t) {
   const ProgramDef& program = model.program;
   uint8_t* host_copies = t.host_copies;
   for (size_t i = 0; i < program.inputs.size; i++) {
@@ -147,14 +155,17 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
     Port* port = new (&t.outputs[i]) Port;
     port->value = program.outputs[i].value;
     fill_port(model, p, rules, addresses, port, &host_copies);
-    // Of several outputs with one storage the first stands for it; the others are copied from there.
+    // Of several outputs with one storage the first stands for it; the others are copied from
+    // there.
     port->owner = find_owner(program, rules, {t.outputs, i}, *port);
-    if (!port->owner) port->owner = find_owner(program, rules, {t.inputs, program.inputs.size}, *port);
+    if (!port->owner)
+      port->owner = find_owner(program, rules, {t.inputs, program.inputs.size}, *port);
     if (port->owner) port->is_direct = false;
   }
 }
 
-/// The way of each port between the arena and its copy on the host, and of each number that is measured.
+/// The way of each port between the arena and its copy on the host, and of each number that is
+/// measured.
 void fill_routes(const OpenModel& model, const Addresses& addresses, const Tables& t) {
   const size_t inputs = model.program.inputs.size, ports = inputs + model.program.outputs.size;
   for (size_t i = 0; i < ports; i++) {
@@ -178,11 +189,13 @@ void fill_routes(const OpenModel& model, const Addresses& addresses, const Table
     for (uint32_t i = 0; i < program.instructions.size; i++)
       for (uint32_t k = 0; k < program.instructions[i].output_count; k++)
         if (program.instructions[i].outputs[k] == value) route->after = i;
-    t.descriptors[ports + m] = {uint64_t(reinterpret_cast<uintptr_t>(&t.found[m])), sizeof(int64_t)};
+    t.descriptors[ports + m] = {uint64_t(reinterpret_cast<uintptr_t>(&t.found[m])),
+                                sizeof(int64_t)};
   }
 }
 
-void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& addresses, const Tables& t) {
+void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& addresses,
+                const Tables& t) {
   const ProgramDef& program = model.program;
   TensorView* operands = t.operands;
   uint8_t* attributes = t.attributes;
@@ -205,14 +218,16 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     if (is_control(instruction.op)) continue;
     call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
     call->run = call->kernel->run;
-    const Device& device = p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
+    const Device& device =
+        p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
     if (weights && has_pairs(model, device, instruction.inputs[1]))
       weights->dtype = DType::kF16;  // behind the CPU's table, which knows them as f32
   }
 }
 
 void fill_measuring(const ProgramDef& program, const BoundProgram& bound, const Measuring& to) {
-  for (size_t i = program.free_symbols; i < program.symbols.size; i++) to.measured[i - program.free_symbols] = -1;
+  for (size_t i = program.free_symbols; i < program.symbols.size; i++)
+    to.measured[i - program.free_symbols] = -1;
   std::memcpy(to.dim_values, bound.dim_values, program.dim_exprs.size * sizeof(int64_t));
   std::memcpy(to.capacities, bound.value_bytes, program.values.size * sizeof(uint64_t));
   std::memset(to.written, 0, program.values.size * sizeof(uint64_t));
@@ -220,7 +235,8 @@ void fill_measuring(const ProgramDef& program, const BoundProgram& bound, const 
 
 }  // namespace
 
-bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value) {
+bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port,
+             int32_t value) {
   return value >= 0 && storage_root(program, value, rules) == port.root;
 }
 
@@ -235,7 +251,8 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     return base + layout.constants +
            kWidenedBlock * model.pairs.places[size_t(&value - model.program.values.data)].block;
   if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
-  if (layout.weights != WeightsForm::kInPlace) return base + layout.part_offsets[value.segment] + value.segment_offset;
+  if (layout.weights != WeightsForm::kInPlace)
+    return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;
 }
 
@@ -243,7 +260,8 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   const ProgramDef& program = model.program;
   uint64_t operands = 0, attributes = 0;
   for (uint32_t i = 0; i < program.instructions.size; i++) {
-    operands += uint64_t{program.instructions[i].input_count} + program.instructions[i].output_count;
+    operands +=
+        uint64_t{program.instructions[i].input_count} + program.instructions[i].output_count;
     attributes += rounded(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
   }
   Tables t;
@@ -269,11 +287,13 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   if (p.starts_background) t.background = carver->take<Background>(1);
   if (p.has_branches) t.known = carver->take<uint64_t>(program.instructions.size);
   if (p.has_branches) t.entered = carver->take<uint64_t>(program.subprograms.size);
-  if (p.split) t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
+  if (p.split)
+    t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
     t.routes = carver->take<PortRoute>(route_count(program));
   else if (!p.device.interface->host_memory)
-    t.host_copies = carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
+    t.host_copies =
+        carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
   return t;
 }
 
@@ -281,8 +301,8 @@ uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
   if (!p.device.interface->reserve_host) return 0;
   const ProgramDef& program = model.program;
   const uint64_t bytes = rounded(route_count(program) * sizeof(PortDescriptor), 64) +
-                         rounded(measured_count(program) * sizeof(int64_t), 64) + port_bytes(p, program.inputs) +
-                         port_bytes(p, program.outputs);
+                         rounded(measured_count(program) * sizeof(int64_t), 64) +
+                         port_bytes(p, program.inputs) + port_bytes(p, program.outputs);
   return bytes ? bytes : 64;
 }
 
@@ -324,11 +344,12 @@ void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebindin
   copy(to.capacities, p.planned.capacities.data, values);
   copy(to.lifetimes, p.planned.lifetimes.data, values);
   copy(to.offsets, p.planned.offsets.data, values);
-  if (p.layout.part_offsets) copy(to.part_offsets, p.layout.part_offsets, model.file.weight_part_count);
+  if (p.layout.part_offsets)
+    copy(to.part_offsets, p.layout.part_offsets, model.file.weight_part_count);
 }
 
-void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
-                 const Tables& t) {
+void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules,
+                 uint8_t* base, const Tables& t) {
   const Addresses addresses(model, p, rules, base);
   fill_calls(model, p, addresses, t);
   if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);

@@ -1,5 +1,7 @@
-// runtime/session/tables.h - the session's own arrays, cut from the arena: resolved calls, ports, states.
-// Owns     nothing.   Threads  filled once by who creates the session.
+// runtime/session/tables.h - the session's own arrays, cut from the arena: resolved calls, ports,
+// states.
+// Owns     nothing.
+// Threads  filled once by who creates the session.
 #pragma once
 #include "runtime/base/carver.h"
 #include "runtime/session/preparation.h"
@@ -11,18 +13,23 @@ struct QueuedRun;
 
 /// An input or an output.
 struct Port {
-  TensorType most;  // at the bounds of measured symbols; equal to the view's type where nothing is measured
-  TensorView view;  // type and stride; data is what the user sees: bound memory, a host copy, the arena, or null
+  // at the bounds of measured symbols; equal to the view's type where nothing is measured
+  TensorType most;
+  // type and stride; data is what the user sees: bound memory, a host copy, the arena, or null
+  TensorView view;
   int32_t value = -1;
   int32_t root = -1;        // whose storage it is
   int64_t home_stride = 0;  // elements between rows where the program keeps it
   uint8_t* home = nullptr;  // in the arena or on the device; null where the caller must bind
-  uintptr_t base = 0;  // what the operands' addresses count from now; 0 while nothing is bound and there is no home
+  // what the operands' addresses count from now; 0 while nothing is bound and there is no home
+  uintptr_t base = 0;
   uint8_t* host_copy = nullptr;  // of a device without host memory
   bool on_device = false;        // bound to memory of the device
-  const Port* owner = nullptr;   // another port whose storage, wherever that is bound, this one lies in
+  // another port whose storage, wherever that is bound, this one lies in
+  const Port* owner = nullptr;
   uint64_t offset_in_root = 0;   // bytes
-  bool is_direct = false;        // bound memory goes to the kernels as it is; else it is copied before or after the run
+  // bound memory goes to the kernels as it is; else it is copied before or after the run
+  bool is_direct = false;
   bool is_bound = false;
 };
 
@@ -49,10 +56,12 @@ struct Rebinding {
 
 /// What the measured symbols of a program are worth in this run.
 struct Measuring {
-  int64_t* measured = nullptr;    // by measured symbol; below 0: not measured yet. Null: the program measures nothing
+  // by measured symbol; below 0: not measured yet. Null: the program measures nothing
+  int64_t* measured = nullptr;
   int64_t* dim_values = nullptr;  // by expression
   uint64_t* capacities = nullptr; // by value: its bytes at the bounds
-  uint64_t* written = nullptr;    // by root: bytes from its start that this run wrote, of those with measured extents
+  // by root: bytes from its start that this run wrote, of those with measured extents
+  uint64_t* written = nullptr;
 };
 
 struct Tables {
@@ -72,16 +81,20 @@ struct Tables {
   uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
   PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
-  int64_t* found = nullptr;        // by measured symbol, where a device moves ports: what it measured in the last run
-  uint64_t* known = nullptr;       // by instruction, where the host decides for a device: StepProgram::known
-  uint64_t* entered = nullptr;     // by subprogram, where the host decides for a device: StepProgram::entered
+  // by measured symbol, where a device moves ports: what it measured in the last run
+  int64_t* found = nullptr;
+  // by instruction, where the host decides for a device: StepProgram::known
+  uint64_t* known = nullptr;
+  // by subprogram, where the host decides for a device: StepProgram::entered
+  uint64_t* entered = nullptr;
   uint8_t* split = nullptr;        // the block of SplitCode::fill
 };
 
 /// One code path measures (the carver has no base) and cuts; it writes nothing.
 Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
 
-/// Of a device with memory of the host: [descriptors][numbers that are measured][copies of ports]; else 0.
+/// Of a device with memory of the host: [descriptors][numbers that are measured][copies of ports];
+/// else 0.
 uint64_t pinned_bytes(const OpenModel& model, const Preparation& p);
 /// Hands that memory to the tables.
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* tables);
@@ -89,15 +102,18 @@ void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* tables);
 /// Copies what rebinding needs out of the model's workspace. @pre p.planned.capacities is there
 void fill_rebinding(const OpenModel& model, const Preparation& p, const Rebinding& to);
 
-/// Fills calls, operands, ports and states. `base` is the arena's; constants in place come from the model's memory.
-void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules, uint8_t* base,
-                 const Tables& tables);
+/// Fills calls, operands, ports and states. `base` is the arena's; constants in place come from the
+/// model's memory.
+void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRules& rules,
+                 uint8_t* base, const Tables& tables);
 
-/// Fills Tables::known, if it is there. Errors  kFileRead
+/// Fills Tables::known, if it is there.
+/// Errors   kFileRead
 Status read_known(const OpenModel& model, const Tables& tables, ErrorDetail* detail);
 
 /// True when the kernels find `value` in the storage of `port`, bound or not.
-bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port, int32_t value);
+bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port,
+             int32_t value);
 
 /// Where a constant's bytes lie for the kernels.
 const uint8_t* constant_address(const OpenModel& model, const Layout& layout, const uint8_t* base,

@@ -15,8 +15,8 @@ Status read(const OpenModel& model, ErrorDetail* detail) {
   const uint32_t index = uint32_t(model.file.tunings_part);
   const PartEntry part = file_part(model.file, index);
   if (part.bytes > kMaxTuningBytes || !part.bytes)
-    return fail(detail, part.bytes ? Code::kLimitExceeded : Code::kStructureInvalid, "tunings", kMaxTuningBytes,
-                part.bytes);
+    return fail(detail, part.bytes ? Code::kLimitExceeded : Code::kStructureInvalid, "tunings",
+                kMaxTuningBytes, part.bytes);
   const Allocator from = allocator_of(model);
   uint8_t* bytes;
   INGOT_TRY(allocate(from, part.bytes, 64, "tunings", &bytes, detail));
@@ -36,7 +36,8 @@ Status read(const OpenModel& model, ErrorDetail* detail) {
 Status read_tunings(const OpenModel& model, Preparation* p, ErrorDetail* detail) {
   if (model.file.tunings_part < 0 || p->is_untuned) return {};
   if (!model.tunings.data) INGOT_TRY(read(model, detail));
-  const int64_t* symbols = p->planned.symbol_highs.size ? p->planned.symbol_highs.data : model.workspace.symbol_values;
+  const int64_t* symbols =
+      p->planned.symbol_highs.size ? p->planned.symbol_highs.data : model.workspace.symbol_values;
   p->tunings.part = {model.tunings.data, model.tunings.size};
   p->tunings.dims = tuning_dims({symbols, model.program.free_symbols});
   return {};

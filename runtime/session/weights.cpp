@@ -15,16 +15,20 @@ struct Pages {
 Pages pages_of(const PartEntry& part, uint64_t arena_offset) {
   const uint64_t page = os::page_bytes();
   const uint64_t beside = part.offset & (page - 1);
-  return {part.offset - beside, arena_offset - beside, (beside + part.bytes + page - 1) & ~(page - 1)};
+  return {part.offset - beside, arena_offset - beside,
+          (beside + part.bytes + page - 1) & ~(page - 1)};
 }
 
-Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, const Arena& arena, ErrorDetail* detail) {
+Status map_part(const OpenModel& model, const PartEntry& part, uint64_t at, const Arena& arena,
+                ErrorDetail* detail) {
   if (!part.bytes) return {};
   const Pages pages = pages_of(part, at);
-  return map_weights(arena, pages.arena_offset, model.source.file, pages.file_offset, pages.bytes, detail);
+  return map_weights(arena, pages.arena_offset, model.source.file, pages.file_offset, pages.bytes,
+                     detail);
 }
 
-/// Reads a part, and where hashes are trusted compares what was read, not what the file held when it was opened.
+/// Reads a part, and where hashes are trusted compares what was read, not what the file held when
+/// it was opened.
 Status copy_part(const OpenModel& model, uint32_t index, uint8_t* to, ErrorDetail* detail) {
   const PartEntry part = weight_part(model.file, index);
   INGOT_TRY(read_source(model.source, part.offset, to, part.bytes, detail));
@@ -32,15 +36,16 @@ Status copy_part(const OpenModel& model, uint32_t index, uint8_t* to, ErrorDetai
   uint8_t digest[kSha256Bytes];
   sha256(to, size_t(part.bytes), digest);
   if (same_digest(digest, part.sha256)) return {};
-  const Status status =
-      fail(detail, Code::kHashMismatch, "weights: changed since the file was opened", 0, 0, part.offset);
+  const Status status = fail(detail, Code::kHashMismatch,
+                             "weights: changed since the file was opened", 0, 0, part.offset);
   if (detail) detail->operand = int32_t(index);
   return status;
 }
 
 }  // namespace
 
-Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena, ErrorDetail* detail) {
+Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena,
+                    ErrorDetail* detail) {
   if (layout.weights == WeightsForm::kInPlace) return {};
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
     const uint64_t at = layout.part_offsets[i];
@@ -53,15 +58,17 @@ Status load_weights(const OpenModel& model, const Layout& layout, const Arena& a
   return {};
 }
 
-Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena, const ArenaWishes& wishes,
-                    ErrorDetail* detail) {
-  for (uint32_t i = 0; layout.weights == WeightsForm::kMapped && i < model.file.weight_part_count; i++) {
+Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena,
+                    const ArenaWishes& wishes, ErrorDetail* detail) {
+  for (uint32_t i = 0; layout.weights == WeightsForm::kMapped && i < model.file.weight_part_count;
+       i++) {
     const PartEntry part = weight_part(model.file, i);
     if (!part.bytes || layout.part_offsets[i] == kNoOffset) continue;
     const Pages pages = pages_of(part, layout.part_offsets[i]);
     INGOT_TRY(apply_wishes(arena.base + pages.arena_offset, pages.bytes, false, wishes, detail));
   }
-  return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes, detail);
+  return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes,
+                      detail);
 }
 
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,
@@ -76,7 +83,8 @@ Status upload_weights(const OpenModel& model, const Layout& layout, Device& devi
     const PartEntry part = weight_part(model.file, i);
     uint8_t* to = base + layout.part_offsets[i];
     if (model.source.memory)
-      status = device.interface->upload(device, to, model.source.memory + part.offset, part.bytes, detail);
+      status = device.interface->upload(device, to, model.source.memory + part.offset, part.bytes,
+                                        detail);
     for (uint64_t done = 0; staging && done < part.bytes && status.ok(); done += kStagingBytes) {
       const uint64_t bytes = part.bytes - done < kStagingBytes ? part.bytes - done : kStagingBytes;
       status = read_source(model.source, part.offset + done, staging, bytes, detail);
@@ -95,9 +103,10 @@ void widen(DType stored, const uint8_t* from, uint8_t* to, uint64_t bytes) {
 
 }  // namespace
 
-Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t first, uint8_t* to, uint64_t bytes,
-                      ErrorDetail* detail) {
-  const uint64_t at = weight_part(model.file, value.segment).offset + value.segment_offset + 2 * first;
+Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t first, uint8_t* to,
+                      uint64_t bytes, ErrorDetail* detail) {
+  const uint64_t at =
+      weight_part(model.file, value.segment).offset + value.segment_offset + 2 * first;
   const uint8_t* from = to + bytes / 2;
   if (model.source.memory)
     from = model.source.memory + at;
@@ -109,11 +118,13 @@ Status widen_elements(const OpenModel& model, const ValueDef& value, uint64_t fi
 
 namespace {
 
-Status upload_widened(const OpenModel& model, const ValueDef& value, Device& device, uint8_t* to, ErrorDetail* detail) {
+Status upload_widened(const OpenModel& model, const ValueDef& value, Device& device, uint8_t* to,
+                      ErrorDetail* detail) {
   constexpr uint64_t kChunkBytes = 16 * 1024;
   uint8_t chunk[kChunkBytes];
   for (uint64_t done = 0; done < value.constant_bytes; done += kChunkBytes) {
-    const uint64_t bytes = value.constant_bytes - done < kChunkBytes ? value.constant_bytes - done : kChunkBytes;
+    const uint64_t bytes =
+        value.constant_bytes - done < kChunkBytes ? value.constant_bytes - done : kChunkBytes;
     INGOT_TRY(widen_elements(model, value, done / 4, chunk, bytes, detail));
     INGOT_TRY(device.interface->upload(device, to + done, chunk, bytes, detail));
   }
@@ -126,11 +137,13 @@ Status check_read_parts(const OpenModel& model, const Layout& layout, ErrorDetai
   if (!model.check_hashes || model.source.memory) return {};
   for (uint32_t i = 0; i < model.file.weight_part_count; i++)
     if (layout.part_offsets[i] == kNoOffset)
-      INGOT_TRY(check_part_hash(model.source, model.file, model.file.first_weight_part + i, detail));
+      INGOT_TRY(
+          check_part_hash(model.source, model.file, model.file.first_weight_part + i, detail));
   return {};
 }
 
-Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device, ErrorDetail* detail) {
+Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device,
+                     ErrorDetail* detail) {
   if (!model.program.widened_bytes) return {};
   for (const ValueDef& value : model.program.values) {
     if (!is_widened(value)) continue;

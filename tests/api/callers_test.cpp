@@ -1,5 +1,5 @@
-// The caller is checked: nulls everywhere, sizes of structs, names and indices, questions about a model, embedded
-// goldens.
+// The caller is checked: nulls everywhere, sizes of structs, names and indices, questions about a
+// model, embedded goldens.
 #include <doctest/doctest.h>
 
 #include "ingot/pipeline.h"
@@ -117,7 +117,9 @@ TEST_CASE("api: a null anywhere is refused and never followed") {
   CHECK(ingot_golden_case_count(nullptr) == 0);
 }
 
-TEST_CASE("api: structs carry their size; unknown tails must be zero, short ones are read as far as they go") {
+TEST_CASE(
+    "api: structs carry their size; unknown tails must be zero, short ones are read as far as they "
+    "go") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   struct Larger {
@@ -130,13 +132,16 @@ TEST_CASE("api: structs carry their size; unknown tails must be zero, short ones
   larger.options.threads = 1;
   CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) == INGOT_OK);
   larger.future = 1;
-  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) == INGOT_INVALID_ARGUMENT);
+  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) ==
+        INGOT_INVALID_ARGUMENT);
   larger.options.size = 0;
-  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) == INGOT_INVALID_ARGUMENT);
+  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) ==
+        INGOT_INVALID_ARGUMENT);
   larger.options.size = offsetof(ingot_session_options, pool);
   CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) == INGOT_OK);
   need.size = 0;
-  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) == INGOT_INVALID_ARGUMENT);
+  CHECK(ingot_model_requirements(model.get(), &larger.options, &need, nullptr) ==
+        INGOT_INVALID_ARGUMENT);
   ingot_requirements shorter = {};
   shorter.size = offsetof(ingot_requirements, weights_mapped);
   shorter.scratch = 4711;
@@ -161,7 +166,8 @@ TEST_CASE("api: options that contradict each other are refused") {
   CHECK(code([](auto& o) { o.threads = -1; }) == INGOT_INVALID_ARGUMENT);
   CHECK(code([](auto& o) { o.threads = INGOT_MAX_THREADS + 1; }) == INGOT_INVALID_ARGUMENT);
   CHECK(code([&](auto& o) { o.pool = pool->get(), o.threads = 3; }) == INGOT_INVALID_ARGUMENT);
-  CHECK(code([&](auto& o) { o.pool = pool->get(), o.executor = &executor; }) == INGOT_INVALID_ARGUMENT);
+  CHECK(code([&](auto& o) { o.pool = pool->get(), o.executor = &executor; }) ==
+        INGOT_INVALID_ARGUMENT);
   CHECK(code([&](auto& o) { o.executor = &empty; }) == INGOT_INVALID_ARGUMENT);
   CHECK(code([&](auto& o) { o.executor = &executor, o.threads = 0; }) == INGOT_INVALID_ARGUMENT);
   CHECK(code([](auto& o) { o.binding_count = 1; }) == INGOT_INVALID_ARGUMENT);
@@ -189,7 +195,8 @@ TEST_CASE("api: a model answers questions about itself") {
   CHECK(symbol.high == 64);
   CHECK(ingot_model_symbol(model.get(), 1, &symbol) == INGOT_NOT_FOUND);
   ingot_value_type type;
-  REQUIRE(ingot_model_input(model.get(), uint32_t(ingot_model_find_input(model.get(), "x")), &type) == INGOT_OK);
+  REQUIRE(ingot_model_input(model.get(), uint32_t(ingot_model_find_input(model.get(), "x")),
+                            &type) == INGOT_OK);
   CHECK(type.rank == 2);
   CHECK(type.dims[0] == -1);
   CHECK(type.dim_symbol[0] == 0);
@@ -198,7 +205,8 @@ TEST_CASE("api: a model answers questions about itself") {
   REQUIRE(ingot_model_output(model.get(), 0, &type) == INGOT_OK);
   CHECK(type.dim_symbol[0] == INGOT_DIM_EXPRESSION);
   char text[32];
-  const size_t length = ingot_model_dim_text(model.get(), uint32_t(type.value), 0, text, sizeof text);
+  const size_t length =
+      ingot_model_dim_text(model.get(), uint32_t(type.value), 0, text, sizeof text);
   CHECK(length == std::strlen(text));
   CHECK(std::string(text) == "(N + 1) / 2");
   CHECK(ingot_model_dim_text(model.get(), uint32_t(type.value), 9, text, sizeof text) == 0);
@@ -218,13 +226,16 @@ TEST_CASE("api: parts and the embedded golden") {
   FileBytes bytes(spec);
   Model model = open_bytes_or_fail(bytes);
   uint64_t part_bytes = 0;
-  REQUIRE(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, nullptr, 0, &part_bytes, nullptr) == INGOT_OK);
+  REQUIRE(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, nullptr, 0, &part_bytes, nullptr) ==
+          INGOT_OK);
   CHECK(part_bytes == model.summary().golden_bytes);
   std::vector<uint8_t> part(part_bytes);
-  CHECK(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, part.data(), part_bytes, &part_bytes, nullptr) == INGOT_OK);
-  CHECK(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, part.data(), part_bytes - 1, &part_bytes, nullptr) ==
-        INGOT_INVALID_ARGUMENT);
-  CHECK(ingot_model_part(model.get(), INGOT_PART_WEIGHTS, 9, nullptr, 0, &part_bytes, nullptr) == INGOT_NOT_FOUND);
+  CHECK(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, part.data(), part_bytes, &part_bytes,
+                         nullptr) == INGOT_OK);
+  CHECK(ingot_model_part(model.get(), INGOT_PART_GOLDEN, 0, part.data(), part_bytes - 1,
+                         &part_bytes, nullptr) == INGOT_INVALID_ARGUMENT);
+  CHECK(ingot_model_part(model.get(), INGOT_PART_WEIGHTS, 9, nullptr, 0, &part_bytes, nullptr) ==
+        INGOT_NOT_FOUND);
   ingot_golden* golden = nullptr;
   Error error;
   REQUIRE_MESSAGE(ingot_golden_open(model.get(), &golden, &error) == INGOT_OK, error.text());

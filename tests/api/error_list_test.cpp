@@ -1,5 +1,6 @@
-// Every error of the C interface in words, provoked where a call can provoke it: tests/api/error_texts.txt is the list that people
-// read when they change a wording. INGOT_UPDATE=1 writes it anew.
+// Every error of the C interface in words, provoked where a call can provoke it:
+// tests/api/error_texts.txt is the list that people read when they change a wording. INGOT_UPDATE=1
+// writes it anew.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -43,14 +44,17 @@ struct Folder {
     path = name;
   }
   ~Folder() {
-    for (const char* file : {"text.ingot", "zip.ingot", "empty.ingot", "cut.ingot", "changed.ingot"}) unlink(file);
+    for (const char* file :
+         {"text.ingot", "zip.ingot", "empty.ingot", "cut.ingot", "changed.ingot"})
+      unlink(file);
     if (chdir("/") == 0) rmdir(path.c_str());
   }
   std::string path;
 };
 
 void write_file(const char* name, const void* bytes, size_t size) {
-  std::ofstream(name, std::ios::binary).write(static_cast<const char*>(bytes), std::streamsize(size));
+  std::ofstream(name, std::ios::binary)
+      .write(static_cast<const char*>(bytes), std::streamsize(size));
 }
 
 void files(List* list) {
@@ -77,14 +81,16 @@ void files(List* list) {
   open("open a folder", "/tmp", options);
   open("open a device", "/dev/null", options);
   open("open a path longer than an error has room for",
-       "a/very/long/path/that/has/more/characters/than/the/name/of/an/error/can/hold/net.ingot", options);
+       "a/very/long/path/that/has/more/characters/than/the/name/of/an/error/can/hold/net.ingot",
+       options);
   open("open a text", "text.ingot", options);
   open("open a zip archive", "zip.ingot", options);
   open("open an empty file", "empty.ingot", options);
   open("open a file that was cut", "cut.ingot", options);
   ingot_open_options hashes = options;
   hashes.trust = INGOT_TRUST_HASHES;
-  open("open a file of which a byte of the weights was changed, with its hashes", "changed.ingot", hashes);
+  open("open a file of which a byte of the weights was changed, with its hashes", "changed.ingot",
+       hashes);
   const auto memory = [&](const char* what, size_t at, uint8_t value) {
     FileBytes changed(chain_network());
     const_cast<uint8_t*>(static_cast<const uint8_t*>(changed.data()))[at] = value;
@@ -126,7 +132,8 @@ void sessions(List* list) {
     options.bindings = &binding, options.binding_count = 1, options.threads = 1;
     return options;
   };
-  const ingot_binding four{"N", 4}, none{"N", -1}, zero{"N", 0}, large{"N", int64_t{1} << 60}, unknown{"batch", 4};
+  const ingot_binding four{"N", 4}, none{"N", -1}, zero{"N", 0}, large{"N", int64_t{1} << 60},
+      unknown{"batch", 4};
   create("a session without a value for a dimension", model, session_options());
   create("a dimension of -1", model, bound(none));
   create("a dimension of 0", model, bound(zero));
@@ -142,17 +149,21 @@ void sessions(List* list) {
   with("-1 threads", [](auto* o) { o->threads = -1; });
   with("unknown flags", [](auto* o) { o->flags = 1u << 30; });
   with("an arena kind of 7", [](auto* o) { o->arena_kind = 7; });
-  with("a caller's arena that is null", [](auto* o) { o->arena_kind = INGOT_ARENA_CALLER, o->arena_bytes = 1 << 20; });
+  with("a caller's arena that is null",
+       [](auto* o) { o->arena_kind = INGOT_ARENA_CALLER, o->arena_bytes = 1 << 20; });
   alignas(64) static uint8_t arena[1 << 16];
-  with("a caller's arena that is too small",
-       [](auto* o) { o->arena_kind = INGOT_ARENA_CALLER, o->arena = arena, o->arena_bytes = 256, o->threads = 1; });
-  with("a caller's arena that is not aligned",
-       [](auto* o) { o->arena_kind = INGOT_ARENA_CALLER, o->arena = arena + 8, o->arena_bytes = sizeof arena - 8; });
+  with("a caller's arena that is too small", [](auto* o) {
+    o->arena_kind = INGOT_ARENA_CALLER, o->arena = arena, o->arena_bytes = 256, o->threads = 1;
+  });
+  with("a caller's arena that is not aligned", [](auto* o) {
+    o->arena_kind = INGOT_ARENA_CALLER, o->arena = arena + 8, o->arena_bytes = sizeof arena - 8;
+  });
   with("a limit below what the arena takes", [](auto* o) { o->arena_bytes = 64, o->threads = 1; });
   with("a device that nobody knows", [](auto* o) { o->device = "tpu"; });
   with("a fake device beyond the last", [](auto* o) { o->device = "fake:7"; });
   with("an executor without threads", [](auto* o) {
-    static const ingot_executor executor = {nullptr, [](void*, void (*)(void*, int32_t), void*, int32_t) {}};
+    static const ingot_executor executor = {nullptr,
+                                            [](void*, void (*)(void*, int32_t), void*, int32_t) {}};
     o->executor = &executor;
   });
   list->add("a pool of 1000 threads", [](ingot_error* e) {
@@ -184,7 +195,9 @@ void ports(List* list) {
   const auto bind = [&](const char* what, const std::function<void(ingot_tensor*)>& set) {
     ingot_tensor tensor = good;
     set(&tensor);
-    list->add(what, [&](ingot_error* e) { return ingot_session_bind_input(session.get(), 0, &tensor, e); });
+    list->add(what, [&](ingot_error* e) {
+      return ingot_session_bind_input(session.get(), 0, &tensor, e);
+    });
   };
   bind("bind integers where floats are", [](auto* t) { t->dtype = INGOT_I32; });
   bind("bind another rank", [](auto* t) { t->rank = 3; });
@@ -194,8 +207,10 @@ void ports(List* list) {
   bind("bind too few bytes", [](auto* t) { t->bytes = 100; });
   bind("bind memory that is not aligned", [](auto* t) { t->data = memory + 4; });
   bind("bind a tensor of rank 99", [](auto* t) { t->rank = 99; });
-  list->add("bind input 7", [&](ingot_error* e) { return ingot_session_bind_input(session.get(), 7, &good, e); });
-  list->add("wait for nothing", [&](ingot_error* e) { return ingot_session_wait(session.get(), e); });
+  list->add("bind input 7",
+            [&](ingot_error* e) { return ingot_session_bind_input(session.get(), 7, &good, e); });
+  list->add("wait for nothing",
+            [&](ingot_error* e) { return ingot_session_wait(session.get(), e); });
   list->add("rebind a session that was not made for it", [&](ingot_error* e) {
     const ingot_binding binding{"N", 1};
     return ingot_session_rebind(session.get(), &binding, 1, e);
@@ -203,17 +218,20 @@ void ports(List* list) {
   list->add("read a value that may be overwritten", [&](ingot_error* e) {
     ingot_tensor tensor;
     for (uint32_t value = 0;; value++)
-      if (const ingot_code code = ingot_session_value(session.get(), value, &tensor, e)) return code;
+      if (const ingot_code code = ingot_session_value(session.get(), value, &tensor, e))
+        return code;
   });
   list->add("read value 1000", [&](ingot_error* e) {
     ingot_tensor tensor;
     return ingot_session_value(session.get(), 1000, &tensor, e);
   });
   session.cancel();
-  list->add("run what was cancelled", [&](ingot_error* e) { return ingot_session_run(session.get(), e); });
+  list->add("run what was cancelled",
+            [&](ingot_error* e) { return ingot_session_run(session.get(), e); });
   list->add("run without a session", [&](ingot_error* e) { return ingot_session_run(nullptr, e); });
-  list->add("restore what is no state",
-            [&](ingot_error* e) { return ingot_session_restore_state(session.get(), memory, 100, e); });
+  list->add("restore what is no state", [&](ingot_error* e) {
+    return ingot_session_restore_state(session.get(), memory, 100, e);
+  });
   list->add("an embedded golden that is not there", [&](ingot_error* e) {
     ingot_golden* golden = nullptr;
     return ingot_golden_open(model.get(), &golden, e);
@@ -230,12 +248,16 @@ void ports(List* list) {
   Model looks = open_bytes_or_fail(lookup);
   Session looking = std::move(looks.session()).value();
   write(looking.input("indices"), std::vector<int64_t>{0, 9, 3});
-  list->add("look up row 9 of 4", [&](ingot_error* e) { return ingot_session_run(looking.get(), e); });
+  list->add("look up row 9 of 4",
+            [&](ingot_error* e) { return ingot_session_run(looking.get(), e); });
   ingot_pipeline* pipeline = nullptr;
   REQUIRE(ingot_pipeline_create(model.get(), nullptr, &pipeline, nullptr) == INGOT_OK);
-  list->add("pop what was not pushed", [&](ingot_error* e) { return ingot_pipeline_pop(pipeline, nullptr, e); });
-  list->add("push without a slot", [&](ingot_error* e) { return ingot_pipeline_push(pipeline, e); });
-  list->add("release without a slot", [&](ingot_error* e) { return ingot_pipeline_release(pipeline, e); });
+  list->add("pop what was not pushed",
+            [&](ingot_error* e) { return ingot_pipeline_pop(pipeline, nullptr, e); });
+  list->add("push without a slot",
+            [&](ingot_error* e) { return ingot_pipeline_push(pipeline, e); });
+  list->add("release without a slot",
+            [&](ingot_error* e) { return ingot_pipeline_release(pipeline, e); });
   ingot_pipeline_destroy(pipeline);
   ingot_pipeline_options deep = INGOT_INIT(ingot_pipeline_options);
   deep.depth = 99;

@@ -25,26 +25,31 @@ TEST_CASE("error text: what is wrong, expected and found, what to do") {
   ingot::Error small = error(INGOT_ARENA_TOO_SMALL, "options.arena_bytes", 14936, 12288);
   small.hint = "see requirements()";
   CHECK(small.text() ==
-        "arena too small: options.arena_bytes: needs 14,936 B, has 12,288 B (2,648 short); see requirements()");
+        "arena too small: options.arena_bytes: needs 14,936 B, has 12,288 B (2,648 short); see "
+        "requirements()");
   ingot::Error dtype = error(INGOT_DTYPE_MISMATCH, "tensor.dtype", INGOT_F32, INGOT_I64);
   std::strcpy(dtype.name, "x");
   CHECK(dtype.text() == "wrong element type 'x': tensor.dtype: expected f32, found i64");
   ingot::Error kernel = error(INGOT_NO_KERNEL, "kernel table: no row for these types");
   kernel.instruction = 12;
   std::strcpy(kernel.name, "head/prob");
-  CHECK(kernel.text() == "instruction 12: no kernel for these types 'head/prob': kernel table: no row for these types; link ingot_cpu, or a "
+  CHECK(kernel.text() ==
+        "instruction 12: no kernel for these types 'head/prob': kernel table: no row for these "
+        "types; link ingot_cpu, or a "
         "table made by `ingot kernels` from this file");
   ingot::Error plan = error(INGOT_PLAN_INVALID, "plan: a tensor leaves the region", 4096, 8192);
   plan.offset = 1234567;
   plan.operand = 3;
   CHECK(plan.text() ==
-        "the file's memory plan is invalid: plan: a tensor leaves the region: expected 4096, found 8192, at byte "
+        "the file's memory plan is invalid: plan: a tensor leaves the region: expected 4096, found "
+        "8192, at byte "
         "1,234,567, "
         "number 3; convert it again, with a converter that you trust");
   CHECK(error(INGOT_FILE_OPEN, "", 0, 2).text() ==
         "the file cannot be opened: No such file or directory; check the path and its permissions");
-  CHECK(error(INGOT_DIMENSION_OUT_OF_BOUNDS, "options.bindings: at least", 1, uint64_t(-3)).text() ==
-        "a symbolic dimension is out of its bounds: options.bindings: at least 1, found -3");
+  CHECK(
+      error(INGOT_DIMENSION_OUT_OF_BOUNDS, "options.bindings: at least", 1, uint64_t(-3)).text() ==
+      "a symbolic dimension is out of its bounds: options.bindings: at least 1, found -3");
 }
 
 TEST_CASE("error text: every code has a name and a sentence, and an unknown one says so") {

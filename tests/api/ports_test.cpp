@@ -1,4 +1,5 @@
-// ingot.hpp: a wrong name, type or index is an error that says what there is, and that ends a program which does not ask.
+// ingot.hpp: a wrong name, type or index is an error that says what there is, and that ends a
+// program which does not ask.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -53,7 +54,8 @@ TEST_CASE("ports: a name that does not exist is an error with the names that do"
   const auto typo = session.input<float>("tabel");
   REQUIRE(!typo);
   CHECK(typo.error().code == INGOT_NOT_FOUND);
-  CHECK(typo.error().text() == "not found 'tabel': inputs; did you mean 'table'? there are: 'table', 'indices'");
+  CHECK(typo.error().text() ==
+        "not found 'tabel': inputs; did you mean 'table'? there are: 'table', 'indices'");
   CHECK(session.input("tabel").error().text() == typo.error().text());
   CHECK(model.input("tabel").error().text() == typo.error().text());
   CHECK(has(session.output<float>("z").error().text(), "'z': outputs"));
@@ -72,7 +74,8 @@ TEST_CASE("ports: an element type that is not the tensor's is an error with both
   Session session = std::move(model.session()).value();
   const auto wrong = session.input<float>("indices");
   CHECK(wrong.error().code == INGOT_DTYPE_MISMATCH);
-  CHECK(wrong.error().text() == "wrong element type 'indices': C++ type of the elements: expected i64, found f32");
+  CHECK(wrong.error().text() ==
+        "wrong element type 'indices': C++ type of the elements: expected i64, found f32");
   CHECK(session.input<double>(0).error().text() ==
         "wrong element type 'table': C++ type of the elements: expected f32, found f64");
   CHECK(session.input<int64_t>("indices")->size == 3);
@@ -111,9 +114,12 @@ TEST_CASE("ports: whoever takes the value of an error is ended with its text, in
               for (float& x : session.input<float>("typo").value()) x = 1;
             }),
             "ingot: a result was used that is an error: not found 'typo': inputs"));
-  CHECK(has(said_before_abort([&] { (*session.input<float>("indices"))[0] = 1; }), "expected i64, found f32"));
-  CHECK(has(said_before_abort([&] { session.output<float>("typo")->begin(); }), "not found 'typo': outputs"));
-  CHECK(has(said_before_abort([&] { (void)Model::open("/no/such/file", ingot_cpu_kernels(nullptr))->session(); }),
+  CHECK(has(said_before_abort([&] { (*session.input<float>("indices"))[0] = 1; }),
+            "expected i64, found f32"));
+  CHECK(has(said_before_abort([&] { session.output<float>("typo")->begin(); }),
+            "not found 'typo': outputs"));
+  CHECK(has(said_before_abort(
+                [&] { (void)Model::open("/no/such/file", ingot_cpu_kernels(nullptr))->session(); }),
             "the file cannot be opened '/no/such/file': No such file or directory"));
   CHECK(has(said_before_abort([&] { session.rebind("n", 3).value(); }), "an error"));
 }
@@ -129,7 +135,9 @@ TEST_CASE("ports: a dimension that does not exist comes with those that do") {
   CHECK(has(model.requirements(options).error().text(), there.c_str()));
 }
 
-TEST_CASE("ports: of a pipeline too; what fills a slot may fail, and nothing waits for a run that nobody started") {
+TEST_CASE(
+    "ports: of a pipeline too; what fills a slot may fail, and nothing waits for a run that nobody "
+    "started") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   Pipeline pipeline = std::move(Pipeline::create(model)).value();

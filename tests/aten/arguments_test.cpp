@@ -22,9 +22,9 @@ using Type = Parameter::Type;
 
 namespace {
 
-/// What the arguments of an operator are where the ordinary ones (below) do not fit: `argument=value`;
-/// `argument~changed` for another value than the ordinary change. f[2,3] is a tensor of f32, h, i and b
-/// are of f16, i64 and bool.
+/// What the arguments of an operator are where the ordinary ones (below) do not fit:
+/// `argument=value`; `argument~changed` for another value than the ordinary change. f[2,3] is a
+/// tensor of f32, h, i and b are of f16, i64 and bool.
 struct Row {
   const char* ops;  // with or without an overload
   const char* arguments;
@@ -53,8 +53,8 @@ class Sample {
       }
   }
 
-  /// The program as text, "refused: ..." or "" where there is no such change. `which`: the parameter
-  /// that is changed, SIZE_MAX for none.
+  /// The program as text, "refused: ..." or "" where there is no such change. `which`: the
+  /// parameter that is changed, SIZE_MAX for none.
   std::string program(size_t which, size_t change) {
     Program p;
     aten::Call call;
@@ -100,7 +100,8 @@ class Sample {
     return spelled.size() > 2 && spelled[1] == '[' && std::strchr("fhib", spelled[0]) != nullptr;
   }
   /// "None", "True", "3", "0.5", "[1,2]", "'same'", "f[2,3]", "f[2,3]+f[2,3]" (a list of tensors).
-  Value value(Program& p, const std::string& name, const std::string& spelled, const Parameter& parameter) {
+  Value value(Program& p, const std::string& name, const std::string& spelled,
+              const Parameter& parameter) {
     if (is_tensor(spelled)) {
       if (parameter.type != Type::kTensors) return tensor(p, name, spelled);
       std::vector<Value> all;
@@ -120,7 +121,8 @@ class Sample {
     const auto given = given_.find(parameter.name);
     if (given != given_.end()) return value(p, parameter.name, given->second, parameter);
     if (parameter.type == Type::kTensor) return value(p, parameter.name, "f[2,3,4]", parameter);
-    if (parameter.type == Type::kTensors) return value(p, parameter.name, "f[2,3,4]+f[2,3,4]", parameter);
+    if (parameter.type == Type::kTensors)
+      return value(p, parameter.name, "f[2,3,4]+f[2,3,4]", parameter);
     if (parameter.otherwise) return *parameter.otherwise;
     if (parameter.optional) return Value::none();
     switch (parameter.type) {
@@ -187,7 +189,8 @@ class Sample {
 
   /// What a result is computed from, and how.
   std::string text(Program& p, const Value& result) {
-    if (const auto nested = result.is(Kind::kTensor) ? aten::Builder::nested(result.tensor) : std::nullopt)
+    if (const auto nested =
+            result.is(Kind::kTensor) ? aten::Builder::nested(result.tensor) : std::nullopt)
       return text(p, nested->padded) + " where " + text(p, nested->kept);
     if (result.is(Kind::kTensor)) return text(p, p.builder.read(result.tensor));
     if (!result.items) return result.describe();
@@ -266,7 +269,8 @@ void change_each(const Schema& schema, const Row* row, Counts* counts) {
   Sample sample(schema, row);
   const std::string plain = sample.program(SIZE_MAX, 0);
   counts->forms++;
-  for (const char* const whole : {"which is not cast", "is known only at run time"})  // refused whatever is given
+  // refused whatever is given
+  for (const char* const whole : {"which is not cast", "is known only at run time"})
     if (plain.find(whole) != std::string::npos) return;
   const bool good = plain.rfind("refused", 0) != 0;
   CHECK_MESSAGE(good, plain);
@@ -297,10 +301,10 @@ TEST_CASE("no argument of an operator is ignored") {
     for (const Schema& schema : entry.second)
       for (const Row* row : rows_of(schema)) change_each(schema, row, &counts);
   for (const aten::NoEffect& row : aten::arguments_without_effect())
-    CHECK_MESSAGE(counts.seen.count(&row),
-                  "nothing ignores '" << std::string(row.argument) << "' of " << std::string(row.op));
-  MESSAGE(counts.forms << " samples, " << counts.changes << " changed arguments, of which " << counts.refusals
-                       << " refused");
+    CHECK_MESSAGE(counts.seen.count(&row), "nothing ignores '" << std::string(row.argument)
+                                                               << "' of " << std::string(row.op));
+  MESSAGE(counts.forms << " samples, " << counts.changes << " changed arguments, of which "
+                       << counts.refusals << " refused");
 }
 
 TEST_CASE("what a lowering does not read is refused by name") {
@@ -323,7 +327,8 @@ TEST_CASE("what a lowering does not read is refused by name") {
   const Value none = Value::none(), cpu = Value::of(std::string("cpu"));
   CHECK(refused(list({}), real(0.5), none, cpu) == "");
   CHECK(refused(list({}), real(0.5), whole(0), cpu) == "");  // strided
-  CHECK(refused(list({1, 2}), real(0.5), none, none) == "window is the list [1, 2], which is not supported");
+  CHECK(refused(list({1, 2}), real(0.5), none, none) ==
+        "window is the list [1, 2], which is not supported");
   CHECK(refused(list({}), real(0.25), none, none).find("slope is the number 0.25") == 0);
   CHECK(refused(list({}), real(0.5), whole(1), none).find("layout is the number 1") == 0);
 }

@@ -26,10 +26,12 @@ TEST_CASE("types are promoted as PyTorch promotes them") {
   CHECK(p.dtype(p.call("div", {ints, whole(2)})) == DType::kF32);
   CHECK(p.numbers(p.call("div", {ints, whole(2)})) == Numbers{3.5, -3.5});
   CHECK(p.numbers(p.call("floor_divide", {ints, whole(2)})) == Numbers{3, -4});
-  CHECK(p.numbers(p.call_with("div", {ints, whole(2)}, {{"rounding_mode", Value::of(std::string("trunc"))}})) ==
+  CHECK(p.numbers(p.call_with("div", {ints, whole(2)},
+                              {{"rounding_mode", Value::of(std::string("trunc"))}})) ==
         Numbers{3, -3});
   CHECK(p.numbers(p.call("remainder", {ints, whole(4)})) == Numbers{3, 1});
-  CHECK(p.numbers(p.call_with("add", {ints, ints}, {{"alpha", whole(2)}})) == Numbers{21, -21});  // alpha
+  // alpha
+  CHECK(p.numbers(p.call_with("add", {ints, ints}, {{"alpha", whole(2)}})) == Numbers{21, -21});
   CHECK(p.numbers(p.call("rsub", {ints, whole(10)})) == Numbers{3, 17});
   CHECK(p.dtype(p.call("gt", {ints, real(0.5)})) == DType::kBool);
   CHECK(p.numbers(p.call("clamp", {ints, whole(-3), Value::none()})) == Numbers{7, -3});
@@ -64,10 +66,12 @@ TEST_CASE("the arguments choose the overload where the source names none") {
   CHECK(p.numbers(both[0]) == Numbers{5, 9});
   CHECK(p.numbers(p.call("max", {x, p.floats({}, {4})})) == Numbers{4, 5, 4, 9, 4, 7});
   CHECK(p.numbers(p.call("mean", {x, list({0}), Value::of(true)})) == Numbers{5, 4.5, 4.5});
-  CHECK(p.dtype(p.call("to", {x, whole(4), Value::of(false), Value::of(false), Value::none()})) == DType::kI64);
+  CHECK(p.dtype(p.call("to", {x, whole(4), Value::of(false), Value::of(false), Value::none()})) ==
+        DType::kI64);
   CHECK(p.dtype(p.call("to", {x, Value::of(std::string("cpu")), whole(5)})) == DType::kF16);
   CHECK(p.numbers(p.call("pow", {x, whole(2)})) == Numbers{1, 25, 4, 81, 16, 49});
-  CHECK(p.numbers(p.call("index_select", {x, whole(1), p.tensor(DType::kI64, {2}, {2, 0})})) == Numbers{2, 1, 7, 9});
+  CHECK(p.numbers(p.call("index_select", {x, whole(1), p.tensor(DType::kI64, {2}, {2, 0})})) ==
+        Numbers{2, 1, 7, 9});
   CHECK(p.numbers(p.call("arange", {whole(2), whole(9), whole(3)})) == Numbers{2, 5, 8});
   CHECK(p.numbers(p.call("flip", {x, list({1})})) == Numbers{2, 5, 1, 7, 4, 9});
   const Value rows = p.floats({2, 2}, {1, 2, 3, 4}), last = p.tensor(DType::kI64, {1, 1}, {1});
@@ -83,7 +87,8 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
   const Value lost = p.call("svd_of_dreams", {x});
   CHECK(lost.is(Value::Kind::kUnknown));
   CHECK(p.call("relu", {lost}).is(Value::Kind::kUnknown));  // no second report
-  CHECK(p.call_with("gelu", {x}, {{"approximate", Value::of(std::string("cubic"))}}).is(Value::Kind::kUnknown));
+  CHECK(p.call_with("gelu", {x}, {{"approximate", Value::of(std::string("cubic"))}})
+            .is(Value::Kind::kUnknown));
   CHECK(p.call("conv2d", {x}).is(Value::Kind::kUnknown));
   const std::vector<Value> dropped = p.results("native_dropout", {x, real(0.5), Value::of(false)});
   REQUIRE(dropped.size() == 2);
@@ -92,7 +97,8 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
   const std::string said = p.refusals();
   CAPTURE(said);
   CHECK(p.builder.unsupported.size() == 4);
-  CHECK(said.find("aten::svd_of_dreams||svd_of_dreams_1|the operator is not supported") != std::string::npos);
+  CHECK(said.find("aten::svd_of_dreams||svd_of_dreams_1|the operator is not supported") !=
+        std::string::npos);
   CHECK(said.find("aten::gelu|approximate|gelu_3|'cubic' is not known") != std::string::npos);
   CHECK(said.find("the argument 'weight' is missing") != std::string::npos);
   CHECK(said.find("the mask of a dropout is not made") != std::string::npos);
@@ -120,7 +126,8 @@ TEST_CASE("every entry of the table parses, and none stands twice") {
     for (size_t i = 0; i < schemas.size(); i++) {
       forms++;
       for (size_t k = 0; k < i; k++)
-        CHECK_MESSAGE(schemas[i].overload != schemas[k].overload, name << "." << schemas[i].overload);
+        CHECK_MESSAGE(schemas[i].overload != schemas[k].overload,
+                      name << "." << schemas[i].overload);
     }
   }
   CHECK(forms > 300);

@@ -19,9 +19,10 @@ constexpr double kInf = INFINITY, kNan = NAN;
 bool same(const Numbers& got, const Numbers& expected) {
   bool all = got.size() == expected.size();
   for (size_t i = 0; all && i < got.size(); i++)
-    all = std::isnan(expected[i])   ? std::isnan(got[i])
-          : std::isinf(expected[i]) ? got[i] == expected[i]
-                                    : std::abs(got[i] - expected[i]) <= 1e-6 * std::abs(expected[i]);
+    all = std::isnan(expected[i]) ? std::isnan(got[i])
+          : std::isinf(expected[i])
+              ? got[i] == expected[i]
+              : std::abs(got[i] - expected[i]) <= 1e-6 * std::abs(expected[i]);
   for (size_t i = 0; !all && i < got.size(); i++) MESSAGE("element " << i << ": " << got[i]);
   return all;
 }
@@ -46,20 +47,24 @@ TEST_CASE("NaN goes through activations and extremes of two") {
 
 TEST_CASE("quotients and remainders of fractions are those of the exact numbers") {
   Program p;
-  const Value a = p.floats({6}, {1, -1, 7, -5, kInf, 3}), b = p.floats({6}, {0.1, 0.1, 0.1, kInf, 2, 0});
+  const Value a = p.floats({6}, {1, -1, 7, -5, kInf, 3}),
+              b = p.floats({6}, {0.1, 0.1, 0.1, kInf, 2, 0});
   CHECK(same(p.numbers(p.call("floor_divide", {a, b})), {9, -10, 69, -1, kNan, kInf}));
   CHECK(same(p.numbers(p.call("floor_divide", {a, real(-2)})), {-1, 0, -4, 2, kNan, -2}));
-  CHECK(same(p.numbers(p.call("remainder", {p.floats({4}, {5.5, -5.5, -5, 5}), p.floats({4}, {2, 2, kInf, -kInf})})),
+  CHECK(same(p.numbers(p.call("remainder", {p.floats({4}, {5.5, -5.5, -5, 5}),
+                                            p.floats({4}, {2, 2, kInf, -kInf})})),
              {1.5, 0.5, kInf, -kInf}));
   CHECK(p.refusals() == "");
 }
 
 TEST_CASE("angles of points on the axes and at infinity") {
   Program p;
-  const Value y = p.floats({5}, {0, -0.0, kInf, -kInf, 2}), x = p.floats({5}, {-1, -1, kInf, -kInf, 0});
+  const Value y = p.floats({5}, {0, -0.0, kInf, -kInf, 2}),
+              x = p.floats({5}, {-1, -1, kInf, -kInf, 0});
   const double pi = 3.14159265358979323846;
   CHECK(same(p.numbers(p.call("atan2", {y, x})), {pi, -pi, pi / 4, -3 * pi / 4, pi / 2}));
-  CHECK(p.dtype(p.call("atan2", {p.tensor(DType::kI64, {1}, {1}), p.tensor(DType::kI64, {1}, {1})})) == DType::kF32);
+  CHECK(p.dtype(p.call("atan2", {p.tensor(DType::kI64, {1}, {1}),
+                                 p.tensor(DType::kI64, {1}, {1})})) == DType::kF32);
 }
 
 TEST_CASE("any of nothing is false, all of nothing is true") {
@@ -88,7 +93,8 @@ TEST_CASE("differences of neighbours") {
   CHECK(p.numbers(p.call("diff", {x})) == Numbers{3, 5, -2, 5});
   CHECK(p.numbers(p.call("diff", {x, whole(2)})) == Numbers{2, 7});
   CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0)})) == Numbers{1, -4, -4});
-  CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0), x})) == Numbers{1, -4, -4, -1, 4, 4, 1, -4, -4});
+  CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0), x})) ==
+        Numbers{1, -4, -4, -1, 4, 4, 1, -4, -4});
   CHECK(p.numbers(p.call("diff", {p.tensor(DType::kBool, {3}, {1, 0, 0})})) == Numbers{1, 0});
   CHECK(p.refusals() == "");
 }
@@ -106,15 +112,19 @@ TEST_CASE("a number that a trace keeps as a tensor does not widen types") {
 TEST_CASE("windows of an image as columns, and columns added up into an image") {
   Program p;
   const Value image = p.floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, kInf, 9});
-  const Value columns = p.call("im2col", {image, list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
+  const Value columns =
+      p.call("im2col", {image, list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
   CHECK(p.shape(columns) == "[1, 4, 4]");
   CHECK(same(p.numbers(columns), {1, 2, 4, 5, 2, 3, 5, 6, 4, 5, 7, kInf, 5, 6, kInf, 9}));
-  const Value apart = p.call("im2col", {image, list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
+  const Value apart =
+      p.call("im2col", {image, list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
   CHECK(same(p.numbers(apart), {0, 0, 4, 6, 1, 3, 7, 9}));
-  const Value back = p.call("col2im", {columns, list({3, 3}), list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
+  const Value back = p.call(
+      "col2im", {columns, list({3, 3}), list({2, 2}), list({1, 1}), list({0, 0}), list({1, 1})});
   CHECK(p.shape(back) == "[1, 1, 3, 3]");
   CHECK(same(p.numbers(back), {1, 4, 3, 8, 20, 12, 7, kInf, 9}));
-  const Value rows = p.call("col2im", {apart, list({3, 3}), list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
+  const Value rows = p.call(
+      "col2im", {apart, list({3, 3}), list({2, 1}), list({1, 1}), list({1, 0}), list({2, 2})});
   CHECK(same(p.numbers(rows), {1, 0, 3, 4, 0, 6, 7, 0, 9}));
   CHECK(p.refusals() == "");
 }
@@ -123,7 +133,8 @@ TEST_CASE("repeat_interleave by a tensor of known numbers") {
   Program p;
   const Value x = p.floats({3, 2}, {1, 2, 3, 4, 5, 6});
   const Value counts = p.tensor(DType::kI64, {3}, {2, 0, 1});
-  CHECK(p.numbers(p.call("repeat_interleave", {x, counts, whole(0)}, "self_Tensor")) == Numbers{1, 2, 1, 2, 5, 6});
+  CHECK(p.numbers(p.call("repeat_interleave", {x, counts, whole(0)}, "self_Tensor")) ==
+        Numbers{1, 2, 1, 2, 5, 6});
   const Value each = p.tensor(DType::kI64, {1}, {2});
   CHECK(p.numbers(p.call("repeat_interleave", {x, each, whole(1)}, "self_Tensor")) ==
         Numbers{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6});
@@ -138,7 +149,8 @@ TEST_CASE("compositions where their parts are not finite, zero or equal") {
   CHECK(same(p.numbers(p.call("heaviside", {x, p.floats({}, {0.5})})), {1, 0, 1, 0, 0.5}));
   const Value y = p.floats({5}, {1, -kInf, kInf, 2, kInf});
   CHECK(same(p.numbers(p.call("logaddexp", {x, y})), {1 + std::log(2.0), -kInf, kInf, kNan, kInf}));
-  CHECK(same(p.numbers(p.call("logit", {p.floats({3}, {0.5, 0, 2}), real(0.25)})), {0, -std::log(3), std::log(3)}));
+  CHECK(same(p.numbers(p.call("logit", {p.floats({3}, {0.5, 0, 2}), real(0.25)})),
+             {0, -std::log(3), std::log(3)}));
   CHECK(same(p.numbers(p.call("frac", {p.floats({3}, {1.25, -1.25, 0})})), {0.25, -0.25, 0}));
   CHECK(p.refusals() == "");
 }
@@ -162,7 +174,8 @@ TEST_CASE("joins of stacks and changes by index") {
   CHECK(p.numbers(joined("column_stack")) == Numbers{1, 3, 2, 4});
   const Value x = p.floats({3, 2}, {1, 2, 3, 4, 5, 6});
   const Value last = p.tensor(DType::kI64, {1}, {1});
-  CHECK(p.numbers(p.call("index_fill", {x, whole(1), last, whole(7)})) == Numbers{1, 7, 3, 7, 5, 7});
+  CHECK(p.numbers(p.call("index_fill", {x, whole(1), last, whole(7)})) ==
+        Numbers{1, 7, 3, 7, 5, 7});
   p.call("index_fill_", {x, whole(0), last, real(0)});
   CHECK(p.numbers(x) == Numbers{1, 2, 0, 0, 5, 6});
   CHECK(p.refusals() == "");

@@ -1,5 +1,5 @@
-// tests/aten/program.h - a program of ATen calls written down in a test. Its tensors are constants, so the graph folds them while it is built and what a
-// call means can be read as numbers.
+// tests/aten/program.h - a program of ATen calls written down in a test. Its tensors are constants,
+// so the graph folds them while it is built and what a call means can be read as numbers.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -19,10 +19,11 @@ class Program {
   aten::Value tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& numbers) {
     const bool whole = !graph::is_floating(dtype);
     graph::Constant constant =
-        whole ? graph::make_integer(dtype, dims, std::vector<int64_t>(numbers.begin(), numbers.end()))
-              : graph::make_floating(dtype, dims, numbers);
-    return aten::Value::of(
-        builder.own(model.add_constant("c" + std::to_string(model.values.size()), std::move(constant))));
+        whole
+            ? graph::make_integer(dtype, dims, std::vector<int64_t>(numbers.begin(), numbers.end()))
+            : graph::make_floating(dtype, dims, numbers);
+    return aten::Value::of(builder.own(
+        model.add_constant("c" + std::to_string(model.values.size()), std::move(constant))));
   }
   aten::Value floats(std::vector<int64_t> dims, const std::vector<double>& numbers) {
     return tensor(DType::kF32, std::move(dims), numbers);
@@ -47,7 +48,8 @@ class Program {
     call.outputs = {call.node};
     return aten::lower_call(builder, call);
   }
-  aten::Value call(const std::string& name, std::vector<aten::Value> arguments, const std::string& overload = "") {
+  aten::Value call(const std::string& name, std::vector<aten::Value> arguments,
+                   const std::string& overload = "") {
     return results(name, std::move(arguments), overload).at(0);
   }
   /// With arguments that have no place, as alpha.
@@ -62,7 +64,9 @@ class Program {
     return graph::read_numbers(*constant);
   }
   DType dtype(const aten::Value& value) { return builder.dtype(builder.read(value.tensor)); }
-  std::string shape(const aten::Value& value) { return graph::text(builder.dims(builder.read(value.tensor))); }
+  std::string shape(const aten::Value& value) {
+    return graph::text(builder.dims(builder.read(value.tensor)));
+  }
   std::string refusals() const {
     std::string all;
     for (const graph::Unsupported& u : builder.unsupported)

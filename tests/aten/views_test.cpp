@@ -1,4 +1,5 @@
-// tests/aten/views_test.cpp - tensors that are written in place, and all that look at the same memory.
+// tests/aten/views_test.cpp - tensors that are written in place, and all that look at the same
+// memory.
 #include "tests/aten/program.h"
 
 using namespace ingot;
@@ -113,7 +114,8 @@ TEST_CASE("a change of shape in place where the program does not show what share
   CHECK(p.refusals() == "");
   p.call("zero_", {sum});
   CHECK(p.call("neg", {flat}).is(Value::Kind::kUnknown));
-  CHECK(p.refusals().find("is a view or a copy of a tensor that was written since") != std::string::npos);
+  CHECK(p.refusals().find("is a view or a copy of a tensor that was written since") !=
+        std::string::npos);
   CHECK(p.builder.unsupported.size() == 1);
 }
 
@@ -127,7 +129,8 @@ TEST_CASE("writes are seen by whoever watches, under the owner") {
   CHECK(written[0] == x.tensor);
 }
 
-TEST_CASE("a view of a part is a view: what is written to it reaches the whole and every other view") {
+TEST_CASE(
+    "a view of a part is a view: what is written to it reaches the whole and every other view") {
   Program p;
   const auto part = [&](const Value& of, int64_t from, int64_t to, int64_t axis = 0) {
     return p.call("slice", {of, whole(axis), whole(from), whole(to)});
@@ -138,7 +141,8 @@ TEST_CASE("a view of a part is a view: what is written to it reaches the whole a
   CHECK(p.numbers(x) == Numbers{10, 11, 12, 13, 4, 5, 6, 7});
   p.call("zero_", {p.call("reshape", {p.call("split", {x, whole(2)}).items->at(1), list({4})})});
   CHECK(p.numbers(turned) == Numbers{10, 12, 0, 0, 11, 13, 0, 0});
-  p.call("fill_", {p.call("view", {p.call("select", {x, whole(0), whole(3)}), list({2, 1})}), whole(9)});
+  p.call("fill_",
+         {p.call("view", {p.call("select", {x, whole(0), whole(3)}), list({2, 1})}), whole(9)});
   CHECK(p.numbers(x) == Numbers{10, 11, 12, 13, 0, 0, 9, 9});
   p.call("mul_", {p.call("flatten", {part(part(x, 1, 4), 1, 3)}), whole(2)});
   CHECK(p.numbers(x) == Numbers{10, 11, 12, 13, 0, 0, 18, 18});
@@ -151,7 +155,8 @@ TEST_CASE("a view of a part is a view: what is written to it reaches the whole a
 TEST_CASE("a reshape that joins what is apart in memory is a copy") {
   Program p;
   const Value x = p.floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  p.call("zero_", {p.call("reshape", {p.call("slice", {x, whole(1), whole(0), whole(2)}), list({4})})});
+  p.call("zero_",
+         {p.call("reshape", {p.call("slice", {x, whole(1), whole(0), whole(2)}), list({4})})});
   p.call("zero_", {p.call("flatten", {p.call("t", {x})})});
   p.call("zero_", {p.call("permute_copy", {x, list({1, 0})})});
   p.call("zero_", {p.call("contiguous", {p.call("t", {x})})});
@@ -176,7 +181,8 @@ TEST_CASE("where nothing shows whether memory is shared, what depends on it is r
     bool refused = false;
     made(p, &refused, written);
     CHECK(refused == (written != 0));
-    CHECK((p.refusals().find("the program does not show which") != std::string::npos) == (written != 0));
+    CHECK((p.refusals().find("the program does not show which") != std::string::npos) ==
+          (written != 0));
   }
 }
 

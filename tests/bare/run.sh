@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# A fresh clone in a bare Debian: debootstrap's minimal system in a folder, a clone of HEAD inside, then ./dev demo, ./dev test and ./dev test full, timed.
-# Needs root, debootstrap and the package sources of this machine; touches nothing outside WORK.
-#   run.sh [WORK] [COMMAND...]        default: build/bare "./dev demo" "./dev test" "./dev test full"
+# A fresh clone in a bare Debian: debootstrap's minimal system in a folder, a clone of HEAD inside,
+# then ./dev demo, ./dev test and ./dev test full, timed. Needs root, debootstrap and the package
+# sources of this machine; touches nothing outside WORK.
+#   run.sh [WORK] [COMMAND...]        default: build/bare "./dev demo" "./dev test" "./dev test
+# full"
 set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=${1:-$repo/build/bare}

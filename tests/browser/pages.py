@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Opens the pages of `ingot why --html` and `ingot compare --html` in a real browser: they draw, a click answers, nothing is
-fetched, no script fails, also of a network of a thousand nodes, in bounded time.
+"""Opens the pages of `ingot why --html` and `ingot compare --html` in a real browser: they draw, a
+click answers, nothing is fetched, no script fails, also of a network of a thousand nodes, in
+bounded time.
 
-  pages.py --ingot BINARY [--keep FOLDER]      needs chromium; onnx and numpy for the large network"""
+  pages.py --ingot BINARY [--keep FOLDER]      needs chromium; onnx and numpy for the large
+  network"""
+
 import argparse
 import json
 import pathlib
@@ -42,27 +45,62 @@ window.addEventListener('load', () => {
 
 
 def browser(arguments, page):
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000", "--enable-logging=stderr",
-             "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"]
-    return subprocess.run([PROGRAM, *flags, *arguments, page.as_uri()], capture_output=True, text=True, timeout=180, errors="replace")
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--virtual-time-budget=3000",
+        "--enable-logging=stderr",
+        "--disable-dev-shm-usage",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    ]
+    return subprocess.run(
+        [PROGRAM, *flags, *arguments, page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        errors="replace",
+    )
 
 
 def deep_network(path, blocks=260, channels=8):
-    """A picture's network with five nodes a block, two of which read the same value; no two of its weights are alike."""
+    """A picture's network with five nodes a block, two of which read the same value; no two of its
+    weights are alike."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper, save
+
     rng, nodes, weights, x = np.random.default_rng(11), [], [], "x"
     for b in range(blocks):
         for side in ("left", "right"):
             weight = rng.standard_normal((channels, channels, 1, 1)).astype(np.float32) * 0.25
             weights.append(numpy_helper.from_array(weight, f"w{b}{side}"))
-            nodes.append(helper.make_node("Conv", [x, f"w{b}{side}"], [f"c{b}{side}"], name=f"/block{b}/{side}"))
-        nodes.append(helper.make_node("MaxPool", [f"c{b}left"], [f"p{b}"], name=f"/block{b}/pool", kernel_shape=[3, 3], pads=[1] * 4))
+            nodes.append(
+                helper.make_node(
+                    "Conv", [x, f"w{b}{side}"], [f"c{b}{side}"], name=f"/block{b}/{side}"
+                )
+            )
+        nodes.append(
+            helper.make_node(
+                "MaxPool",
+                [f"c{b}left"],
+                [f"p{b}"],
+                name=f"/block{b}/pool",
+                kernel_shape=[3, 3],
+                pads=[1] * 4,
+            )
+        )
         nodes.append(helper.make_node("Tanh", [f"p{b}"], [f"t{b}"], name=f"/block{b}/tanh"))
         last = b + 1 == blocks
         x = "y" if last else f"a{b}"
-        nodes.append(helper.make_node("Add", [f"t{b}", f"c{b}right"], [x], name="/last" if last else f"/block{b}/add"))
-    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, channels, 8, 8]) for n in ("x", "y")]
+        nodes.append(
+            helper.make_node(
+                "Add", [f"t{b}", f"c{b}right"], [x], name="/last" if last else f"/block{b}/add"
+            )
+        )
+    ports = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, channels, 8, 8]) for n in ("x", "y")
+    ]
     graph = helper.make_graph(nodes, "deep", ports[:1], ports[1:], weights)
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return len(nodes)
@@ -74,20 +112,31 @@ def picture_size(path):
 
 
 def look_at(page, clicks_nodes, nodes=0, blocks=0):
-    """Everything that is wrong with a page; `nodes` and `blocks` are the least that a graph and a map of memory have to show."""
+    """Everything that is wrong with a page; `nodes` and `blocks` are the least that a graph and a
+    map of memory have to show."""
     wrong, began = [], time.monotonic()
     shot = page.with_suffix(".png")
     ran = browser(["--window-size=1200,1400", f"--screenshot={shot}"], page)
     if not shot.exists() or picture_size(shot) != (1200, 1400) or shot.stat().st_size < 15000:
         wrong.append(f"no picture, or an empty one: {ran.stderr[-300:]}")
-    wrong += [line for line in ran.stderr.splitlines() if "CONSOLE" in line and ("Error" in line or "error" in line)]
+    wrong += [
+        line
+        for line in ran.stderr.splitlines()
+        if "CONSOLE" in line and ("Error" in line or "error" in line)
+    ]
     clicked = page.with_name(page.stem + "-clicked.html")
     clicked.write_text(page.read_text().replace("</body>", CLICKS + "</body>"))
     dom = browser(["--dump-dom"], clicked).stdout
     seen = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
     if not seen:
         return wrong + ["the page's scripts did not come to their end"]
-    seen = json.loads(seen.group(1).replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    seen = json.loads(
+        seen.group(1)
+        .replace("&quot;", '"')
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+    )
     if seen["svgs"] < 1 or seen["drawn"] < 2:
         wrong.append(f"hardly anything is drawn: {seen}")
     if seen["requests"]:
@@ -96,11 +145,15 @@ def look_at(page, clicks_nodes, nodes=0, blocks=0):
     if took > LIMIT_S:
         wrong.append(f"drawn twice in {took:.0f} s, expected at most {LIMIT_S}")
     if seen["nodes"] < nodes or seen["blocks"] < blocks:
-        wrong.append(f"{seen['nodes']} nodes and {seen['blocks']} values in memory, expected {nodes} and {blocks}")
+        wrong.append(
+            f"{seen['nodes']} nodes and {seen['blocks']} values in memory, expected {nodes} and {blocks}"
+        )
     if nodes and "/last" not in seen["found"]:
         wrong.append(f"searching the last node shows: {seen['found'][:200]}")
     if nodes or blocks:
-        print(f"{page.stem}: {page.stat().st_size / 1e6:.1f} MB, {max(seen['nodes'], seen['blocks'])} shapes, drawn twice in {took:.1f} s")
+        print(
+            f"{page.stem}: {page.stat().st_size / 1e6:.1f} MB, {max(seen['nodes'], seen['blocks'])} shapes, drawn twice in {took:.1f} s"
+        )
     if clicks_nodes and (seen["chosen"] != 1 or "instruction" not in seen["panel"]):
         wrong.append(f"a click on a node shows nothing: {seen['panel'][:200]}")
     return wrong
@@ -119,13 +172,23 @@ def main():
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="ingot-pages-")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     source, file = HERE / "examples/digits/digits.onnx", folder / "digits.ingot"
-    ingot = lambda *words: subprocess.run([arguments.ingot, *map(str, words)], capture_output=True, text=True)
+    ingot = lambda *words: subprocess.run(
+        [arguments.ingot, *map(str, words)], capture_output=True, text=True
+    )
     failed = passed = 0
     pages = {
         "why": (["why", file, "--html"], {"clicks_nodes": False}),
         "compare": (["compare", source, file, "--html"], {"clicks_nodes": True}),
-        "compare-wrong": (["compare", HERE / "tests/cli/data/linear.onnx", "--golden", HERE / "tests/cli/data/linear_wrong.npz", "--html"],
-                          {"clicks_nodes": True}),
+        "compare-wrong": (
+            [
+                "compare",
+                HERE / "tests/cli/data/linear.onnx",
+                "--golden",
+                HERE / "tests/cli/data/linear_wrong.npz",
+                "--html",
+            ],
+            {"clicks_nodes": True},
+        ),
     }
     casts = [(source, file)]
     try:
@@ -133,7 +196,10 @@ def main():
         count = deep_network(deep)
         casts.append((deep, deep_file))
         pages["why-deep"] = (["why", deep_file, "--html"], {"clicks_nodes": False, "blocks": 500})
-        pages["compare-deep"] = (["compare", deep, deep_file, "--html"], {"clicks_nodes": True, "nodes": count})
+        pages["compare-deep"] = (
+            ["compare", deep, deep_file, "--html"],
+            {"clicks_nodes": True, "nodes": count},
+        )
     except ImportError as missing:
         print(f"[skip] pages of a large network: {missing.name} is not to be had")
     for one, cast in casts:

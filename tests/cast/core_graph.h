@@ -1,4 +1,5 @@
-// tests/cast/core_graph.h - models in core form (tools/passes/README.md) in a few lines, with seeded weights.
+// tests/cast/core_graph.h - models in core form (tools/passes/README.md) in a few lines, with
+// seeded weights.
 #pragma once
 #include <random>
 #include <string>
@@ -45,8 +46,8 @@ class CoreGraph {
     return added(graph::make_constant(DType::kI64, std::move(dims), numbers.data()));
   }
   /// Adds a node with one result and returns it.
-  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims, AttributeMap attributes = {},
-               DType dtype = DType::kF32) {
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims,
+               AttributeMap attributes = {}, DType dtype = DType::kF32) {
     const ValueId y = value(op + std::to_string(model.values.size()), std::move(dims), dtype);
     add(op, std::move(inputs), {y}, std::move(attributes));
     return y;
@@ -68,14 +69,16 @@ class CoreGraph {
   graph::Graph* begin(graph::Graph* graph) { return std::exchange(block_, graph); }
   void end(graph::Graph* outer = nullptr) { block_ = outer ? outer : &model.graph; }
 
-  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1, const std::string& activation = "relu",
-               ValueId residual = -1, const std::string& method = "direct") {
+  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1,
+               const std::string& activation = "relu", ValueId residual = -1,
+               const std::string& method = "direct") {
     const Dims in = model.values[size_t(x)].dims;
     const int64_t channels = *in[3].value(), pad = kernel / 2;
     const auto extent = [&](const graph::Dim& n) {
       return (n + graph::Dim(2 * pad - kernel)) / graph::Dim(stride) + graph::Dim(1);
     };
-    const ValueId w = weights({outputs, kernel, kernel, method == "depthwise" ? 1 : channels}), b = weights({outputs});
+    const ValueId w = weights({outputs, kernel, kernel, method == "depthwise" ? 1 : channels}),
+                  b = weights({outputs});
     std::vector<ValueId> inputs{x, w, b};
     if (residual >= 0) inputs.push_back(residual);
     const Dims out{in[0], extent(in[1]), extent(in[2]), outputs};
@@ -94,11 +97,13 @@ class CoreGraph {
   }
   ValueId relu(ValueId x) {
     return node("Elementwise", {x}, model.values[size_t(x)].dims,
-                {{"steps", std::vector<int64_t>{17, 0, 0, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
+                {{"steps", std::vector<int64_t>{17, 0, 0, 0}},
+                 {"step_numbers", std::vector<double>{0, 0}}});
   }
   ValueId add_to(ValueId x, ValueId other) {
     return node("Elementwise", {x, other}, model.values[size_t(x)].dims,
-                {{"steps", std::vector<int64_t>{96, 0, 1, 0}}, {"step_numbers", std::vector<double>{0, 0}}});
+                {{"steps", std::vector<int64_t>{96, 0, 1, 0}},
+                 {"step_numbers", std::vector<double>{0, 0}}});
   }
   ValueId slice_channels(ValueId x, int64_t start, int64_t count) {
     Dims dims = model.values[size_t(x)].dims, starts(dims.size(), graph::Dim(0));

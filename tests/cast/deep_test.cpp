@@ -1,4 +1,5 @@
-// Graphs as long or as wide as somebody may hand in: cast in time linear in their size, or refused by name, never a fault.
+// Graphs as long or as wide as somebody may hand in: cast in time linear in their size, or refused
+// by name, never a fault.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ int refusal(CoreGraph&& g, const std::string& says) {
 
 }  // namespace
 
-TEST_CASE("deep: a chain of twelve thousand instructions in one storage is cast, and its file proved") {
+TEST_CASE(
+    "deep: a chain of twelve thousand instructions in one storage is cast, and its file proved") {
   CastResult cast = cast_model(std::move(chain(12000).model), {});
   CHECK(cast.report.instructions.size() == 12000);
   CHECK(cast.report.in_place >= 11998);

@@ -26,11 +26,15 @@ struct DraftMaker {
     if (kind == ValueKind::kOutput) draft.outputs.push_back(port);
     return id;
   }
-  int32_t input(const std::string& name, Dims dims) { return value(name, std::move(dims), ValueKind::kInput); }
-  int32_t output(const std::string& name, Dims dims) { return value(name, std::move(dims), ValueKind::kOutput); }
+  int32_t input(const std::string& name, Dims dims) {
+    return value(name, std::move(dims), ValueKind::kInput);
+  }
+  int32_t output(const std::string& name, Dims dims) {
+    return value(name, std::move(dims), ValueKind::kOutput);
+  }
 
-  DraftInstruction& add(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-                        Dims extents = {}) {
+  DraftInstruction& add(Attributes attributes, std::vector<int32_t> inputs,
+                        std::vector<int32_t> outputs, Dims extents = {}) {
     DraftInstruction i;
     i.attributes = std::move(attributes);
     i.inputs = std::move(inputs);
@@ -58,7 +62,9 @@ struct DraftMaker {
     add(a, {x}, {y}, std::move(starts));
   }
   /// A sum along the last dimension, whose result is written densely only.
-  void reduce(int32_t x, int32_t y, uint32_t axes) { add(ReduceAttributes{ReduceKind::kSum, axes}, {x}, {y}); }
+  void reduce(int32_t x, int32_t y, uint32_t axes) {
+    add(ReduceAttributes{ReduceKind::kSum, axes}, {x}, {y});
+  }
 
   size_t count() const { return draft.subprograms[0].instructions.size(); }
   OpCode op(size_t i) const { return draft.subprograms[0].instructions[i].op(); }

@@ -1,4 +1,5 @@
-// tests/cast/firmware_model.h - the small network whose kernel table is generated while the tests are built.
+// tests/cast/firmware_model.h - the small network whose kernel table is generated while the tests
+// are built.
 #pragma once
 #include "tests/cast/core_graph.h"
 #include "tools/cast/cast.h"
@@ -8,7 +9,8 @@ namespace ingot::cast {
 inline std::vector<uint8_t> firmware_model() {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 3});
-  const ValueId y = g.node("Reshape", {g.conv(g.conv(x, 8, 3, 2), 8, 3, 2, "relu", -1, "depthwise")}, {1, 32});
+  const ValueId y =
+      g.node("Reshape", {g.conv(g.conv(x, 8, 3, 2), 8, 3, 2, "relu", -1, "depthwise")}, {1, 32});
   g.output(g.node("Linear", {y, g.weights({5, 32}), g.weights({5})}, {1, 5}));
   CastOptions options;
   options.targets = {"mcu"};

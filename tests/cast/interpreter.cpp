@@ -17,7 +17,8 @@ namespace {
 struct Aligned {
   std::vector<uint64_t> words;
   uint64_t bytes = 0;
-  explicit Aligned(uint64_t count = 0, uint64_t pattern = 0) : words(count / 8 + 17, pattern), bytes(count) {}
+  explicit Aligned(uint64_t count = 0, uint64_t pattern = 0)
+      : words(count / 8 + 17, pattern), bytes(count) {}
   uint8_t* data() {
     auto* start = reinterpret_cast<uint8_t*>(words.data());
     return start + (64 - reinterpret_cast<uintptr_t>(start) % 64) % 64;
@@ -25,7 +26,8 @@ struct Aligned {
   Span<uint8_t> span() { return {data(), size_t(bytes)}; }
 };
 
-Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments, std::string* error) {
+Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments,
+                  std::string* error) {
   const KernelEntry* kernel = find_kernel(table, op, arguments);
   if (!kernel) {
     *error = std::string("no ") + table.isa + " kernel for " + op_name(op);
@@ -33,7 +35,8 @@ Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& argume
   }
   ScratchNeed need;
   if (kernel->contract->scratch) need = kernel->contract->scratch(arguments, 1);
-  Aligned scratch(need.per_thread_bytes, 0x7f7f7f7f7f7f7f7f), shared(need.shared_bytes, 0x7f7f7f7f7f7f7f7f);
+  Aligned scratch(need.per_thread_bytes, 0x7f7f7f7f7f7f7f7f),
+      shared(need.shared_bytes, 0x7f7f7f7f7f7f7f7f);
   Team team;
   team.scratch = scratch.data();
   team.shared = shared.data();
@@ -75,7 +78,8 @@ class DraftRun {
       if (!storage_bytes(type, &bytes)) throw std::runtime_error("size of " + value.name);
       memory_[i] = Aligned(bytes, ~uint64_t{0});
       if (value.kind != ValueKind::kConstant) continue;
-      const std::vector<uint8_t> constant = value.bytes.held ? *value.bytes.held : value.bytes.make();
+      const std::vector<uint8_t> constant =
+          value.bytes.held ? *value.bytes.held : value.bytes.make();
       if (constant.size() != bytes) throw std::runtime_error("bytes of " + value.name);
       if (bytes) std::memcpy(memory_[i].data(), constant.data(), bytes);
     }
@@ -83,14 +87,16 @@ class DraftRun {
   void run(uint32_t subprogram) {
     for (const DraftInstruction& i : draft_.subprograms[subprogram].instructions) {
       if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
-        const uint32_t taken = *memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram : branch->else_subprogram;
+        const uint32_t taken = *memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram
+                                                                    : branch->else_subprogram;
         if (taken == 0) throw std::runtime_error("the branch is missing");
         run(taken);
         continue;
       }
       if (const auto* loop = std::get_if<LoopAttributes>(&i.attributes)) {
         int64_t count = i.extents.at(0).evaluate(bindings_);
-        if (i.inputs[0] >= 0) count = *reinterpret_cast<int64_t*>(memory_[size_t(i.inputs[0])].data());
+        if (i.inputs[0] >= 0)
+          count = *reinterpret_cast<int64_t*>(memory_[size_t(i.inputs[0])].data());
         int64_t* iteration = reinterpret_cast<int64_t*>(memory_[size_t(i.outputs[0])].data());
         for (*iteration = 0; *iteration < count; ++*iteration) {
           if (i.inputs[1] >= 0 && !*memory_[size_t(i.inputs[1])].data()) break;
@@ -102,8 +108,8 @@ class DraftRun {
       std::vector<TensorView> inputs, outputs;
       for (const int32_t id : i.inputs) inputs.push_back(view(id));
       for (const int32_t id : i.outputs) outputs.push_back(view(id));
-      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(), uint16_t(inputs.size()),
-                                  uint16_t(outputs.size())};
+      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(),
+                                  uint16_t(inputs.size()), uint16_t(outputs.size())};
       std::string error;
       if (!run_kernel(*oracle_kernels(), i.op(), arguments, &error).ok())
         throw std::runtime_error(error + " at " + i.node);
@@ -145,7 +151,8 @@ namespace {
 
 class OpenFile {
  public:
-  explicit OpenFile(const std::vector<uint8_t>& file, const KernelTable& table) : bytes_(file.size()) {
+  explicit OpenFile(const std::vector<uint8_t>& file, const KernelTable& table)
+      : bytes_(file.size()) {
     std::copy(file.begin(), file.end(), bytes_.data());
     uint64_t n = 0;
     expect(source_from_memory(bytes_.data(), file.size(), &source_, &detail_));
@@ -158,17 +165,20 @@ class OpenFile {
   }
   void bind(const Bindings& bindings) {
     std::vector<int64_t> values;
-    for (size_t i = 0; i < program.free_symbols; i++) values.push_back(bindings.at(program.symbols[i].name));
+    for (size_t i = 0; i < program.free_symbols; i++)
+      values.push_back(bindings.at(program.symbols[i].name));
     memory_ = Aligned(binding_bytes(program));
     expect(bind_program(program, {values.data(), values.size()}, memory_.span(), &bound, &detail_));
   }
   void expect(const Status& status) const {
     if (!status.ok())
-      throw std::runtime_error(std::string(code_name(status.code())) + " " + detail_.field + " '" + detail_.name +
-                               "' need " + std::to_string(detail_.need) + " have " + std::to_string(detail_.have));
+      throw std::runtime_error(std::string(code_name(status.code())) + " " + detail_.field + " '" +
+                               detail_.name + "' need " + std::to_string(detail_.need) + " have " +
+                               std::to_string(detail_.have));
   }
   uint8_t* constant(const ValueDef& value) {
-    if (value.inline_data) return const_cast<uint8_t*>(static_cast<const uint8_t*>(value.inline_data));
+    if (value.inline_data)
+      return const_cast<uint8_t*>(static_cast<const uint8_t*>(value.inline_data));
     return bytes_.data() + weight_part(view_, value.segment).offset + value.segment_offset;
   }
   ProgramDef program;
@@ -183,7 +193,8 @@ class OpenFile {
 
 class FileExecution {
  public:
-  FileExecution(OpenFile* file, const KernelTable& table) : file_(*file), p_(file->program), table_(table) {}
+  FileExecution(OpenFile* file, const KernelTable& table)
+      : file_(*file), p_(file->program), table_(table) {}
 
   uint64_t plan() {
     const uint32_t count = uint32_t(p_.values.size), steps = uint32_t(p_.steps.size);
@@ -193,17 +204,19 @@ class FileExecution {
     Aligned work(planner_workspace_bytes(count, steps)), proof(verify_plan_workspace_bytes(count));
     PlanSummary summary;
     ErrorDetail detail;
-    file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(), {offsets_.data(), count},
-                             &summary, &detail));
+    file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(),
+                             {offsets_.data(), count}, &summary, &detail));
     uint64_t bytes = summary.bytes;
     if (!p_.plan_offsets.empty()) {
       std::copy(p_.plan_offsets.begin(), p_.plan_offsets.end(), offsets_.begin());
-      if (p_.plan_bytes > bytes) throw std::runtime_error("the file's plan is larger than the planner's");
-      if (p_.plan_lower_bound != summary.lower_bound) throw std::runtime_error("the file's lower bound is wrong");
+      if (p_.plan_bytes > bytes)
+        throw std::runtime_error("the file's plan is larger than the planner's");
+      if (p_.plan_lower_bound != summary.lower_bound)
+        throw std::runtime_error("the file's lower bound is wrong");
       bytes = p_.plan_bytes;
     }
-    file_.expect(
-        verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes, p_.alignment, proof.span(), &detail));
+    file_.expect(verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes,
+                             p_.alignment, proof.span(), &detail));
     arena_ = Aligned(bytes, ~uint64_t{0});
     return bytes;
   }
@@ -220,8 +233,10 @@ class FileExecution {
         const auto& loop = *static_cast<const LoopAttributes*>(file_.bound.attributes[step.index]);
         auto* iteration = static_cast<int64_t*>(view(i.outputs[0]).data);
         *iteration = first ? 0 : *iteration + 1;
-        const int64_t count = i.inputs[0] < 0 ? loop.most : *static_cast<int64_t*>(view(i.inputs[0]).data);
-        const bool goes_on = *iteration < count && (i.inputs[1] < 0 || *static_cast<uint8_t*>(view(i.inputs[1]).data));
+        const int64_t count =
+            i.inputs[0] < 0 ? loop.most : *static_cast<int64_t*>(view(i.inputs[0]).data);
+        const bool goes_on = *iteration < count &&
+                             (i.inputs[1] < 0 || *static_cast<uint8_t*>(view(i.inputs[1]).data));
         if (goes_on != first) s = step.target;
       } else if (step.kind == StepKind::kIf) {
         if (!*static_cast<uint8_t*>(view(i.inputs[0]).data)) s = step.target;
@@ -229,8 +244,8 @@ class FileExecution {
         std::vector<TensorView> inputs, outputs;
         for (uint32_t k = 0; k < i.input_count; k++) inputs.push_back(view(i.inputs[k]));
         for (uint32_t k = 0; k < i.output_count; k++) outputs.push_back(view(i.outputs[k]));
-        const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(), outputs.data(), i.input_count,
-                                    i.output_count};
+        const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(),
+                                    outputs.data(), i.input_count, i.output_count};
         std::string error;
         if (!run_kernel(table_, i.op, arguments, &error).ok())
           throw std::runtime_error(error.empty() ? op_name(i.op) : error);
@@ -242,8 +257,9 @@ class FileExecution {
     if (id < 0) return v;
     static_cast<TensorType&>(v) = value_type(p_, file_.bound, id);
     const ValueDef& root = p_.values[size_t(p_.values[size_t(id)].root)];
-    uint8_t* storage = root.kind == ValueKind::kConstant ? file_.constant(root)
-                                                         : arena_.data() + offsets_[size_t(p_.values[size_t(id)].root)];
+    uint8_t* storage = root.kind == ValueKind::kConstant
+                           ? file_.constant(root)
+                           : arena_.data() + offsets_[size_t(p_.values[size_t(id)].root)];
     v.data = storage + file_.bound.root_offset[id];
     return v;
   }
@@ -282,7 +298,8 @@ FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, con
   return result;
 }
 
-std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file, const KernelTable& table) {
+std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file,
+                                         const KernelTable& table) {
   OpenFile open(file, table);
   open.bind({});
   return needed_kernels(open.program, open.bound, table);

@@ -1,5 +1,6 @@
-// tests/cast/interpreter.h - runs drafts and files without the session: a draft with a buffer for each value and the oracle's
-// kernels, a file from its bytes with the plan, a poisoned arena and the kernels of a table.
+// tests/cast/interpreter.h - runs drafts and files without the session: a draft with a buffer for
+// each value and the oracle's kernels, a file from its bytes with the plan, a poisoned arena and
+// the kernels of a table.
 #pragma once
 #include <map>
 #include <string>
@@ -11,7 +12,8 @@ namespace ingot::cast {
 
 using Tensors = std::map<std::string, std::vector<uint8_t>>;  // by port name, dense bytes
 
-/// Seeded f32 values in [-1, 1), zeros or small positive numbers for integers, for every input port.
+/// Seeded f32 values in [-1, 1), zeros or small positive numbers for integers, for every input
+/// port.
 Tensors random_inputs(const Draft& draft, const Bindings& bindings, uint32_t seed);
 
 /// @pre nothing in the draft is an alias: what lower() returns.
@@ -22,14 +24,18 @@ struct FileRun {
   uint64_t arena_bytes = 0;
   std::string error;  // "" when it ran
 };
-/// Opens, binds, plans with the runtime's planner (and checks the file's plan to be the same size), proves the plan, runs.
+/// Opens, binds, plans with the runtime's planner (and checks the file's plan to be the same size),
+/// proves the plan, runs.
 FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs,
                  const KernelTable& table);
 
-/// Names of the rows of `table` that a file without symbols needs. @throws like needed_kernels(), std::runtime_error
-std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file, const KernelTable& table);
+/// Names of the rows of `table` that a file without symbols needs. @throws like needed_kernels(),
+/// std::runtime_error
+std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file,
+                                         const KernelTable& table);
 
-/// Largest |a - b| over largest |b|, both f32; 0 for equal bytes of other types, 1 for different ones.
+/// Largest |a - b| over largest |b|, both f32; 0 for equal bytes of other types, 1 for different
+/// ones.
 double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, DType dtype);
 
 }  // namespace ingot::cast

@@ -12,7 +12,9 @@ extern "C" const ingot_kernel_table* ingot_model_kernels(void);
 
 namespace ingot::cast {
 
-TEST_CASE("ingot kernels: the table has the kernels of the model and no other, and gives the same answer") {
+TEST_CASE(
+    "ingot kernels: the table has the kernels of the model and no other, and gives the same "
+    "answer") {
   const auto& table = *reinterpret_cast<const KernelTable*>(ingot_model_kernels());
   std::set<std::string> names;
   for (uint32_t i = 0; i < table.entry_count; i++) names.insert(table.entries[i].name);

@@ -28,7 +28,8 @@ Numbers positions(const Numbers& extents, const Numbers& strides, int64_t offset
 
 Numbers row_positions(const Numbers& extents, int64_t row_stride, int64_t offset) {
   const int64_t length = extents.empty() ? 1 : extents.back();
-  const int64_t count = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count =
+      std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   Numbers all;
   for (int64_t i = 0; i < count; i++)
     all.push_back(offset + i / length * (row_stride ? row_stride : length) + i % length);
@@ -52,20 +53,21 @@ TEST_CASE("place_view: a slice is rows with a stride exactly when its rows are e
     Numbers starts, view;
     bool possible;
   };
-  const Case cases[] = {{"channels", {1, 4, 5, 8}, 0, {0, 0, 0, 3}, {1, 4, 5, 2}, true},
-                        {"rows of the first dimension", {6, 5}, 0, {2, 0}, {3, 5}, true},
-                        {"rows of a batch of one", {1, 6, 5, 4}, 0, {0, 2, 0, 0}, {1, 3, 5, 4}, true},
-                        {"columns of several rows", {1, 6, 5, 4}, 0, {0, 0, 1, 0}, {1, 6, 2, 4}, false},
-                        {"one column of several rows", {1, 6, 5, 4}, 0, {0, 0, 1, 0}, {1, 6, 1, 4}, true},
-                        {"channels and rows", {1, 6, 5, 4}, 0, {0, 2, 0, 1}, {1, 3, 5, 2}, true},
-                        {"channels of channels", {3, 4}, 9, {0, 1}, {3, 2}, true},
-                        {"one channel", {3, 4}, 0, {0, 1}, {3, 1}, true},
-                        {"one dimension", {9}, 0, {4}, {3}, true},
-                        {"one element", {3, 4}, 0, {2, 1}, {1, 1}, true}};
+  const Case cases[] = {
+      {"channels", {1, 4, 5, 8}, 0, {0, 0, 0, 3}, {1, 4, 5, 2}, true},
+      {"rows of the first dimension", {6, 5}, 0, {2, 0}, {3, 5}, true},
+      {"rows of a batch of one", {1, 6, 5, 4}, 0, {0, 2, 0, 0}, {1, 3, 5, 4}, true},
+      {"columns of several rows", {1, 6, 5, 4}, 0, {0, 0, 1, 0}, {1, 6, 2, 4}, false},
+      {"one column of several rows", {1, 6, 5, 4}, 0, {0, 0, 1, 0}, {1, 6, 1, 4}, true},
+      {"channels and rows", {1, 6, 5, 4}, 0, {0, 2, 0, 1}, {1, 3, 5, 2}, true},
+      {"channels of channels", {3, 4}, 9, {0, 1}, {3, 2}, true},
+      {"one channel", {3, 4}, 0, {0, 1}, {3, 1}, true},
+      {"one dimension", {9}, 0, {4}, {3}, true},
+      {"one element", {3, 4}, 0, {2, 1}, {1, 1}, true}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    const auto placed =
-        place_view({dims(c.parent), c.row_stride}, {ViewOf::Kind::kSlice, dims(c.starts), {}, {}}, dims(c.view));
+    const auto placed = place_view({dims(c.parent), c.row_stride},
+                                   {ViewOf::Kind::kSlice, dims(c.starts), {}, {}}, dims(c.view));
     REQUIRE(placed.has_value() == c.possible);
     if (!placed) continue;
     int64_t offset = 0;
@@ -90,12 +92,15 @@ TEST_CASE("place_view: a transpose is a view when it moves extents of one only")
   for (const Case& c : cases) {
     Numbers view, strides;
     const Numbers parent_strides = strides_of(c.parent, 0);
-    for (const uint8_t d : c.perm) view.push_back(c.parent[d]), strides.push_back(parent_strides[d]);
+    for (const uint8_t d : c.perm)
+      view.push_back(c.parent[d]), strides.push_back(parent_strides[d]);
     CAPTURE(dims_text(dims(c.parent)));
-    const auto placed = place_view({dims(c.parent), 0}, {ViewOf::Kind::kPermute, {}, c.perm, {}}, dims(view));
+    const auto placed =
+        place_view({dims(c.parent), 0}, {ViewOf::Kind::kPermute, {}, c.perm, {}}, dims(view));
     REQUIRE(placed.has_value() == c.possible);
     if (placed)
-      CHECK(row_positions(view, number(placed->row_stride), number(placed->offset)) == positions(view, strides, 0));
+      CHECK(row_positions(view, number(placed->row_stride), number(placed->offset)) ==
+            positions(view, strides, 0));
   }
 }
 
@@ -110,19 +115,23 @@ TEST_CASE("place_view: reshaping rows with gaps keeps the last dimension or is n
 
 TEST_CASE("place_view: symbolic extents are proved, not guessed") {
   const SymbolicDim w = SymbolicDim::symbol("w");
-  const auto channels = place_view({{1, w, 8}, 0}, {ViewOf::Kind::kSlice, {0, 0, 2}, {}, {}}, {1, w, 3});
+  const auto channels =
+      place_view({{1, w, 8}, 0}, {ViewOf::Kind::kSlice, {0, 0, 2}, {}, {}}, {1, w, 3});
   REQUIRE(channels);
   CHECK(channels->row_stride == SymbolicDim(8));
   CHECK(channels->offset == SymbolicDim(2));
-  const auto behind = place_view({{w + SymbolicDim(2), 4}, 0}, {ViewOf::Kind::kSlice, {w, 0}, {}, {}}, {2, 4});
+  const auto behind =
+      place_view({{w + SymbolicDim(2), 4}, 0}, {ViewOf::Kind::kSlice, {w, 0}, {}, {}}, {2, 4});
   REQUIRE(behind);
   CHECK(behind->offset == w * SymbolicDim(4));
   CHECK_FALSE(
-      place_view({{w, 5, 4}, 0}, {ViewOf::Kind::kSlice, {0, 1, 0}, {}, {}}, {w, 2, 4}));  // w may be more than one
+      // w may be more than one
+      place_view({{w, 5, 4}, 0}, {ViewOf::Kind::kSlice, {0, 1, 0}, {}, {}}, {w, 2, 4}));
 }
 
 TEST_CASE("place_view: a slice may drop the dimension of which it takes one") {
-  const auto placed = place_view({dims({6, 5, 4}), 0}, {ViewOf::Kind::kSlice, dims({0, 3, 0}), {}, {1}}, dims({6, 4}));
+  const auto placed = place_view({dims({6, 5, 4}), 0},
+                                 {ViewOf::Kind::kSlice, dims({0, 3, 0}), {}, {1}}, dims({6, 4}));
   REQUIRE(placed);
   CHECK(number(placed->offset) == 12);
   CHECK(number(placed->row_stride) == 20);

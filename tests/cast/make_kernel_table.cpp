@@ -1,4 +1,5 @@
-// tests/cast/make_kernel_table.cpp - make_kernel_table OUT.cpp: what `ingot kernels` writes for the model of firmware_model.h.
+// tests/cast/make_kernel_table.cpp - make_kernel_table OUT.cpp: what `ingot kernels` writes for the
+// model of firmware_model.h.
 #include <cstdio>
 
 #include "kernels/cpu/cpu_kernels.h"
@@ -11,7 +12,8 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> names =
         ingot::cast::kernels_of_file(ingot::cast::firmware_model(), *ingot::cpu_kernels("scalar"));
-    const std::string source = ingot::cast::kernel_table_source("firmware_model \\ \n", "scalar", names);
+    const std::string source =
+        ingot::cast::kernel_table_source("firmware_model \\ \n", "scalar", names);
     std::FILE* file = std::fopen(argv[1], "wb");
     if (!file) return 1;
     const bool written = std::fwrite(source.data(), 1, source.size(), file) == source.size();

@@ -1,5 +1,6 @@
-// tests/cast/measure_work.cpp - prints what sources cost in steps of work and bytes of memory, absolute and for each of their bytes:
-// what the limits of tools/files/work_budget.h are derived from (docs/robustness.md). Run by hand:
+// tests/cast/measure_work.cpp - prints what sources cost in steps of work and bytes of memory,
+// absolute and for each of their bytes: what the limits of tools/files/work_budget.h are derived
+// from (docs/robustness.md). Run by hand:
 //   measure_work FILE...
 #include <cstdio>
 #include <exception>
@@ -31,9 +32,10 @@ void measure(const std::string& path) {
     } catch (const ingot::host::Failure&) {
     }
   }
-  std::printf("%12llu bytes %12llu steps %10.3f a byte %12llu memory %8.3f a byte  %s %s\n", (unsigned long long)size,
-              (unsigned long long)budget.steps(), double(budget.steps()) / double(size),
-              (unsigned long long)budget.bytes(), double(budget.bytes()) / double(size), how, path.c_str());
+  std::printf("%12llu bytes %12llu steps %10.3f a byte %12llu memory %8.3f a byte  %s %s\n",
+              (unsigned long long)size, (unsigned long long)budget.steps(),
+              double(budget.steps()) / double(size), (unsigned long long)budget.bytes(),
+              double(budget.bytes()) / double(size), how, path.c_str());
 }
 
 }  // namespace

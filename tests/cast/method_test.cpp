@@ -10,7 +10,8 @@ namespace {
 graph::Model layers(const std::vector<ConvShape>& shapes) {
   graph::Model model;
   for (const ConvShape& s : shapes) {
-    const graph::ValueId x = model.add_value("x", DType::kF32), y = model.add_value("y", DType::kF32);
+    const graph::ValueId x = model.add_value("x", DType::kF32),
+                         y = model.add_value("y", DType::kF32);
     model.values[size_t(x)].dims = {s.batch, s.out_h, s.out_w, s.channels};
     model.values[size_t(y)].dims = {s.batch, s.out_h, s.out_w, s.outputs};
     graph::Node node;
@@ -18,7 +19,8 @@ graph::Model layers(const std::vector<ConvShape>& shapes) {
     node.inputs = {x};
     node.outputs = {y};
     for (const char* key : {"kernel_h", "kernel_w"}) node.attributes[key] = int64_t{3};
-    for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"}) node.attributes[key] = int64_t{1};
+    for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
+      node.attributes[key] = int64_t{1};
     model.graph.nodes.push_back(std::move(node));
   }
   return model;
@@ -37,8 +39,9 @@ TEST_CASE("winograd_pays: from 10x10 up, off at 7x7, and not for few channels") 
     ConvShape shape;
     bool pays;
   };
-  const Case cases[] = {{{1, 7, 7, 512, 512}, false},  {{1, 8, 8, 256, 256}, false}, {{1, 10, 10, 256, 256}, true},
-                        {{1, 14, 14, 256, 256}, true}, {{1, 56, 56, 64, 64}, true},  {{1, 56, 56, 3, 64}, false},
+  const Case cases[] = {{{1, 7, 7, 512, 512}, false},  {{1, 8, 8, 256, 256}, false},
+                        {{1, 10, 10, 256, 256}, true}, {{1, 14, 14, 256, 256}, true},
+                        {{1, 56, 56, 64, 64}, true},   {{1, 56, 56, 3, 64}, false},
                         {{1, 56, 56, 64, 8}, false},   {{1, 320, 320, 16, 16}, true}};
   for (const Case& c : cases) {
     CAPTURE(c.shape.out_h);
@@ -47,8 +50,10 @@ TEST_CASE("winograd_pays: from 10x10 up, off at 7x7, and not for few channels") 
   }
 }
 
-TEST_CASE("choose_methods: off is off, a budget buys the best layers first, auto takes all that pay") {
-  const graph::Model model = layers({{1, 14, 14, 256, 256}, {1, 56, 56, 64, 64}, {1, 7, 7, 512, 512}});
+TEST_CASE(
+    "choose_methods: off is off, a budget buys the best layers first, auto takes all that pay") {
+  const graph::Model model =
+      layers({{1, 14, 14, 256, 256}, {1, 56, 56, 64, 64}, {1, 7, 7, 512, 512}});
   CastOptions options;
   CHECK(count_winograd(choose_methods(model, options, {})) == 2);
   options.winograd = WinogradMode::kOff;

@@ -1,5 +1,6 @@
-// Whole casts of small core graphs: the file, run from its plan with the scalar kernels, against the lowered draft, run with
-// a buffer a value and the oracle's kernels. Whatever views, in-place results, chains or plans break shows here.
+// Whole casts of small core graphs: the file, run from its plan with the scalar kernels, against
+// the lowered draft, run with a buffer a value and the oracle's kernels. Whatever views, in-place
+// results, chains or plans break shows here.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ struct Checked {
 };
 
 /// Casts, runs and compares under every binding.
-Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings, const CastOptions& options) {
+Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings,
+                         const CastOptions& options) {
   CastOptions plain = options;
   plain.winograd = WinogradMode::kOff;
   CastReport ignored;
@@ -36,13 +38,15 @@ Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bi
       for (const PortSpec& port : draft.outputs) {
         CAPTURE(port.name);
         const double limit = draft.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
-        CHECK(difference(run.outputs.at(port.name), expected.at(port.name), draft.at(port.value).dtype) <= limit);
+        CHECK(difference(run.outputs.at(port.name), expected.at(port.name),
+                         draft.at(port.value).dtype) <= limit);
       }
     }
   return checked;
 }
 
-Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{}}, const CastOptions& options = {}) {
+Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{}},
+              const CastOptions& options = {}) {
   try {
     return cast_and_compare(graph, bindings, options);
   } catch (const graph::CastError& error) {
@@ -69,7 +73,8 @@ TEST_CASE("cast: convolutions of every method, with residuals in place") {
 TEST_CASE("cast: C2f runs from one storage") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 6, 6, 8});
-  const ValueId t = g.conv(x, 16, 1, 1, "silu"), a = g.slice_channels(t, 0, 8), b = g.slice_channels(t, 8, 8);
+  const ValueId t = g.conv(x, 16, 1, 1, "silu"), a = g.slice_channels(t, 0, 8),
+                b = g.slice_channels(t, 8, 8);
   const ValueId p = g.conv(g.conv(b, 8, 3), 8, 3, 1, "relu", b);
   g.output(g.conv(g.concat({a, b, p}, 3), 12, 1));
   const Checked checked = check(g);
@@ -80,8 +85,8 @@ TEST_CASE("cast: C2f runs from one storage") {
 TEST_CASE("cast: concats along rows, nested, with an input as a part and outputs along the way") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 4, 6, 4});
-  const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1), d = g.concat({c, x}, 1),
-                e = g.concat({d, d}, 3);
+  const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1),
+                d = g.concat({c, x}, 1), e = g.concat({d, d}, 3);
   g.output(g.relu(e));
   g.output(c);
   g.output(a);
@@ -114,7 +119,8 @@ TEST_CASE("cast: an If writes its result in both branches, from values of its ow
     CoreGraph g;
     const ValueId condition = g.input("condition", {}, DType::kBool), x = g.input("x", {2, 8});
     const ValueId a = g.relu(x), r = g.value("r", {2, 8});
-    auto then_branch = std::make_shared<graph::Graph>(), else_branch = std::make_shared<graph::Graph>();
+    auto then_branch = std::make_shared<graph::Graph>(),
+         else_branch = std::make_shared<graph::Graph>();
     g.begin(then_branch.get());
     const ValueId t = g.add_to(a, x);
     then_branch->outputs = {g.relu(t)};
@@ -134,7 +140,8 @@ TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
   const ValueId x = g.input("x", {1, 6, w, 4});
   const ValueId a = g.conv(x, 8, 3), b = g.conv(x, 8, 1);
   const ValueId c = g.concat({a, b}, 3), d = g.conv(c, 6, 3, 2);
-  const ValueId e = g.node("Reshape", {d}, {graph::Dim(3) * ((w + graph::Dim(-1)) / graph::Dim(2) + graph::Dim(1)), 6});
+  const ValueId e = g.node(
+      "Reshape", {d}, {graph::Dim(3) * ((w + graph::Dim(-1)) / graph::Dim(2) + graph::Dim(1)), 6});
   g.output(g.relu(e));
   check(g, {{{"w", 1}}, {{"w", 7}}, {{"w", 64}}});
 }
@@ -142,15 +149,17 @@ TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
 TEST_CASE("cast: linear, matmul, softmax, normalize, transpose and gather") {
   CoreGraph g;
   const ValueId x = g.input("x", {4, 10});
-  const ValueId n = g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10},
-                           {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
-  const ValueId q =
-      g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33}, {{"activation", std::string("gelu")}});
+  const ValueId n =
+      g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10},
+             {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
+  const ValueId q = g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33},
+                           {{"activation", std::string("gelu")}});
   const ValueId t = g.node("Transpose", {q}, {33, 4}, {{"perm", std::vector<int64_t>{1, 0}}});
   const ValueId s = g.node("MatMul", {q, t}, {4, 4}, {{"alpha", 0.5}});
   const ValueId p = g.node("Softmax", {s}, {4, 4}, {{"axis", int64_t{1}}});
   const ValueId one = g.node("Gather", {p, g.indices({}, {2})}, {4}, {{"axis", int64_t{0}}});
-  const ValueId some = g.node("Gather", {p, g.indices({2}, {3, -4})}, {2, 4}, {{"axis", int64_t{0}}});
+  const ValueId some =
+      g.node("Gather", {p, g.indices({2}, {3, -4})}, {2, 4}, {{"axis", int64_t{0}}});
   for (const ValueId id : {p, g.relu(one), some}) g.output(id);
   const Checked checked = check(g);
   CHECK(std::count_if(checked.report.instructions.begin(), checked.report.instructions.end(),
@@ -163,10 +172,13 @@ TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") 
     const int64_t gates = kind == std::string("lstm") ? 4 : kind == std::string("gru") ? 3 : 1;
     CoreGraph g;
     const ValueId x = g.input("x", {5, 2, 6}), h0 = g.input("h0", {2, 2, 9});
-    const ValueId w = g.weights({2, gates * 9, 6}), r = g.weights({2, gates * 9, 9}), b = g.weights({2, 1, gates * 9});
+    const ValueId w = g.weights({2, gates * 9, 6}), r = g.weights({2, gates * 9, 9}),
+                  b = g.weights({2, 1, gates * 9});
     const ValueId y = g.value("y", {5, 2, 2, 9}), h = g.value("h", {2, 2, 9});
     g.add("Recurrent", {x, w, r, b, h0}, {y, h},
-          {{"kind", std::string(kind)}, {"direction", std::string("bidirectional")}, {"hidden", int64_t{9}}});
+          {{"kind", std::string(kind)},
+           {"direction", std::string("bidirectional")},
+           {"hidden", int64_t{9}}});
     g.output(y);
     g.output(h);
     check(g);
@@ -178,7 +190,10 @@ TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
   const ValueId x = g.input("x", {1, 8, 8, 6});
   const ValueId t =
       g.node("ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
-             {{"kernel_h", int64_t{2}}, {"kernel_w", int64_t{2}}, {"stride_h", int64_t{2}}, {"stride_w", int64_t{2}}});
+             {{"kernel_h", int64_t{2}},
+              {"kernel_w", int64_t{2}},
+              {"stride_h", int64_t{2}},
+              {"stride_w", int64_t{2}}});
   const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10},
                            {{"kind", std::string("max")},
                             {"kernel_h", int64_t{2}},
@@ -190,8 +205,10 @@ TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
                             {"coordinate", std::string("asymmetric")},
                             {"nearest", std::string("floor")},
                             {"scales", std::vector<double>{1, 2, 2, 1}}});
-  const ValueId d = g.node("Pad", {z}, {1, 18, 17, 10}, {{"before", Dims{0, 1, 0, 0}}, {"value", 0.25}});
-  const ValueId m = g.node("Reduce", {d}, {1, 1, 1, 10}, {{"kind", std::string("mean")}, {"axes", int64_t{6}}});
+  const ValueId d =
+      g.node("Pad", {z}, {1, 18, 17, 10}, {{"before", Dims{0, 1, 0, 0}}, {"value", 0.25}});
+  const ValueId m =
+      g.node("Reduce", {d}, {1, 1, 1, 10}, {{"kind", std::string("mean")}, {"axes", int64_t{6}}});
   g.output(m);
   g.output(g.concat({z, t}, 3));
   check(g);
@@ -211,11 +228,13 @@ TEST_CASE("cast: the same model gives the same bytes") {
 
 namespace {
 
-/// If (condition) relu(a) + b, twice over, else the second half of concat(a, b); both read values that are read again later.
+/// If (condition) relu(a) + b, twice over, else the second half of concat(a, b); both read values
+/// that are read again later.
 ValueId conditional(CoreGraph* g, ValueId condition, ValueId a, ValueId b) {
   const Dims dims = g->model.values[size_t(a)].dims;
   const ValueId result = g->value("if" + std::to_string(g->model.values.size()), dims);
-  auto then_branch = std::make_shared<graph::Graph>(), else_branch = std::make_shared<graph::Graph>();
+  auto then_branch = std::make_shared<graph::Graph>(),
+       else_branch = std::make_shared<graph::Graph>();
   graph::Graph* const outer = g->begin(then_branch.get());
   const ValueId sum = g->add_to(g->relu(a), b);
   then_branch->outputs = {g->add_to(sum, g->relu(sum))};
@@ -226,13 +245,15 @@ ValueId conditional(CoreGraph* g, ValueId condition, ValueId a, ValueId b) {
   return result;
 }
 
-/// Three rounds of (p, q) = (f(p + b, q), p), f an If and inside it at times another loop; both results are used.
+/// Three rounds of (p, q) = (f(p + b, q), p), f an If and inside it at times another loop; both
+/// results are used.
 ValueId looped(CoreGraph* g, ValueId condition, ValueId a, ValueId b, int depth) {
   const Dims dims = g->model.values[size_t(a)].dims;
   const std::string suffix = std::to_string(g->model.values.size());
   const ValueId p = g->value("p" + suffix, dims), q = g->value("q" + suffix, dims);
   const ValueId iteration = g->value("i" + suffix, {}, DType::kI64);
-  const ValueId first = g->value("first" + suffix, dims), second = g->value("second" + suffix, dims);
+  const ValueId first = g->value("first" + suffix, dims),
+                second = g->value("second" + suffix, dims);
   auto body = std::make_shared<graph::Graph>();
   body->inputs = {iteration, p, q};
   graph::Graph* const outer = g->begin(body.get());
@@ -241,7 +262,8 @@ ValueId looped(CoreGraph* g, ValueId condition, ValueId a, ValueId b, int depth)
   if (depth == 2) next = looped(g, condition, next, q, 1);
   body->outputs = {graph::kAbsent, next, p};
   g->end(outer);
-  g->add("Loop", {graph::kAbsent, graph::kAbsent, a, b}, {first, second}, {{"body", body}, {"most", Dims{3}}});
+  g->add("Loop", {graph::kAbsent, graph::kAbsent, a, b}, {first, second},
+         {{"body", body}, {"most", Dims{3}}});
   return g->add_to(first, second);
 }
 
@@ -261,7 +283,8 @@ TEST_CASE("cast: a loop in an If in a loop, what is carried changing places") {
 TEST_CASE("cast: what a loop carries is computed where it lies") {
   CoreGraph g;
   const ValueId x = g.input("x", {2, 64}), w = g.weights({64, 64});
-  const ValueId iteration = g.value("i", {}, DType::kI64), h = g.value("h", {2, 64}), y = g.value("y", {2, 64});
+  const ValueId iteration = g.value("i", {}, DType::kI64), h = g.value("h", {2, 64}),
+                y = g.value("y", {2, 64});
   auto body = std::make_shared<graph::Graph>();
   body->inputs = {iteration, h};
   g.begin(body.get());
@@ -288,24 +311,30 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
       const ValueId a = pick(), b = pick();
       const Dims dims = g.model.values[size_t(a)].dims;
       switch (random() % 9) {
-        case 8: values.push_back(g.slice_channels(looped(&g, condition, a, b, int(random() % 3)), 0, 4)); break;
+        case 8:
+          values.push_back(g.slice_channels(looped(&g, condition, a, b, int(random() % 3)), 0, 4));
+          break;
         case 7: values.push_back(conditional(&g, condition, a, b)); break;
         case 6: {  // a concat read once, as a whole, reshaped, and overwritten if that is allowed
-          const ValueId whole = g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
-          values.push_back(g.node(
-              "Reshape",
-              {g.node("Slice", {whole}, {1, 4, 16},
-                      {{"starts", Dims{0, int64_t(random() % 4), 0}}, {"steps", std::vector<int64_t>{1, 1, 1}}})},
-              dims));
+          const ValueId whole =
+              g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
+          values.push_back(g.node("Reshape",
+                                  {g.node("Slice", {whole}, {1, 4, 16},
+                                          {{"starts", Dims{0, int64_t(random() % 4), 0}},
+                                           {"steps", std::vector<int64_t>{1, 1, 1}}})},
+                                  dims));
           break;
         }
         case 0: values.push_back(g.relu(a)); break;
-        case 1: values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4)); break;
+        case 1:
+          values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4));
+          break;
         case 2: {
           const ValueId rows = g.concat({a, b}, 1);
           const int64_t start = int64_t(random() % 5);
-          values.push_back(g.node("Slice", {rows}, dims,
-                                  {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          values.push_back(g.node(
+              "Slice", {rows}, dims,
+              {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
           break;
         }
         case 3: {
@@ -315,7 +344,8 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
         }
         case 4: values.push_back(g.add_to(a, b)); break;
         case 5: {
-          const ValueId c = g.slice_channels(a, 0, 2), d = g.slice_channels(random() % 2 ? a : b, 2, 2);
+          const ValueId c = g.slice_channels(a, 0, 2),
+                        d = g.slice_channels(random() % 2 ? a : b, 2, 2);
           values.push_back(g.concat({c, d}, 3));
           break;
         }

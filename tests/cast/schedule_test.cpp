@@ -22,8 +22,8 @@ bool overwrites(const DraftMaker& m, int32_t value, int32_t of) {
 
 TEST_CASE("apply_in_place: the last reader overwrites, an earlier one does not") {
   DraftMaker m;
-  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), b = m.value("b", {8}), c = m.value("c", {8}),
-                y = m.output("y", {8});
+  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), b = m.value("b", {8}),
+                c = m.value("c", {8}), y = m.output("y", {8});
   m.relu(x, a), m.relu(a, b), m.relu(a, c), m.relu(b, y, c);
   CHECK(apply_in_place(&m.draft) == 1);
   CHECK(m.at(a).alias == AliasKind::kNone);  // an input is not overwritten
@@ -34,8 +34,8 @@ TEST_CASE("apply_in_place: the last reader overwrites, an earlier one does not")
 
 TEST_CASE("apply_in_place: a view that is read later keeps its storage") {
   DraftMaker m;
-  const int32_t x = m.input("x", {2, 4}), a = m.value("a", {2, 4}), v = m.value("v", {8}), b = m.value("b", {2, 4}),
-                c = m.value("c", {8});
+  const int32_t x = m.input("x", {2, 4}), a = m.value("a", {2, 4}), v = m.value("v", {8}),
+                b = m.value("b", {2, 4}), c = m.value("c", {8});
   const int32_t y = m.output("y", {8});
   m.relu(x, a), m.relu(a, b), m.reshape(b, c), m.relu(v, y, c);
   m.draft.at(v).alias = AliasKind::kView;
@@ -47,8 +47,8 @@ TEST_CASE("apply_in_place: a view that is read later keeps its storage") {
 
 TEST_CASE("apply_in_place: not over an operand that another operand shares storage with") {
   DraftMaker m;
-  const int32_t x = m.input("x", {2, 4}), a = m.value("a", {2, 4}), v = m.value("v", {1, 4}), b = m.value("b", {2, 4}),
-                y = m.output("y", {2, 4});
+  const int32_t x = m.input("x", {2, 4}), a = m.value("a", {2, 4}), v = m.value("v", {1, 4}),
+                b = m.value("b", {2, 4}), y = m.output("y", {2, 4});
   m.relu(x, a), m.relu(a, b, v), m.relu(b, y);
   m.draft.at(v).alias = AliasKind::kView;
   m.draft.at(v).alias_of = a;
@@ -58,7 +58,8 @@ TEST_CASE("apply_in_place: not over an operand that another operand shares stora
 
 TEST_CASE("apply_in_place: the same operand twice is overwritten") {
   DraftMaker m;
-  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), b = m.value("b", {8}), y = m.output("y", {8});
+  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), b = m.value("b", {8}),
+                y = m.output("y", {8});
   m.relu(x, a), m.relu(a, b, a), m.relu(b, y);
   CHECK(apply_in_place(&m.draft) == 1);
   CHECK(overwrites(m, b, a));
@@ -66,8 +67,8 @@ TEST_CASE("apply_in_place: the same operand twice is overwritten") {
 
 TEST_CASE("apply_in_place: a rows-with-gaps operand and a broadcast one are left alone") {
   DraftMaker m;
-  const int32_t x = m.input("x", {2, 4}), c = m.value("c", {2, 8}), a = m.value("a", {2, 4}), b = m.value("b", {2, 4}),
-                y = m.output("y", {2, 8});
+  const int32_t x = m.input("x", {2, 4}), c = m.value("c", {2, 8}), a = m.value("a", {2, 4}),
+                b = m.value("b", {2, 4}), y = m.output("y", {2, 8});
   const int32_t s = m.value("s", {2, 1}), t = m.value("t", {2, 4});
   m.relu(x, a), m.relu(a, b), m.reduce(b, s, 2), m.relu(x, t, s), m.relu(c, y);
   m.draft.at(a).alias = AliasKind::kView;
@@ -78,8 +79,8 @@ TEST_CASE("apply_in_place: a rows-with-gaps operand and a broadcast one are left
 
 TEST_CASE("apply_in_place: not over what several instructions wrote in parts") {
   DraftMaker m;
-  const int32_t x = m.input("x", {2, 4}), c = m.value("c", {4, 4}), a = m.value("a", {2, 4}), b = m.value("b", {2, 4}),
-                d = m.value("d", {4, 4});
+  const int32_t x = m.input("x", {2, 4}), c = m.value("c", {4, 4}), a = m.value("a", {2, 4}),
+                b = m.value("b", {2, 4}), d = m.value("d", {4, 4});
   const int32_t y = m.output("y", {4, 4});
   for (const int32_t part : {a, b}) {
     m.draft.at(part).alias = AliasKind::kView;
@@ -92,8 +93,8 @@ TEST_CASE("apply_in_place: not over what several instructions wrote in parts") {
 
 TEST_CASE("find_dependencies: disjoint columns of one storage do not wait for each other") {
   DraftMaker m;
-  const int32_t x = m.input("x", {4, 3}), c = m.value("c", {4, 6}), a = m.value("a", {4, 3}), b = m.value("b", {4, 3}),
-                d = m.output("d", {4, 3});
+  const int32_t x = m.input("x", {4, 3}), c = m.value("c", {4, 6}), a = m.value("a", {4, 3}),
+                b = m.value("b", {4, 3}), d = m.output("d", {4, 3});
   const int32_t y = m.output("y", {4, 6});
   for (const int32_t part : {a, b}) {
     m.draft.at(part).alias = AliasKind::kView;

@@ -1,5 +1,5 @@
-// Pairs of ports as state: a file that keeps them against the same model cast plainly, its outputs fed back by hand, bit
-// for bit over several runs; and what is refused.
+// Pairs of ports as state: a file that keeps them against the same model cast plainly, its outputs
+// fed back by hand, bit for bit over several runs; and what is refused.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ struct Running {
   Model model;
   Session session;
 
-  Running(const CoreGraph& graph, const CastOptions& options, const std::vector<ingot_binding>& bindings = {}) {
+  Running(const CoreGraph& graph, const CastOptions& options,
+          const std::vector<ingot_binding>& bindings = {}) {
     graph::Model copy = graph.model;
     CastResult cast = cast_model(std::move(copy), options);
     report = std::move(cast.report);
@@ -31,8 +32,9 @@ struct Running {
     file.resize(written.size() + 64);
     uint8_t* at = file.data() + (64 - reinterpret_cast<uintptr_t>(file.data()) % 64) % 64;
     std::memcpy(at, written.data(), written.size());
-    auto opened = Model::open(at, written.size(),
-                              open_options(reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar"))));
+    auto opened = Model::open(
+        at, written.size(),
+        open_options(reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar"))));
     REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error().text()));
     model = std::move(*opened);
     ingot_session_options session_options = ingot::session_options();
@@ -77,15 +79,18 @@ Bytes random_floats(size_t bytes, uint32_t seed) {
   return result;
 }
 
-/// Both casts over six runs; the plain one is fed back by hand. Returns the report of the one with state.
-CastReport check(const CoreGraph& graph, const Pairs& pairs, const std::vector<std::string>& outputs,
+/// Both casts over six runs; the plain one is fed back by hand. Returns the report of the one with
+/// state.
+CastReport check(const CoreGraph& graph, const Pairs& pairs,
+                 const std::vector<std::string>& outputs,
                  const std::vector<ingot_binding>& bindings = {}) {
   Running plain(graph, {}, bindings), kept(graph, with(pairs), bindings);
   CHECK(kept.model.summary().state_count == pairs.size());
   CHECK(kept.model.summary().input_count == plain.model.summary().input_count - pairs.size());
   CHECK(kept.model.summary().output_count == plain.model.summary().output_count - pairs.size());
   std::vector<Bytes> fed;
-  for (const StatePair& pair : pairs) fed.emplace_back(plain.session.input(pair.input.c_str())->bytes, uint8_t{0});
+  for (const StatePair& pair : pairs)
+    fed.emplace_back(plain.session.input(pair.input.c_str())->bytes, uint8_t{0});
   for (uint32_t step = 0; step < 6; step++) {
     CAPTURE(step);
     for (size_t i = 0; i < pairs.size(); i++) plain.write(pairs[i].input, fed[i]);
@@ -120,7 +125,9 @@ std::string refusal(const CoreGraph& graph, const CastOptions& options, int exit
   return "";
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -158,22 +165,26 @@ TEST_CASE("state: readers are moved before the next value where they can be") {
 TEST_CASE("state: rows that move up, a window of what was last seen") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8}), s = g.input("s", {5, 8});
-  const ValueId rest = g.node("Slice", {s}, {4, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+  const ValueId rest =
+      g.node("Slice", {s}, {4, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
   const ValueId next = named(&g, "next", g.concat({rest, x}, 0));
   g.output(named(&g, "y", g.relu(next)));
   g.output(next);
   check(g, {{"s", "next"}}, {"y"});
 }
 
-TEST_CASE("state: two that change places, one that takes a part of the other, one that never changes") {
+TEST_CASE(
+    "state: two that change places, one that takes a part of the other, one that never changes") {
   CoreGraph g;
-  const ValueId x = g.input("x", {2, 8}), a = g.input("a", {2, 8}), b = g.input("b", {2, 8}), c = g.input("c", {1, 8}),
-                d = g.input("d", {2, 8});
-  const ValueId same = g.node("Slice", {d}, {2, 8}, {{"starts", Dims{0, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+  const ValueId x = g.input("x", {2, 8}), a = g.input("a", {2, 8}), b = g.input("b", {2, 8}),
+                c = g.input("c", {1, 8}), d = g.input("d", {2, 8});
+  const ValueId same =
+      g.node("Slice", {d}, {2, 8}, {{"starts", Dims{0, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
   const ValueId sum = g.add_to(g.add_to(a, x), g.add_to(b, d));
   g.output(named(&g, "y", g.add_to(sum, c)));
   const ValueId a2 = g.node("Reshape", {b}, {2, 8}), b2 = g.node("Reshape", {sum}, {2, 8});
-  const ValueId c2 = g.node("Slice", {a}, {1, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+  const ValueId c2 =
+      g.node("Slice", {a}, {1, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
   g.output(named(&g, "a2", a2));
   g.output(named(&g, "b2", b2));
   g.output(named(&g, "c2", c2));
@@ -206,20 +217,26 @@ TEST_CASE("state: random graphs with three states") {
       const Dims dims = g.model.values[size_t(a)].dims;
       switch (random() % 5) {
         case 0: values.push_back(g.relu(a)); break;
-        case 1: values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4)); break;
-        case 2:
-          values.push_back(
-              g.node("Slice", {g.concat({a, b}, 1)}, dims,
-                     {{"starts", Dims{0, int64_t(random() % 5), 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+        case 1:
+          values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4));
           break;
-        case 3: values.push_back(g.node("Reshape", {g.relu(g.node("Reshape", {a}, {1, 64}))}, dims)); break;
+        case 2:
+          values.push_back(g.node("Slice", {g.concat({a, b}, 1)}, dims,
+                                  {{"starts", Dims{0, int64_t(random() % 5), 0, 0}},
+                                   {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          break;
+        case 3:
+          values.push_back(g.node("Reshape", {g.relu(g.node("Reshape", {a}, {1, 64}))}, dims));
+          break;
         case 4: values.push_back(g.add_to(a, b)); break;
       }
     }
     g.output(named(&g, "y", g.relu(values.back())));
     Pairs pairs;
-    for (int i = 0; i < 3; i++) {  // mostly something computed, now and then a state or the input itself
-      const ValueId from = values[random() % 4 ? values.size() - 1 - random() % 6 : random() % values.size()];
+    // mostly something computed, now and then a state or the input itself
+    for (int i = 0; i < 3; i++) {
+      const ValueId from =
+          values[random() % 4 ? values.size() - 1 - random() % 6 : random() % values.size()];
       const std::string name = "n" + std::to_string(i);
       g.output(named(&g, name, g.node("Reshape", {from}, {1, 4, 4, 4})));
       pairs.push_back({"s" + std::to_string(i), name, 0});
@@ -263,8 +280,10 @@ TEST_CASE("state: pairs that make no sense are refused with what was found") {
   CHECK(has(refused({{"state", "statN"}}), "no output 'statN'; did you mean 'stateN'?"));
   CHECK(has(refused({{"state", "wide"}}), "f32 [2, 4] and output f32 [2, 8]"));
   CHECK(has(refused({{"state", "ids"}}), "f32 [2, 4] and output i64 [2]"));
-  CHECK(has(refused({{"state", "stateN"}, {"state", "wide"}}), "the input 'state' is in two pairs"));
-  CHECK(has(refused({{"state", "stateN"}, {"other", "stateN"}}), "the output 'stateN' is in two pairs"));
+  CHECK(
+      has(refused({{"state", "stateN"}, {"state", "wide"}}), "the input 'state' is in two pairs"));
+  CHECK(has(refused({{"state", "stateN"}, {"other", "stateN"}}),
+            "the output 'stateN' is in two pairs"));
   CastOptions options;
   CHECK_THROWS_AS(add_state(options, "state"), const graph::CastError&);
   CHECK_THROWS_AS(add_state(options, "state="), const graph::CastError&);

@@ -1,4 +1,5 @@
-// Weights stored as f16 or bf16: what is stored and what is not, what it is said to cost, and that the kernels see exactly the rounded numbers.
+// Weights stored as f16 or bf16: what is stored and what is not, what it is said to cost, and that
+// the kernels see exactly the rounded numbers.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -171,15 +172,18 @@ void expect_rounded_run(const std::string& source, const CastOptions& given, boo
     }
     const double allowed = check::tolerance_of(DType::kF32, false, dtype).relative;
     const double apart = distance(got, exact);
-    INFO(source.substr(source.rfind('/') + 1), dtype == DType::kF16 ? " fp16" : " bf16", ": weights ", got.weights,
-         " of ", exact.weights, ", largest error ", apart, " of the largest output");
+    INFO(source.substr(source.rfind('/') + 1), dtype == DType::kF16 ? " fp16" : " bf16",
+         ": weights ", got.weights, " of ", exact.weights, ", largest error ", apart,
+         " of the largest output");
     CHECK(apart <= allowed);
   }
 }
 
 }  // namespace
 
-TEST_CASE("storage: weights are halved, biases too small to gain stay, and the report says what it cost") {
+TEST_CASE(
+    "storage: weights are halved, biases too small to gain stay, and the report says what it "
+    "cost") {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     const std::vector<float> w = numbers(64 * 32);
     const CastResult plain = cast_model(linear(w, 64, 32), stored_as(DType::kF32));
@@ -201,13 +205,14 @@ TEST_CASE("storage: weights are halved, biases too small to gain stay, and the r
     CHECK(report.tensors[0].largest == largest);
     CHECK(report.tensors[0].mean == doctest::Approx(sum / double(w.size())));
     const std::string said = stored.report.notes.back();
-    CHECK(said.find(dtype == DType::kF16 ? "2 constants are stored as f16" : "2 constants are stored as bf16") !=
-          std::string::npos);
+    CHECK(said.find(dtype == DType::kF16 ? "2 constants are stored as f16"
+                                         : "2 constants are stored as bf16") != std::string::npos);
     CHECK(said.find("converted to f32 when a session is made") != std::string::npos);
     CHECK(stored.file.metadata.notes.back() == said);
     CHECK(plain.file.program.required_features.empty());
     CHECK(stored.file.program.required_features == std::vector<std::string>{"widened"});
-    CHECK(write_memory(stored.file) == write_memory(cast_model(linear(w, 64, 32), stored_as(dtype)).file));
+    CHECK(write_memory(stored.file) ==
+          write_memory(cast_model(linear(w, 64, 32), stored_as(dtype)).file));
     const Answer got = run(stored.file, kernels_of(nullptr), 1, {});
     CHECK(got.outputs == run(rounded_on_the_host(stored.file), kernels_of(nullptr), 1, {}).outputs);
     CHECK(got.outputs != run(plain.file, kernels_of(nullptr), 1, {}).outputs);
@@ -222,10 +227,11 @@ TEST_CASE("storage: what overflows is refused with name, number and flags, all o
   w[77] = 70000;
   w[99] = -80000;
   int code = 0;
-  const std::string said = message_of([&] { (void)cast_model(linear(w, 64, 32), stored_as(DType::kF16)); }, &code);
+  const std::string said =
+      message_of([&] { (void)cast_model(linear(w, 64, 32), stored_as(DType::kF16)); }, &code);
   CHECK(code == 4);
-  for (const char* part :
-       {"'layer.weight' has -80000 and 1 more", "65504", "--keep-fp32", "--dtype bf16", "--allow-overflow"})
+  for (const char* part : {"'layer.weight' has -80000 and 1 more", "65504", "--keep-fp32",
+                           "--dtype bf16", "--allow-overflow"})
     CHECK_MESSAGE(said.find(part) != std::string::npos, said);
   CHECK_NOTHROW((void)cast_model(linear(w, 64, 32), stored_as(DType::kBF16)));
   CastOptions options = stored_as(DType::kF16);
@@ -241,7 +247,8 @@ TEST_CASE("storage: what overflows is refused with name, number and flags, all o
   CHECK(kept.report.storage.tensors[0].name == "layer.bias");
 }
 
-TEST_CASE("storage: numbers that become zero or lose bits below the smallest normal one are counted") {
+TEST_CASE(
+    "storage: numbers that become zero or lose bits below the smallest normal one are counted") {
   std::vector<float> w(64 * 32, 1.0f);
   w[0] = 1e-9f, w[1] = -2e-9f;  // to zero
   w[2] = 1.1e-6f;               // subnormal, rounded
@@ -256,12 +263,14 @@ TEST_CASE("storage: a pattern that nothing matches names what is near") {
   CastOptions options = stored_as(DType::kF16);
   options.storage.keep_fp32 = {"layer.weigth"};
   int code = 0;
-  const std::string said = message_of([&] { (void)cast_model(linear(numbers(2048), 64, 32), options); }, &code);
+  const std::string said =
+      message_of([&] { (void)cast_model(linear(numbers(2048), 64, 32), options); }, &code);
   CHECK(code == 5);
   CHECK_MESSAGE(said.find("did you mean 'layer.weight'") != std::string::npos, said);
 }
 
-TEST_CASE("storage: integers, indices and initial states are left alone; infinities and NaNs are kept") {
+TEST_CASE(
+    "storage: integers, indices and initial states are left alone; infinities and NaNs are kept") {
   CoreGraph g;
   std::vector<float> table(40 * 32, 0.5f);
   table[3] = std::numeric_limits<float>::infinity();
@@ -276,7 +285,8 @@ TEST_CASE("storage: integers, indices and initial states are left alone; infinit
   g.output(g.node("Concat", {x, picked}, {40, 32}, {{"axis", int64_t(0)}}));
   const CastResult result = cast_model(std::move(g.model), stored_as(DType::kF16));
   for (const ValueSpec& value : result.file.program.values)
-    if (value.kind == ValueKind::kConstant) CHECK((value.stored == DType::kF16) == (value.dtype == DType::kF32));
+    if (value.kind == ValueKind::kConstant)
+      CHECK((value.stored == DType::kF16) == (value.dtype == DType::kF32));
   CHECK(result.report.storage.tensors[0].overflowed == 0);
   bool warned = false;
   for (const std::string& hint : result.report.hints)
@@ -286,17 +296,21 @@ TEST_CASE("storage: integers, indices and initial states are left alone; infinit
 }
 
 TEST_CASE("storage: the largest files keep what is only widened in a weight part of its own") {
-  const CastResult result = cast_model(linear(numbers(600 * 600), 600, 600), stored_as(DType::kF16));
+  const CastResult result =
+      cast_model(linear(numbers(600 * 600), 600, 600), stored_as(DType::kF16));
   for (const ValueSpec& value : result.file.program.values)
     if (value.kind == ValueKind::kConstant) CHECK(value.segment == 0);  // nothing else is there
   CastOptions options = stored_as(DType::kF16);
   options.storage.keep_fp32 = {"layer.bias"};
-  for (const ValueSpec& value : cast_model(linear(numbers(600 * 600), 600, 600), options).file.program.values)
-    if (value.kind == ValueKind::kConstant) CHECK(value.segment == (value.stored == DType::kF16 ? 1 : 0));
+  for (const ValueSpec& value :
+       cast_model(linear(numbers(600 * 600), 600, 600), options).file.program.values)
+    if (value.kind == ValueKind::kConstant)
+      CHECK(value.segment == (value.stored == DType::kF16 ? 1 : 0));
 }
 
 TEST_CASE(
-    "storage: networks of every kind of source give what their rounded constants give, on every instruction set") {
+    "storage: networks of every kind of source give what their rounded constants give, on every "
+    "instruction set") {
   const std::string root = INGOT_SOURCE_DIR;
   CastOptions digits;
   digits.dims = {"n=1"};
@@ -312,7 +326,8 @@ TEST_CASE(
 TEST_CASE("storage: trained networks stay within the table") {
   const std::string models = std::string(INGOT_SOURCE_DIR) + "/../shared/models/";
   for (const char* name :
-       {"xboot__libonnx/mnist_8/model.onnx", "kraiskil__onnx2c/pytorch.onnx", "breizhn__DTLN/model_1.onnx",
+       {"xboot__libonnx/mnist_8/model.onnx", "kraiskil__onnx2c/pytorch.onnx",
+        "breizhn__DTLN/model_1.onnx",
         "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
         "snakers4__silero-vad/silero_vad_16k_op15.onnx"}) {
     if (!std::filesystem::exists(models + name)) {

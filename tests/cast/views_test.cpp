@@ -16,7 +16,8 @@ bool is_view(const DraftMaker& m, int32_t value, int32_t of) {
 
 TEST_CASE("eliminate_views: a concat of channels is written in place by its producers") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 4, 4, 3}), a = m.value("a", {1, 4, 4, 3}), b = m.value("b", {1, 4, 4, 3});
+  const int32_t x = m.input("x", {1, 4, 4, 3}), a = m.value("a", {1, 4, 4, 3}),
+                b = m.value("b", {1, 4, 4, 3});
   const int32_t c = m.value("c", {1, 4, 4, 6}), y = m.output("y", {1, 4, 4, 6});
   m.relu(x, a), m.relu(x, b), m.concat(3, {a, b}, c), m.relu(c, y);
   CastReport report;
@@ -30,9 +31,12 @@ TEST_CASE("eliminate_views: a concat of channels is written in place by its prod
   check_draft(m.draft, false);
 }
 
-TEST_CASE("eliminate_views: a part that cannot be written in place is copied into its slot, the others are not") {
+TEST_CASE(
+    "eliminate_views: a part that cannot be written in place is copied into its slot, the others "
+    "are not") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 4, 4, 3}), a = m.value("a", {1, 4, 4, 3}), s = m.value("s", {1, 4, 4, 1});
+  const int32_t x = m.input("x", {1, 4, 4, 3}), a = m.value("a", {1, 4, 4, 3}),
+                s = m.value("s", {1, 4, 4, 1});
   const int32_t c = m.value("c", {1, 4, 4, 7}), y = m.output("y", {1, 4, 4, 7});
   m.relu(x, a), m.reduce(x, s, 8), m.concat(3, {a, x, s}, c), m.relu(c, y);
   CastReport report;
@@ -59,9 +63,10 @@ TEST_CASE("eliminate_views: a concat of nothing that can move stays a concat") {
 
 TEST_CASE("eliminate_views: nested concats are one storage") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 2, 2, 2}), a = m.value("a", {1, 2, 2, 2}), b = m.value("b", {1, 2, 2, 2});
-  const int32_t c = m.value("c", {1, 2, 2, 4}), d = m.value("d", {1, 2, 2, 2}), e = m.value("e", {1, 2, 2, 6}),
-                y = m.output("y", {1, 2, 2, 6});
+  const int32_t x = m.input("x", {1, 2, 2, 2}), a = m.value("a", {1, 2, 2, 2}),
+                b = m.value("b", {1, 2, 2, 2});
+  const int32_t c = m.value("c", {1, 2, 2, 4}), d = m.value("d", {1, 2, 2, 2}),
+                e = m.value("e", {1, 2, 2, 6}), y = m.output("y", {1, 2, 2, 6});
   m.relu(x, a), m.relu(x, b), m.concat(3, {a, b}, c), m.slice(c, d, {0, 0, 0, 1});
   const int32_t f = m.value("f", {1, 2, 2, 2});
   m.relu(d, f), m.concat(3, {f, c}, e), m.relu(e, y);
@@ -79,11 +84,12 @@ TEST_CASE("eliminate_views: nested concats are one storage") {
 
 TEST_CASE("eliminate_views: C2f, the halves of a split and what follows lie in one concat") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 4, 4, 4}), t = m.value("t", {1, 4, 4, 4}), a = m.value("a", {1, 4, 4, 2}),
-                b = m.value("b", {1, 4, 4, 2});
-  const int32_t p = m.value("p", {1, 4, 4, 2}), c = m.value("c", {1, 4, 4, 6}), y = m.output("y", {1, 4, 4, 6});
-  m.relu(x, t), m.slice(t, a, {0, 0, 0, 0}), m.slice(t, b, {0, 0, 0, 2}), m.relu(b, p), m.concat(3, {a, b, p}, c),
-      m.relu(c, y);
+  const int32_t x = m.input("x", {1, 4, 4, 4}), t = m.value("t", {1, 4, 4, 4}),
+                a = m.value("a", {1, 4, 4, 2}), b = m.value("b", {1, 4, 4, 2});
+  const int32_t p = m.value("p", {1, 4, 4, 2}), c = m.value("c", {1, 4, 4, 6}),
+                y = m.output("y", {1, 4, 4, 6});
+  m.relu(x, t), m.slice(t, a, {0, 0, 0, 0}), m.slice(t, b, {0, 0, 0, 2}), m.relu(b, p),
+      m.concat(3, {a, b, p}, c), m.relu(c, y);
   CastReport report;
   eliminate_views(&m.draft, &report);
   CHECK(m.count() == 3);
@@ -107,9 +113,12 @@ TEST_CASE("eliminate_views: a reader of dense rows keeps the slice") {
   CHECK(m.at(s).alias == AliasKind::kNone);
 }
 
-TEST_CASE("eliminate_views: a reshape to an output moves its producer, a reshape of an input to an output copies") {
+TEST_CASE(
+    "eliminate_views: a reshape to an output moves its producer, a reshape of an input to an "
+    "output copies") {
   DraftMaker m;
-  const int32_t x = m.input("x", {2, 6}), a = m.value("a", {2, 6}), y = m.output("y", {12}), z = m.output("z", {3, 4});
+  const int32_t x = m.input("x", {2, 6}), a = m.value("a", {2, 6}), y = m.output("y", {12}),
+                z = m.output("z", {3, 4});
   m.relu(x, a), m.reshape(a, y), m.reshape(x, z);
   CastReport report;
   eliminate_views(&m.draft, &report);
@@ -119,9 +128,12 @@ TEST_CASE("eliminate_views: a reshape to an output moves its producer, a reshape
   check_draft(m.draft, false);
 }
 
-TEST_CASE("eliminate_views: a reshaped part is turned around, so that its producer writes into the concat") {
+TEST_CASE(
+    "eliminate_views: a reshaped part is turned around, so that its producer writes into the "
+    "concat") {
   DraftMaker m;
-  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), r = m.value("r", {2, 4}), b = m.value("b", {2, 4});
+  const int32_t x = m.input("x", {8}), a = m.value("a", {8}), r = m.value("r", {2, 4}),
+                b = m.value("b", {2, 4});
   const int32_t c = m.value("c", {4, 4}), y = m.output("y", {4, 4});
   m.relu(x, a), m.reshape(a, r), m.relu(r, b), m.concat(0, {r, b}, c), m.relu(c, y);
   CastReport report;
@@ -134,11 +146,13 @@ TEST_CASE("eliminate_views: a reshaped part is turned around, so that its produc
   check_draft(m.draft, false);
 }
 
-TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part falls back to a copy") {
+TEST_CASE(
+    "eliminate_views: rows with gaps cannot be reshaped away, the part falls back to a copy") {
   DraftMaker m;
-  const int32_t x = m.input("x", {1, 2, 2, 4}), a = m.value("a", {1, 2, 2, 4}), f = m.value("f", {16}),
-                g = m.output("g", {16});
-  const int32_t b = m.value("b", {1, 2, 2, 4}), c = m.value("c", {1, 2, 2, 8}), y = m.output("y", {1, 2, 2, 8});
+  const int32_t x = m.input("x", {1, 2, 2, 4}), a = m.value("a", {1, 2, 2, 4}),
+                f = m.value("f", {16}), g = m.output("g", {16});
+  const int32_t b = m.value("b", {1, 2, 2, 4}), c = m.value("c", {1, 2, 2, 8}),
+                y = m.output("y", {1, 2, 2, 8});
   m.relu(x, a), m.reshape(a, f), m.relu(f, g), m.relu(x, b), m.concat(3, {a, b}, c), m.relu(c, y);
   CastReport report;
   eliminate_views(&m.draft, &report);
@@ -149,7 +163,8 @@ TEST_CASE("eliminate_views: rows with gaps cannot be reshaped away, the part fal
   check_draft(m.draft, false);
 }
 
-TEST_CASE("eliminate_views: nothing is written straight into the result of an If or out of its branch") {
+TEST_CASE(
+    "eliminate_views: nothing is written straight into the result of an If or out of its branch") {
   DraftMaker m;
   const int32_t condition = m.input("condition", {}), x = m.input("x", {4}), r = m.value("r", {4}),
                 y = m.output("y", {4});
@@ -170,7 +185,8 @@ TEST_CASE("eliminate_views: nothing is written straight into the result of an If
     return i;
   };
   const int32_t flat = m.value("flat", {2, 2});
-  m.draft.subprograms[1].instructions = {instruction(CopyAttributes{}, x, flat), instruction(relu, flat, t),
+  m.draft.subprograms[1].instructions = {instruction(CopyAttributes{}, x, flat),
+                                         instruction(relu, flat, t),
                                          instruction(CopyAttributes{}, t, r)};
   m.draft.subprograms[2].instructions = {instruction(CopyAttributes{}, x, r)};
   CastReport report;

@@ -1,5 +1,6 @@
-// A source twice as long may cost a little more than twice the work: every list that the converter walks is charged
-// (tools/files/work_budget.h), and long sources of every kind are converted at n and at 2 n. No clock is read.
+// A source twice as long may cost a little more than twice the work: every list that the converter
+// walks is charged (tools/files/work_budget.h), and long sources of every kind are converted at n
+// and at 2 n. No clock is read.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,18 +23,22 @@ using Ints = std::vector<int64_t>;
 std::string name(const char* stem, int i) { return stem + std::to_string(i); }
 
 /// x -> n nodes -> y; `node` adds the one that makes value i + 1 of value i.
-std::string chain(int n, const std::vector<test::OnnxDim>& dims, const std::function<void(OnnxGraph&, int)>& constants,
-                  const std::function<void(OnnxGraph&, int, const std::string&, const std::string&)>& node) {
+std::string chain(
+    int n, const std::vector<test::OnnxDim>& dims,
+    const std::function<void(OnnxGraph&, int)>& constants,
+    const std::function<void(OnnxGraph&, int, const std::string&, const std::string&)>& node) {
   OnnxGraph g;
   g.input("x", dims);
   if (constants) constants(g, n);
-  for (int i = 0; i < n; i++) node(g, i, i ? name("v", i) : "x", i + 1 < n ? name("v", i + 1) : "y");
+  for (int i = 0; i < n; i++)
+    node(g, i, i ? name("v", i) : "x", i + 1 < n ? name("v", i + 1) : "y");
   g.output("y");
   return g.bytes(18);
 }
 
 std::string of_operator(const char* op, int n, const std::vector<test::OnnxDim>& dims,
-                        const std::vector<test::Proto>& attributes = {}, const char* constant = nullptr) {
+                        const std::vector<test::Proto>& attributes = {},
+                        const char* constant = nullptr) {
   return chain(
       n, dims,
       [](OnnxGraph& g, int) {
@@ -64,9 +69,11 @@ const Kind kKinds[] = {
      }},
     {"transposes of order three between others", 2000,
      [](int n) {
-       return chain(n, {2, 3, 4}, nullptr, [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
-         i % 2 ? g.node("Transpose", {x}, {y}, {attribute("perm", Ints{1, 2, 0})}) : g.node("Relu", {x}, {y});
-       });
+       return chain(n, {2, 3, 4}, nullptr,
+                    [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+                      i % 2 ? g.node("Transpose", {x}, {y}, {attribute("perm", Ints{1, 2, 0})})
+                            : g.node("Relu", {x}, {y});
+                    });
      }},
     {"reshapes", 1000,
      [](int n) {
@@ -116,9 +123,10 @@ const Kind kKinds[] = {
      }},
     {"conversions", 1000,
      [](int n) {
-       return chain(n, {2, 4}, nullptr, [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
-         g.node("Cast", {x}, {y}, {attribute("to", int64_t{i % 2 ? 1 : 6})});
-       });
+       return chain(n, {2, 4}, nullptr,
+                    [](OnnxGraph& g, int i, const std::string& x, const std::string& y) {
+                      g.node("Cast", {x}, {y}, {attribute("to", int64_t{i % 2 ? 1 : 6})});
+                    });
      }},
     {"operators over open dimensions", 500,
      [](int n) {

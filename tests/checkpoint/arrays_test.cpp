@@ -14,9 +14,11 @@ using namespace ingot::test;
 
 namespace {
 
-std::string npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran = false) {
-  std::string header =
-      "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }";
+std::string npy(const std::string& descr, const std::string& shape, const std::string& data,
+                bool fortran = false) {
+  std::string header = "{'descr': '" + descr +
+                       "', 'fortran_order': " + (fortran ? "True" : "False") +
+                       ", 'shape': " + shape + ", }";
   header.resize((header.size() + 10 + 63) / 64 * 64 - 10, ' ');
   return std::string("\x93NUMPY\1\0", 8) + little(header.size(), 2) + header + data;
 }
@@ -61,7 +63,8 @@ TEST_CASE("arrays whose header lies, or that hold objects, are refused") {
   };
   CHECK(opening(npy("<f4", "(2, 4)", raw(kSix))) == host::Exit::kCorrupt);
   CHECK(opening(npy("<f4", "(2, 2)", raw(kSix))) == host::Exit::kCorrupt);
-  CHECK(opening(npy("<f4", "(4294967296, 4294967296, 4294967296)", raw(kSix))) == host::Exit::kCorrupt);
+  CHECK(opening(npy("<f4", "(4294967296, 4294967296, 4294967296)", raw(kSix))) ==
+        host::Exit::kCorrupt);
   CHECK(opening(npy("|O", "(1,)", raw(kSix))) == host::Exit::kUnsafe);
   CHECK(opening(npy("<f16", "(1,)", std::string(16, '\0'))) == host::Exit::kUnsupported);
   CHECK(opening(npy("<M8[s]", "(1,)", std::string(8, '\0'))) == host::Exit::kCorrupt);
@@ -69,9 +72,10 @@ TEST_CASE("arrays whose header lies, or that hold objects, are refused") {
 
 TEST_CASE("an archive of arrays; texts are facts") {
   const host::TemporaryPath file(".npz");
-  const std::string whole = stored_zip({{"layer/w.npy", npy("<f4", "(2, 3)", raw(kSix), true)},
-                                        {"b.npy", npy("<i4", "(2,)", raw(std::vector<int32_t>{7, -8}))},
-                                        {"note.npy", npy("<U2", "()", raw(std::vector<uint32_t>{'h', 0xe9}))}});
+  const std::string whole =
+      stored_zip({{"layer/w.npy", npy("<f4", "(2, 3)", raw(kSix), true)},
+                  {"b.npy", npy("<i4", "(2,)", raw(std::vector<int32_t>{7, -8}))},
+                  {"note.npy", npy("<U2", "()", raw(std::vector<uint32_t>{'h', 0xe9}))}});
   write_file(file.path(), whole);
   const Checkpoint c = read_checkpoint(file.path());
   CHECK(c.format == "npz");
@@ -81,30 +85,34 @@ TEST_CASE("an archive of arrays; texts are facts") {
   CHECK(values_of<int32_t>(c.tensors[1]) == std::vector<int32_t>{7, -8});
   REQUIRE(c.facts.size() == 1);
   CHECK(std::get<std::string>(c.facts[0].value) == "h\xc3\xa9");
-  CHECK(damaged_and_refused(whole, file.path(), [](const std::string& p) { return read_checkpoint(p); }) > 1000);
+  CHECK(damaged_and_refused(whole, file.path(),
+                            [](const std::string& p) { return read_checkpoint(p); }) > 1000);
 }
 
 namespace {
 
 constexpr const char* kConfig = R"({"config": {
-  "a.weight": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": {"dtype": 7,
-    "sizes": [{"as_int": 3}, {"as_int": 2}], "requires_grad": true, "device": {"type": "cuda", "index": 1},
+  "a.weight": {"path_name": "weight_0", "is_param": true, "use_pickle": false,
+    "tensor_meta": {"dtype": 7, "sizes": [{"as_int": 3}, {"as_int": 2}], "requires_grad": true,
+    "device": {"type": "cuda", "index": 1},
     "strides": [{"as_int": 1}, {"as_int": 3}], "storage_offset": {"as_int": 0}, "layout": 7}},
-  "tied": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": {"dtype": 7,
+  "tied": {"path_name": "weight_0", "is_param": true, "use_pickle": false,
+    "tensor_meta": {"dtype": 7,
     "sizes": [{"as_int": 2}], "requires_grad": true, "device": {"type": "cpu", "index": null},
     "strides": [{"as_int": 1}], "storage_offset": {"as_int": 4}, "layout": 7}}}})";
 
 std::string pt2(const std::string& config, const std::string& weight) {
-  return stored_zip({{"net/archive_format", "pt2"},
-                     {"net/byteorder", "little"},
-                     {"net/models/m.json", R"({"graph_module": {"deep": [1, [2]]}, "torch_version": "2.9.0"})"},
-                     {"net/data/weights/m_weights_config.json", config},
-                     {"net/data/weights/weight_0", weight},
-                     {"net/data/constants/m_constants_config.json",
-                      R"({"config": {"c": {"path_name": "tensor_0", "is_param": false, "use_pickle": false,
+  return stored_zip(
+      {{"net/archive_format", "pt2"},
+       {"net/byteorder", "little"},
+       {"net/models/m.json", R"({"graph_module": {"deep": [1, [2]]}, "torch_version": "2.9.0"})"},
+       {"net/data/weights/m_weights_config.json", config},
+       {"net/data/weights/weight_0", weight},
+       {"net/data/constants/m_constants_config.json",
+        R"({"config": {"c": {"path_name": "tensor_0", "is_param": false, "use_pickle": false,
                           "tensor_meta": {"dtype": 5, "sizes": [], "device": {"type": "cpu", "index": null},
                           "strides": [], "storage_offset": {"as_int": 0}, "layout": 7}}}})"},
-                     {"net/data/constants/tensor_0", little(9, 8)}});
+       {"net/data/constants/tensor_0", little(9, 8)}});
 }
 
 }  // namespace

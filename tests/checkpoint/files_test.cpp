@@ -16,7 +16,8 @@ using namespace ingot::checkpoint;
 
 namespace {
 
-Tensor view(std::vector<float> values, std::vector<int64_t> dims, std::vector<int64_t> strides, uint64_t offset = 0) {
+Tensor view(std::vector<float> values, std::vector<int64_t> dims, std::vector<int64_t> strides,
+            uint64_t offset = 0) {
   std::vector<uint8_t> bytes(values.size() * 4);
   std::memcpy(bytes.data(), values.data(), bytes.size());
   Tensor t;
@@ -45,7 +46,9 @@ host::Exit exit_of(Work work) {
   return host::Exit::kOk;
 }
 
-void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -68,7 +71,8 @@ std::string legacy_of(const std::string& object, const std::string& keys_and_dat
 
 std::string legacy(const std::string& view_text, uint64_t count, const std::string& data) {
   const std::string object =
-      "ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'17'"
+      "ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'"
+      "\nctorch\nFloatStorage\nS'17'"
       "\n"
       "S'cuda:1'\nI4\nNtQ" +
       view_text + "I00\nNtRu.";
@@ -84,12 +88,13 @@ std::string moved(const std::string& function, const std::string& bytes, const s
     escaped += hex;
   }
   const std::string array =
-      "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n(I2\ntcnumpy\ndtype\n(S'f4'"
+      "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n("
+      "I2\ntcnumpy\ndtype\n(S'f4'"
       "\nI0\nI1\ntR(I3"
       "\nS'<'\nNNNI-1\nI-1\nI0\ntbI00\nS'" +
       escaped + "'\ntb";
-  return legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n" + function + "\n(" + array + "ctorch\n" +
-                       type + "\nS'xla:0'\nI00\ntRu.",
+  return legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n" + function + "\n(" +
+                       array + "ctorch\n" + type + "\nS'xla:0'\nI00\ntRu.",
                    "(l.");
 }
 
@@ -144,7 +149,9 @@ TEST_CASE("safetensors are written as they are read") {
   CHECK(back.tensors[1].dims.empty());
   REQUIRE(back.facts.size() == 1);
   CHECK(std::get<std::string>(back.facts[0].value) == "3");
-  CHECK(exit_of([&] { write_safetensors(file.path(), {{"a", &a}, {"a", &b}}, {}); }) == host::Exit::kMismatch);
+  CHECK(exit_of([&] {
+          write_safetensors(file.path(), {{"a", &a}, {"a", &b}}, {});
+        }) == host::Exit::kMismatch);
   CHECK(slurp(file.path()).size() > 20);  // what was there stays
 }
 
@@ -157,15 +164,17 @@ TEST_CASE("safetensors whose header lies are refused") {
   const std::string eight(8, '\1');
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   CHECK(opening(safetensors(good, eight)) == host::Exit::kOk);
-  for (const char* header :
-       {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})",
-        R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,9]}})",
-        R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})",
-        R"({"a":{"dtype":"X","shape":[2],"data_offsets":[0,8]}})",
-        R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", R"([1])", R"({"a":)", R"({"a":{},"a":{}})", "",
-        R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}})"}) {
+  for (
+      const char* header :
+      {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})",
+       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,9]}})",
+       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})",
+       R"({"a":{"dtype":"X","shape":[2],"data_offsets":[0,8]}})",
+       R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})",
+       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", R"([1])", R"({"a":)",
+       R"({"a":{},"a":{}})", "",
+       R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}})"}) {
     CAPTURE(header);
     CHECK(opening(safetensors(header, eight)) == host::Exit::kCorrupt);
   }
@@ -195,7 +204,8 @@ TEST_CASE("a legacy torch file, wherever it was trained") {
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
 }
 
-TEST_CASE("a few bytes that name millions of values by sharing are refused before they take the memory") {
+TEST_CASE(
+    "a few bytes that name millions of values by sharing are refused before they take the memory") {
   const host::TemporaryPath file(".pth");
   const auto list = [](const std::string& item, int count, char memo) {
     std::string text = "(";
@@ -203,7 +213,8 @@ TEST_CASE("a few bytes that name millions of values by sharing are refused befor
     return text + "lq" + memo;
   };
   // A list of a list of a list: the inner two are put aside with POP and met again by their memo.
-  const std::string object = list("N", 150, 1) + "0" + list("h\x01", 150, 2) + "0" + list("h\x02", 150, 3);
+  const std::string object =
+      list("N", 150, 1) + "0" + list("h\x01", 150, 2) + "0" + list("h\x02", 150, 3);
   write(file.path(), legacy_of(object + ".", "(l."));
   const host::WorkBudget budget("outside", 0);
   std::string said;
@@ -235,23 +246,26 @@ TEST_CASE("a tensor of a device without storages of its own is read where it was
   CHECK(brain.tensors[0].type == ElementType::kBf16);
   CHECK(tensor_bytes(brain.tensors[0]) == std::vector<uint8_t>{0x80, 0x3f, 0x20, 0xc0});
   const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(file.path()); }); };
-  write(file.path(),
-        moved("_rebuild_device_tensor_from_numpy", std::string("\x01\x00\x80\x3f\x00\x00\x20\xc0", 8), "bfloat16"));
+  write(file.path(), moved("_rebuild_device_tensor_from_numpy",
+                           std::string("\x01\x00\x80\x3f\x00\x00\x20\xc0", 8), "bfloat16"));
   CHECK(reading() == host::Exit::kCorrupt);  // was never bfloat16
   write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "float16"));
   CHECK(reading() == host::Exit::kCorrupt);
   write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide.substr(1), "float32"));
   CHECK(reading() == host::Exit::kCorrupt);
-  write(file.path(), legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_xla_tensor\n("
-                               "I7\nctorch\nfloat32\nS'xla:0'\nI00\ntRu.",
-                               "(l."));
+  write(file.path(),
+        legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_xla_tensor\n("
+                  "I7\nctorch\nfloat32\nS'xla:0'\nI00\ntRu.",
+                  "(l."));
   CHECK(reading() == host::Exit::kCorrupt);
 }
 
 TEST_CASE("an index that names itself ends, as do two that name each other") {
   const host::TemporaryPath a(".json"), b(".json");
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  const auto index = [](const std::string& shard) { return "{\"weight_map\": {\"w\": \"" + shard + "\"}}"; };
+  const auto index = [](const std::string& shard) {
+    return "{\"weight_map\": {\"w\": \"" + shard + "\"}}";
+  };
   const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(a.path()); }); };
   write(a.path(), index(name(a.path())));
   CHECK(reading() == host::Exit::kUnsafe);

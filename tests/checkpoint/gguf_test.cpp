@@ -1,4 +1,5 @@
-// Block types against the format's reference decoder, whose figures are below; the file around them, cut at every place.
+// Block types against the format's reference decoder, whose figures are below; the file around
+// them, cut at every place.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -49,12 +50,15 @@ std::string small_file() {
   head += text("a") + le(2, 4) + le(3, 8) + le(2, 8) + le(0, 4) + le(0, 8);
   head += text("q") + le(2, 4) + le(32, 8) + le(1, 8) + le(8, 4) + le(32, 8);
   head.resize((head.size() + 31) / 32 * 32, '\0');
-  for (const float x : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}) head.append(reinterpret_cast<const char*>(&x), 4);
+  for (const float x : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f})
+    head.append(reinterpret_cast<const char*>(&x), 4);
   head.append(8, '\0');
   return head + le(0x3800, 2) + std::string(32, '\1');
 }
 
-void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// HDF5 and .keras: committed samples of every layout, files that lead elsewhere, damage at every place.
+// HDF5 and .keras: committed samples of every layout, files that lead elsewhere, damage at every
+// place.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -49,7 +50,8 @@ host::Exit exit_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("every layout of Keras, against h5py's own reading") {
-  for (const char* name : {"small.keras", "small.h5", "small.weights.h5", "bf16.keras", "types.h5"}) {
+  for (const char* name :
+       {"small.keras", "small.h5", "small.weights.h5", "bf16.keras", "types.h5"}) {
     CAPTURE(name);
     const Checkpoint c = read_checkpoint(kFolder + name);
     const auto expected = nlohmann::json::parse(slurp(kFolder + name + ".json"));

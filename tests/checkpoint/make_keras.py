@@ -1,6 +1,8 @@
-"""Writes the committed samples in keras/: small models in every layout that Keras writes, and HDF5 files that try to lead somewhere.
-Run with a current keras (any back end) and h5py:  python make_keras.py FOLDER
-Beside each model stands NAME.json: every tensor's type, shape and sha256, read back with h5py."""
+"""Writes the committed samples in keras/: small models in every layout that Keras writes, and HDF5
+files that try to lead somewhere. Run with a current keras (any back end) and h5py:  python
+make_keras.py FOLDER Beside each model stands NAME.json: every tensor's type, shape and sha256, read
+back with h5py."""
+
 import hashlib
 import io
 import json
@@ -21,9 +23,15 @@ def digests(file):
     tensors = {}
 
     def visit(name, item):
-        if isinstance(item, h5py.Dataset) and (item.dtype.kind in "fiub" or item.dtype.name == "bfloat16" or "dtype" in item.attrs):
+        if isinstance(item, h5py.Dataset) and (
+            item.dtype.kind in "fiub" or item.dtype.name == "bfloat16" or "dtype" in item.attrs
+        ):
             data = np.ascontiguousarray(item[()])
-            kind = "bfloat16" if item.attrs.get("dtype") == "bfloat16" else data.dtype.newbyteorder("=").name
+            kind = (
+                "bfloat16"
+                if item.attrs.get("dtype") == "bfloat16"
+                else data.dtype.newbyteorder("=").name
+            )
             little = data.astype(data.dtype.newbyteorder("<"))
             tensors[name] = [kind, list(item.shape), hashlib.sha256(little.tobytes()).hexdigest()]
 
@@ -45,8 +53,15 @@ def expect(name):
 
 
 keras.utils.set_random_seed(1)
-model = keras.Sequential([keras.Input((6, 6, 1)), L.Conv2D(2, 3, name="c1"), L.BatchNormalization(name="bn"), L.Flatten(),
-                          L.Dense(3, activation="softmax", name="out")])
+model = keras.Sequential(
+    [
+        keras.Input((6, 6, 1)),
+        L.Conv2D(2, 3, name="c1"),
+        L.BatchNormalization(name="bn"),
+        L.Flatten(),
+        L.Dense(3, activation="softmax", name="out"),
+    ]
+)
 for name in ("small.keras", "small.h5"):
     model.save(os.path.join(folder, name))
     expect(name)
@@ -61,8 +76,14 @@ with h5py.File(os.path.join(folder, "types.h5"), "w") as out:
     out["half"] = np.arange(3, dtype=np.float16)
     out["big_endian"] = np.arange(4, dtype=">f4")
     out["truth"] = np.array([True, False])
-    out.create_dataset("packed", data=np.arange(600, dtype=np.int32).reshape(20, 30), chunks=(7, 8), compression="gzip",
-                                       shuffle=True, fletcher32=True)
+    out.create_dataset(
+        "packed",
+        data=np.arange(600, dtype=np.int32).reshape(20, 30),
+        chunks=(7, 8),
+        compression="gzip",
+        shuffle=True,
+        fletcher32=True,
+    )
     out["scalar"] = np.int64(7)
     out["words"] = np.array(["one", "two"], dtype=h5py.string_dtype())
     out.attrs["keras_version"] = "2.0"

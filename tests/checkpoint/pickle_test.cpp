@@ -37,7 +37,8 @@ TEST_CASE("numbers, texts and containers of every protocol") {
   CHECK(a.at(tuple.items[4]).text == "a\nb");
   CHECK(a.at(tuple.items[5]).kind == NodeKind::kNone);
 
-  const ValueTree b = read(with_zeros("\x80\x02}q\x00(X\x01\x00\x00\x00kK\x07X\x01\x00\x00\x00m\x8a\x01\xffu.", 25));
+  const ValueTree b = read(
+      with_zeros("\x80\x02}q\x00(X\x01\x00\x00\x00kK\x07X\x01\x00\x00\x00m\x8a\x01\xffu.", 25));
   CHECK(b.at(b.find(b.root, "k")).integer == 7);
   CHECK(b.at(b.find(b.root, "m")).integer == -1);
   CHECK(b.find(b.root, "z") == kNoNode);
@@ -48,8 +49,9 @@ TEST_CASE("a call is kept when it stands for data and refused by name otherwise"
   CHECK(tree.at(tree.root).kind == NodeKind::kCall);
   CHECK(tree.at(tree.find(tree.root, "w")).integer == 3);
   for (const char* target :
-       {"os\nsystem", "posix\nsystem", "builtins\neval", "builtins\nexec", "builtins\ngetattr", "subprocess\nPopen",
-        "torch.hub\nload", "numpy.testing\nrunstring", "functools\npartial", "my.module\nfunction"}) {
+       {"os\nsystem", "posix\nsystem", "builtins\neval", "builtins\nexec", "builtins\ngetattr",
+        "subprocess\nPopen", "torch.hub\nload", "numpy.testing\nrunstring", "functools\npartial",
+        "my.module\nfunction"}) {
     CAPTURE(target);
     const host::Failure failure = refusal(std::string("c") + target + "\n(S'x'\ntR.");
     CHECK(failure.exit() == host::Exit::kUnsafe);
@@ -71,8 +73,10 @@ TEST_CASE("a class may begin with a small letter: what is made without a call is
   CHECK(tree.at(tree.root).kind == NodeKind::kCall);
   CHECK(tree.at(tree.find(tree.at(tree.root).state, "nc")).integer == 3);
   CHECK(tree.global_name(tree.at(tree.root).items[0]) == "ultralytics.nn.modules.head.v10Detect");
-  CHECK(refusal("cultralytics.nn.modules.head\nv10Detect\n)R.").exit() == host::Exit::kUnsafe);  // a call of it
-  for (const char* target : {"os\nsystem", "builtins\neval", "subprocess\nrun", "torch\nload", "numpy\nload"})
+  // a call of it
+  CHECK(refusal("cultralytics.nn.modules.head\nv10Detect\n)R.").exit() == host::Exit::kUnsafe);
+  for (const char* target :
+       {"os\nsystem", "builtins\neval", "subprocess\nrun", "torch\nload", "numpy\nload"})
     CHECK(refusal(std::string("c") + target + "\n)\x81.").exit() == host::Exit::kUnsafe);
 }
 
@@ -82,13 +86,16 @@ TEST_CASE("integers beyond 64 bits have the name that Python writes") {
     const Node& node = tree.at(tree.root);
     return node.kind == NodeKind::kText ? node.text : "an integer: " + std::to_string(node.integer);
   };
-  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\0\x40.", 12)) == "1180591620717411303424");  // 2 ** 70
-  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\x80\0.", 12)) == "9223372036854775808");     // 2 ** 63
+  // 2 ** 70
+  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\0\x40.", 12)) == "1180591620717411303424");
+  // 2 ** 63
+  CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\x80\0.", 12)) == "9223372036854775808");
   CHECK(text(with_zeros("\x8a\x09\0\0\0\0\0\0\0\0\xc0.", 12)) == "-1180591620717411303424");
   CHECK(text(with_zeros("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\xff.", 12)) == "an integer: -1");
   CHECK(text(with_zeros("\x8a\x09\x07\0\0\0\0\0\0\0\0.", 12)) == "an integer: 7");
   std::string long_one = with_zeros("\x8b\0\0\x10\0", 5) + std::string(1 << 20, 'x') + ".";
-  CHECK(refusal(long_one).exit() == host::Exit::kCorrupt);  // its decimals would take time without end
+  // its decimals would take time without end
+  CHECK(refusal(long_one).exit() == host::Exit::kCorrupt);
   CHECK(refusal("L" + std::string(100000, '9') + "L\n.").exit() == host::Exit::kCorrupt);
   CHECK(refusal("L99999999999999999999x\n.").exit() == host::Exit::kCorrupt);
 }
@@ -96,9 +103,10 @@ TEST_CASE("integers beyond 64 bits have the name that Python writes") {
 TEST_CASE("a stream that is not sound is refused with its place") {
   for (const std::string& bytes :
        {std::string(""), std::string("."), std::string("I1\n"), std::string("a."), std::string("K"),
-        std::string("\x87."), with_zeros("X\xff\xff\xff\xff.", 6), std::string("h\x05."), std::string("Ix\n."),
-        std::string("]I1\nI2\ns."), std::string("\x80\x09."), std::string("\xfe"),
-        with_zeros("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", 10), std::string("(I1\nd.")}) {
+        std::string("\x87."), with_zeros("X\xff\xff\xff\xff.", 6), std::string("h\x05."),
+        std::string("Ix\n."), std::string("]I1\nI2\ns."), std::string("\x80\x09."),
+        std::string("\xfe"), with_zeros("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", 10),
+        std::string("(I1\nd.")}) {
     CAPTURE(bytes);
     const host::Failure failure = refusal(bytes);
     CHECK(failure.exit() == host::Exit::kCorrupt);

@@ -44,7 +44,8 @@ host::Exit exit_of(Work work) {
 }
 
 /// Opens every prefix of `whole` and every copy with one bit changed, and reads all that is found.
-/// Counts what was refused; anything but data or a refusal of the file's own kind fails the caller's check.
+/// Counts what was refused; anything but data or a refusal of the file's own kind fails the
+/// caller's check.
 template <class Open>
 size_t damaged_and_refused(const std::string& whole, const std::string& path, Open open) {
   size_t refused = 0;

@@ -35,20 +35,24 @@ std::string model_of(const std::vector<Given>& tensors) {
     for (const Given& g : tensors) {
       const auto* bytes = reinterpret_cast<const uint8_t*>(g.bytes.data());
       if (g.outside) {
-        buffers.push_back(tflite::CreateBuffer(b, 0, tables.size() + behind.size(), g.bytes.size()));
+        buffers.push_back(
+            tflite::CreateBuffer(b, 0, tables.size() + behind.size(), g.bytes.size()));
         behind += g.bytes;
       } else {
         buffers.push_back(tflite::CreateBuffer(b, b.CreateVector(bytes, g.bytes.size())));
       }
-      const auto quantization =
-          tflite::CreateQuantization(b, 0, 0, b.CreateVector(g.scales), b.CreateVector(g.zeros), 0, 0, g.axis);
-      list.push_back(tflite::CreateTensor(b, b.CreateVector(g.shape), g.type, uint32_t(buffers.size() - 1),
-                                          b.CreateString(g.name), quantization));
+      const auto quantization = tflite::CreateQuantization(b, 0, 0, b.CreateVector(g.scales),
+                                                           b.CreateVector(g.zeros), 0, 0, g.axis);
+      list.push_back(tflite::CreateTensor(b, b.CreateVector(g.shape), g.type,
+                                          uint32_t(buffers.size() - 1), b.CreateString(g.name),
+                                          quantization));
     }
-    list.push_back(tflite::CreateTensor(b, 0, tflite::TensorType::float32, 0, b.CreateString("computed")));
+    list.push_back(
+        tflite::CreateTensor(b, 0, tflite::TensorType::float32, 0, b.CreateString("computed")));
     const std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs = {
         tflite::CreateSubGraph(b, b.CreateVector(list), 0, 0, 0, b.CreateString("main"))};
-    b.Finish(tflite::CreateModel(b, 3, 0, b.CreateVector(graphs), b.CreateString("made here"), b.CreateVector(buffers)),
+    b.Finish(tflite::CreateModel(b, 3, 0, b.CreateVector(graphs), b.CreateString("made here"),
+                                 b.CreateVector(buffers)),
              "TFL3");
     tables.assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
   }
@@ -58,8 +62,20 @@ std::string model_of(const std::vector<Given>& tensors) {
 const std::vector<Given> kTensors = {
     {"w", tflite::TensorType::float32, {2, 2}, raw(std::vector<float>{1, 2, 3, 4})},
     {"half", tflite::TensorType::float16, {2}, raw(std::vector<uint16_t>{0x3c00, 0xc000})},
-    {"q", tflite::TensorType::int8, {2, 3}, std::string("\1\2\3\4\5\xff"), {0.5f, 0.25f}, {0, 0}, 0},
-    {"bias", tflite::TensorType::int32, {2}, raw(std::vector<int32_t>{1, 2}), {0.5f, 0.25f}, {0, 0}, 3},
+    {"q",
+     tflite::TensorType::int8,
+     {2, 3},
+     std::string("\1\2\3\4\5\xff"),
+     {0.5f, 0.25f},
+     {0, 0},
+     0},
+    {"bias",
+     tflite::TensorType::int32,
+     {2},
+     raw(std::vector<int32_t>{1, 2}),
+     {0.5f, 0.25f},
+     {0, 0},
+     3},
     {"one", tflite::TensorType::uint8, {2}, std::string("\x80\x81"), {0.125f}, {128}},
     {"four", tflite::TensorType::int4, {3}, std::string("\x21\x0f"), {1.f}},
     {"far", tflite::TensorType::int32, {2}, raw(std::vector<int32_t>{5, -6}), {}, {}, 0, true},
@@ -111,7 +127,7 @@ TEST_CASE("TFLite models whose tables lie are refused") {
 
 TEST_CASE("every cut and every changed byte of a TFLite model ends in data or in a refusal") {
   const host::TemporaryPath file(".tflite");
-  const size_t refused =
-      damaged_and_refused(model_of(kTensors), file.path(), [](const std::string& p) { return read_tflite(p, {}); });
+  const size_t refused = damaged_and_refused(
+      model_of(kTensors), file.path(), [](const std::string& p) { return read_tflite(p, {}); });
   CHECK(refused > 500);
 }

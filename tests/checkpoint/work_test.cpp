@@ -1,5 +1,6 @@
-// Checkpoints whose headers are long or ask for much: twice the header may cost a little more than twice the steps and bytes
-// (tools/files/work_budget.h), and what is out of proportion is refused with one line before memory is taken. No clock is read.
+// Checkpoints whose headers are long or ask for much: twice the header may cost a little more than
+// twice the steps and bytes (tools/files/work_budget.h), and what is out of proportion is refused
+// with one line before memory is taken. No clock is read.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -51,16 +52,19 @@ std::string safetensors(const std::string& header, size_t data) {
   return test::little(header.size(), 8) + header + std::string(data, '\0');
 }
 std::string tensor(const std::string& name, const std::string& shape, int begin, int end) {
-  return "\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(begin) +
-         "," + std::to_string(end) + "]}";
+  return "\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[" + shape + "],\"data_offsets\":[" +
+         std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
 std::string many_tensors(int n) {
-  return safetensors("{" + repeated(n, [](int i) { return tensor("t" + std::to_string(i), "1", i, i + 1); }) + "}",
-                     size_t(n));
+  return safetensors(
+      "{" + repeated(n, [](int i) { return tensor("t" + std::to_string(i), "1", i, i + 1); }) + "}",
+      size_t(n));
 }
 std::string many_facts(int n) {
-  return safetensors(
-      "{\"__metadata__\":{" + repeated(n, [](int i) { return "\"k" + std::to_string(i) + "\":\"v\""; }) + "}}", 0);
+  return safetensors("{\"__metadata__\":{" +
+                         repeated(n, [](int i) { return "\"k" + std::to_string(i) + "\":\"v\""; }) +
+                         "}}",
+                     0);
 }
 
 }  // namespace
@@ -87,12 +91,14 @@ TEST_CASE("work: JSON keeps the order of the file, and is read in one go through
   const auto refused = [](const std::string& bad) {
     return cost_of(bad.size(), [&] { return parse_bounded_json(bad, "test").size(); });
   };
-  CHECK(refused("{\"a\":1,\"b\":2,\"a\":3}").said == "test: is no sound JSON: key 'a' is there twice");
+  CHECK(refused("{\"a\":1,\"b\":2,\"a\":3}").said ==
+        "test: is no sound JSON: key 'a' is there twice");
   for (const char* bad : {"", "{", "[1,", "{\"a\"}", "[1]]", "\"a", "nul"}) {
     CAPTURE(std::string(bad));
     CHECK(refused(bad).exit == 2);
   }
-  CHECK(refused(std::string(200, '[')).said.find("nests more than 128 levels") != std::string::npos);
+  CHECK(refused(std::string(200, '[')).said.find("nests more than 128 levels") !=
+        std::string::npos);
 }
 
 TEST_CASE("work: values without number are refused before a parser makes them") {
@@ -104,7 +110,8 @@ TEST_CASE("work: values without number are refused before a parser makes them") 
 
 TEST_CASE("work: a tensor has no million dimensions") {
   const Cost cost = cost_of_file(
-      safetensors("{" + tensor("a", repeated(100000, [](int) { return "1"; }), 0, 1) + "}", 1), ".safetensors");
+      safetensors("{" + tensor("a", repeated(100000, [](int) { return "1"; }), 0, 1) + "}", 1),
+      ".safetensors");
   CHECK(cost.exit == 2);
   CHECK(cost.said.find("100000 dimensions") != std::string::npos);
 }
@@ -115,11 +122,13 @@ TEST_CASE("work: a member that an archive unpacks counts as memory of its file")
   const host::TemporaryPath file(".zip");
   std::ofstream(file.path(), std::ios::binary).write(zip.data(), std::streamsize(zip.size()));
   const auto archive = Archive::open(file.path());
-  const Cost cost = cost_of(zip.size(), [&] { return archive->read("member", content.size()).size(); });
+  const Cost cost =
+      cost_of(zip.size(), [&] { return archive->read("member", content.size()).size(); });
   CHECK(cost.said == "");
   CHECK(cost.bytes == content.size());
   host::WorkBudget::set_factor(1e-6);
-  const Cost little = cost_of(zip.size(), [&] { return archive->read("member", content.size()).size(); });
+  const Cost little =
+      cost_of(zip.size(), [&] { return archive->read("member", content.size()).size(); });
   host::WorkBudget::set_factor(1);
   CHECK(little.exit == 7);
 }

@@ -38,23 +38,28 @@ std::vector<std::string> convert(const Folder& folder, const std::string& source
 
 }  // namespace
 
-TEST_CASE("bad source: missing, folder, empty, LFS pointer, HTML page, other formats, our own file") {
+TEST_CASE(
+    "bad source: missing, folder, empty, LFS pointer, HTML page, other formats, our own file") {
   const Folder folder;
   refused(folder, convert(folder, folder / "absent.onnx"), 7, {"no such file"});
   refused(folder, convert(folder, folder.path()), 7, {"is a folder"});
   spill(folder / "empty.onnx", "");
   refused(folder, convert(folder, folder / "empty.onnx"), 2, {"is empty"});
-  spill(folder / "lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 98765\n");
-  refused(folder, convert(folder, folder / "lfs.onnx"), 2, {"git-LFS pointer", "98765", "git lfs pull"});
+  spill(folder / "lfs.onnx",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 98765\n");
+  refused(folder, convert(folder, folder / "lfs.onnx"), 2,
+          {"git-LFS pointer", "98765", "git lfs pull"});
   spill(folder / "page.onnx", "<!DOCTYPE html>\n<html><body>404</body></html>\n");
   refused(folder, convert(folder, folder / "page.onnx"), 2, {"HTML", "download it again"});
   spill(folder / "text.onnx", "hello\n");
   refused(folder, convert(folder, folder / "text.onnx"), 2, {"found text"});
   spill(folder / "lite.onnx", std::string("\x1c\0\0\0TFL3abcdefgh", 16));
-  refused(folder, convert(folder, folder / "lite.onnx"), 4, {"TFLite", "is not converted", "tf2onnx"});
+  refused(folder, convert(folder, folder / "lite.onnx"), 4,
+          {"TFLite", "is not converted", "tf2onnx"});
   spill(folder / "weights.pth", std::string("\x80\x02}q\x01.", 6));
   const std::string weights = folder / "weights.pth";
-  refused(folder, convert(folder, weights), 4, {"weights and no program", "ingot convert NETWORK --weights " + weights});
+  refused(folder, convert(folder, weights), 4,
+          {"weights and no program", "ingot convert NETWORK --weights " + weights});
   const std::string model = cast(folder, "linear");
   refused(folder, convert(folder, model), 1, {"is an .ingot file already"});
 }
@@ -87,17 +92,22 @@ TEST_CASE("bad options for a source: no such input, no such dimension, the sourc
   refused(folder, with("batch.onnx", {"--dim", "M=4"}), 5, {"M"});
   refused(folder, with("batch.onnx", {"--dim", "N=4..2"}), 1, {"N"});
   spill(folder / "net.onnx", slurp(data("linear.onnx")));
-  refused(folder, {"convert", folder / "net.onnx", "-o", folder / "net.onnx"}, 1, {"is the source itself"});
+  refused(folder, {"convert", folder / "net.onnx", "-o", folder / "net.onnx"}, 1,
+          {"is the source itself"});
   fs::create_symlink("net.onnx", folder / "link.ingot");
-  refused(folder, {"convert", folder / "net.onnx", "-o", folder / "link.ingot"}, 1, {"is the source itself"});
+  refused(folder, {"convert", folder / "net.onnx", "-o", folder / "link.ingot"}, 1,
+          {"is the source itself"});
   CHECK(slurp(folder / "net.onnx") == slurp(data("linear.onnx")));
 }
 
-TEST_CASE("bad input arrays: wrong name, shape, type, missing, out of range, and no archive at all") {
+TEST_CASE(
+    "bad input arrays: wrong name, shape, type, missing, out of range, and no archive at all") {
   const Folder folder;
-  const std::string linear = cast(folder, "linear"), embed = cast(folder, "embed"), batch = cast(folder, "batch");
+  const std::string linear = cast(folder, "linear"), embed = cast(folder, "embed"),
+                    batch = cast(folder, "batch");
   const auto run_on = [&](const std::string& model, const std::string& inputs) {
-    return std::vector<std::string>{"run", model, "--inputs", inputs, "--outputs", folder / "o.npz"};
+    return std::vector<std::string>{"run",  model,       "--inputs",
+                                    inputs, "--outputs", folder / "o.npz"};
   };
   refused(folder, run_on(linear, data("linear_name.npz")), 5, {"'x'", "'xx'"});
   refused(folder, run_on(linear, data("linear_shape.npz")), 5, {"'x'", "[1,4]", "[4,1]"});
@@ -117,13 +127,18 @@ TEST_CASE("bad dimensions: unbound, unknown, out of bounds, contradicting the in
   const Folder folder;
   const std::string batch = cast(folder, "batch");
   refused(folder, {"kernels", batch}, 5, {"--dim N=NUMBER"});
-  CHECK(run({"bench", batch, "--seconds", "0"}).out.find("N = ") != std::string::npos);  // takes one, and says which
+  // takes one, and says which
+  CHECK(run({"bench", batch, "--seconds", "0"}).out.find("N = ") != std::string::npos);
   refused(folder, {"bench", batch, "--seconds", "0", "--dim", "M=2"}, 5, {"--dim M", "'N'"});
-  refused(folder, {"run", batch, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz", "--dim", "N=3"}, 5,
-          {"N is 3 by --dim"});
-  const Ran bounded = run({"convert", data("batch.onnx"), "-o", folder / "bounded.ingot", "--dim", "N=2..8"});
+  refused(
+      folder,
+      {"run", batch, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz", "--dim", "N=3"},
+      5, {"N is 3 by --dim"});
+  const Ran bounded =
+      run({"convert", data("batch.onnx"), "-o", folder / "bounded.ingot", "--dim", "N=2..8"});
   CHECK(bounded.exit == 0);
-  refused(folder, {"bench", folder / "bounded.ingot", "--seconds", "0", "--dim", "N=9"}, 5, {"9", "8"});
+  refused(folder, {"bench", folder / "bounded.ingot", "--seconds", "0", "--dim", "N=9"}, 5,
+          {"9", "8"});
   CHECK(run({"bench", folder / "bounded.ingot", "--seconds", "0", "--dim", "N=8"}).exit == 0);
 }
 
@@ -131,7 +146,8 @@ TEST_CASE("bad devices: one that is not there is exit 7, whatever the command") 
   const Folder folder;
   const std::string linear = cast(folder, "linear");
   refused(folder, {"bench", linear, "--seconds", "0", "--device", "cuda:7"}, 7, {"linear.ingot"});
-  refused(folder, {"check", linear, "--golden", data("linear.npz"), "--device", "cuda"}, 7, {"linear.ingot"});
+  refused(folder, {"check", linear, "--golden", data("linear.npz"), "--device", "cuda"}, 7,
+          {"linear.ingot"});
   CHECK(run({"bench", linear, "--seconds", "0", "--device", "cpu"}).exit == 0);
 }
 
@@ -160,15 +176,18 @@ TEST_CASE("bad .ingot files: a source, cut off, flipped, from a newer format") {
   std::string flipped = sound;
   flipped[40] = char(flipped[40] ^ 0x55);  // in the header's hash
   spill(folder / "flipped.ingot", flipped);
-  refused(folder, {"run", folder / "flipped.ingot", "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 2,
-          {"flipped.ingot"});
+  refused(folder,
+          {"run", folder / "flipped.ingot", "--inputs", data("linear.npz"), "--outputs",
+           folder / "o.npz"},
+          2, {"flipped.ingot"});
 }
 
 TEST_CASE("bad places to write: full device, size limit, missing folder, a folder, no permission") {
   const Folder folder;
   const std::string model = cast(folder, "linear"), source = data("linear.onnx");
   refused(folder, {"convert", source, "-o", "/dev/full"}, 7, {"/dev/full"});
-  refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", "/dev/full"}, 7, {"/dev/full"});
+  refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", "/dev/full"}, 7,
+          {"/dev/full"});
   refused(folder, {"convert", source, "-o", folder / "no/o.ingot"}, 7, {"no/o.ingot"});
   refused(folder, {"convert", source, "-o", folder.path()}, 7, {folder.path()});
   const auto limit = [] {
@@ -176,8 +195,8 @@ TEST_CASE("bad places to write: full device, size limit, missing folder, a folde
     setrlimit(RLIMIT_FSIZE, &few);
   };
   refused(folder, {"convert", source, "-o", folder / "o.ingot"}, 7, {"o.ingot"}, {{}, limit});
-  refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 7, {"o.npz"},
-          {{}, limit});
+  refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 7,
+          {"o.npz"}, {{}, limit});
   const auto nobody = [] {
     if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(126);
   };
@@ -186,7 +205,8 @@ TEST_CASE("bad places to write: full device, size limit, missing folder, a folde
     return;
   }
   fs::permissions(folder.path(), fs::perms(0555));
-  refused(folder, {"convert", source, "-o", folder / "o.ingot"}, 7, {"o.ingot", "may write"}, {{}, nobody});
+  refused(folder, {"convert", source, "-o", folder / "o.ingot"}, 7, {"o.ingot", "may write"},
+          {{}, nobody});
   refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 7,
           {"o.npz", "may write"}, {{}, nobody});
 }

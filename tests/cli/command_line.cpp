@@ -18,7 +18,9 @@ std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-void spill(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void spill(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 std::string data(const std::string& name) { return std::string(INGOT_CLI_DATA) + "/" + name; }
 
@@ -35,7 +37,8 @@ Folder::~Folder() {
 
 std::vector<std::string> Folder::names() const {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(path_))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -57,7 +60,8 @@ Ran run(const std::vector<std::string>& arguments, const RunOptions& options) {
     alarm(60);
     if (options.in_child) options.in_child();
     std::vector<char*> argv = {const_cast<char*>("ingot")};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     execv(INGOT_BINARY, argv.data());
     _exit(127);

@@ -1,4 +1,5 @@
-// tests/cli/command_line.h - runs the real binary as a script would and looks at what it leaves behind.
+// tests/cli/command_line.h - runs the real binary as a script would and looks at what it leaves
+// behind.
 #pragma once
 #include <functional>
 #include <string>
@@ -44,7 +45,8 @@ void spill(const std::string& path, const std::string& bytes);
 /// Casts a model of tests/cli/data into the folder and gives its path. Fails the test otherwise.
 std::string cast(const Folder& folder, const std::string& name);
 
-/// True when `err` is one line "ingot: ..." (lines that list unsupported operators are indented and may follow).
+/// True when `err` is one line "ingot: ..." (lines that list unsupported operators are indented and
+/// may follow).
 bool is_one_error_line(const std::string& err);
 
 }  // namespace cli_test

@@ -38,7 +38,8 @@ TEST_CASE("convert: the same source gives the same bytes") {
   CHECK(slurp(cast(a, "linear")) == slurp(cast(b, "linear")));
 }
 
-TEST_CASE("convert: --dry-run writes nothing, --explain says what was done, --check proves it first") {
+TEST_CASE(
+    "convert: --dry-run writes nothing, --explain says what was done, --check proves it first") {
   const Folder folder;
   const std::string out = folder / "o.ingot";
   Ran ran = run({"convert", data("linear.onnx"), "-o", out, "--dry-run", "--explain"});
@@ -53,7 +54,9 @@ TEST_CASE("convert: --dry-run writes nothing, --explain says what was done, --ch
   CHECK(folder.names() == std::vector<std::string>{"o.ingot"});
 }
 
-TEST_CASE("convert: --golden goes into the file, and verify runs it; a golden that differs writes nothing") {
+TEST_CASE(
+    "convert: --golden goes into the file, and verify runs it; a golden that differs writes "
+    "nothing") {
   const Folder folder;
   const std::string out = folder / "o.ingot";
   Ran ran = run({"convert", data("linear.onnx"), "-o", out, "--golden", data("linear.npz")});
@@ -73,8 +76,9 @@ TEST_CASE("convert: --golden goes into the file, and verify runs it; a golden th
 TEST_CASE("convert: entries of --metadata are in the file") {
   const Folder folder;
   const std::string out = folder / "o.ingot";
-  CHECK(run({"convert", data("linear.onnx"), "-o", out, "--metadata", "licence=MIT", "--metadata", "site=a=b"}).exit ==
-        0);
+  CHECK(run({"convert", data("linear.onnx"), "-o", out, "--metadata", "licence=MIT", "--metadata",
+             "site=a=b"})
+            .exit == 0);
   const Json report = json_of(run({"inspect", out, "--json"}));
   CHECK(report["metadata"]["licence"] == "MIT");
   CHECK(report["metadata"]["entries"]["site"] == "a=b");
@@ -98,13 +102,15 @@ TEST_CASE("inspect: says inputs, outputs, open dimensions and sizes, as text and
   CHECK(bound["plan"]["values"].size() >= 2);
   const Ran text = run({"inspect", model, "--ops", "--tensors", "--plan", "--metadata"});
   CHECK(text.exit == 0);
-  for (const char* word : {"f32 [N,4]", "Open dimensions", "linear", "Tensors", "make_data", "onnx"}) {
+  for (const char* word :
+       {"f32 [N,4]", "Open dimensions", "linear", "Tensors", "make_data", "onnx"}) {
     CAPTURE(word);
     CHECK(text.out.find(word) != std::string::npos);
   }
 }
 
-TEST_CASE("inspect: a source that can be cast, and one that cannot with all that stands in the way") {
+TEST_CASE(
+    "inspect: a source that can be cast, and one that cannot with all that stands in the way") {
   const Json yes = json_of(run({"inspect", data("batch.onnx"), "--json"}));
   CHECK(yes["castable"] == true);
   CHECK(yes["op_counts"]["Gemm"] == 1);
@@ -126,8 +132,8 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
   for (const char* isa : {"", "scalar"}) {
     for (const char* threads : {"1", "2"}) {
       const std::string out = folder / "out.npz";
-      const Ran ran = run({"run", model, "--inputs", data("batch.npz"), "--outputs", out, "--threads", threads,
-                           "--trust", "hashes", "--map", "copy"},
+      const Ran ran = run({"run", model, "--inputs", data("batch.npz"), "--outputs", out,
+                           "--threads", threads, "--trust", "hashes", "--map", "copy"},
                           {{{"INGOT_CPU_ISA", isa}}, nullptr});
       INFO(ran.err);
       REQUIRE(ran.exit == 0);
@@ -142,9 +148,11 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
   }
 }
 
-TEST_CASE("run: --dump writes tensors of the source as the source has them, and check compares them") {
+TEST_CASE(
+    "run: --dump writes tensors of the source as the source has them, and check compares them") {
   const Folder folder;
-  const std::string model = cast(folder, "picture"), inputs = data("picture.npz"), out = folder / "out.npz";
+  const std::string model = cast(folder, "picture"), inputs = data("picture.npz"),
+                    out = folder / "out.npz";
   const auto golden = ingot::host::read_npz(inputs);
   const auto dumped = [&](const std::string& which) {
     const Ran ran = run({"run", model, "--inputs", inputs, "--outputs", out, "--dump", which});
@@ -164,7 +172,8 @@ TEST_CASE("run: --dump writes tensors of the source as the source has them, and 
   CHECK(find_array(one, "mid:p")->bytes == find_array(golden, "mid:p")->bytes);
   CHECK(!find_array(one, "mid:c"));
   bool is_permuted_inside = false;
-  for (const Array& array : all) is_permuted_inside |= array.dims == std::vector<int64_t>{1, 6, 4, 5};
+  for (const Array& array : all)
+    is_permuted_inside |= array.dims == std::vector<int64_t>{1, 6, 4, 5};
   CHECK(!is_permuted_inside);  // the same value is not written twice
   const Ran checked = run({"check", model, "--golden", inputs, "--json"});
   REQUIRE(checked.exit == 0);
@@ -174,7 +183,8 @@ TEST_CASE("run: --dump writes tensors of the source as the source has them, and 
 TEST_CASE("run: --profile writes a trace with every instruction, --dump the values in between") {
   const Folder folder;
   const std::string model = cast(folder, "stream");
-  const Ran ran = run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"});
+  const Ran ran =
+      run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"});
   CHECK(ran.exit == 7);
   std::vector<Array> inputs;
   for (const char* name : {"x", "s"}) {
@@ -187,8 +197,8 @@ TEST_CASE("run: --profile writes a trace with every instruction, --dump the valu
     inputs.push_back(array);
   }
   write_npz(folder / "in.npz", inputs);
-  const Ran traced = run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz", "--profile",
-                          folder / "t.json", "--dump", "all"});
+  const Ran traced = run({"run", model, "--inputs", folder / "in.npz", "--outputs",
+                          folder / "out.npz", "--profile", folder / "t.json", "--dump", "all"});
   INFO(traced.err);
   REQUIRE(traced.exit == 0);
   const Json trace = Json::parse(slurp(folder / "t.json"), nullptr, false);
@@ -201,8 +211,8 @@ TEST_CASE("run: --profile writes a trace with every instruction, --dump the valu
   REQUIRE(find_array(arrays, "y"));
   CHECK(find_array(arrays, "y")->as<float>()[0] == 12);
   CHECK(find_array(arrays, "mid:sn"));
-  const Ran unknown =
-      run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "o2.npz", "--dump", "ss"});
+  const Ran unknown = run({"run", model, "--inputs", folder / "in.npz", "--outputs",
+                           folder / "o2.npz", "--dump", "ss"});
   CHECK(unknown.exit == 5);
   CHECK(is_one_error_line(unknown.err));
   CHECK(folder.names() == std::vector<std::string>{"in.npz", "out.npz", "stream.ingot", "t.json"});
@@ -211,14 +221,15 @@ TEST_CASE("run: --profile writes a trace with every instruction, --dump the valu
 TEST_CASE("run: too small an arena is refused with what it needs and what it got") {
   const Folder folder;
   const std::string model = cast(folder, "batch");
-  const Ran small =
-      run({"run", model, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz", "--arena-bytes", "100"});
+  const Ran small = run({"run", model, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz",
+                         "--arena-bytes", "100"});
   CHECK(small.exit == 7);
   CHECK(is_one_error_line(small.err));
   CHECK(small.err.find("100") != std::string::npos);
   CHECK(folder.names() == std::vector<std::string>{"batch.ingot"});
-  CHECK(run({"run", model, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz", "--arena-bytes", "1M"}).exit ==
-        0);
+  CHECK(run({"run", model, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz",
+             "--arena-bytes", "1M"})
+            .exit == 0);
 }
 
 TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on") {
@@ -227,15 +238,18 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
     const char* name;
     std::vector<std::string> more;
   };
-  for (const Case& c :
-       {Case{"linear", {}}, {"embed", {}}, {"batch", {"--dim", "N=3"}}, {"stream", {"--threads", "1"}}}) {
+  for (const Case& c : {Case{"linear", {}},
+                        {"embed", {}},
+                        {"batch", {"--dim", "N=3"}},
+                        {"stream", {"--threads", "1"}}}) {
     CAPTURE(c.name);
-    std::vector<std::string> arguments = {"bench", cast(folder, c.name), "--seconds", "0.02", "--json"};
+    std::vector<std::string> arguments = {"bench", cast(folder, c.name), "--seconds", "0.02",
+                                          "--json"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const Json report = json_of(run(arguments));
-    for (const char* key :
-         {"load_ms", "first_ms", "median_ms", "p90_ms", "p99_ms", "runs", "threads", "rss_mb", "rss_start_mb",
-          "rss_peak_mb", "arena_bytes", "weights_bytes", "file_bytes", "page_faults"}) {
+    for (const char* key : {"load_ms", "first_ms", "median_ms", "p90_ms", "p99_ms", "runs",
+                            "threads", "rss_mb", "rss_start_mb", "rss_peak_mb", "arena_bytes",
+                            "weights_bytes", "file_bytes", "page_faults"}) {
       CAPTURE(key);
       CHECK(report[key].is_number());
     }
@@ -245,12 +259,16 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
     CHECK(report["median_ms"] <= report["p99_ms"]);
     CHECK(run(arguments).err.empty());
   }
-  CHECK(run({"bench", folder / "linear.ingot", "--seconds", "0"}).out.find("median") != std::string::npos);
-  const Json touched = json_of(run({"bench", folder / "linear.ingot", "--seconds", "0", "--json", "--prefault"}));
+  CHECK(run({"bench", folder / "linear.ingot", "--seconds", "0"}).out.find("median") !=
+        std::string::npos);
+  const Json touched =
+      json_of(run({"bench", folder / "linear.ingot", "--seconds", "0", "--json", "--prefault"}));
   CHECK(touched["prefault"] == true);
 }
 
-TEST_CASE("check: a golden that fits is exit 0, one that differs is exit 6, and both print the largest error") {
+TEST_CASE(
+    "check: a golden that fits is exit 0, one that differs is exit 6, and both print the largest "
+    "error") {
   const Folder folder;
   const std::string model = cast(folder, "linear");
   for (const std::string& subject : {model, data("linear.onnx")}) {
@@ -273,13 +291,14 @@ TEST_CASE("check: steps with fed-back state, thinned outputs, and the naive kern
   for (const char* isa : {"", "oracle", "scalar"}) {
     CAPTURE(isa);
     const RunOptions options = {{{"INGOT_CPU_ISA", isa}}, nullptr};
-    const Json stream =
-        json_of(run({"check", cast(folder, "stream"), "--golden", data("stream.npz"), "--json"}, options));
+    const Json stream = json_of(
+        run({"check", cast(folder, "stream"), "--golden", data("stream.npz"), "--json"}, options));
     CHECK(stream["passed"] == true);
     CHECK(stream["steps"] == 5);
     CHECK(stream["outputs"].size() == 2);
-    CHECK(json_of(run({"check", cast(folder, "batch"), "--golden", data("batch_thin.npz"), "--json"},
-                      options))["passed"] == true);
+    CHECK(
+        json_of(run({"check", cast(folder, "batch"), "--golden", data("batch_thin.npz"), "--json"},
+                    options))["passed"] == true);
     if (*isa) CHECK(stream["isa"] == isa);
   }
 }

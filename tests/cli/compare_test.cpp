@@ -25,7 +25,9 @@ TEST_CASE("compare: a file that does what its source does departs nowhere") {
   CHECK(ran.err.find("no golden") == std::string::npos);  // notes are in the report
 }
 
-TEST_CASE("compare: a golden that differs from what the source computes names the output's node and exits with 6") {
+TEST_CASE(
+    "compare: a golden that differs from what the source computes names the output's node and "
+    "exits with 6") {
   const Folder folder;
   const Ran ran = run({"compare", data("linear.onnx"), "--golden", data("linear_wrong.npz")});
   CHECK(ran.exit == 6);
@@ -70,14 +72,19 @@ TEST_CASE("compare: the page is one file that asks nobody for anything") {
   CHECK(text.find("href=") == std::string::npos);
   CHECK(text.find("@import") == std::string::npos);
   CHECK(text.find("fetch(") == std::string::npos);
-  CHECK(run({"compare", data("linear.onnx"), file, "--html", folder / "no/such/folder.html"}).exit == 7);
+  CHECK(
+      run({"compare", data("linear.onnx"), file, "--html", folder / "no/such/folder.html"}).exit ==
+      7);
 }
 
-TEST_CASE("compare: a stream whose state the file keeps is followed from the golden's first state to its last") {
+TEST_CASE(
+    "compare: a stream whose state the file keeps is followed from the golden's first state to its "
+    "last") {
   const Folder folder;
   const std::string file = folder / "kept.ingot";
   REQUIRE(run({"convert", data("stream.onnx"), "-o", file, "--state", "s=sn"}).exit == 0);
-  const std::vector<std::string> compare = {"compare", data("stream.onnx"), file, "--state", "s=sn", "--json"};
+  const std::vector<std::string> compare = {"compare", data("stream.onnx"), file, "--state", "s=sn",
+                                            "--json"};
   const auto against = [&](const std::string& path) {
     std::vector<std::string> words = compare;
     words.insert(words.end(), {"--golden", path});
@@ -96,7 +103,8 @@ TEST_CASE("compare: a stream whose state the file keeps is followed from the gol
     const char *golden, *value;
     int step;
   };
-  for (const Wrong& wrong : {Wrong{"stream_wrong.npz", "y", 3}, Wrong{"stream_wrong_state.npz", "sn", 4}}) {
+  for (const Wrong& wrong :
+       {Wrong{"stream_wrong.npz", "y", 3}, Wrong{"stream_wrong_state.npz", "sn", 4}}) {
     CAPTURE(wrong.golden);
     ran = against(data(wrong.golden));
     CHECK(ran.exit == 6);
@@ -110,7 +118,8 @@ TEST_CASE("compare: a stream whose state the file keeps is followed from the gol
 TEST_CASE("compare: equal means that something on every output's path was compared") {
   const Folder folder;
   const std::string file = cast(folder, "linear");
-  Ran ran = run({"compare", data("stranger.onnx"), file, "--json"});  // the same input, no value in common
+  // the same input, no value in common
+  Ran ran = run({"compare", data("stranger.onnx"), file, "--json"});
   CAPTURE(ran.err);
   CHECK(ran.exit == 6);
   CHECK(is_one_error_line(ran.err));
@@ -131,7 +140,8 @@ TEST_CASE("compare: equal means that something on every output's path was compar
   CHECK(run({"compare", data("half_stranger.onnx"), half}).exit == 0);
 }
 
-TEST_CASE("nothing equals nothing: check, verify, diff and convert --check compare something or fail") {
+TEST_CASE(
+    "nothing equals nothing: check, verify, diff and convert --check compare something or fail") {
   const Folder folder;
   const std::string file = cast(folder, "nothing");
   Ran ran = run({"check", file, "--golden", data("nothing.npz")});
@@ -139,7 +149,8 @@ TEST_CASE("nothing equals nothing: check, verify, diff and convert --check compa
   CHECK(ran.exit == 6);
   CHECK(ran.err.find("nothing was compared") != std::string::npos);
   for (const char* option : {"--check", "--golden"}) {
-    std::vector<std::string> words = {"convert", data("nothing.onnx"), "-o", folder / "no.ingot", option};
+    std::vector<std::string> words = {"convert", data("nothing.onnx"), "-o", folder / "no.ingot",
+                                      option};
     if (std::string(option) == "--golden") words.push_back(data("nothing.npz"));
     ran = run(words);
     CAPTURE(ran.err);
@@ -157,5 +168,6 @@ TEST_CASE("nothing equals nothing: check, verify, diff and convert --check compa
   // The naive kernels against themselves.
   RunOptions naive;
   naive.environment = {{"INGOT_CPU_ISA", "oracle"}};
-  CHECK(run({"convert", data("linear.onnx"), "-o", folder / "no.ingot", "--check"}, naive).exit == 1);
+  CHECK(run({"convert", data("linear.onnx"), "-o", folder / "no.ingot", "--check"}, naive).exit ==
+        1);
 }

@@ -1,5 +1,5 @@
-// Loops, slices, ranges and branches that data or dimensions decide, cast and run as a user would; goldens are onnxruntime's
-// (tests/models/make_control.py).
+// Loops, slices, ranges and branches that data or dimensions decide, cast and run as a user would;
+// goldens are onnxruntime's (tests/models/make_control.py).
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,9 @@ using ingot::host::Array;
 
 namespace {
 
-std::string model(const std::string& name) { return std::string(INGOT_MODELS) + "/control/" + name; }
+std::string model(const std::string& name) {
+  return std::string(INGOT_MODELS) + "/control/" + name;
+}
 
 std::string convert(const Folder& folder, const std::string& name) {
   const std::string file = folder / (name + ".ingot");
@@ -35,14 +37,16 @@ TEST_CASE("control: what data decides equals onnxruntime, file by file") {
   for (const auto& pair : cases) {
     const char* golden = pair.second;
     CAPTURE(golden);
-    const Ran ran = run({"check", convert(folder, pair.first), "--golden", model(std::string(golden) + ".npz")});
+    const Ran ran = run(
+        {"check", convert(folder, pair.first), "--golden", model(std::string(golden) + ".npz")});
     INFO(ran.out);
     INFO(ran.err);
     CHECK(ran.exit == 0);
   }
 }
 
-TEST_CASE("control: one file serves the extents of both branches, and refuses a branch beyond its own") {
+TEST_CASE(
+    "control: one file serves the extents of both branches, and refuses a branch beyond its own") {
   const Folder folder;
   const std::string file = convert(folder, "branches");
   const auto answer = [&](int64_t extent, bool narrow) {
@@ -76,9 +80,12 @@ TEST_CASE("control: one file serves the extents of both branches, and refuses a 
   for (const int64_t extent : {7, 40}) CHECK(answer(extent, false).exit == 5);
 }
 
-TEST_CASE("control: place says what branches and loops on a GPU add to a run, and verbs give the CPU's numbers there") {
+TEST_CASE(
+    "control: place says what branches and loops on a GPU add to a run, and verbs give the CPU's "
+    "numbers there") {
   const Folder folder;
-  const std::string file = folder / "looping.ingot", source = std::string(INGOT_MODELS) + "/looping/looping";
+  const std::string file = folder / "looping.ingot",
+                    source = std::string(INGOT_MODELS) + "/looping/looping";
   REQUIRE(run({"convert", source + ".onnx", "-o", file}).exit == 0);
   RunOptions options;
   options.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
@@ -103,9 +110,12 @@ TEST_CASE("control: place says what branches and loops on a GPU add to a run, an
   const auto report = place({"--host-branches"});
   REQUIRE(report["devices"].size() == 1);
   CHECK(report["devices"][0]["name"] == "cuda:0");
-  CHECK(report["devices"][0]["launches"] == 3);  // before the first loop, between the two, behind the second
-  CHECK(report["devices"][0]["waits"] == 1);     // the iterations of both are counted before they begin
-  // Each time step, each step of the loop behind it, its If on both sides, and the loop in one of them that ends by what it computes.
+  // before the first loop, between the two, behind the second
+  CHECK(report["devices"][0]["launches"] == 3);
+  // the iterations of both are counted before they begin
+  CHECK(report["devices"][0]["waits"] == 1);
+  // Each time step, each step of the loop behind it, its If on both sides, and the loop in one of
+  // them that ends by what it computes.
   REQUIRE(report["branches"].size() == 5);
   int loops = 0, waiting = 0;
   for (const auto& branch : report["branches"]) {
@@ -122,5 +132,7 @@ TEST_CASE("control: place says what branches and loops on a GPU add to a run, an
   CHECK(shown.out.find("each iteration") != std::string::npos);
   CHECK(shown.out.find("on the device") != std::string::npos);
   for (const char* way : {"--strict", "--host-branches"})
-    CHECK(run({"check", file, "--golden", source + ".npz", "--device", "cuda", way}, options).exit == 0);
+    CHECK(
+        run({"check", file, "--golden", source + ".npz", "--device", "cuda", way}, options).exit ==
+        0);
 }

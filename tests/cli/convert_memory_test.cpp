@@ -1,5 +1,6 @@
-// What is resident at most while a source of 60 MB is converted, of any kind of weights: 1.3 times the source and the program. Someone
-// who holds the weights twice fails here. Needs the operator new of the command line, which a build with a sanitizer lacks.
+// What is resident at most while a source of 60 MB is converted, of any kind of weights: 1.3 times
+// the source and the program. Someone who holds the weights twice fails here. Needs the operator
+// new of the command line, which a build with a sanitizer lacks.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -31,13 +32,15 @@ std::string numbers(int64_t bytes, uint32_t seed, bool half) {
   for (size_t i = 0; i + 4 <= out.size(); i += 4) {
     seed = seed * 1664525u + 1013904223u;
     // exponents near one: 0x3c.. in f16, 0x3d.. in f32
-    const uint32_t bits = half ? 0x30003000u | (seed >> 8 & 0x03ff03ffu) : 0x3c000000u | (seed >> 8 & 0x00ffffffu);
+    const uint32_t bits =
+        half ? 0x30003000u | (seed >> 8 & 0x03ff03ffu) : 0x3c000000u | (seed >> 8 & 0x00ffffffu);
     std::memcpy(out.data() + i, &bits, 4);
   }
   return out;
 }
 
-Proto raw_tensor(const std::string& name, const std::vector<int64_t>& dims, const std::string& raw, int type) {
+Proto raw_tensor(const std::string& name, const std::vector<int64_t>& dims, const std::string& raw,
+                 int type) {
   return Proto().packed_varints(1, dims).varint(2, uint64_t(type)).text(8, name).text(9, raw);
 }
 
@@ -62,11 +65,12 @@ std::string network(const Kind& kind) {
   std::string x = "x";
   for (int i = 0; i < count; i++) {
     const std::string n = std::to_string(i);
-    g.proto.message(5,
-                    raw_tensor("w" + n, kind.weights, numbers(bytes, uint32_t(i + 1), kind.type == kHalf), kind.type));
+    g.proto.message(5, raw_tensor("w" + n, kind.weights,
+                                  numbers(bytes, uint32_t(i + 1), kind.type == kHalf), kind.type));
     const int64_t pad = op == "Conv" ? kind.weights[2] / 2 : 0;
     std::vector<Proto> attributes;
-    if (op == "Conv") attributes = {ingot::test::attribute("pads", std::vector<int64_t>{pad, pad, pad, pad})};
+    if (op == "Conv")
+      attributes = {ingot::test::attribute("pads", std::vector<int64_t>{pad, pad, pad, pad})};
     g.node(op, {x, "w" + n}, {"m" + n}, attributes);
     g.node("Relu", {"m" + n}, {"y" + n});
     x = "y" + n;
@@ -82,7 +86,8 @@ int64_t most_resident(const std::vector<std::string>& arguments, int* status) {
     const int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, 1);
     std::vector<char*> argv = {const_cast<char*>("ingot")};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     execv(INGOT_BINARY, argv.data());
     _exit(127);
@@ -117,11 +122,13 @@ TEST_CASE("conversion holds the weights about once") {
     waitpid(writer, &status, 0);
     const int64_t source = int64_t(std::filesystem::file_size(folder / "net.onnx"));
     REQUIRE(source > kSource * 9 / 10);
-    const int64_t most = most_resident({"convert", folder / "net.onnx", "-o", folder / "net.ingot"}, &status);
+    const int64_t most =
+        most_resident({"convert", folder / "net.onnx", "-o", folder / "net.ingot"}, &status);
     REQUIRE(WIFEXITED(status));
     REQUIRE(WEXITSTATUS(status) == 0);
-    std::printf("memory of conversion: %s: source %lld, resident at most %lld, %.2f times\n", kind.name,
-                static_cast<long long>(source), static_cast<long long>(most), double(most) / double(source));
+    std::printf("memory of conversion: %s: source %lld, resident at most %lld, %.2f times\n",
+                kind.name, static_cast<long long>(source), static_cast<long long>(most),
+                double(most) / double(source));
     CHECK(most <= source / 10 * 13 + kProgram);
   }
 }
@@ -131,7 +138,9 @@ TEST_CASE("conversion asks for the memory of all files of a source") {
   constexpr int64_t kRows = 5000, kColumns = 5000;  // 100 MB, of which nothing is written
   OnnxGraph g;
   g.input("x", {4, int(kRows)});
-  const auto entry = [](const char* key, const std::string& value) { return Proto().text(1, key).text(2, value); };
+  const auto entry = [](const char* key, const std::string& value) {
+    return Proto().text(1, key).text(2, value);
+  };
   g.proto.message(5, Proto()
                          .packed_varints(1, {kRows, kColumns})
                          .varint(2, 1)
@@ -145,7 +154,8 @@ TEST_CASE("conversion asks for the memory of all files of a source") {
   std::filesystem::resize_file(folder / "net.data", kRows * kColumns * 4);
   cli_test::RunOptions limited;
   limited.environment = {{"INGOT_MEMORY_LIMIT", "100M"}};
-  const std::vector<std::string> call = {"convert", folder / "net.onnx", "-o", folder / "net.ingot"};
+  const std::vector<std::string> call = {"convert", folder / "net.onnx", "-o",
+                                         folder / "net.ingot"};
   cli_test::Ran ran = cli_test::run(call, limited);
   CHECK(ran.exit == 7);
   CHECK(cli_test::is_one_error_line(ran.err));
@@ -160,9 +170,11 @@ TEST_CASE("conversion asks for the memory of all files of a source") {
   CHECK(ran.err.find(" 94371840 can be had") != std::string::npos);
 
   // Shards of a checkpoint, and a limit of the system's own.
-  cli_test::spill(folder / "small.onnx", OnnxGraph().input("x", {4}).node("Relu", {"x"}, {"y"}).output("y").bytes(18));
+  cli_test::spill(folder / "small.onnx",
+                  OnnxGraph().input("x", {4}).node("Relu", {"x"}, {"y"}).output("y").bytes(18));
   cli_test::spill(folder / "all.index.json", R"({"weight_map": {"w": "net.data"}})");
-  ran = cli_test::run({"convert", folder / "small.onnx", "--weights", folder / "all.index.json"}, limited);
+  ran = cli_test::run({"convert", folder / "small.onnx", "--weights", folder / "all.index.json"},
+                      limited);
   CHECK(ran.exit == 7);
   CHECK(ran.err.find(" needs 130000") != std::string::npos);
 #ifndef INGOT_SANITIZED

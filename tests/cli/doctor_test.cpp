@@ -1,4 +1,5 @@
-// ingot doctor over made-up machines: Jetsons of three JetPacks, a desktop without fused multiply-add, nothing at all; and over this one.
+// ingot doctor over made-up machines: Jetsons of three JetPacks, a desktop without fused
+// multiply-add, nothing at all; and over this one.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -13,7 +14,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 void put(const Folder& root, const std::string& path, const std::string& text) {
   const std::filesystem::path file = root / path;
@@ -26,25 +29,31 @@ void make_orin(const Folder& root) {
   put(root, "etc/os-release", "NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 22.04.5 LTS\"\n");
   put(root, "proc/sys/kernel/osrelease", "5.15.148-tegra\n");
   put(root, "proc/self/auxv", std::string("\6\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0", 16));
-  put(root, "proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd asimdhp asimddp\nCPU part\t: 0xd42\n");
+  put(root, "proc/cpuinfo",
+      "processor\t: 0\nFeatures\t: fp asimd asimdhp asimddp\nCPU part\t: 0xd42\n");
   put(root, "proc/meminfo",
-      "MemTotal:        7990000 kB\nMemFree: 100 kB\nMemAvailable:    600000 kB\nSwapTotal: 3995000 kB\n");
+      "MemTotal:        7990000 kB\nMemFree: 100 kB\nMemAvailable:    600000 kB\nSwapTotal: "
+      "3995000 kB\n");
   put(root, "sys/devices/system/cpu/online", "0-3\n");
   put(root, "sys/devices/system/cpu/present", "0-5\n");
   put(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
   put(root, "proc/device-tree/model", std::string("NVIDIA Jetson Orin Nano Developer Kit\0", 38));
-  put(root, "etc/nv_tegra_release", "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n");
+  put(root, "etc/nv_tegra_release",
+      "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n");
   put(root, "var/lib/dpkg/status",
-      "Package: bash\nVersion: 5.1\n\nPackage: nvidia-jetpack\nStatus: install ok installed\nVersion: "
+      "Package: bash\nVersion: 5.1\n\nPackage: nvidia-jetpack\nStatus: install ok "
+      "installed\nVersion: "
       "6.2+b77\n\nPackage: x\nVersion: 1\n");
   put(root, "var/lib/nvpmodel/status", "pmode:0001\n");
   put(root, "etc/nvpmodel.conf",
-      "< POWER_MODEL ID=0 NAME=15W >\n< POWER_MODEL ID=1 NAME=7W >\nCPU_ONLINE CORE_0 1\n< POWER_MODEL ID=2 "
+      "< POWER_MODEL ID=0 NAME=15W >\n< POWER_MODEL ID=1 NAME=7W >\nCPU_ONLINE CORE_0 1\n< "
+      "POWER_MODEL ID=2 "
       "NAME=MAXN_SUPER >\n");
   put(root, "sys/class/devfreq/17000000.gpu/governor", "nvhost_podgov\n");
   put(root, "sys/class/devfreq/17000000.gpu/cur_freq", "306000000\n");
   put(root, "sys/class/devfreq/17000000.gpu/max_freq", "408000000\n");
-  put(root, "sys/class/devfreq/17000000.gpu/available_frequencies", "306000000 408000000 510000000 624750000\n");
+  put(root, "sys/class/devfreq/17000000.gpu/available_frequencies",
+      "306000000 408000000 510000000 624750000\n");
   put(root, "sys/class/devfreq/other.bus/governor", "userspace\n");
 }
 
@@ -65,7 +74,8 @@ bool finds(const Json& report, const std::string& part, const char* fix) {
 
 }  // namespace
 
-TEST_CASE("doctor: a Jetson's board, JetPack, power mode, clocks, memory, and what to do about them") {
+TEST_CASE(
+    "doctor: a Jetson's board, JetPack, power mode, clocks, memory, and what to do about them") {
   const Folder root;
   make_orin(root);
   const Json report = examine(root);
@@ -132,9 +142,10 @@ TEST_CASE("doctor: a processor without fused multiply-add, huge pages off, stric
 TEST_CASE("doctor: files that are missing, empty or nonsense are left out") {
   const Folder root;
   CHECK(examine(root)["board"]["jetpack"] == 0);
-  for (const char* path : {"etc/os-release", "proc/cpuinfo", "proc/meminfo", "proc/self/auxv", "etc/nv_tegra_release",
-                           "var/lib/dpkg/status", "var/lib/nvpmodel/status", "etc/nvpmodel.conf",
-                           "sys/devices/system/cpu/online", "sys/class/devfreq/gpu/cur_freq"})
+  for (const char* path :
+       {"etc/os-release", "proc/cpuinfo", "proc/meminfo", "proc/self/auxv", "etc/nv_tegra_release",
+        "var/lib/dpkg/status", "var/lib/nvpmodel/status", "etc/nvpmodel.conf",
+        "sys/devices/system/cpu/online", "sys/class/devfreq/gpu/cur_freq"})
     put(root, path, "\xff\xfe: 99999999999999999999999999\n-1-,,5-3\x01\n");
   const Json report = examine(root);
   CHECK(report["system"]["page_bytes"] == 0);
@@ -157,7 +168,9 @@ TEST_CASE("doctor: this machine; --require ends in exit code 7 with the reason")
   CHECK(run({"doctor", "--require", "scalar", "--root", root.path()}).exit == 1);
 }
 
-TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a driver that is too old or not there") {
+TEST_CASE(
+    "doctor: GPUs through the driver: usable, without device code, with a driver that is too old "
+    "or not there") {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   auto ask = [](Environment environment, std::vector<std::string> more = {}) {
     environment.push_back({"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA});
@@ -167,7 +180,8 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
     options.environment = environment;
     return run(words, options);
   };
-  const Ran two = ask({{"FAKE_CUDA_DEVICES", "2"}, {"FAKE_CUDA_MIB", "512"}}, {"--require", "cuda"});
+  const Ran two =
+      ask({{"FAKE_CUDA_DEVICES", "2"}, {"FAKE_CUDA_MIB", "512"}}, {"--require", "cuda"});
   INFO(two.err);
   CHECK(two.exit == 0);
   const Json good = Json::parse(two.out)["cuda"];
@@ -182,19 +196,20 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   const Ran pascal = ask({{"FAKE_CUDA_SM", "61"}}, {"--require", "cuda"});
   CHECK(pascal.exit == 7);
   CHECK(is_one_error_line(pascal.err));
-  CHECK(
-      finds(Json::parse(pascal.out), "no device code for cuda:0, compute capability 6.1", "use cpu: device code can"));
+  CHECK(finds(Json::parse(pascal.out), "no device code for cuda:0, compute capability 6.1",
+              "use cpu: device code can"));
   const auto advised = [&](const std::string& sm, const char* fix) {
     CAPTURE(sm);
     const Json report = Json::parse(ask({{"FAKE_CUDA_SM", sm}}).out);
     const bool has_code = report["cuda"]["devices"][0]["device_code"] != 0;
     CHECK((has_code || finds(report, "no device code for cuda:0", fix)));
   };
-  advised("70", "use cpu: device code can");  // V100: before Turing, and code of a Xavier does not run there
+  // V100: before Turing, and code of a Xavier does not run there
+  advised("70", "use cpu: device code can");
   advised("130", "a newer one may");
-  advised(
-      "103",
-      "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=100, which runs there too");
+  advised("103",
+          "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON "
+          "-DINGOT_CUDA_ARCHITECTURES=100, which runs there too");
   advised("121", "-DINGOT_CUDA_ARCHITECTURES=120, which runs there too");
   // Whatever the build can be asked for is advised by its own number.
   const std::string build = slurp(INGOT_DOCS "/../cmake/IngotCuda.cmake");
@@ -202,20 +217,23 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   for (const char* list : {"set(INGOT_CUDA_OLDEST ", "set(INGOT_CUDA_NEWEST "}) {
     const size_t from = build.find(list);
     REQUIRE(from != std::string::npos);
-    std::istringstream words(build.substr(from + strlen(list), build.find(')', from) - from - strlen(list)));
+    std::istringstream words(
+        build.substr(from + strlen(list), build.find(')', from) - from - strlen(list)));
     for (std::string sm; words >> sm; architectures++) {
       const bool is_jetson = sm == "72" || sm == "87";
-      advised(sm,
-              ((is_jetson ? "./dev cuda-toolkit 11.8, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES="
-                          : "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=") +
-               sm)
-                  .c_str());
+      advised(sm, ((is_jetson ? "./dev cuda-toolkit 11.8, then build with -DINGOT_CUDA=ON "
+                                "-DINGOT_CUDA_ARCHITECTURES="
+                              : "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON "
+                                "-DINGOT_CUDA_ARCHITECTURES=") +
+                   sm)
+                      .c_str());
     }
   }
   CHECK(architectures == 10);
 
-  const Json orin =
-      Json::parse(ask({{"FAKE_CUDA_SM", "87"}, {"FAKE_CUDA_INTEGRATED", "1"}, {"FAKE_CUDA_VERSION", "12060"}}).out);
+  const Json orin = Json::parse(
+      ask({{"FAKE_CUDA_SM", "87"}, {"FAKE_CUDA_INTEGRATED", "1"}, {"FAKE_CUDA_VERSION", "12060"}})
+          .out);
   const Json& device = orin["cuda"]["devices"][0];
   CHECK(device["integrated"] == true);
   if (device["device_code"] == 87)
@@ -224,8 +242,10 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   else
     CHECK(finds(orin, "no device code", "INGOT_CUDA_ARCHITECTURES=87"));
 
-  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "3"}}).out), "another has it", "end the other process"));
-  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "2"}}).out), "prohibits it", "nvidia-smi -c DEFAULT"));
+  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "3"}}).out), "another has it",
+              "end the other process"));
+  CHECK(finds(Json::parse(ask({{"FAKE_CUDA_COMPUTE_MODE", "2"}}).out), "prohibits it",
+              "nvidia-smi -c DEFAULT"));
 
   const Ran old = ask({{"FAKE_CUDA_VERSION", "11000"}}, {"--require", "cuda"});
   CHECK(old.exit == 7);
@@ -234,7 +254,8 @@ TEST_CASE("doctor: GPUs through the driver: usable, without device code, with a 
   RunOptions without_code;
   without_code.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_SM", "61"}};
   const Ran shown = run({"doctor"}, without_code);
-  CHECK(has(shown.out, ", 4096 MiB, device code none, not usable: "));  // and not "0 of 4096 MiB free"
+  // and not "0 of 4096 MiB free"
+  CHECK(has(shown.out, ", 4096 MiB, device code none, not usable: "));
   CHECK(has(shown.out, "device code    "));
 
   RunOptions nothing;

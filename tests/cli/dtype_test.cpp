@@ -28,18 +28,20 @@ TEST_CASE("--dtype: every kind of source is cast, proved, verified and half as l
     std::string path;
     std::vector<std::string> options;
   };
-  const Source sources[] = {{digits(), {"--dim", "n=1"}},
-                            {kTests + "torch/data/picture.pt2", {}},
-                            {kTests + "torchscript/data/trained.pt", {"--input-shape", "x=1x2x5x6"}},
-                            {kTests + "keras/samples/sequential.keras", {}},
-                            {kTests + "keras/samples/lstm.h5", {}},
-                            {kTests + "flux/samples/picture.bson", {}},
-                            {kTests + "flux/samples/two_dense.jld2", {}}};
+  const Source sources[] = {
+      {digits(), {"--dim", "n=1"}},
+      {kTests + "torch/data/picture.pt2", {}},
+      {kTests + "torchscript/data/trained.pt", {"--input-shape", "x=1x2x5x6"}},
+      {kTests + "keras/samples/sequential.keras", {}},
+      {kTests + "keras/samples/lstm.h5", {}},
+      {kTests + "flux/samples/picture.bson", {}},
+      {kTests + "flux/samples/two_dense.jld2", {}}};
   for (const Source& source : sources)
     for (const char* dtype : {"fp16", "bf16"}) {
       CAPTURE(source.path);
       CAPTURE(dtype);
-      std::vector<std::string> arguments = {"convert", source.path, "-o", folder / "model.ingot", "--check"};
+      std::vector<std::string> arguments = {"convert", source.path, "-o", folder / "model.ingot",
+                                            "--check"};
       arguments.insert(arguments.end(), source.options.begin(), source.options.end());
       const Ran plain = run(arguments);
       REQUIRE_MESSAGE(plain.exit == 0, plain.err);
@@ -48,13 +50,16 @@ TEST_CASE("--dtype: every kind of source is cast, proved, verified and half as l
       arguments.insert(arguments.end(), {"--dtype", dtype});
       const Ran ran = run(arguments);
       REQUIRE_MESSAGE(ran.exit == 0, ran.err);
-      CHECK(ran.err.find(std::string("are stored as ") + (dtype[0] == 'f' ? "f16" : "bf16")) != std::string::npos);
+      CHECK(ran.err.find(std::string("are stored as ") + (dtype[0] == 'f' ? "f16" : "bf16")) !=
+            std::string::npos);
       const auto after = inspect(folder / "model.ingot");
-      CHECK(after["storage"]["widened_bytes"].get<uint64_t>() >= 2 * after["storage"]["stored_bytes"].get<uint64_t>());
+      CHECK(after["storage"]["widened_bytes"].get<uint64_t>() >=
+            2 * after["storage"]["stored_bytes"].get<uint64_t>());
       CHECK(after["weights_bytes"].get<uint64_t>() < before["weights_bytes"].get<uint64_t>());
       if (!after["plan"].contains("open_dims"))
         CHECK(after["plan"]["widened_bytes"] == after["storage"]["widened_bytes"]);
-      for (const auto& tensor : after["storage"]["tensors"]) CHECK(tensor["mean_error"].get<double>() < 0.01);
+      for (const auto& tensor : after["storage"]["tensors"])
+        CHECK(tensor["mean_error"].get<double>() < 0.01);
       const Ran verified = run({"verify", folder / "model.ingot"});
       CHECK_MESSAGE(verified.exit == 0, verified.err);
       const Ran why = run({"why", folder / "model.ingot", "--seconds", "0"});
@@ -64,27 +69,32 @@ TEST_CASE("--dtype: every kind of source is cast, proved, verified and half as l
 
 TEST_CASE("--dtype: an embedded golden is held to the row of the table for that type") {
   const Folder folder;
-  const Ran ran = run(
-      {"convert", data("linear.onnx"), "-o", folder / "m.ingot", "--golden", data("linear.npz"), "--dtype", "bf16"});
+  const Ran ran = run({"convert", data("linear.onnx"), "-o", folder / "m.ingot", "--golden",
+                       data("linear.npz"), "--dtype", "bf16"});
   CHECK_MESSAGE(ran.exit == 0, ran.err);
   CHECK(run({"verify", folder / "m.ingot"}).exit == 0);
   CHECK(run({"check", folder / "m.ingot", "--golden", data("linear.npz")}).exit == 0);
 }
 
-TEST_CASE("--dtype: trained networks give their goldens, within the row of the table for that type") {
+TEST_CASE(
+    "--dtype: trained networks give their goldens, within the row of the table for that type") {
   const Folder folder;
   const std::string models = kTests + "../../shared/models/";
   const std::pair<const char*, const char*> networks[] = {
       {"xboot__libonnx/mnist_8/model.onnx", "xboot__libonnx__mnist_8__model.onnx.npz"},
       {"kraiskil__onnx2c/pytorch.onnx", "kraiskil__onnx2c__pytorch.onnx.npz"},
       {"breizhn__DTLN/model_1.onnx", "breizhn__DTLN__model_1.onnx.npz"},
-      {"snakers4__silero-vad/silero_vad_16k_op15.onnx", "snakers4__silero-vad__silero_vad_16k_op15.onnx.npz"},
-      {"sonos__tract/byte_sb_bidi_lstm/model.onnx", "sonos__tract__byte_sb_bidi_lstm__model.onnx.npz"},
+      {"snakers4__silero-vad/silero_vad_16k_op15.onnx",
+       "snakers4__silero-vad__silero_vad_16k_op15.onnx.npz"},
+      {"sonos__tract/byte_sb_bidi_lstm/model.onnx",
+       "sonos__tract__byte_sb_bidi_lstm__model.onnx.npz"},
       {"Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
-       "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB__version-slim-320_simplified.onnx.npz"}};
+       "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB__version-slim-320_simplified.onnx."
+       "npz"}};
   for (const auto& network : networks) {
     const std::string source = network.first, golden = network.second;
-    if (!std::filesystem::exists(models + source) || !std::filesystem::exists(models + "golden/" + golden)) {
+    if (!std::filesystem::exists(models + source) ||
+        !std::filesystem::exists(models + "golden/" + golden)) {
       printf("[skip] %s: ../shared is absent\n", source.c_str());
       continue;
     }
@@ -92,8 +102,8 @@ TEST_CASE("--dtype: trained networks give their goldens, within the row of the t
       CAPTURE(source);
       CAPTURE(dtype);
       const std::string file = folder / "m.ingot";
-      const Ran ran =
-          run({"convert", models + source, "-o", file, "--golden", models + "golden/" + golden, "--dtype", dtype});
+      const Ran ran = run({"convert", models + source, "-o", file, "--golden",
+                           models + "golden/" + golden, "--dtype", dtype});
       REQUIRE_MESSAGE(ran.exit == 0, ran.err);
       CHECK(run({"verify", file}).exit == 0);
       const auto report = inspect(file);
@@ -105,13 +115,14 @@ TEST_CASE("--dtype: trained networks give their goldens, within the row of the t
 
 TEST_CASE("--dtype: --explain and inspect say what every weight costs") {
   const Folder folder;
-  const Ran ran = run({"convert", digits(), "-o", folder / "m.ingot", "--dim", "n=1", "--dtype", "fp16", "--explain"});
+  const Ran ran = run({"convert", digits(), "-o", folder / "m.ingot", "--dim", "n=1", "--dtype",
+                       "fp16", "--explain"});
   REQUIRE(ran.exit == 0);
   CHECK(ran.out.find("Weights that were rounded") != std::string::npos);
   CHECK(ran.err.find("in the worst of them, 'w3'") != std::string::npos);
   const Ran shown = run({"inspect", folder / "m.ingot", "--tensors"});
-  for (const char* part :
-       {"f32 [8,5,5,1], stored as f16", "Weights that were rounded", "in every session's arena, stored as f16"})
+  for (const char* part : {"f32 [8,5,5,1], stored as f16", "Weights that were rounded",
+                           "in every session's arena, stored as f16"})
     CHECK_MESSAGE(shown.out.find(part) != std::string::npos, shown.out);
   const Ran dry = run({"convert", digits(), "--dim", "n=1", "--dtype", "fp16", "--dry-run"});
   CHECK(dry.exit == 0);
@@ -126,16 +137,17 @@ TEST_CASE("--dtype: mistakes are named") {
   CHECK(unknown.err.find("expected fp32, fp16 or bf16") != std::string::npos);
   CHECK(run({"convert", digits(), "-o", out, "--keep-fp32", "w1"}).exit == 1);
   CHECK(run({"convert", digits(), "-o", out, "--allow-overflow", "--dtype", "fp32"}).exit == 1);
-  const Ran nothing = run({"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16", "--keep-fp32", "ww3"});
+  const Ran nothing = run(
+      {"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16", "--keep-fp32", "ww3"});
   CHECK(nothing.exit == 5);
   CHECK_MESSAGE(nothing.err.find("--keep-fp32 ww3") != std::string::npos, nothing.err);
   CHECK(is_one_error_line(nothing.err));
   CHECK(folder.names().empty());
-  const Ran kept = run(
-      {"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16", "--keep-fp32", "w*", "--keep-fp32", "b?"});
+  const Ran kept = run({"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16",
+                        "--keep-fp32", "w*", "--keep-fp32", "b?"});
   CHECK(kept.exit == 5);  // ? stands for itself
-  const Ran two = run(
-      {"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16", "--keep-fp32", "w1", "--keep-fp32", "*3"});
+  const Ran two = run({"convert", digits(), "-o", out, "--dim", "n=1", "--dtype", "fp16",
+                       "--keep-fp32", "w1", "--keep-fp32", "*3"});
   CHECK_MESSAGE(two.exit == 0, two.err);
   CHECK(inspect(out)["storage"]["tensors"].size() == 1);
 }
@@ -143,7 +155,9 @@ TEST_CASE("--dtype: mistakes are named") {
 TEST_CASE("--dtype: a damaged or rewritten file, upgrade, extract and diff") {
   const Folder folder;
   const std::string file = folder / "m.ingot", copy = folder / "copy.ingot";
-  REQUIRE(run({"convert", digits(), "-o", file, "--dim", "n=1", "--dtype", "fp16", "--keep-weights"}).exit == 0);
+  REQUIRE(
+      run({"convert", digits(), "-o", file, "--dim", "n=1", "--dtype", "fp16", "--keep-weights"})
+          .exit == 0);
   CHECK(run({"upgrade", file, "-o", copy}).exit == 0);
   CHECK(slurp(copy) == slurp(file));
   const Ran given = run({"extract", file, "-o", folder / "w.safetensors"});
@@ -153,7 +167,8 @@ TEST_CASE("--dtype: a damaged or rewritten file, upgrade, extract and diff") {
   REQUIRE(run({"convert", digits(), "-o", file, "--dim", "n=1", "--dtype", "fp16"}).exit == 0);
   const Ran lost = run({"extract", file, "-o", folder / "w.safetensors"});
   CHECK(lost.exit == 0);
-  CHECK_MESSAGE(lost.err.find("stored as f16, which rounds its numbers") != std::string::npos, lost.err);
+  CHECK_MESSAGE(lost.err.find("stored as f16, which rounds its numbers") != std::string::npos,
+                lost.err);
   const Ran compared = run({"compare", digits(), file, "--dim", "n=1"});
   CHECK_MESSAGE(compared.exit == 0, compared.err);
   std::string bytes = slurp(file);

@@ -1,4 +1,5 @@
-// What convert writes, sessions accept: at the least extents, at odd and different ones; else nothing is written.
+// What convert writes, sessions accept: at the least extents, at odd and different ones; else
+// nothing is written.
 #include <doctest/doctest.h>
 
 #include "tests/cli/command_line.h"
@@ -12,8 +13,8 @@ TEST_CASE("convert: what it wrote is accepted at every extent, where views are e
     for (const int batch : {1, 2, 5}) {
       CAPTURE(steps);
       CAPTURE(batch);
-      const Ran ran =
-          run({"verify", file, "--dim", "S=" + std::to_string(steps), "--dim", "N=" + std::to_string(batch)});
+      const Ran ran = run({"verify", file, "--dim", "S=" + std::to_string(steps), "--dim",
+                           "N=" + std::to_string(batch)});
       CAPTURE(ran.err);
       CHECK(ran.exit == 0);
       CHECK(ran.out.find("not proved") == std::string::npos);
@@ -28,9 +29,11 @@ TEST_CASE("convert: softmax of doubles behind open dimensions is its steps") {
   CAPTURE(ran.out);
   CAPTURE(ran.err);
   CHECK(ran.exit == 0);
-  CHECK(run({"convert", data("softmax64.onnx"), "-o", folder / "fixed.ingot", "--dim", "N=3", "--dim", "M=5"}).exit ==
-        0);
-  CHECK(run({"check", folder / "fixed.ingot", "--golden", data("softmax64.npz"), "--rtol", "1e-12"}).exit == 0);
+  CHECK(run({"convert", data("softmax64.onnx"), "-o", folder / "fixed.ingot", "--dim", "N=3",
+             "--dim", "M=5"})
+            .exit == 0);
+  CHECK(run({"check", folder / "fixed.ingot", "--golden", data("softmax64.npz"), "--rtol", "1e-12"})
+            .exit == 0);
 }
 
 TEST_CASE("convert: what no session could run is refused, and nothing is written") {

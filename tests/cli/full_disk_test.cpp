@@ -1,5 +1,6 @@
-// A disk that is full, on a real small file system (a tmpfs of 128 KiB in this process's own mount namespace, so only for root): one line,
-// exit 7, what was there before untouched, nothing half written left. RLIMIT_FSIZE and /dev/full are tried in bad_input_test.
+// A disk that is full, on a real small file system (a tmpfs of 128 KiB in this process's own mount
+// namespace, so only for root): one line, exit 7, what was there before untouched, nothing half
+// written left. RLIMIT_FSIZE and /dev/full are tried in bad_input_test.
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -23,9 +24,12 @@ class SmallDisk {
  public:
   SmallDisk() : place_(folder_ / "disk") {
     fs::create_directory(place_);
-    mounted_ = unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+    mounted_ = unshare(CLONE_NEWNS) == 0 &&
+               mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                mount("small", place_.c_str(), "tmpfs", 0, "size=128k,mode=0755") == 0;
-    if (!mounted_) std::cout << "[skip] full disk: a small file system cannot be mounted here: " << strerror(errno) << "\n";
+    if (!mounted_)
+      std::cout << "[skip] full disk: a small file system cannot be mounted here: "
+                << strerror(errno) << "\n";
   }
   ~SmallDisk() {
     if (mounted_) umount(place_.c_str());
@@ -34,7 +38,8 @@ class SmallDisk {
   std::string operator/(const std::string& name) const { return place_ + "/" + name; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(place_)) names.push_back(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(place_))
+      names.push_back(entry.path().filename().string());
     return names;
   }
   /// Leaves that many bytes free (whole pages).
@@ -56,8 +61,10 @@ TEST_CASE("full disk: every command that writes says so in one line and leaves w
   const SmallDisk disk;
   if (!disk.mounted()) return;
   const Folder folder;
-  const std::string model = cast(folder, "linear"), source = data("linear.onnx"), arrays = data("linear.npz");
-  const auto refused = [&](const std::vector<std::string>& arguments, const RunOptions& options = {}) {
+  const std::string model = cast(folder, "linear"), source = data("linear.onnx"),
+                    arrays = data("linear.npz");
+  const auto refused = [&](const std::vector<std::string>& arguments,
+                           const RunOptions& options = {}) {
     std::string line;
     for (const std::string& word : arguments) line += word + " ";
     CAPTURE(line);
@@ -71,14 +78,16 @@ TEST_CASE("full disk: every command that writes says so in one line and leaves w
     CHECK(ran.err.find("make room") != std::string::npos);
     CHECK(disk.names() == before);
   };
-  for (const uint64_t leave : {uint64_t{0}, uint64_t{4096}, uint64_t{40960}}) {  // nothing fits, some pages do
+  // nothing fits, some pages do
+  for (const uint64_t leave : {uint64_t{0}, uint64_t{4096}, uint64_t{40960}}) {
     CAPTURE(leave);
     disk.fill(leave);
     refused({"convert", source, "-o", disk / "o.ingot"});
     refused({"convert", source, "-o", disk / "o.ingot", "--check", "--golden", arrays});
     if (leave < 4096) {
       refused({"run", model, "--inputs", arrays, "--outputs", disk / "o.npz"});
-      refused({"run", model, "--inputs", arrays, "--outputs", folder / "o.npz", "--profile", disk / "o.json"});
+      refused({"run", model, "--inputs", arrays, "--outputs", folder / "o.npz", "--profile",
+               disk / "o.json"});
       refused({"kernels", model, "-o", disk / "o.cpp"});
     }
     refused({"check", source, "--golden", arrays}, {{{"TMPDIR", disk / ""}}, {}});
@@ -130,12 +139,14 @@ TEST_CASE("outputs never fall onto what is read, nor onto each other") {
   refused({"run", model, "--inputs", inputs, "--outputs", folder / "same.npz"});
   refused({"run", model, "--inputs", inputs, "--outputs", model});
   refused({"run", model, "--inputs", inputs, "--outputs", folder / "o.npz", "--profile", model});
-  refused({"run", model, "--inputs", inputs, "--outputs", folder / "o.npz", "--profile", folder / "o.npz"});
+  refused({"run", model, "--inputs", inputs, "--outputs", folder / "o.npz", "--profile",
+           folder / "o.npz"});
   refused({"convert", data("linear.onnx"), "--golden", inputs, "-o", inputs});
   refused({"kernels", model, "-o", model});
   refused({"why", model, "--seconds", "0", "--html", model});
   refused({"compare", data("linear.onnx"), model, "--html", model});
-  CHECK(run({"run", model, "--inputs", inputs, "--outputs", "/dev/null", "--profile", "/dev/null"}).exit == 0);
+  CHECK(run({"run", model, "--inputs", inputs, "--outputs", "/dev/null", "--profile", "/dev/null"})
+            .exit == 0);
 }
 
 TEST_CASE("a pipe is no file: named at once, not waited for") {

@@ -1,5 +1,5 @@
-// What is offered where a GPU's memory does not suffice: smaller dimensions, --precision fp16, both or neither; each offer is tried, and
-// the bytes that it names are those that such a file asks for.
+// What is offered where a GPU's memory does not suffice: smaller dimensions, --precision fp16, both
+// or neither; each offer is tried, and the bytes that it names are those that such a file asks for.
 #include "tests/cli/tune_cases.h"
 
 using namespace cli_test;
@@ -9,7 +9,8 @@ namespace {
 constexpr uint8_t kFp16 = 2;
 const char* const kFp16Words = "converted with --precision fp16";
 
-/// Rows of `width` numbers times a square matrix; rows: 0: left open, as "N". Behind it a 3x3 convolution of `channels` to as many.
+/// Rows of `width` numbers times a square matrix; rows: 0: left open, as "N". Behind it a 3x3
+/// convolution of `channels` to as many.
 struct Network {
   int64_t width = 32, rows = 0, channels = 0;
 };
@@ -18,7 +19,8 @@ std::string make(const Folder& folder, const Network& n, uint8_t precision, bool
   cast::ProgramSpec& p = file.program;
   p.precision = precision;
   const Dim rows = n.rows ? Dim(n.rows) : p.add_symbol("N", 1, 1 << 24);
-  const int32_t u = p.add_value(test::input("u", {rows, n.width})), v = p.add_value(test::output("v", {rows, n.width}));
+  const int32_t u = p.add_value(test::input("u", {rows, n.width})),
+                v = p.add_value(test::output("v", {rows, n.width}));
   const int32_t m = p.add_value(weights("m", {n.width, n.width}));
   p.add_instruction(LinearAttributes(), {u, m}, {v});
   if (n.channels) {
@@ -27,7 +29,8 @@ std::string make(const Folder& folder, const Network& n, uint8_t precision, bool
     const Packing packing = winograd ? Packing::kWinogradF43 : Packing::kPanels16;
     const int32_t w = p.add_value(weights("w", {n.channels, 3, 3, n.channels}, packing));
     Conv2dAttributes conv;
-    conv.kernel_h = conv.kernel_w = 3, conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
+    conv.kernel_h = conv.kernel_w = 3,
+    conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
     conv.method = winograd ? ConvMethod::kWinogradF43 : ConvMethod::kDirect;
     p.add_instruction(conv, {x, w}, {y});
   }
@@ -54,7 +57,8 @@ int64_t number_behind(const std::string& text, const std::string& words) {
   const size_t at = text.find(words);
   if (at == std::string::npos) return -1;
   int64_t number = 0;
-  for (size_t i = at + words.size(); isdigit(text[i]) || (text[i] == ',' && isdigit(text[i + 1])); i++)
+  for (size_t i = at + words.size(); isdigit(text[i]) || (text[i] == ',' && isdigit(text[i + 1]));
+       i++)
     if (text[i] != ',') number = number * 10 + (text[i] - '0');
   return number;
 }
@@ -62,7 +66,8 @@ int64_t number_behind(const std::string& text, const std::string& words) {
 void check_fp16(const std::string& file, int64_t rows, const std::string& offered) {
   const Ran ran = bench(file, rows);
   CHECK_MESSAGE(ran.exit == 0, ran.err);
-  CHECK(number_behind(offered, ", in ") == number_behind(refusal(bench(file, rows, "0")), "needs "));
+  CHECK(number_behind(offered, ", in ") ==
+        number_behind(refusal(bench(file, rows, "0")), "needs "));
 }
 
 }  // namespace
@@ -116,7 +121,8 @@ TEST_CASE("gpu memory: only both together fit") {
   const Network network = {.width = 640};
   const std::string said = refusal(bench(make(folder, network, kExact), 4000));
   CAPTURE(said);
-  const int64_t rows = number_behind(said, std::string("it would fit ") + kFp16Words + " and --dim N=");
+  const int64_t rows =
+      number_behind(said, std::string("it would fit ") + kFp16Words + " and --dim N=");
   REQUIRE(rows > 1);
   const std::string f16 = make(folder, network, kFp16);
   check_fp16(f16, rows, said);
@@ -130,8 +136,10 @@ TEST_CASE("gpu memory: neither fits") {
     const std::string said = refusal(bench(make(folder, network, kExact), rows ? 0 : 20));
     CAPTURE(said);
     CHECK_FALSE(has(said, "it would fit"));
-    CHECK(has(said, rows ? "the file leaves no dimension open, and --precision fp16 would not do either: take"
-                         : "no smaller dimension would fit, and --precision fp16 would not do either: take"));
+    CHECK(has(
+        said,
+        rows ? "the file leaves no dimension open, and --precision fp16 would not do either: take"
+             : "no smaller dimension would fit, and --precision fp16 would not do either: take"));
     // Of a file that has it already nothing is said.
     const std::string f16 = refusal(bench(make(folder, network, kFp16), rows ? 0 : 20));
     CHECK_MESSAGE(!has(f16, "--precision"), f16);
@@ -151,7 +159,8 @@ TEST_CASE("gpu memory: the same of a program in parts, by what its rules leave t
   const Folder folder;
   const std::string net = make(folder, {.width = 640, .rows = 3, .channels = 32}, kExact);
   const auto bench_on = [&](const std::string& file, const char* mib) {
-    return run_on({"bench", file, "--device", "cpu", "--place", "m=cuda", "--seconds", "0"}, {{"FAKE_CUDA_MIB", mib}});
+    return run_on({"bench", file, "--device", "cpu", "--place", "m=cuda", "--seconds", "0"},
+                  {{"FAKE_CUDA_MIB", mib}});
   };
   const std::string said = refusal(bench_on(net, "1"));
   CAPTURE(said);

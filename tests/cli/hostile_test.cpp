@@ -1,4 +1,5 @@
-// Damaged files through the whole program: whatever the bytes, an exit code of the table and never a signal.
+// Damaged files through the whole program: whatever the bytes, an exit code of the table and never
+// a signal.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -53,20 +54,26 @@ TEST_CASE("hostile: damaged models and goldens end every command with a code and
     spill(folder / "g.npz", damage(golden));
     spill(folder / "s.onnx", damage(source));
     check_clean_end(run({"verify", folder / "m.ingot"}));
-    check_clean_end(run({"inspect", folder / "m.ingot", "--ops", "--tensors", "--plan", "--dim", "N=2"}));
+    check_clean_end(
+        run({"inspect", folder / "m.ingot", "--ops", "--tensors", "--plan", "--dim", "N=2"}));
     check_clean_end(run({"check", folder / "m.ingot", "--golden", data("batch.npz")}));
     check_clean_end(run({"check", folder / "batch.ingot", "--golden", folder / "g.npz"}));
     check_clean_end(run({"convert", folder / "s.onnx", "-o", folder / "o.ingot"}));
   }
 }
 
-TEST_CASE("hostile: names in a file reach a terminal without control characters, whatever the command") {
+TEST_CASE(
+    "hostile: names in a file reach a terminal without control characters, whatever the command") {
   const Folder folder;
   const std::string source = data("escapes.onnx"), model = folder / "o.ingot";
   const std::vector<std::vector<std::string>> commands = {
-      {"convert", source, "-o", model, "--explain"}, {"inspect", source},
-      {"inspect", model, "--ops", "--tensors", "--plan", "--metadata"}, {"inspect", model, "--json"},
-      {"verify", model}, {"bench", model, "--seconds", "0"}, {"why", model, "--seconds", "0"},
+      {"convert", source, "-o", model, "--explain"},
+      {"inspect", source},
+      {"inspect", model, "--ops", "--tensors", "--plan", "--metadata"},
+      {"inspect", model, "--json"},
+      {"verify", model},
+      {"bench", model, "--seconds", "0"},
+      {"why", model, "--seconds", "0"},
       {"bench", model, "--seconds", "0", "--dim", "M=1"}};
   for (const auto& command : commands) {
     CAPTURE(command[0]);
@@ -75,7 +82,8 @@ TEST_CASE("hostile: names in a file reach a terminal without control characters,
     for (const std::string& text : {ran.out, ran.err}) {
       for (size_t i = 0; i < text.size(); i++) {
         const auto byte = static_cast<unsigned char>(text[i]);
-        const bool c1 = byte >= 0x80 && byte < 0xa0 && i && static_cast<unsigned char>(text[i - 1]) == 0xc2;
+        const bool c1 =
+            byte >= 0x80 && byte < 0xa0 && i && static_cast<unsigned char>(text[i - 1]) == 0xc2;
         CHECK_FALSE(((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f || c1));
       }
     }
@@ -120,7 +128,8 @@ TEST_CASE("interrupt: a bench that is stopped says nothing more and ends by the 
   const Ran ran = run({"bench", model, "--dim", "N=200000", "--seconds", "50"},
                       {{}, [] {
                          const pid_t runner = getpid();
-                         if (fork() == 0) {  // interrupts the command that this process is about to become
+                         // interrupts the command that this process is about to become
+                         if (fork() == 0) {
                            usleep(400'000);
                            kill(runner, SIGINT);
                            _exit(0);

@@ -1,5 +1,6 @@
-// Nothing is written over a file that the command reads: every command that writes, every file that it reads, under its
-// own name, a hard link and a symbolic one. A command, or an option that names a file, which is not listed here fails.
+// Nothing is written over a file that the command reads: every command that writes, every file that
+// it reads, under its own name, a hard link and a symbolic one. A command, or an option that names
+// a file, which is not listed here fails.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,18 +58,21 @@ std::set<std::string> file_options_of(const std::string& help) {
     std::string name, type;
     words >> name >> type;
     const size_t dot = type.rfind('.');
-    const bool is_file = type == "FILE" || type == "CHECKPOINT" ||
-                         (dot != std::string::npos && type.find_first_of("=|,:") == std::string::npos &&
-                          type.substr(0, dot).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos &&
-                          dot + 1 < type.size());
-    if (is_file && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos) all.insert(name);
+    const bool is_file =
+        type == "FILE" || type == "CHECKPOINT" ||
+        (dot != std::string::npos && type.find_first_of("=|,:") == std::string::npos &&
+         type.substr(0, dot).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") ==
+             std::string::npos &&
+         dot + 1 < type.size());
+    if (is_file && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos)
+      all.insert(name);
   }
   return all;
 }
 
 std::string shard(const std::string& name, const std::string& shape, size_t floats) {
-  std::string head = "{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + shape + "],\"data_offsets\":[0," +
-                     std::to_string(floats * 4) + "]}}";
+  std::string head = "{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + shape +
+                     "],\"data_offsets\":[0," + std::to_string(floats * 4) + "]}}";
   while (head.size() % 8) head += ' ';
   std::string bytes(8, '\0');
   bytes[0] = char(head.size());
@@ -79,24 +83,29 @@ std::string shard(const std::string& name, const std::string& shape, size_t floa
 struct Everything {
   Folder folder;
   Everything() {
-    for (const char* name : {"external.onnx", "external.data", "linear.npz", "stream.npz", "linear.onnx"})
+    for (const char* name :
+         {"external.onnx", "external.data", "linear.npz", "stream.npz", "linear.onnx"})
       spill(folder / name, slurp(data(name)));
     spill(folder / "w.safetensors", shard("w", "4,3", 12));
     spill(folder / "b.safetensors", shard("b", "3", 3));
-    spill(folder / "all.index.json", "{\"weight_map\":{\"w\":\"w.safetensors\",\"b\":\"b.safetensors\"}}");
+    spill(folder / "all.index.json",
+          "{\"weight_map\":{\"w\":\"w.safetensors\",\"b\":\"b.safetensors\"}}");
     cast(folder, "linear");
     const std::string stream = folder / "stream.ingot";
     REQUIRE(run({"convert", data("stream.onnx"), "-o", stream, "--state", "s=sn"}).exit == 0);
-    REQUIRE(run({"run", stream, "--inputs", folder / "stream.npz", "--outputs", folder / "out.npz", "--save-state",
-                 folder / "s.state"})
+    REQUIRE(run({"run", stream, "--inputs", folder / "stream.npz", "--outputs", folder / "out.npz",
+                 "--save-state", folder / "s.state"})
                 .exit == 0);
   }
 };
 
-/// `output` in `words` becomes each file of `reads`, and links to it: refused, and nothing has changed.
-void keeps(const Everything& all, const std::vector<std::string>& words, const std::vector<std::string>& reads) {
+/// `output` in `words` becomes each file of `reads`, and links to it: refused, and nothing has
+/// changed.
+void keeps(const Everything& all, const std::vector<std::string>& words,
+           const std::vector<std::string>& reads) {
   for (const std::string& name : reads) {
-    const std::string path = all.folder / name, link = all.folder / "symbolic", other = all.folder / "hard";
+    const std::string path = all.folder / name, link = all.folder / "symbolic",
+                      other = all.folder / "hard";
     const std::string before = slurp(path);
     REQUIRE(!before.empty());
     REQUIRE(symlink(path.c_str(), link.c_str()) == 0);
@@ -104,7 +113,9 @@ void keeps(const Everything& all, const std::vector<std::string>& words, const s
     for (const std::string& target : {path, link, other}) {
       std::vector<std::string> arguments;
       for (const std::string& word : words)
-        arguments.push_back(word == "OUTPUT" ? target : word[0] == '@' ? all.folder / word.substr(1) : word);
+        arguments.push_back(word == "OUTPUT" ? target
+                            : word[0] == '@' ? all.folder / word.substr(1)
+                                             : word);
       std::string line;
       for (const std::string& word : arguments) line += word + " ";
       CAPTURE(line);
@@ -137,9 +148,10 @@ TEST_CASE("overwrite: every command, and every option that names a file, is list
     std::set<std::string> known(files.reads.begin(), files.reads.end());
     known.insert(files.writes.begin(), files.writes.end());
     CAPTURE(command);
-    for (const std::string& option : file_options_of(
-             run(command == "help" ? std::vector<std::string>{"help"} : std::vector<std::string>{command, "--help"})
-                 .out)) {
+    for (const std::string& option :
+         file_options_of(run(command == "help" ? std::vector<std::string>{"help"}
+                                               : std::vector<std::string>{command, "--help"})
+                             .out)) {
       CAPTURE(option);
       CHECK(known.count(option) == 1);
     }
@@ -153,11 +165,14 @@ TEST_CASE("overwrite: no command writes over a file that it reads") {
                                  shards = {"all.index.json", "w.safetensors", "b.safetensors"};
   keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT"}, external);
   keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--check"}, external);
-  keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--golden", "@linear.npz"}, {"external.data", "linear.npz"});
-  keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--weights", "@all.index.json"}, external);
+  keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--golden", "@linear.npz"},
+        {"external.data", "linear.npz"});
+  keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--weights", "@all.index.json"},
+        external);
   keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--weights", "@all.index.json"}, shards);
   for (const char* output : {"--outputs", "--profile", "--save-state"}) {
-    std::vector<std::string> words = {"run", "@stream.ingot", "--inputs", "@stream.npz", output, "OUTPUT"};
+    std::vector<std::string> words = {"run",         "@stream.ingot", "--inputs",
+                                      "@stream.npz", output,          "OUTPUT"};
     if (std::string(output) != "--outputs") words.insert(words.end(), {"--outputs", "@new.npz"});
     keeps(all, words, {"stream.ingot", "stream.npz"});
     words.insert(words.end(), {"--load-state", "@s.state"});
@@ -165,7 +180,8 @@ TEST_CASE("overwrite: no command writes over a file that it reads") {
   }
   keeps(all, {"compare", "@external.onnx", "--golden", "@linear.npz", "--html", "OUTPUT"},
         {"external.onnx", "external.data", "linear.npz"});
-  keeps(all, {"compare", "@linear.onnx", "@linear.ingot", "--html", "OUTPUT"}, {"linear.onnx", "linear.ingot"});
+  keeps(all, {"compare", "@linear.onnx", "@linear.ingot", "--html", "OUTPUT"},
+        {"linear.onnx", "linear.ingot"});
   keeps(all, {"why", "@linear.ingot", "--html", "OUTPUT"}, {"linear.ingot"});
   keeps(all, {"kernels", "@linear.ingot", "-o", "OUTPUT"}, {"linear.ingot"});
   keeps(all, {"extract", "@all.index.json", "-o", "OUTPUT"}, shards);
@@ -175,8 +191,9 @@ TEST_CASE("overwrite: no command writes over a file that it reads") {
 TEST_CASE("overwrite: what is read to be replaced is replaced") {
   const Everything all;
   const std::string state = all.folder / "s.state", before = slurp(state);
-  const Ran ran = run({"run", all.folder / "stream.ingot", "--inputs", all.folder / "stream.npz", "--outputs",
-                       all.folder / "new.npz", "--load-state", state, "--save-state", state});
+  const Ran ran =
+      run({"run", all.folder / "stream.ingot", "--inputs", all.folder / "stream.npz", "--outputs",
+           all.folder / "new.npz", "--load-state", state, "--save-state", state});
   CAPTURE(ran.err);
   CHECK(ran.exit == 0);
   CHECK(slurp(state) != before);

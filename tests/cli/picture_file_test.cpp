@@ -1,4 +1,5 @@
-// Pictures and frames as inputs of `ingot run`: every pixel format on the CPU and on the fake GPU, PNG and JPEG, and what is refused.
+// Pictures and frames as inputs of `ingot run`: every pixel format on the CPU and on the fake GPU,
+// PNG and JPEG, and what is refused.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +13,9 @@ using ingot::host::Array;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 const RunOptions& fake_gpu() {
   static const RunOptions options = {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, {}};
@@ -20,8 +23,9 @@ const RunOptions& fake_gpu() {
 }
 
 std::string convert(const Folder& folder, const std::string& picture, const std::string& name) {
-  const Ran ran =
-      run({"convert", data("picture.onnx"), "-o", folder / name, "--picture", "x=" + picture, "--check"}, {});
+  const Ran ran = run({"convert", data("picture.onnx"), "-o", folder / name, "--picture",
+                       "x=" + picture, "--check"},
+                      {});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   return folder / name;
 }
@@ -34,8 +38,8 @@ std::vector<uint8_t> bytes_of(const std::vector<Array>& arrays) {
 
 std::vector<Array> answers(const Folder& folder, const std::string& model, const std::string& input,
                            const std::string& device) {
-  std::vector<std::string> words = {"run",      model, "--inputs", input, "--outputs", folder / "out.npz",
-                                    "--device", device};
+  std::vector<std::string> words = {
+      "run", model, "--inputs", input, "--outputs", folder / "out.npz", "--device", device};
   if (device == "cuda") words.push_back("--strict");
   const Ran ran = run(words, fake_gpu());
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -90,7 +94,8 @@ std::string png_of(const std::string& pixels, int width, int height, int channel
   uint32_t a = 1, b = 0;
   for (const char c : rows) a = (a + uint8_t(c)) % 65521, b = (b + a) % 65521;
   std::string stream = {'\x78', '\x01', '\x01'};
-  for (const uint16_t n : {uint16_t(rows.size()), uint16_t(~rows.size())}) stream += {char(n), char(n >> 8)};
+  for (const uint16_t n : {uint16_t(rows.size()), uint16_t(~rows.size())})
+    stream += {char(n), char(n >> 8)};
   stream += rows;
   add_number(&stream, b << 16 | a);
   std::string head;
@@ -110,15 +115,19 @@ bool reads(const Folder& folder, const std::string& model, const std::string& fi
 
 }  // namespace
 
-TEST_CASE("picture: every pixel format gives the naive kernels' answer, and the fake GPU has the bits of the CPU") {
+TEST_CASE(
+    "picture: every pixel format gives the naive kernels' answer, and the fake GPU has the bits of "
+    "the CPU") {
   const Folder folder;
   uint32_t state = 7;
   const auto noise = [&](size_t bytes) {
     std::string out;
-    for (size_t i = 0; i < bytes; i++) state = state * 1664525 + 1013904223, out += char(state >> 24);
+    for (size_t i = 0; i < bytes; i++)
+      state = state * 1664525 + 1013904223, out += char(state >> 24);
     return out;
   };
-  const std::string y = noise(kWidth * kHeight), u = noise(kWidth * kHeight / 4), v = noise(kWidth * kHeight / 4);
+  const std::string y = noise(kWidth * kHeight), u = noise(kWidth * kHeight / 4),
+                    v = noise(kWidth * kHeight / 4);
   const std::vector<uint8_t> rgb = smooth_rgb();
   std::string uv, vu, yuyv, uyvy;
   for (size_t i = 0; i < u.size(); i++) uv += {u[i], v[i]}, vu += {v[i], u[i]};
@@ -141,14 +150,16 @@ TEST_CASE("picture: every pixel format gives the naive kernels' answer, and the 
                             {"yuyv", yuyv, 2},
                             {"uyvy", uyvy, 2},
                             {"gray", y, 3}};
-  for (const char* how : {"letterbox,pad=114", "crop,nearest,bt709", "stretch,area,full,center,bgr"}) {
+  for (const char* how :
+       {"letterbox,pad=114", "crop,nearest,bt709", "stretch,area,full,center,bgr"}) {
     std::vector<uint8_t> expected;
     int same = -1;
     for (const Format& format : formats) {
       CAPTURE(format.name);
       CAPTURE(how);
       const std::string size = std::to_string(kWidth) + "x" + std::to_string(kHeight);
-      const std::string model = convert(folder, std::string(format.name) + ":" + size + "," + how, "net.ingot");
+      const std::string model =
+          convert(folder, std::string(format.name) + ":" + size + "," + how, "net.ingot");
       spill(folder / "frame", format.frame);
       const std::vector<uint8_t> cpu = bytes_of(answers(folder, model, folder / "frame", "cpu"));
       CHECK(bytes_of(answers(folder, model, folder / "frame", "cuda")) == cpu);
@@ -162,9 +173,10 @@ TEST_CASE("picture: ingot compare follows a file with a Picture node by node") {
   const Folder folder;
   for (const char* format : {"nv12", "yuyv", "bgra", "i420"}) {
     CAPTURE(format);
-    const std::string model = convert(folder, std::string(format) + ":26x20,letterbox", "net.ingot");
-    const Ran ran =
-        run({"compare", data("picture.onnx"), model, "--picture", "x=" + std::string(format) + ":26x20,letterbox"});
+    const std::string model =
+        convert(folder, std::string(format) + ":26x20,letterbox", "net.ingot");
+    const Ran ran = run({"compare", data("picture.onnx"), model, "--picture",
+                         "x=" + std::string(format) + ":26x20,letterbox"});
     CAPTURE(ran.out);
     CAPTURE(ran.err);
     CHECK(ran.exit == 0);
@@ -180,12 +192,15 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   spill(folder / "alpha.png", png_of(reordered(rgb, {0, 1, 2, 3}), kWidth, kHeight, 4));
   const std::string model = convert(folder, "rgb:26x20,letterbox", "rgb.ingot");
   if (!reads(folder, model, folder / "frame.png")) return;
-  const std::vector<uint8_t> expected = bytes_of(answers(folder, model, folder / "frame.rgb", "cpu"));
+  const std::vector<uint8_t> expected =
+      bytes_of(answers(folder, model, folder / "frame.rgb", "cpu"));
   for (const char* file : {"frame.png", "alpha.png"})
     for (const char* device : {"cpu", "cuda"})
       CHECK(bytes_of(answers(folder, model, folder / file, device)) == expected);
-  for (const char* picture : {"bgr:26x20,letterbox", "bgra:26x20,letterbox", "rgba:26x20,letterbox,pitch=120"})
-    CHECK(bytes_of(answers(folder, convert(folder, picture, "other.ingot"), folder / "frame.png", "cpu")) == expected);
+  for (const char* picture :
+       {"bgr:26x20,letterbox", "bgra:26x20,letterbox", "rgba:26x20,letterbox,pitch=120"})
+    CHECK(bytes_of(answers(folder, convert(folder, picture, "other.ingot"), folder / "frame.png",
+                           "cpu")) == expected);
   const std::string gray = plain.substr(0, kWidth * kHeight);
   spill(folder / "gray.raw", gray);
   spill(folder / "gray.png", png_of(gray, kWidth, kHeight, 1));
@@ -193,7 +208,8 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   CHECK(bytes_of(answers(folder, model_of_gray, folder / "gray.png", "cpu")) ==
         bytes_of(answers(folder, model_of_gray, folder / "gray.raw", "cpu")));
 
-  const auto refused = [&](const std::string& net, const std::string& file, int exit, std::vector<std::string> parts) {
+  const auto refused = [&](const std::string& net, const std::string& file, int exit,
+                           std::vector<std::string> parts) {
     const Ran ran = run({"run", net, "--inputs", folder / file, "--outputs", folder / "no.npz"});
     CAPTURE(ran.err);
     CHECK(ran.exit == exit);
@@ -208,8 +224,10 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   refused(model, "small.png", 5, {"of 4x4 pixels", "takes rgb 26x20", "--picture x=rgb:4x4"});
   refused(convert(folder, "nv12:26x20,letterbox", "nv12.ingot"), "frame.png", 5,
           {"takes nv12 frames", "--picture x=rgb:26x20", "ffmpeg"});
-  refused(convert(folder, "nv12:26x20,letterbox,planes", "planes.ingot"), "frame.png", 5, {"has 2 inputs", ".npz"});
-  refused(cast(folder, "picture"), "frame.png", 5, {"takes f32 [1,3,6,4]", "--picture x=rgb:26x20"});
+  refused(convert(folder, "nv12:26x20,letterbox,planes", "planes.ingot"), "frame.png", 5,
+          {"has 2 inputs", ".npz"});
+  refused(cast(folder, "picture"), "frame.png", 5,
+          {"takes f32 [1,3,6,4]", "--picture x=rgb:26x20"});
   spill(folder / "cut.png", slurp(folder / "frame.png").substr(0, 900));
   refused(model, "cut.png", 2, {"cut.png: "});
   std::string broken = slurp(folder / "frame.png");
@@ -232,14 +250,16 @@ TEST_CASE("picture: a JPEG is a frame; one that is damaged is refused") {
   for (size_t i = 0; i < got.size(); i++)
     for (int64_t k = 0; k < got[i].elements(); k++) {
       largest = std::max(largest, double(std::fabs(exact[i].as<const float>()[k])));
-      worst = std::max(worst, double(std::fabs(got[i].as<const float>()[k] - exact[i].as<const float>()[k])));
+      worst = std::max(
+          worst, double(std::fabs(got[i].as<const float>()[k] - exact[i].as<const float>()[k])));
     }
   CHECK(worst > 0);
   CHECK(worst < 0.05 * largest);
   const std::string whole = slurp(data("smooth.jpg"));
   for (const size_t bytes : {whole.size() / 2, whole.size() - 10, size_t{20}, size_t{7}}) {
     spill(folder / "cut.jpg", whole.substr(0, bytes));
-    const Ran ran = run({"run", model, "--inputs", folder / "cut.jpg", "--outputs", folder / "no.npz"});
+    const Ran ran =
+        run({"run", model, "--inputs", folder / "cut.jpg", "--outputs", folder / "no.npz"});
     CAPTURE(bytes);
     CAPTURE(ran.err);
     CHECK(ran.exit == 2);
@@ -250,10 +270,14 @@ TEST_CASE("picture: a JPEG is a frame; one that is damaged is refused") {
 TEST_CASE("picture: what a file is, is known by its content, whatever its length") {
   const Folder folder;
   const std::string model = convert(folder, "gray:8x8,stretch", "gray.ingot");
-  const auto padded = [](std::string bytes) { return bytes + std::string((64 - bytes.size() % 64) % 64, '\0'); };
-  const auto exit_of = [&](const std::string& net, const std::string& bytes, const std::string& part) {
+  const auto padded = [](std::string bytes) {
+    return bytes + std::string((64 - bytes.size() % 64) % 64, '\0');
+  };
+  const auto exit_of = [&](const std::string& net, const std::string& bytes,
+                           const std::string& part) {
     spill(folder / "frame", bytes);
-    const Ran ran = run({"run", net, "--inputs", folder / "frame", "--outputs", folder / "out.npz"});
+    const Ran ran =
+        run({"run", net, "--inputs", folder / "frame", "--outputs", folder / "out.npz"});
     CAPTURE(ran.err);
     CHECK(has(ran.err, part));
     return ran.exit;
@@ -268,7 +292,8 @@ TEST_CASE("picture: what a file is, is known by its content, whatever its length
   if (reads(folder, model, data("smooth.jpg")))
     CHECK(exit_of(model, padded(slurp(data("smooth.jpg"))), "is a picture") == 5);
   // Bytes of a frame that begin as a picture does and do not go on so.
-  for (const char* start : {"\xff\xd8\xff\x01", "\xff\xd8\xff\xff\xff\xff", "\x89PNG", "BM", "RIFF", "PK"})
+  for (const char* start :
+       {"\xff\xd8\xff\x01", "\xff\xd8\xff\xff\xff\xff", "\x89PNG", "BM", "RIFF", "PK"})
     CHECK(exit_of(model, (start + gray).substr(0, 64), "") == 0);
   // Other formats are said, not taken for pixels.
   CHECK(exit_of(model, padded("GIF89a" + gray), "a GIF picture") == 4);
@@ -278,5 +303,6 @@ TEST_CASE("picture: what a file is, is known by its content, whatever its length
   CHECK(exit_of(model, padded(std::string("II*\0\x10\0\0\0", 8) + gray), "a TIFF picture") == 4);
   CHECK(exit_of(model, padded("<!DOCTYPE html>" + gray), "a web page") == 4);
   CHECK(exit_of(model, padded("version https://git-lfs" + gray), "LFS") == 4);
-  CHECK(exit_of(convert(folder, "gray:2x2,stretch", "tiny.ingot"), "\x10\x20\x30\x40", "") == 0);  // 4 bytes
+  // 4 bytes
+  CHECK(exit_of(convert(folder, "gray:2x2,stretch", "tiny.ingot"), "\x10\x20\x30\x40", "") == 0);
 }

@@ -1,5 +1,6 @@
-// --picture through the real binary: a network that takes frames answers as the plain network does on pictures that this file prepares
-// by its own arithmetic; frames as plain bytes; what is refused.
+// --picture through the real binary: a network that takes frames answers as the plain network does
+// on pictures that this file prepares by its own arithmetic; frames as plain bytes; what is
+// refused.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +20,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 /// A frame with edges and gradients.
 std::vector<uint8_t> noise(size_t bytes) {
@@ -38,7 +41,8 @@ struct Samples {
   std::vector<double> at;
   double bilinear(double x, double y) const {
     x = std::clamp(x, 0.0, width - 1.0), y = std::clamp(y, 0.0, height - 1.0);
-    const int x0 = int(x), y0 = int(y), x1 = std::min(x0 + 1, width - 1), y1 = std::min(y0 + 1, height - 1);
+    const int x0 = int(x), y0 = int(y), x1 = std::min(x0 + 1, width - 1),
+              y1 = std::min(y0 + 1, height - 1);
     const auto get = [&](int row, int column) { return at[size_t(row * width + column)]; };
     const double upper = get(y0, x0) * (x0 + 1 - x) + get(y0, x1) * (x - x0);
     const double lower = get(y1, x0) * (x0 + 1 - x) + get(y1, x1) * (x - x0);
@@ -46,7 +50,8 @@ struct Samples {
   }
 };
 
-Samples samples_of(const std::vector<uint8_t>& bytes, int width, int height, size_t first, size_t step, size_t pitch) {
+Samples samples_of(const std::vector<uint8_t>& bytes, int width, int height, size_t first,
+                   size_t step, size_t pitch) {
   Samples s{width, height, {}};
   for (int row = 0; row < height; row++)
     for (int column = 0; column < width; column++)
@@ -63,9 +68,11 @@ struct Wanted {
 /// R, G and B in 0..255 at (x, y) of the frame, in units of pixels with centres at halves.
 using Color = std::array<double, 3>;
 template <class Sampler>
-Array letterboxed(const std::string& name, const Wanted& w, int width, int height, Sampler color_at) {
+Array letterboxed(const std::string& name, const Wanted& w, int width, int height,
+                  Sampler color_at) {
   const double factor = std::min(double(w.width) / width, double(w.height) / height);
-  const int shown_width = int(std::floor(width * factor + 0.5)), shown_height = int(std::floor(height * factor + 0.5));
+  const int shown_width = int(std::floor(width * factor + 0.5)),
+            shown_height = int(std::floor(height * factor + 0.5));
   const int left = (w.width - shown_width) / 2, top = (w.height - shown_height) / 2;
   Array array;
   array.name = name;
@@ -78,16 +85,19 @@ Array letterboxed(const std::string& name, const Wanted& w, int width, int heigh
         const int x = column - left, y = row - top;
         double value = w.pad;
         if (x >= 0 && y >= 0 && x < shown_width && y < shown_height)
-          value = color_at((x + 0.5) * width / shown_width, (y + 0.5) * height / shown_height)[size_t(c)];
+          value = color_at((x + 0.5) * width / shown_width,
+                           (y + 0.5) * height / shown_height)[size_t(c)];
         array.as<float>()[(c * w.height + row) * w.width + column] =
             float((value * w.scale - w.mean[c]) / w.deviation[c]);
       }
   return array;
 }
 
-Array from_rgb(const std::string& name, const Wanted& w, const std::vector<uint8_t>& frame, int width, int height) {
+Array from_rgb(const std::string& name, const Wanted& w, const std::vector<uint8_t>& frame,
+               int width, int height) {
   std::vector<Samples> planes;
-  for (size_t c = 0; c < 3; c++) planes.push_back(samples_of(frame, width, height, c, 3, size_t(width) * 3));
+  for (size_t c = 0; c < 3; c++)
+    planes.push_back(samples_of(frame, width, height, c, 3, size_t(width) * 3));
   return letterboxed(name, w, width, height, [&](double x, double y) {
     return Color{planes[0].bilinear(x - 0.5, y - 0.5), planes[1].bilinear(x - 0.5, y - 0.5),
                  planes[2].bilinear(x - 0.5, y - 0.5)};
@@ -95,8 +105,8 @@ Array from_rgb(const std::string& name, const Wanted& w, const std::vector<uint8
 }
 
 /// BT.709, 16..235, chroma on the left pixel of two and between two rows.
-Array from_nv12(const std::string& name, const Wanted& w, const std::vector<uint8_t>& frame, int width, int height,
-                size_t pitch) {
+Array from_nv12(const std::string& name, const Wanted& w, const std::vector<uint8_t>& frame,
+                int width, int height, size_t pitch) {
   const size_t chroma = pitch * size_t(height);
   const Samples luma = samples_of(frame, width, height, 0, 1, pitch);
   const Samples blue = samples_of(frame, width / 2, height / 2, chroma, 2, pitch);
@@ -104,13 +114,16 @@ Array from_nv12(const std::string& name, const Wanted& w, const std::vector<uint
   return letterboxed(name, w, width, height, [&](double x, double y) {
     const double l = (luma.bilinear(x - 0.5, y - 0.5) - 16) * 255 / 219;
     const double cx = (x - 0.5) / 2, cy = y / 2 - 0.5;
-    const double cb = (blue.bilinear(cx, cy) - 128) * 255 / 224, cr = (red.bilinear(cx, cy) - 128) * 255 / 224;
+    const double cb = (blue.bilinear(cx, cy) - 128) * 255 / 224,
+                 cr = (red.bilinear(cx, cy) - 128) * 255 / 224;
     const auto limited = [](double v) { return std::clamp(v, 0.0, 255.0); };
-    return Color{limited(l + 1.5748 * cr), limited(l - 0.187324 * cb - 0.468124 * cr), limited(l + 1.8556 * cb)};
+    return Color{limited(l + 1.5748 * cr), limited(l - 0.187324 * cb - 0.468124 * cr),
+                 limited(l + 1.8556 * cb)};
   });
 }
 
-std::vector<Array> answers(const Folder& folder, const std::string& model, const std::string& inputs) {
+std::vector<Array> answers(const Folder& folder, const std::string& model,
+                           const std::string& inputs) {
   const Ran ran = run({"run", model, "--inputs", inputs, "--outputs", folder / "out.npz"});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   return ingot::host::read_npz(folder / "out.npz");
@@ -141,8 +154,10 @@ std::string convert(const Folder& folder, const std::string& source, const std::
   return folder / name;
 }
 
-/// The same network with frames of `width` x `height` as RGB and as NV12 with a pitch, against the plain one.
-void compare_with_plain(const std::string& source, const std::string& input, const Wanted& w, int width, int height) {
+/// The same network with frames of `width` x `height` as RGB and as NV12 with a pitch, against the
+/// plain one.
+void compare_with_plain(const std::string& source, const std::string& input, const Wanted& w,
+                        int width, int height) {
   const Folder folder;
   const std::string plain = convert(folder, source, "plain.ingot", "");
   const std::string size = std::to_string(width) + "x" + std::to_string(height);
@@ -164,7 +179,8 @@ void compare_with_plain(const std::string& source, const std::string& input, con
   const std::vector<uint8_t> frame = noise(pitch * size_t(height) * 3 / 2);
   spill(folder / "frame.nv12", std::string(frame.begin(), frame.end()));
   const std::string model =
-      convert(folder, source, "nv12.ingot", input + "=nv12:" + rest + ",bt709,pitch=" + std::to_string(pitch));
+      convert(folder, source, "nv12.ingot",
+              input + "=nv12:" + rest + ",bt709,pitch=" + std::to_string(pitch));
   const std::vector<Array> got = answers(folder, model, folder / "frame.nv12");
   ingot::host::write_npz(folder / "in.npz", {from_nv12(input, w, frame, width, height, pitch)});
   check_close(got, answers(folder, plain, folder / "in.npz"), 2e-4);
@@ -173,23 +189,28 @@ void compare_with_plain(const std::string& source, const std::string& input, con
 }  // namespace
 
 TEST_CASE("picture: a small network on frames answers as on prepared pictures") {
-  compare_with_plain(data("picture.onnx"), "x", {4, 6, 1.0 / 255, {0.5, 0.25, 0.125}, {0.5, 0.25, 1}, 114}, 26, 20);
+  compare_with_plain(data("picture.onnx"), "x",
+                     {4, 6, 1.0 / 255, {0.5, 0.25, 0.125}, {0.5, 0.25, 1}, 114}, 26, 20);
   compare_with_plain(data("picture.onnx"), "x", {4, 6, 1.0 / 128, {1, 1, 1}, {1, 1, 1}, 0}, 2, 4);
 }
 
 TEST_CASE("picture: a published face detector on frames answers as on prepared pictures") {
-  const std::string source = std::string(INGOT_MODELS) + "/../../../shared/models/" +
-                             "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx";
+  const std::string source =
+      std::string(INGOT_MODELS) + "/../../../shared/models/" +
+      "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx";
   if (!std::filesystem::exists(source)) {
     MESSAGE("skipped: the face detector is not here: " << source);
     return;
   }
-  compare_with_plain(source, "input", {320, 240, 1.0 / 128, {0.9921875, 0.9921875, 0.9921875}, {1, 1, 1}, 0}, 640, 360);
+  compare_with_plain(source, "input",
+                     {320, 240, 1.0 / 128, {0.9921875, 0.9921875, 0.9921875}, {1, 1, 1}, 0}, 640,
+                     360);
 }
 
 TEST_CASE("picture: the report names the frame, and planes are inputs of their own") {
   const Folder folder;
-  const std::string one = convert(folder, data("picture.onnx"), "one.ingot", "x=i420:16x12,stretch,nearest");
+  const std::string one =
+      convert(folder, data("picture.onnx"), "one.ingot", "x=i420:16x12,stretch,nearest");
   const Json report = Json::parse(run({"inspect", one, "--json"}).out);
   REQUIRE(report["inputs"].size() == 1);
   CHECK(report["inputs"][0]["name"] == "x");
@@ -197,7 +218,8 @@ TEST_CASE("picture: the report names the frame, and planes are inputs of their o
   CHECK(report["inputs"][0]["dims"] == Json::array({1, 18, 16}));
   CHECK(report["inputs"][0]["layout"] == "i420 16x12");
   CHECK(report["op_counts"]["picture"] == 1);
-  const std::string three = convert(folder, data("picture.onnx"), "three.ingot", "x=i420:16x12,stretch,nearest,planes");
+  const std::string three =
+      convert(folder, data("picture.onnx"), "three.ingot", "x=i420:16x12,stretch,nearest,planes");
   const Json planes = Json::parse(run({"inspect", three, "--json"}).out)["inputs"];
   REQUIRE(planes.size() == 3);
   CHECK(planes[0]["name"] == "x.y");
@@ -227,7 +249,8 @@ TEST_CASE("picture: what is refused says what was found and what to do") {
     }
     CHECK(folder.names().empty());
   };
-  refused("picture.onnx", "x=p010:16x12,stretch", 4, {"'p010' is not supported", "nv12", "yuyv", "bgra"});
+  refused("picture.onnx", "x=p010:16x12,stretch", 4,
+          {"'p010' is not supported", "nv12", "yuyv", "bgra"});
   refused("picture.onnx", "x=nv12:15x12,stretch", 1, {"width is even", "15"});
   refused("picture.onnx", "x=i420:16x11,stretch", 1, {"height is even", "11"});
   refused("picture.onnx", "x=yuyv:17x11,stretch", 1, {"width is even", "17"});
@@ -238,7 +261,8 @@ TEST_CASE("picture: what is refused says what was found and what to do") {
   refused("picture.onnx", "nv12:16x12", 1, {"NAME=FORMAT"});
   refused("picture.onnx", "x=rgb:16x12", 5, {"16x12", "4x6", "stretch, letterbox or crop"});
   refused("picture.onnx", "x=rgb:16x12,streth", 1, {"'streth' is not known", "stretch"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,region=8x8+9+0", 1, {"not inside the frame of 16x12"});
+  refused("picture.onnx", "x=rgb:16x12,stretch,region=8x8+9+0", 1,
+          {"not inside the frame of 16x12"});
   refused("picture.onnx", "x=rgb:16x12,stretch,pitch=47", 1, {"at least 48"});
   refused("picture.onnx", "x=i420:16x12,stretch,pitch=17", 1, {"even", "17"});
   refused("picture.onnx", "x=rgb:16x12,stretch,pad=256", 1, {"0 to 255"});
@@ -250,9 +274,11 @@ TEST_CASE("picture: what is refused says what was found and what to do") {
   refused("linear.onnx", "x=rgb:16x12,stretch", 5, {"f32 [1,4]", "no picture", "four dimensions"});
   refused("embed.onnx", "ids=rgb:16x12,stretch", 5, {"i64 [1,5]", "no picture", "f32"});
   // A frame that is cut off.
-  const std::string model = convert(folder, data("picture.onnx"), "model.ingot", "x=nv12:16x12,crop");
+  const std::string model =
+      convert(folder, data("picture.onnx"), "model.ingot", "x=nv12:16x12,crop");
   spill(folder / "short.nv12", std::string(287, 'x'));
-  const Ran ran = run({"run", model, "--inputs", folder / "short.nv12", "--outputs", folder / "out.npz"});
+  const Ran ran =
+      run({"run", model, "--inputs", folder / "short.nv12", "--outputs", folder / "out.npz"});
   CHECK(ran.exit == 5);
   CHECK(has(ran.err, "has 287 bytes, expected 288 (1 of nv12 16x12: 18 rows of 16 bytes)"));
 }

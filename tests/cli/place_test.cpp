@@ -14,14 +14,17 @@ namespace {
 /// linear.onnx with weights that were saved by a parallel wrapper, elsewhere.
 std::string cast_trained(const Folder& folder, const std::string& name) {
   const std::string model = folder / (name + ".ingot");
-  const Ran ran = run({"convert", data("linear.onnx"), "--weights", data(name + ".pth"), "-o", model});
+  const Ran ran =
+      run({"convert", data("linear.onnx"), "--weights", data(name + ".pth"), "-o", model});
   INFO(ran.err);
   REQUIRE(ran.exit == 0);
   return model;
 }
 
-std::vector<uint8_t> answer(const Folder& folder, const std::string& model, std::vector<std::string> more) {
-  std::vector<std::string> words = {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "out.npz"};
+std::vector<uint8_t> answer(const Folder& folder, const std::string& model,
+                            std::vector<std::string> more) {
+  std::vector<std::string> words = {
+      "run", model, "--inputs", data("linear.npz"), "--outputs", folder / "out.npz"};
   words.insert(words.end(), more.begin(), more.end());
   const Ran ran = run(words);
   INFO(ran.err);
@@ -29,11 +32,15 @@ std::vector<uint8_t> answer(const Folder& folder, const std::string& model, std:
   return ingot::host::read_npz(folder / "out.npz").at(0).bytes;
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
-TEST_CASE("place: the report says where each weight was trained, where it lies and why, and what auto passed over") {
+TEST_CASE(
+    "place: the report says where each weight was trained, where it lies and why, and what auto "
+    "passed over") {
   const Folder folder;
   const std::string model = cast_trained(folder, "trained_cuda");
   const Json auto_report = Json::parse(run({"place", model, "--json"}).out);
@@ -46,9 +53,11 @@ TEST_CASE("place: the report says where each weight was trained, where it lies a
     CHECK(weight["by_rule"] == false);
   }
   const Ran shown = run({"place", model});
-  CHECK(has(shown.out, "auto: cpu (cuda: device: the library that INGOT_CUDA_DRIVER names cannot be loaded"));
-  const Json split = Json::parse(
-      run({"place", model, "--device", "fake:0", "--place", "*=cpu", "--place", "*module.w=fake:1", "--json"}).out);
+  CHECK(has(shown.out,
+            "auto: cpu (cuda: device: the library that INGOT_CUDA_DRIVER names cannot be loaded"));
+  const Json split = Json::parse(run({"place", model, "--device", "fake:0", "--place", "*=cpu",
+                                      "--place", "*module.w=fake:1", "--json"})
+                                     .out);
   for (const Json& weight : split["weights"]) {
     // One product reads both: the larger has its way, and the other follows.
     CHECK(weight["lies_on"] == Json::array({"fake:1"}));
@@ -60,14 +69,17 @@ TEST_CASE("place: the report says where each weight was trained, where it lies a
   CHECK(has(text.out, "asked for"));
 }
 
-TEST_CASE("place: what a GPU leaves to the CPU is listed one by one, in the words with which --strict refuses the first") {
+TEST_CASE(
+    "place: what a GPU leaves to the CPU is listed one by one, in the words with which --strict "
+    "refuses the first") {
   const Folder folder;
   RunOptions gpu;
   gpu.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
   for (const char* name : {"slice_measured", "measured_inside"}) {
     CAPTURE(name);
     const std::string model = folder / (std::string(name) + ".ingot");
-    REQUIRE(run({"convert", std::string(INGOT_MODELS) + "/control/" + name + ".onnx", "-o", model}).exit == 0);
+    REQUIRE(run({"convert", std::string(INGOT_MODELS) + "/control/" + name + ".onnx", "-o", model})
+                .exit == 0);
     const Json report = Json::parse(run({"place", model, "--device", "cuda", "--json"}, gpu).out);
     const Json& left = report["left_to_cpu"];
     REQUIRE(!left.empty());
@@ -90,11 +102,13 @@ TEST_CASE("place: what a GPU leaves to the CPU is listed one by one, in the word
     while (first + 1 < left.size() && has(left[first]["why"], "in an If or a Loop")) first++;
     CHECK(has(strict.err, "instruction " + left[first]["instruction"].dump() + ": "));
     CHECK(has(strict.err, "strict: " + left[first]["why"].get<std::string>()));
-    CHECK(Json::parse(run({"place", model, "--device", "cpu", "--json"}, gpu).out)["left_to_cpu"].empty());
+    CHECK(Json::parse(run({"place", model, "--device", "cpu", "--json"}, gpu).out)["left_to_cpu"]
+              .empty());
   }
 }
 
-TEST_CASE("place: a run gives the same bytes wherever weights lie, where they were trained among it") {
+TEST_CASE(
+    "place: a run gives the same bytes wherever weights lie, where they were trained among it") {
   const Folder folder;
   const std::string model = cast_trained(folder, "trained_fakes");
   const auto expected = answer(folder, model, {});
@@ -117,9 +131,13 @@ TEST_CASE("place: devices, patterns and words that are not there are refused wit
   } rows[] = {
       {{"--place", "*=trained"},
        7,
-       "'state_dict.module.w=cuda:1': device: the library that INGOT_CUDA_DRIVER names cannot be loaded: /nowhere/libcuda.so: cannot open shared object file: No such file or directory; install the GPU's driver, or use cpu"},
+       "'state_dict.module.w=cuda:1': device: the library that INGOT_CUDA_DRIVER names cannot be "
+       "loaded: /nowhere/libcuda.so: cannot open shared object file: No such file or directory; "
+       "install the GPU's driver, or use cpu"},
       {{"--place", "*.w=cuda:0"}, 7, "state_dict.module.w=cuda:0"},
-      {{"--place", "*=fake:7"}, 7, "there are two fakes, 0 and 1; use auto, cpu, cuda, null, fake:0 or fake:1"},
+      {{"--place", "*=fake:7"},
+       7,
+       "there are two fakes, 0 and 1; use auto, cpu, cuda, null, fake:0 or fake:1"},
       {{"--place", "*=null"}, 7, "null computes nothing"},
       {{"--device", "cuda"}, 7, "or use cpu"},
       {{"--device", "cuda:1", "--place", "*=cpu"}, 7, "or use cpu"},

@@ -1,4 +1,5 @@
-// What run --profile and why --html write: the trace event format, and a page that is XML and asks nobody for anything.
+// What run --profile and why --html write: the trace event format, and a page that is XML and asks
+// nobody for anything.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -41,7 +42,8 @@ std::string why_not_xml(const std::string& text) {
     }
   }
   if (!open.empty()) return "<" + open.back() + "> is not closed";
-  for (size_t at = text.find('&'); at != std::string::npos && at < text.find("<script"); at = text.find('&', at + 1)) {
+  for (size_t at = text.find('&'); at != std::string::npos && at < text.find("<script");
+       at = text.find('&', at + 1)) {
     bool known = false;
     for (const char* entity : {"&amp;", "&lt;", "&gt;", "&quot;"})
       known |= text.compare(at, strlen(entity), entity) == 0;
@@ -51,7 +53,8 @@ std::string why_not_xml(const std::string& text) {
 }
 
 void check_self_contained(const std::string& text) {
-  for (const char* outside : {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("}) {
+  for (const char* outside :
+       {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("}) {
     CAPTURE(outside);
     CHECK(text.find(outside) == std::string::npos);
   }
@@ -61,7 +64,8 @@ void check_self_contained(const std::string& text) {
 }  // namespace
 
 TEST_CASE(
-    "run: --profile keeps to the trace event format, a lane for each thread, bytes and operations for each "
+    "run: --profile keeps to the trace event format, a lane for each thread, bytes and operations "
+    "for each "
     "instruction") {
   const Folder folder;
   const std::string model = cast(folder, "batch");
@@ -71,8 +75,8 @@ TEST_CASE(
   x.dims = {512, 4};
   x.bytes.assign(512 * 16, 0);
   ingot::host::write_npz(folder / "in.npz", {x});
-  const Ran ran = run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz", "--threads", "2",
-                       "--profile", folder / "trace.json"});
+  const Ran ran = run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz",
+                       "--threads", "2", "--profile", folder / "trace.json"});
   INFO(ran.err);
   REQUIRE(ran.exit == 0);
   const Json trace = Json::parse(slurp(folder / "trace.json"), nullptr, false);
@@ -117,7 +121,8 @@ TEST_CASE("why: --html is one page with the map of memory, the roofline and ever
   REQUIRE(ran.exit == 0);
   const std::string text = slurp(page);
   check_self_contained(text);
-  for (const char* part : {"id=\"memory\"", "id=\"roofline\"", "Layout changes", "Passes", "linear"}) {
+  for (const char* part :
+       {"id=\"memory\"", "id=\"roofline\"", "Layout changes", "Passes", "linear"}) {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);
   }

@@ -31,11 +31,15 @@ const Array& array_of(const std::vector<Array>& arrays, const std::string& name)
   return arrays[0];
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
-TEST_CASE("--state: the pair leaves the ports; check and run follow the stream either way, with the same bits") {
+TEST_CASE(
+    "--state: the pair leaves the ports; check and run follow the stream either way, with the same "
+    "bits") {
   const Folder folder;
   const std::string kept = cast_with_state(folder), plain = cast(folder, "stream");
   const Json seen = Json::parse(run({"inspect", kept, "--json"}).out);
@@ -43,7 +47,8 @@ TEST_CASE("--state: the pair leaves the ports; check and run follow the stream e
   CHECK(seen["states"] == 1);
   CHECK(seen["state_variables"][0]["name"] == "s");
   CHECK(seen["state_variables"][0]["output"] == "sn");
-  CHECK(seen["inputs"].size() + 1 == Json::parse(run({"inspect", plain, "--json"}).out)["inputs"].size());
+  CHECK(seen["inputs"].size() + 1 ==
+        Json::parse(run({"inspect", plain, "--json"}).out)["inputs"].size());
   CHECK(has(run({"inspect", kept}).out, "was fed back from sn; starts at zero"));
   std::vector<std::vector<uint8_t>> answers;
   for (const std::string& model : {kept, plain}) {
@@ -51,7 +56,8 @@ TEST_CASE("--state: the pair leaves the ports; check and run follow the stream e
     INFO(checked.err);
     CHECK(checked.exit == 0);
     CHECK(Json::parse(checked.out)["outputs"].size() == 2);
-    const Ran ran = run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "out.npz"});
+    const Ran ran =
+        run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "out.npz"});
     INFO(ran.err);
     REQUIRE(ran.exit == 0);
     answers.push_back(array_of(read_npz(folder / "out.npz"), "y").bytes);
@@ -73,12 +79,14 @@ TEST_CASE("--state: what does not fit is one line and exit code 5, and nothing i
     CHECK(ran.exit == 5);
     CHECK(is_one_error_line(ran.err));
   }
-  CHECK(has(run({"convert", data("stream.onnx"), "--state", "state=sn"}).err, "has no input 'state'"));
+  CHECK(has(run({"convert", data("stream.onnx"), "--state", "state=sn"}).err,
+            "has no input 'state'"));
   CHECK(run({"convert", data("stream.onnx"), "--state", "s", "-o", folder / "a.ingot"}).exit == 1);
   CHECK(folder.names().empty());
 }
 
-TEST_CASE("run: state saved on one instruction set and loaded on another goes on with the same bits") {
+TEST_CASE(
+    "run: state saved on one instruction set and loaded on another goes on with the same bits") {
   const Folder folder;
   const std::string model = cast_with_state(folder);
   const std::string version = run({"--version"}).out;
@@ -89,15 +97,17 @@ TEST_CASE("run: state saved on one instruction set and loaded on another goes on
   for (const std::string& first : isas) {
     for (const std::string& second : isas) {
       const std::string state = folder / "s.state", out = folder / "out.npz";
-      const Ran a = run({"run", model, "--inputs", data("stream.npz"), "--outputs", out, "--save-state", state},
-                        {{{"INGOT_CPU_ISA", first}}, nullptr});
+      const Ran a = run(
+          {"run", model, "--inputs", data("stream.npz"), "--outputs", out, "--save-state", state},
+          {{{"INGOT_CPU_ISA", first}}, nullptr});
       INFO(a.err);
       REQUIRE(a.exit == 0);
       states.push_back({});
       const std::string saved = slurp(state);
       states.back().assign(saved.begin(), saved.end());
-      const Ran b = run({"run", model, "--inputs", data("stream.npz"), "--outputs", out, "--load-state", state},
-                        {{{"INGOT_CPU_ISA", second}}, nullptr});
+      const Ran b = run(
+          {"run", model, "--inputs", data("stream.npz"), "--outputs", out, "--load-state", state},
+          {{{"INGOT_CPU_ISA", second}}, nullptr});
       INFO(b.err);
       REQUIRE(b.exit == 0);
       answers.push_back(array_of(read_npz(out), "y").bytes);
@@ -114,12 +124,14 @@ TEST_CASE("run: state saved on one instruction set and loaded on another goes on
 TEST_CASE("run: a state that does not belong, or is damaged, is one line; nothing is written") {
   const Folder folder;
   const std::string model = cast_with_state(folder), state = folder / "s.state";
-  REQUIRE(
-      run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "o.npz", "--save-state", state}).exit ==
-      0);
+  REQUIRE(run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "o.npz",
+               "--save-state", state})
+              .exit == 0);
   const std::string good = slurp(state);
   const std::string other = folder / "other.ingot";
-  REQUIRE(run({"convert", data("stream.onnx"), "--state", "s=sn", "--state-init", "s=1", "-o", other}).exit == 0);
+  REQUIRE(
+      run({"convert", data("stream.onnx"), "--state", "s=sn", "--state-init", "s=1", "-o", other})
+          .exit == 0);
   std::filesystem::remove(folder / "o.npz");
   std::string flipped = good;
   flipped[good.size() / 2] ^= 1;
@@ -131,16 +143,16 @@ TEST_CASE("run: a state that does not belong, or is damaged, is one line; nothin
   } cases[] = {{other, state, 5}, {model, folder / "flipped", 2}, {model, folder / "short", 2},
                {model, model, 2}, {model, data("stream.npz"), 2}, {model, folder / "nowhere", 7}};
   for (const Case& c : cases) {
-    const Ran ran =
-        run({"run", c.model, "--inputs", data("stream.npz"), "--outputs", folder / "o.npz", "--load-state", c.state});
+    const Ran ran = run({"run", c.model, "--inputs", data("stream.npz"), "--outputs",
+                         folder / "o.npz", "--load-state", c.state});
     CAPTURE(ran.err);
     CHECK(ran.exit == c.exit);
     CHECK(is_one_error_line(ran.err));
   }
   CHECK(!std::filesystem::exists(folder / "o.npz"));
   CHECK(run({"inspect", folder / "flipped"}).exit == 2);
-  const Ran unwritable = run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "o.npz",
-                              "--save-state", folder / "no/such/folder"});
+  const Ran unwritable = run({"run", model, "--inputs", data("stream.npz"), "--outputs",
+                              folder / "o.npz", "--save-state", folder / "no/such/folder"});
   CHECK(unwritable.exit == 7);
 }
 
@@ -156,7 +168,9 @@ TEST_CASE("upgrade: a file of this version keeps its bytes") {
   CHECK(slurp(folder / "copy.ingot") == before);
 }
 
-TEST_CASE("upgrade: files of every released version are written as this version writes them, and stay so") {
+TEST_CASE(
+    "upgrade: files of every released version are written as this version writes them, and stay "
+    "so") {
   const Folder folder;
   size_t changed = 0, files = 0;
   const std::string released = std::string(INGOT_CLI_DATA) + "/../../golden/accept/v1";
@@ -191,7 +205,8 @@ TEST_CASE("upgrade: a file without metadata gets it; a newer or damaged one is r
   };
   REQUIRE(whole[28] == 2);  // the program, the metadata, and nothing behind
   const size_t program = size_t(number(64 + 8)), bytes = size_t(number(64 + 16));
-  std::string bare = whole.substr(0, 128) + whole.substr(program, bytes);  // one part, right behind the shorter table
+  // one part, right behind the shorter table
+  std::string bare = whole.substr(0, 128) + whole.substr(program, bytes);
   bare[28] = 1, bare[12] = char(128), bare[64 + 8] = char(128);
   for (int i = 0; i < 8; i++) bare[16 + size_t(i)] = char(uint64_t(bare.size()) >> 8 * i);
   const auto seal = [](std::string* file) {
@@ -208,7 +223,8 @@ TEST_CASE("upgrade: a file without metadata gets it; a newer or damaged one is r
   INFO(ran.err);
   REQUIRE(ran.exit == 0);
   CHECK(has(ran.out, "metadata added"));
-  CHECK(has(std::string(Json::parse(run({"inspect", folder / "up.ingot", "--json"}).out)["metadata"]["producer"]),
+  CHECK(has(std::string(Json::parse(
+                run({"inspect", folder / "up.ingot", "--json"}).out)["metadata"]["producer"]),
             "upgraded"));
   for (const char* name : {"bare.ingot", "up.ingot"})
     CHECK(run({"check", folder / name, "--golden", data("stream.npz")}).exit == 0);

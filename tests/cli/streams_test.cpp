@@ -32,7 +32,9 @@ void age(const Folder& folder) {
   }
 }
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -53,8 +55,10 @@ TEST_CASE("-: standard input is a source, a file, inputs; standard output takes 
   const Ran inspected = run({"inspect", "-"}, reading(model));
   CHECK(inspected.exit == 0);
   CHECK(inspected.out.rfind("standard input: Ingot file", 0) == 0);
-  CHECK(run({"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}).exit == 0);
-  const Ran outputs = run({"run", model, "--inputs", "-", "--outputs", "-"}, reading(data("linear.npz")));
+  CHECK(run({"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}).exit ==
+        0);
+  const Ran outputs =
+      run({"run", model, "--inputs", "-", "--outputs", "-"}, reading(data("linear.npz")));
   CHECK(outputs.exit == 0);
   CHECK(outputs.out == slurp(folder / "o.npz"));
   CHECK(folder.names() == std::vector<std::string>{"checked.ingot", "m.ingot", "o.npz"});
@@ -64,7 +68,8 @@ TEST_CASE("-: what cannot be is one line with exit 1") {
   const Ran unnamed = run({"convert", "-"}, reading(data("linear.onnx")));
   CHECK(unnamed.exit == 1);
   CHECK(holds(unnamed.err, "-o OUT.ingot"));
-  const Ran twice = run({"run", "-", "--inputs", "-", "--outputs", "-"}, reading(data("linear.onnx")));
+  const Ran twice =
+      run({"run", "-", "--inputs", "-", "--outputs", "-"}, reading(data("linear.onnx")));
   CHECK(twice.exit == 1);
   CHECK(holds(twice.err, "given twice"));
   const Ran empty = run({"inspect", "-"});  // /dev/null
@@ -83,7 +88,8 @@ TEST_CASE("--: what follows is a file, whatever it begins with") {
   CHECK(run({"convert", "--", "-x.onnx", "-o"}, there).exit == 1);  // "-o" is a second file here
 }
 
-TEST_CASE("help: the text of --help, by name, in groups, no line beyond 100 columns, with defaults") {
+TEST_CASE(
+    "help: the text of --help, by name, in groups, no line beyond 100 columns, with defaults") {
   for (const char* command : {"convert", "run", "help", "completion"}) {
     const Ran asked = run({"help", command});
     CHECK(asked.exit == 0);
@@ -99,7 +105,8 @@ TEST_CASE("help: the text of --help, by name, in groups, no line beyond 100 colu
   CHECK(holds(run({"help", "run"}).out, "(default: share)"));
   const std::string all = run({"--help"}).out;
   for (const char* heading : {"\nRun:\n", "\nCheck:\n", "\nHelp:\n"}) CHECK(holds(all, heading));
-  for (const char* command : {"convert", "run", "bench", "compare", "tune", "inspect", "doctor", "why"}) {
+  for (const char* command :
+       {"convert", "run", "bench", "compare", "tune", "inspect", "doctor", "why"}) {
     const std::string text = run({command, "--help"}).out;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
@@ -121,10 +128,13 @@ TEST_CASE("-V is --version, -q leaves out notes and the summary") {
   CHECK(run({"inspect", "-q", folder / "none.ingot"}).err != "");
 }
 
-TEST_CASE("inspect: options about programs show the program of a source and are refused for checkpoints") {
+TEST_CASE(
+    "inspect: options about programs show the program of a source and are refused for "
+    "checkpoints") {
   const Folder folder;
   const std::string model = cast(folder, "linear");
-  const Json source = Json::parse(run({"inspect", data("linear.onnx"), "--ops", "--plan", "--json"}).out);
+  const Json source =
+      Json::parse(run({"inspect", data("linear.onnx"), "--ops", "--plan", "--json"}).out);
   const Json file = Json::parse(run({"inspect", model, "--ops", "--plan", "--json"}).out);
   CHECK(source["ops"] == file["ops"]);
   CHECK(source["plan"] == file["plan"]);
@@ -138,13 +148,15 @@ TEST_CASE("inspect: options about programs show the program of a source and are 
   CHECK(run({"inspect", model, "--hashes"}).exit == 1);
 }
 
-TEST_CASE("inspect: dims are integers in every kind of file, names of open ones stand beside them") {
+TEST_CASE(
+    "inspect: dims are integers in every kind of file, names of open ones stand beside them") {
   const Folder folder;
   const std::string model = cast(folder, "batch");
   for (const std::string& file : {data("batch.onnx"), model}) {
     const Json port = Json::parse(run({"inspect", file, "--json"}).out)["inputs"][0];
     CAPTURE(port.dump());
-    CHECK(std::all_of(port["dims"].begin(), port["dims"].end(), [](const Json& d) { return d.is_number_integer(); }));
+    CHECK(std::all_of(port["dims"].begin(), port["dims"].end(),
+                      [](const Json& d) { return d.is_number_integer(); }));
     CHECK(port["dims"][0] == -1);
     CHECK(port["dim_names"][0] == "N");
     CHECK(port["dim_names"][1] == "");
@@ -169,7 +181,8 @@ TEST_CASE("a killed conversion leaves nothing that the next one does not remove"
     unlink((folder / "m.ingot").c_str());
   }
   // What an ingot of before, or a file system without unnamed files, leaves.
-  const std::string abandoned = folder / ".m.ingot.abcdefgh.tmp", other = folder / ".n.ingot.abcdefgh.tmp";
+  const std::string abandoned = folder / ".m.ingot.abcdefgh.tmp",
+                    other = folder / ".n.ingot.abcdefgh.tmp";
   const std::string locked = folder / ".m.ingot.bcdefghi.tmp";
   for (const std::string& path : {abandoned, other, locked}) spill(path, "half");
   age(folder);
@@ -179,6 +192,6 @@ TEST_CASE("a killed conversion leaves nothing that the next one does not remove"
   CHECK(flock(held, LOCK_EX) == 0);
   CHECK(run({"convert", data("linear.onnx"), "-o", folder / "m.ingot"}).exit == 0);
   close(held);
-  CHECK(folder.names() ==
-        std::vector<std::string>{".m.ingot.bcdefghi.tmp", ".m.ingot.cdefghij.tmp", ".n.ingot.abcdefgh.tmp", "m.ingot"});
+  CHECK(folder.names() == std::vector<std::string>{".m.ingot.bcdefghi.tmp", ".m.ingot.cdefghij.tmp",
+                                                   ".n.ingot.abcdefgh.tmp", "m.ingot"});
 }

@@ -1,4 +1,5 @@
-// tests/cli/tune_cases.h - networks to be tuned, and commands over the fake driver, whose clock is told how long each kernel takes.
+// tests/cli/tune_cases.h - networks to be tuned, and commands over the fake driver, whose clock is
+// told how long each kernel takes.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -31,21 +32,28 @@ inline cast::ValueSpec weights(const std::string& name, std::vector<int64_t> dim
   const std::vector<float> packed = pack_weights(packing, dims, dense);
   cast::ValueSpec value = test::constant(name, {dims.begin(), dims.end()}, packing);
   const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data());
-  value.bytes = {std::make_shared<std::vector<uint8_t>>(bytes, bytes + packed.size() * sizeof(float)), nullptr};
+  value.bytes = {
+      std::make_shared<std::vector<uint8_t>>(bytes, bytes + packed.size() * sizeof(float)),
+      nullptr};
   return value;
 }
 
-/// A 3x3 convolution, and beside it rows times a matrix with sums of 512 summands; `open`: how many rows is left open.
+/// A 3x3 convolution, and beside it rows times a matrix with sums of 512 summands; `open`: how many
+/// rows is left open.
 inline std::string make_network(const Folder& folder, Precision precision, bool open = false) {
   cast::FileSpec file;
   cast::ProgramSpec& p = file.program;
   p.precision = precision;
   const Dim rows = open ? p.add_symbol("N", 1, 64) : Dim(6);
-  const int32_t x = p.add_value(test::input("x", {1, 6, 6, 8})), u = p.add_value(test::input("u", {rows, 512}));
-  const int32_t w = p.add_value(weights("w", {16, 3, 3, 8})), m = p.add_value(weights("m", {40, 512}));
-  const int32_t y = p.add_value(test::output("y", {1, 6, 6, 16})), v = p.add_value(test::output("v", {rows, 40}));
+  const int32_t x = p.add_value(test::input("x", {1, 6, 6, 8})),
+                u = p.add_value(test::input("u", {rows, 512}));
+  const int32_t w = p.add_value(weights("w", {16, 3, 3, 8})),
+                m = p.add_value(weights("m", {40, 512}));
+  const int32_t y = p.add_value(test::output("y", {1, 6, 6, 16})),
+                v = p.add_value(test::output("v", {rows, 40}));
   Conv2dAttributes conv;
-  conv.kernel_h = conv.kernel_w = 3, conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
+  conv.kernel_h = conv.kernel_w = 3,
+  conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
   p.add_instruction(conv, {x, w}, {y});
   p.add_instruction(LinearAttributes(), {u, m}, {v});
   test::add_ports(&file);
@@ -56,7 +64,8 @@ inline std::string make_network(const Folder& folder, Precision precision, bool 
 inline std::string make_chain(const Folder& folder) {
   cast::FileSpec file;
   cast::ProgramSpec& p = file.program;
-  const int32_t x = p.add_value(test::input("x", {4, 8})), y = p.add_value(test::output("y", {4, 8}));
+  const int32_t x = p.add_value(test::input("x", {4, 8})),
+                y = p.add_value(test::output("y", {4, 8}));
   p.add_instruction(test::step(ElementwiseOp::kRelu), {x}, {y});
   test::add_ports(&file);
   const std::string path = folder / "plain.ingot";
@@ -74,12 +83,14 @@ inline Ran must(const std::vector<std::string>& words, const Environment& enviro
   REQUIRE(ran.exit == 0);
   return ran;
 }
-inline Json tune(const std::string& file, const Environment& environment = {}, std::vector<std::string> more = {}) {
+inline Json tune(const std::string& file, const Environment& environment = {},
+                 std::vector<std::string> more = {}) {
   std::vector<std::string> words = {"tune", file, "--time", "0", "--json"};
   words.insert(words.end(), more.begin(), more.end());
   return Json::parse(must(words, environment).out);
 }
-inline Json choices(const std::string& file, const Environment& environment = {}, std::vector<std::string> more = {}) {
+inline Json choices(const std::string& file, const Environment& environment = {},
+                    std::vector<std::string> more = {}) {
   std::vector<std::string> words = {"place", file, "--device", "cuda", "--json"};
   words.insert(words.end(), more.begin(), more.end());
   return Json::parse(must(words, environment).out)["choices"];
@@ -100,9 +111,12 @@ inline Answer answer(const Folder& folder, const std::string& file, const std::s
       reinterpret_cast<float*>(array->bytes.data())[i] = float(i * 13 % 97) / 48 - 1;
   host::write_npz(folder / "in.npz", {x, u});
   environment.push_back({"FAKE_CUDA_REPORT", folder / "report"});
-  must({"run", file, "--device", device, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"}, environment);
+  must({"run", file, "--device", device, "--inputs", folder / "in.npz", "--outputs",
+        folder / "out.npz"},
+       environment);
   Answer out;
-  for (const host::Array& array : host::read_npz(folder / "out.npz")) out.outputs.push_back(array.bytes);
+  for (const host::Array& array : host::read_npz(folder / "out.npz"))
+    out.outputs.push_back(array.bytes);
   std::istringstream report(slurp(folder / "report"));
   std::string name;
   for (int count = 0; report >> name >> count;)
@@ -110,7 +124,9 @@ inline Answer answer(const Folder& folder, const std::string& file, const std::s
   return out;
 }
 
-inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 inline std::vector<cast::TuningSpec> tunings_of(const std::string& file) {
   return cast::decode_tunings(cli::FileParts(file).read(PartKind::kTunings), file);
@@ -125,6 +141,7 @@ inline void rewrite(const std::string& file, const std::vector<uint8_t>& part) {
   out.commit();
 }
 
-inline const Environment kNarrowIsQuick = {{"FAKE_CUDA_TIMES", "conv2d_narrow=200000,conv2d_small=5000000"}};
+inline const Environment kNarrowIsQuick = {
+    {"FAKE_CUDA_TIMES", "conv2d_narrow=200000,conv2d_small=5000000"}};
 
 }  // namespace cli_test

@@ -1,4 +1,5 @@
-// What a file may say that does not fit, what may be missing, what may fail: passed over and reported, or an error that leaves the file as it was.
+// What a file may say that does not fit, what may be missing, what may fail: passed over and
+// reported, or an error that leaves the file as it was.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,7 +7,9 @@
 
 using namespace cli_test;
 
-TEST_CASE("tune: a record that names what there is not is passed over, and said so; the answer is the model's") {
+TEST_CASE(
+    "tune: a record that names what there is not is passed over, and said so; the answer is the "
+    "model's") {
   const Folder folder;
   const std::string net = make_network(folder, kFast);
   tune(net, {{"FAKE_CUDA_TIMES", "product_tf32_rows_32x128=200000"}});
@@ -19,23 +22,31 @@ TEST_CASE("tune: a record that names what there is not is passed over, and said 
     const char* source;
     const char* why;
   } rows[] = {
-      {"an unknown name", [](cast::TuningSpec* t) { t->instructions[1].choice = "512x512"; }, "ignored",
+      {"an unknown name", [](cast::TuningSpec* t) { t->instructions[1].choice = "512x512"; },
+       "ignored", "there is none"},
+      {"a name of the exact rows",
+       [](cast::TuningSpec* t) { t->instructions[1].choice = "128x32"; }, "ignored",
        "there is none"},
-      {"a name of the exact rows", [](cast::TuningSpec* t) { t->instructions[1].choice = "128x32"; }, "ignored",
+      {"no name", [](cast::TuningSpec* t) { t->instructions[1].choice = ""; }, "ignored",
        "there is none"},
-      {"no name", [](cast::TuningSpec* t) { t->instructions[1].choice = ""; }, "ignored", "there is none"},
-      {"more parts than there may be", [](cast::TuningSpec* t) { t->instructions[1].parts = 4096; }, "ignored",
+      {"more parts than there may be", [](cast::TuningSpec* t) { t->instructions[1].parts = 4096; },
+       "ignored", "there is none"},
+      {"parts past 16 bits", [](cast::TuningSpec* t) { t->instructions[1].parts = 65537; },
+       "ignored", "there is none"},
+      {"no parts", [](cast::TuningSpec* t) { t->instructions[1].parts = 0; }, "ignored",
        "there is none"},
-      {"parts past 16 bits", [](cast::TuningSpec* t) { t->instructions[1].parts = 65537; }, "ignored", "there is none"},
-      {"no parts", [](cast::TuningSpec* t) { t->instructions[1].parts = 0; }, "ignored", "there is none"},
-      {"an instruction left out", [](cast::TuningSpec* t) { t->instructions.pop_back(); }, "ignored",
-       "leaves this instruction out"},
-      {"an instruction past the last", [](cast::TuningSpec* t) { t->instructions[1].instruction = 0xffffffffu; },
+      {"an instruction left out", [](cast::TuningSpec* t) { t->instructions.pop_back(); },
        "ignored", "leaves this instruction out"},
-      {"more dimensions than are open", [](cast::TuningSpec* t) { t->dims = {6}; }, "model", "other dimensions"},
+      {"an instruction past the last",
+       [](cast::TuningSpec* t) { t->instructions[1].instruction = 0xffffffffu; }, "ignored",
+       "leaves this instruction out"},
+      {"more dimensions than are open", [](cast::TuningSpec* t) { t->dims = {6}; }, "model",
+       "other dimensions"},
       {"another precision", [](cast::TuningSpec* t) { t->precision = 2; }, "model", "another GPU"},
-      {"another number of multiprocessors", [](cast::TuningSpec* t) { t->multiprocessors++; }, "model", "another GPU"},
-      {"another capability", [](cast::TuningSpec* t) { t->compute_capability = 87; }, "model", "another GPU"},
+      {"another number of multiprocessors", [](cast::TuningSpec* t) { t->multiprocessors++; },
+       "model", "another GPU"},
+      {"another capability", [](cast::TuningSpec* t) { t->compute_capability = 87; }, "model",
+       "another GPU"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.what);
@@ -47,7 +58,8 @@ TEST_CASE("tune: a record that names what there is not is passed over, and said 
     CHECK(has(choice["why"], row.why));
     const Answer got = answer(folder, untuned, "cuda");
     CHECK(got.outputs[1] == expected.outputs[1]);
-    if (choice["source"] == "ignored") CHECK(has(must({"place", untuned, "--device", "cuda"}).out, "cannot be used"));
+    if (choice["source"] == "ignored")
+      CHECK(has(must({"place", untuned, "--device", "cuda"}).out, "cannot be used"));
   }
 }
 
@@ -111,7 +123,8 @@ TEST_CASE("tune: upgrade keeps the record; a file that says minor 0 may not have
 
 TEST_CASE("tune: what cannot be done is said in one line, and the file stays") {
   const Folder folder;
-  const std::string net = make_network(folder, kExact), plain = make_chain(folder), before = slurp(net);
+  const std::string net = make_network(folder, kExact), plain = make_chain(folder),
+                    before = slurp(net);
   const struct {
     std::vector<std::string> words;
     Environment environment;
@@ -149,7 +162,8 @@ TEST_CASE("tune: what cannot be done is said in one line, and the file stays") {
   CHECK(folder.names() == std::vector<std::string>{"net.ingot", "plain.ingot"});
   chmod(net.c_str(), 0444);
   RunOptions as_nobody = {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, [] {
-                            if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(126);
+                            if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+                              _exit(126);
                           }};
   const Ran locked = run({"tune", net}, as_nobody);
   CHECK(locked.exit == 7);
@@ -157,7 +171,8 @@ TEST_CASE("tune: what cannot be done is said in one line, and the file stays") {
   CHECK(slurp(net) == before);
 }
 
-TEST_CASE("tune: any call of the driver may fail: a named error, the file as it was, nothing beside it") {
+TEST_CASE(
+    "tune: any call of the driver may fail: a named error, the file as it was, nothing beside it") {
   const Folder folder;
   const std::string net = make_network(folder, kFast), before = slurp(net);
   const Environment counted = {{"FAKE_CUDA_REPORT", folder / "report"}};
@@ -173,12 +188,13 @@ TEST_CASE("tune: any call of the driver may fail: a named error, the file as it 
     for (int n = 1; n < calls + calls / 2; n += n < 40 ? 7 : 1 + calls / 7) {
       CAPTURE(n);
       CAPTURE(code);
-      const Ran ran =
-          run_on({"tune", net, "--time", "0"}, {{"FAKE_CUDA_FAIL", std::to_string(n) + ":" + std::to_string(code)},
-                                                {"FAKE_CUDA_REPORT", folder / "report"}});
+      const Ran ran = run_on({"tune", net, "--time", "0"},
+                             {{"FAKE_CUDA_FAIL", std::to_string(n) + ":" + std::to_string(code)},
+                              {"FAKE_CUDA_REPORT", folder / "report"}});
       CHECK(ran.signal == 0);
       CHECK(!has(ran.err, "fake CUDA driver"));  // no misuse
-      if (ran.exit == 0) {                       // a call whose failure does no harm, such as one that gives back
+      // a call whose failure does no harm, such as one that gives back
+      if (ran.exit == 0) {
         spill(net, before);
         continue;
       }

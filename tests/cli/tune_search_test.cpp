@@ -6,7 +6,8 @@
 using namespace ingot;
 
 TEST_CASE(
-    "tune: the search takes the least median, the model's where that is hardly worse, and drops what is hopeless") {
+    "tune: the search takes the least median, the model's where that is hardly worse, and drops "
+    "what is hopeless") {
   using cli::find_quickest;
   std::vector<cli::WayTimes> times;
   uint64_t now = 0;
@@ -20,7 +21,8 @@ TEST_CASE(
         truth.size(),
         [&](size_t way) {
           now += 1;
-          return truth[way] * (spike_every && ++samples % spike_every == 0 ? 20 : 1) * (1 + 0.004 * double(now % 3));
+          return truth[way] * (spike_every && ++samples % spike_every == 0 ? 20 : 1) *
+                 (1 + 0.004 * double(now % 3));
         },
         clock, limits, &times);
   };

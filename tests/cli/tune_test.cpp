@@ -1,4 +1,5 @@
-// ingot tune: the quickest way is found, recorded, and taken by later loads on that GPU and by no other.
+// ingot tune: the quickest way is found, recorded, and taken by later loads on that GPU and by no
+// other.
 #include <algorithm>
 
 #include "tests/cli/tune_cases.h"
@@ -6,7 +7,8 @@
 using namespace cli_test;
 
 TEST_CASE(
-    "tune: what was quickest is recorded, and taken on that GPU and no other; every bit and every other part stay") {
+    "tune: what was quickest is recorded, and taken on that GPU and no other; every bit and every "
+    "other part stay") {
   const Folder folder;
   const std::string net = make_network(folder, kExact);
   const std::string before = slurp(net);
@@ -54,11 +56,13 @@ TEST_CASE(
   CHECK(before != slurp(net));
 }
 
-TEST_CASE("tune: each GPU has a record of its own, replaced by that GPU alone; inspect lists them") {
+TEST_CASE(
+    "tune: each GPU has a record of its own, replaced by that GPU alone; inspect lists them") {
   const Folder folder;
   const std::string net = make_network(folder, kExact);
   tune(net, kNarrowIsQuick);
-  Environment other = {{"FAKE_CUDA_NAME", "another GPU"}, {"FAKE_CUDA_TIMES", "conv2d_large=250000"}};
+  Environment other = {{"FAKE_CUDA_NAME", "another GPU"},
+                       {"FAKE_CUDA_TIMES", "conv2d_large=250000"}};
   tune(net, other);
   REQUIRE(tunings_of(net).size() == 2);
   CHECK(choices(net)[0]["choice"] == "128x32");
@@ -72,14 +76,16 @@ TEST_CASE("tune: each GPU has a record of its own, replaced by that GPU alone; i
   CHECK(records[1].instructions[0].choice == "128x64");
   const Json report = Json::parse(must({"inspect", net, "--json"}).out);
   CHECK(report["tunings"].size() == 2);
-  CHECK(has(must({"inspect", net}).out, "Tuned on: another GPU, 0.0, 4 multiprocessors: 2 instructions"));
+  CHECK(has(must({"inspect", net}).out,
+            "Tuned on: another GPU, 0.0, 4 multiprocessors: 2 instructions"));
   CHECK(has(must({"place", net, "--device", "cuda"}).out,
             "2 instructions with several ways: 2 tuned on this GPU, 0 by the model"));
   // The same file, cast anew, knows nothing of it.
   CHECK(Json::parse(must({"inspect", make_chain(folder), "--json"}).out)["tunings"].is_null());
 }
 
-TEST_CASE("tune: sums may be cut otherwise in a fast file, once and for all, within the tolerance") {
+TEST_CASE(
+    "tune: sums may be cut otherwise in a fast file, once and for all, within the tolerance") {
   const Folder folder;
   const std::string net = make_network(folder, kFast);
   const Answer untuned = answer(folder, net, "cuda");
@@ -113,7 +119,8 @@ TEST_CASE("tune: sums may be cut otherwise in a fast file, once and for all, wit
 TEST_CASE("tune: a record holds for the dimensions that were bound") {
   const Folder folder;
   const std::string net = make_network(folder, kFast, true);
-  const Environment quick = {{"FAKE_CUDA_TIMES", "product_tf32_rows_32x128=60000,add_splits=90000000"}};
+  const Environment quick = {
+      {"FAKE_CUDA_TIMES", "product_tf32_rows_32x128=60000,add_splits=90000000"}};
   tune(net, quick, {"--dim", "N=6"});
   CHECK(choices(net, {}, {"--dim", "N=6"})[1]["source"] == "tuned");
   CHECK(choices(net, {}, {"--dim", "N=7"})[1]["source"] == "model");
@@ -125,14 +132,18 @@ TEST_CASE("tune: a record holds for the dimensions that were bound") {
   CHECK(six.kernels.count("product_tf32_rows_32x128") == 1);
 }
 
-TEST_CASE("tune: what a clock does now and then does not choose; nothing near the model's time does either") {
+TEST_CASE(
+    "tune: what a clock does now and then does not choose; nothing near the model's time does "
+    "either") {
   const Folder folder;
   const std::string net = make_network(folder, kExact);
   Environment noisy = kNarrowIsQuick;
   noisy.push_back({"FAKE_CUDA_NOISE", "5"});
   const Json report = tune(net, noisy);
-  CHECK(report["instructions"][0]["ways"][report["instructions"][0]["chosen"].get<size_t>()]["choice"] == "128x32");
-  // Every kernel takes as long as every other, but for a block's nanosecond: the model's stays, and is recorded.
+  CHECK(report["instructions"][0]["ways"][report["instructions"][0]["chosen"].get<size_t>()]
+              ["choice"] == "128x32");
+  // Every kernel takes as long as every other, but for a block's nanosecond: the model's stays, and
+  // is recorded.
   const Json level = tune(net);
   for (const Json& instruction : level["instructions"]) CHECK(instruction["chosen"] == 0);
   CHECK(tunings_of(net)[0].instructions.size() == 2);
@@ -148,14 +159,15 @@ TEST_CASE("tune: a dry run writes nothing; -o leaves the source as it is") {
   tune(net, kNarrowIsQuick, {"-o", folder / "tuned.ingot"});
   CHECK(slurp(net) == before);
   CHECK(tunings_of(folder / "tuned.ingot").size() == 1);
-  CHECK(has(must({"tune", net, "--dry-run", "--time", "1ms"}, kNarrowIsQuick).out, "nothing is written"));
+  CHECK(has(must({"tune", net, "--dry-run", "--time", "1ms"}, kNarrowIsQuick).out,
+            "nothing is written"));
 }
 
 TEST_CASE("tune: help has examples, completion knows the command") {
   const Ran help = run({"tune", "--help"});
   CHECK(help.exit == 0);
-  for (const char* part :
-       {"--device", "--time", "--dry-run", "--json", "--output", "ingot tune model.ingot --device cuda"})
+  for (const char* part : {"--device", "--time", "--dry-run", "--json", "--output",
+                           "ingot tune model.ingot --device cuda"})
     CHECK(has(help.out, part));
   CHECK(has(run({"completion", "bash"}).out, "tune) options='"));
 }

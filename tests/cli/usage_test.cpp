@@ -6,8 +6,9 @@
 using namespace cli_test;
 
 namespace {
-const char* const kCommands[] = {"convert", "inspect", "run",       "bench",      "check",  "verify",
-                                 "why",     "kernels", "operators", "completion", "upgrade", "doctor"};
+const char* const kCommands[] = {"convert",   "inspect",    "run",     "bench",
+                                 "check",     "verify",     "why",     "kernels",
+                                 "operators", "completion", "upgrade", "doctor"};
 }
 
 TEST_CASE("--help: every command says what it does, its options, and examples") {
@@ -33,12 +34,13 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
   };
   const Contract contracts[] = {
       {"convert",
-       {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd", "--dtype", "--keep-fp32", "--allow-overflow", "--io-layout",
-        "--metadata", "--explain", "--dry-run", "--state", "--state-init", "-o"}},
+       {"--output", "--check", "--golden", "--input-shape", "--dim", "--target", "--winograd",
+        "--dtype", "--keep-fp32", "--allow-overflow", "--io-layout", "--metadata", "--explain",
+        "--dry-run", "--state", "--state-init", "-o"}},
       {"inspect", {"--json", "--ops", "--tensors", "--plan", "--metadata"}},
       {"run",
-       {"--inputs", "--outputs", "--device", "--threads", "--dim", "--arena-bytes", "--trust", "--map", "--profile",
-        "--dump", "--load-state", "--save-state"}},
+       {"--inputs", "--outputs", "--device", "--threads", "--dim", "--arena-bytes", "--trust",
+        "--map", "--profile", "--dump", "--load-state", "--save-state"}},
       {"bench", {"--device", "--threads", "--dim", "--seconds", "--json"}},
       {"check", {"--golden", "--rtol", "--atol"}},
   };
@@ -131,13 +133,15 @@ TEST_CASE("completion: each shell's script knows every command and option") {
     const Ran ran = run({"completion", shell});
     CHECK(ran.exit == 0);
     for (const char* command : kCommands) CHECK(ran.out.find(command) != std::string::npos);
-    for (const char* option : {"arena-bytes", "io-layout", "golden"}) CHECK(ran.out.find(option) != std::string::npos);
+    for (const char* option : {"arena-bytes", "io-layout", "golden"})
+      CHECK(ran.out.find(option) != std::string::npos);
   }
   const Folder folder;
   spill(folder / "bash.sh", run({"completion", "bash"}).out);
-  const std::string script = "source '" + (folder / "bash.sh") +
-                             "'; COMP_WORDS=(ingot run --tr); COMP_CWORD=2; _ingot; echo \"${COMPREPLY[*]}\" > '" +
-                             (folder / "reply") + "'";
+  const std::string script =
+      "source '" + (folder / "bash.sh") +
+      "'; COMP_WORDS=(ingot run --tr); COMP_CWORD=2; _ingot; echo \"${COMPREPLY[*]}\" > '" +
+      (folder / "reply") + "'";
   if (system(("bash -c \"" + std::string("true") + "\"").c_str()) == 0) {
     spill(folder / "try.sh", script);
     CHECK(system(("bash '" + (folder / "try.sh") + "'").c_str()) == 0);
@@ -147,6 +151,7 @@ TEST_CASE("completion: each shell's script knows every command and option") {
 
 TEST_CASE("a full standard output is exit 7, not silence") {
   // ./dev pipes reports into files; losing half of one must not look like success.
-  const Ran ran = run({"completion", "bash"}, {{}, [] { (void)!freopen("/dev/full", "w", stdout); }});
+  const Ran ran =
+      run({"completion", "bash"}, {{}, [] { (void)!freopen("/dev/full", "w", stdout); }});
   CHECK(ran.exit == 7);
 }

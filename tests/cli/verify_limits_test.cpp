@@ -1,4 +1,5 @@
-// What `ingot verify` runs has an end: a loop of 2^40 iterations, one instruction that takes long, 3 GB for a file of 1 KB.
+// What `ingot verify` runs has an end: a loop of 2^40 iterations, one instruction that takes long,
+// 3 GB for a file of 1 KB.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -12,14 +13,17 @@ using namespace ingot;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 /// y = |x| through a loop of `most` iterations; a golden of zeros. y and x are [extents].
 std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> extents = {4}) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
-  const int32_t x = p.add_value(test::input("x", extents)), y = p.add_value(test::output("y", extents));
+  const int32_t x = p.add_value(test::input("x", extents)),
+                y = p.add_value(test::output("y", extents));
   const int32_t i = p.add_value(test::activation("i", {}, DType::kI64));
   p.subprograms.push_back({"body", {}});
   p.add_instruction(test::step(ElementwiseOp::kNeg), {x}, {y});
@@ -29,7 +33,9 @@ std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> ext
   uint64_t bytes = 4;
   for (const int64_t extent : extents) bytes *= uint64_t(extent);
   const std::vector<uint8_t> zeros(bytes < 4096 ? bytes : 0);
-  if (!zeros.empty()) f.goldens = {{{{"x", DType::kF32, extents, zeros}}, {{"y", DType::kF32, extents, zeros}}, 0, 0}};
+  if (!zeros.empty())
+    f.goldens = {
+        {{{"x", DType::kF32, extents, zeros}}, {{"y", DType::kF32, extents, zeros}}, 0, 0}};
   std::string path = folder / "looping.ingot";
   cast::write_file(f, path);
   return path;
@@ -40,26 +46,31 @@ std::string wide(const Folder& folder, int64_t elements) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
-  const int32_t x = p.add_value(test::input("x", {1})), all = p.add_value(test::activation("all", {elements}));
+  const int32_t x = p.add_value(test::input("x", {1})),
+                all = p.add_value(test::activation("all", {elements}));
   const int32_t y = p.add_value(test::output("y", {1}));
   p.add_instruction(TileAttributes(), {x}, {all});
   p.add_instruction(ReduceAttributes{ReduceKind::kSum, 1}, {all}, {y});
   test::add_ports(&f);
-  f.goldens = {
-      {{{"x", DType::kF32, {1}, std::vector<uint8_t>(4)}}, {{"y", DType::kF32, {1}, std::vector<uint8_t>(4)}}, 0, 0}};
+  f.goldens = {{{{"x", DType::kF32, {1}, std::vector<uint8_t>(4)}},
+                {{"y", DType::kF32, {1}, std::vector<uint8_t>(4)}},
+                0,
+                0}};
   std::string path = folder / "wide.ingot";
   cast::write_file(f, path);
   return path;
 }
 
-/// One instruction that takes hours: no overlap is found between `boxes` empty ones, so each is compared with all.
+/// One instruction that takes hours: no overlap is found between `boxes` empty ones, so each is
+/// compared with all.
 std::string slow(const Folder& folder, int64_t boxes) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
   p.required_features = {"measured"};
   const Dim n = p.add_symbol("n", 0, 0);
-  const int32_t x = p.add_value(test::input("x", {1, 1, 1})), some = p.add_value(test::activation("boxes", {1, boxes, 4}));
+  const int32_t x = p.add_value(test::input("x", {1, 1, 1})),
+                some = p.add_value(test::activation("boxes", {1, boxes, 4}));
   const int32_t scores = p.add_value(test::activation("scores", {1, 1, boxes}));
   const int32_t most = p.add_value(test::constant("most", {1}, Packing::kDense, DType::kI64));
   const int32_t y = p.add_value(test::output("y", {n, 3}, DType::kI64));
@@ -93,7 +104,9 @@ TEST_CASE("verify: a loop of 2^40 iterations ends at --seconds, with one line an
   const std::string file = looping(folder, int64_t{1} << 40);
   CHECK(slurp(file).size() < 2048);
   Ran ran;
-  CHECK(seconds_of([&] { ran = run({"verify", file, "--seconds", "0.5", "--threads", "1"}); }) < 30);
+  CHECK(seconds_of([&] {
+          ran = run({"verify", file, "--seconds", "0.5", "--threads", "1"});
+        }) < 30);
   CHECK(ran.exit == 7);
   CHECK(is_one_error_line(ran.err));
   CHECK(has(ran.err, "--seconds allows 0.5"));
@@ -140,6 +153,7 @@ TEST_CASE("verify: 3 GB for a file of 1 KB are refused before they are taken, wi
 TEST_CASE("inspect: says how many instructions a run executes at most") {
   const Folder folder;
   const std::string file = looping(folder, int64_t{1} << 40);
-  CHECK(nlohmann::json::parse(run({"inspect", file, "--json"}).out)["steps"] == (uint64_t{1} << 40) + 2);
+  CHECK(nlohmann::json::parse(run({"inspect", file, "--json"}).out)["steps"] ==
+        (uint64_t{1} << 40) + 2);
   CHECK(has(run({"inspect", file}).out, "1,099,511,627,778 instructions at most"));
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The completion in a folder of $fpath, as a package installs it: the first Tab of a shell completes already.
+# The completion in a folder of $fpath, as a package installs it: the first Tab of a shell completes
+# already.
 #   zsh_completion.sh INGOT
 set -euo pipefail
 ingot=$(readlink -f "$1")

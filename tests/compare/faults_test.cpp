@@ -1,4 +1,5 @@
-// Faults planted in passes, kernels, the import and a file, each found at its node and at who did it.
+// Faults planted in passes, kernels, the import and a file, each found at its node and at who did
+// it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,9 +29,12 @@ struct Found {
   std::string text;
 };
 
-std::string described(const cli::DepartureAnswer& a) { return a.headline() + " (" + a.value + ": " + a.detail + ")"; }
+std::string described(const cli::DepartureAnswer& a) {
+  return a.headline() + " (" + a.value + ": " + a.detail + ")";
+}
 
-Found found(const cli::DepartureAnswer& a, Culprit stage, const std::string& by, const Names& nodes) {
+Found found(const cli::DepartureAnswer& a, Culprit stage, const std::string& by,
+            const Names& nodes) {
   Found f;
   f.planted = true;
   f.text = described(a);
@@ -80,7 +84,8 @@ Found try_graph_fault(const GraphFault& fault) {
   q.file = path;
   q.options.observe = planted.observer();
   const bool is_import = std::string(fault.stage) == "import";
-  Found f = found(cli::find_departure(q), is_import ? Culprit::kImport : Culprit::kPass, fault.stage, fault.nodes);
+  Found f = found(cli::find_departure(q), is_import ? Culprit::kImport : Culprit::kPass,
+                  fault.stage, fault.nodes);
   f.planted = planted.is_planted();
   return f;
 }
@@ -93,8 +98,11 @@ Change set(const char* op, const char* source, const char* key, graph::Attribute
   };
 }
 
-Change floats(const char* op, const char* source, size_t operand, std::function<void(std::vector<float>&)> change) {
-  return [=](graph::Model& model) { return change_floats(model, find_node(model, op, source), operand, change); };
+Change floats(const char* op, const char* source, size_t operand,
+              std::function<void(std::vector<float>&)> change) {
+  return [=](graph::Model& model) {
+    return change_floats(model, find_node(model, op, source), operand, change);
+  };
 }
 
 void transpose32(std::vector<float>& w) {
@@ -174,7 +182,8 @@ bool other_indices(graph::Model& model) {
   Node* node = find_node(model, "Gather", "chosen");
   if (!node) return false;
   const std::vector<int64_t> which = {4, 1, 3};
-  const graph::ValueId id = model.add_constant("wrong", graph::make_constant(DType::kI64, {3}, which.data()));
+  const graph::ValueId id =
+      model.add_constant("wrong", graph::make_constant(DType::kI64, {3}, which.data()));
   model.values[size_t(id)].dtype = DType::kI64, model.values[size_t(id)].shape_known = true;
   model.values[size_t(id)].dims = {3};
   node->inputs[1] = id;
@@ -198,7 +207,8 @@ TEST_CASE("compare: nothing departs where nothing is wrong") {
   }
 }
 
-TEST_CASE("compare: a state that is copied at the end of a run holds what the source's output says") {
+TEST_CASE(
+    "compare: a state that is copied at the end of a run holds what the source's output says") {
   cli::DepartureQuestion q = question("kept");
   cast::add_state(q.options, "s=sn");
   const cli::DepartureAnswer a = cli::find_departure(q);
@@ -229,14 +239,26 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "fold affine",
        {"norm1", "conv1"},
        floats("Conv2d", "norm1", 1, scale_first)},
-      {"the folded activation is dropped", "picture", "fold activation", {"relu1", "norm1", "conv1"}, drop_activation},
+      {"the folded activation is dropped",
+       "picture",
+       "fold activation",
+       {"relu1", "norm1", "conv1"},
+       drop_activation},
       {"the folded clip has another bound",
        "picture",
        "fold activation",
        {"clip1", "depth1"},
        set("Conv2d", "clip1", "activation_beta", 0.5)},
-      {"the folded padding is on one side", "picture", "fold padding", {"depth1", "pad1"}, move_padding},
-      {"two axes of a transpose are swapped", "picture", "choose layout", {"turned"}, swap_last_axes},
+      {"the folded padding is on one side",
+       "picture",
+       "fold padding",
+       {"depth1", "pad1"},
+       move_padding},
+      {"two axes of a transpose are swapped",
+       "picture",
+       "choose layout",
+       {"turned"},
+       swap_last_axes},
       {"softmax goes along another axis",
        "picture",
        "canonicalise",
@@ -247,7 +269,11 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "canonicalise",
        {"dense"},
        floats("Linear", "dense", 1, transpose32)},
-      {"the residual is dropped", "picture", "fold residual", {"sum2", "conv2", "relu2"}, drop_residual},
+      {"the residual is dropped",
+       "picture",
+       "fold residual",
+       {"sum2", "conv2", "relu2"},
+       drop_residual},
       {"operands of a fused difference are swapped",
        "picture",
        "fuse elementwise",
@@ -268,13 +294,21 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "recognise activations",
        {"silu1", "gate1"},
        set("Swish", "silu1", "alpha", 2.0)},
-      {"concat takes its operands in another order", "picture", "canonicalise", {"joined"}, swap_concat},
+      {"concat takes its operands in another order",
+       "picture",
+       "canonicalise",
+       {"joined"},
+       swap_concat},
       {"a norm is recognised with another epsilon",
        "rows",
        "recognise norms",
        {"norm", "scaled", "unit", "deviation", "safe", "variance", "squares", "centred", "mean"},
        set("LayerNormalization", "norm", "epsilon", 0.1)},
-      {"two products that differ are merged", "rows", "merge equal nodes", {"keys_turned"}, merge_what_differs},
+      {"two products that differ are merged",
+       "rows",
+       "merge equal nodes",
+       {"keys_turned"},
+       merge_what_differs},
       {"a scale is folded twice", "rows", "fold products", {"soft_scores", "scores"}, double_alpha},
       {"a slice begins one later", "rows", "canonicalise", {"middle"}, shift_slice},
       {"a lifted convolution has its weights reversed",
@@ -300,29 +334,51 @@ TEST_CASE("compare: a wrong import is named with its node when the golden has in
        "import",
        {"conv1"},
        set("Conv", "conv1", "pads", std::vector<int64_t>{0, 0, 2, 2})},
-      {"a slope is the default", "picture", "import", {"relu2"}, set("LeakyRelu", "relu2", "alpha", 0.01)},
-      {"a transposition is ignored", "picture", "import", {"dense"}, set("Gemm", "dense", "transB", int64_t(0))},
+      {"a slope is the default",
+       "picture",
+       "import",
+       {"relu2"},
+       set("LeakyRelu", "relu2", "alpha", 0.01)},
+      {"a transposition is ignored",
+       "picture",
+       "import",
+       {"dense"},
+       set("Gemm", "dense", "transB", int64_t(0))},
       {"an axis is counted from the other end",
        "picture",
        "import",
        {"chance"},
        set("Softmax", "chance", "axis", int64_t(0))},
-      {"an epsilon is misread", "picture", "import", {"norm1"}, set("BatchNormalization", "norm1", "epsilon", 0.1)},
+      {"an epsilon is misread",
+       "picture",
+       "import",
+       {"norm1"},
+       set("BatchNormalization", "norm1", "epsilon", 0.1)},
       {"pixels are counted from their corners",
        "picture",
        "import",
        {"large"},
        set("Resize", "large", "coordinate_transformation_mode", std::string("asymmetric"))},
       {"operands are swapped", "picture", "import", {"joined"}, swap_concat},
-      {"a direction is lost", "rows", "import", {"states"}, set("LSTM", "states", "direction", std::string("reverse"))},
+      {"a direction is lost",
+       "rows",
+       "import",
+       {"states"},
+       set("LSTM", "states", "direction", std::string("reverse"))},
       {"an alpha is the default", "rows", "import", {"bent"}, set("Elu", "bent", "alpha", 1.0)},
-      {"a sum runs the other way", "rows", "import", {"running"}, set("CumSum", "running", "reverse", int64_t(1))},
+      {"a sum runs the other way",
+       "rows",
+       "import",
+       {"running"},
+       set("CumSum", "running", "reverse", int64_t(1))},
   };
   Tally tally{"import"};
   for (const GraphFault& fault : faults) tally.count(fault.name, try_graph_fault(fault));
 }
 
-TEST_CASE("compare: with outputs alone a wrong import is known, and the node is among those that it can be") {
+TEST_CASE(
+    "compare: with outputs alone a wrong import is known, and the node is among those that it can "
+    "be") {
   Planted planted("import", set("LeakyRelu", "relu2", "alpha", 0.01));
   cli::DepartureQuestion q = question("picture");
   q.golden = networks().outputs_golden("picture");
@@ -363,7 +419,8 @@ TEST_CASE("compare: a wrong kernel is named with the first node that it computed
     cli::DepartureQuestion q = question(fault.network);
     q.open.kernels = reinterpret_cast<const ingot_kernel_table*>(broken_table(fault.kernel));
     REQUIRE(q.open.kernels);
-    tally.count(fault.kernel, found(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes));
+    tally.count(fault.kernel,
+                found(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes));
   }
 }
 

@@ -38,7 +38,8 @@ graph::Node* find_node(graph::Model& model, const std::string& op, const std::st
   return find_node(model, model.graph, op, source);
 }
 
-graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::string& op, const std::string& source) {
+graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::string& op,
+                       const std::string& source) {
   for (graph::Node& node : graph.nodes) {
     if (node.dead) continue;
     for (const auto& inner : node.subgraphs())
@@ -52,12 +53,14 @@ graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::stri
 
 bool change_floats(graph::Model& model, graph::Node* node, size_t i,
                    const std::function<void(std::vector<float>&)>& change) {
-  const graph::Constant* constant = node && node->inputs.size() > i ? model.constant(node->inputs[i]) : nullptr;
+  const graph::Constant* constant =
+      node && node->inputs.size() > i ? model.constant(node->inputs[i]) : nullptr;
   if (!constant || constant->dtype != DType::kF32) return false;
   std::vector<float> all(constant->as<float>(), constant->as<float>() + constant->elements());
   const std::vector<int64_t> dims = constant->dims;
   change(all);
-  const graph::ValueId id = model.add_constant("wrong", graph::make_constant(DType::kF32, dims, all.data()));
+  const graph::ValueId id =
+      model.add_constant("wrong", graph::make_constant(DType::kF32, dims, all.data()));
   graph::Value& value = model.values[size_t(id)];
   value.dtype = DType::kF32, value.shape_known = true;
   value.dims = graph::Dims(dims.begin(), dims.end());
@@ -74,21 +77,25 @@ const KernelTable* broken_table(const std::string& kernel) {
   bool found = false;
   for (KernelEntry& entry : all) {
     if (kernel != entry.name) continue;
-    if (!found) g_original = entry.run;  // of the best instruction set; the rows behind it are never reached
+    // of the best instruction set; the rows behind it are never reached
+    if (!found) g_original = entry.run;
     if (entry.run == g_original) entry.run = broken;
     found = true;
   }
   if (!found) return nullptr;
   rows.push_back(std::move(all));
-  tables.push_back({cpu_kernels(nullptr)->isa, rows.back().data(), uint32_t(rows.back().size()), nullptr});
+  tables.push_back(
+      {cpu_kernels(nullptr)->isa, rows.back().data(), uint32_t(rows.back().size()), nullptr});
   return &tables.back();
 }
 
-bool write_with_wrong_weights(const std::string& source, const std::string& name, size_t index, float by,
-                              const std::string& path) {
+bool write_with_wrong_weights(const std::string& source, const std::string& name, size_t index,
+                              float by, const std::string& path) {
   cast::FileSpec file = cast::cast_source(source, {}).file;
   for (cast::ValueSpec& value : file.program.values) {
-    if (value.name != name || value.kind != ValueKind::kConstant || value.packing == Packing::kDense) continue;
+    if (value.name != name || value.kind != ValueKind::kConstant ||
+        value.packing == Packing::kDense)
+      continue;
     auto bytes = std::make_shared<std::vector<uint8_t>>(*cast::produce_constant(value));
     float element;
     memcpy(&element, bytes->data() + 4 * index, 4);

@@ -45,7 +45,8 @@ void check_blamed(const cli::DepartureAnswer& a, Culprit culprit, const std::str
   CHECK(is_right_node);
   CHECK(a.iterations == iterations);
   g_tally.planted++;
-  g_tally.located += a.culprit == culprit && a.pass.rfind(by, 0) == 0 && is_right_node && a.iterations == iterations;
+  g_tally.located += a.culprit == culprit && a.pass.rfind(by, 0) == 0 && is_right_node &&
+                     a.iterations == iterations;
 }
 
 cli::DepartureAnswer planted_in(const std::string& stage, const Change& change) {
@@ -62,7 +63,9 @@ cli::DepartureAnswer planted_in(const std::string& stage, const Change& change) 
 }
 
 Change floats(const char* source, size_t operand, std::function<void(std::vector<float>&)> change) {
-  return [=](graph::Model& model) { return change_floats(model, find_node(model, "", source), operand, change); };
+  return [=](graph::Model& model) {
+    return change_floats(model, find_node(model, "", source), operand, change);
+  };
 }
 
 graph::Node* loop_of(graph::Model& model, const char* source) {
@@ -91,15 +94,18 @@ TEST_CASE("compare: a pass that is wrong in the body of a loop") {
     for (size_t i = 0; i < 16; i++)
       for (size_t j = 0; j < i; j++) std::swap(w[i * 16 + j], w[j * 16 + i]);
   };
-  check_blamed(planted_in("canonicalise", floats("hw", 1, transpose)), Culprit::kPass, "canonicalise", {"hw"}, {0});
+  check_blamed(planted_in("canonicalise", floats("hw", 1, transpose)), Culprit::kPass,
+               "canonicalise", {"hw"}, {0});
   const auto third = [](std::vector<float>& gains) { gains[3] += 0.5f; };
-  check_blamed(planted_in("canonicalise", floats("gain", 0, third)), Culprit::kPass, "canonicalise", {"gain"}, {3});
+  check_blamed(planted_in("canonicalise", floats("gain", 0, third)), Culprit::kPass, "canonicalise",
+               {"gain"}, {3});
   const auto other_axis = [](graph::Model& model) {
     graph::Node* node = find_node(model, "Softmax", "share");
     if (node) node->attributes["axis"] = int64_t(0);
     return node != nullptr;
   };
-  check_blamed(planted_in("canonicalise", other_axis), Culprit::kPass, "canonicalise", {"share"}, {0, 0});
+  check_blamed(planted_in("canonicalise", other_axis), Culprit::kPass, "canonicalise", {"share"},
+               {0, 0});
 }
 
 TEST_CASE("compare: a pass that is wrong about a loop itself") {
@@ -126,14 +132,16 @@ TEST_CASE("compare: a wrong kernel shows in the first iteration that it computes
     std::vector<std::string> nodes;
     Iterations iterations;
   };
-  const Fault faults[] = {
-      {"linear_f32", {"hw", "mixed", "bent"}, {0}}, {"gather", {"gain"}, {0}}, {"softmax", {"share"}, {0, 0}}};
+  const Fault faults[] = {{"linear_f32", {"hw", "mixed", "bent"}, {0}},
+                          {"gather", {"gain"}, {0}},
+                          {"softmax", {"share"}, {0, 0}}};
   for (const Fault& fault : faults) {
     CAPTURE(fault.kernel);
     cli::DepartureQuestion q = question();
     q.open.kernels = reinterpret_cast<const ingot_kernel_table*>(broken_table(fault.kernel));
     REQUIRE(q.open.kernels);
-    check_blamed(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes, fault.iterations);
+    check_blamed(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes,
+                 fault.iterations);
   }
 }
 

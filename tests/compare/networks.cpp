@@ -25,7 +25,8 @@ struct Net {
     seed = seed * 6364136223846793005ull + 1442695040888963407ull;
     return float(double(int64_t(seed >> 40)) / double(1 << 23) - 1);
   }
-  std::string weights(const std::string& name, const Ints& dims, float scale = 0.3f, float shift = 0) {
+  std::string weights(const std::string& name, const Ints& dims, float scale = 0.3f,
+                      float shift = 0) {
     int64_t n = 1;
     for (const int64_t d : dims) n *= d;
     std::vector<float> all;
@@ -37,8 +38,8 @@ struct Net {
     graph.initializer(name, {}, std::vector<float>{x});
     return name;
   }
-  std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
-                   const std::vector<Proto>& attributes = {}) {
+  std::string node(const std::string& op, const std::vector<std::string>& inputs,
+                   const std::string& output, const std::vector<Proto>& attributes = {}) {
     Proto made;
     for (const std::string& input : inputs) made.text(1, input);
     made.text(2, output).text(3, output).text(4, op);
@@ -46,14 +47,17 @@ struct Net {
     graph.proto.message(1, made);
     return output;
   }
-  void loop(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, const Net& body) {
+  void loop(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+            const Net& body) {
     Proto made;
     for (const std::string& input : inputs) made.text(1, input);
     for (const std::string& output : outputs) made.text(2, output);
     made.text(3, outputs[0]).text(4, "Loop").message(5, graph_attribute("body", body.graph.proto));
     graph.proto.message(1, made);
   }
-  void save(const std::string& path) const { std::ofstream(path, std::ios::binary) << graph.bytes(14); }
+  void save(const std::string& path) const {
+    std::ofstream(path, std::ios::binary) << graph.bytes(14);
+  }
 };
 
 std::vector<Proto> window(const Ints& kernel, const Ints& pads, int64_t group = 1) {
@@ -63,7 +67,8 @@ std::vector<Proto> window(const Ints& kernel, const Ints& pads, int64_t group = 
 void write_picture(const std::string& path) {
   Net n;
   n.graph.input("x", {1, 3, 14, 14});
-  n.node("Conv", {"x", n.weights("w1", {8, 3, 3, 3}), n.weights("b1", {8})}, "conv1", window({3, 3}, {1, 1, 1, 1}));
+  n.node("Conv", {"x", n.weights("w1", {8, 3, 3, 3}), n.weights("b1", {8})}, "conv1",
+         window({3, 3}, {1, 1, 1, 1}));
   n.node("BatchNormalization",
          {"conv1", n.weights("s1", {8}, 0.4f, 1), n.weights("h1", {8}), n.weights("m1", {8}),
           n.weights("v1", {8}, 0.4f, 1)},
@@ -71,7 +76,8 @@ void write_picture(const std::string& path) {
   n.node("Relu", {"norm1"}, "relu1");
   n.graph.shape_input("around", {0, 0, 1, 1, 0, 0, 1, 1});
   n.node("Pad", {"relu1", "around"}, "pad1");
-  n.node("Conv", {"pad1", n.weights("wd", {8, 1, 3, 3})}, "depth1", window({3, 3}, {0, 0, 0, 0}, 8));
+  n.node("Conv", {"pad1", n.weights("wd", {8, 1, 3, 3})}, "depth1",
+         window({3, 3}, {0, 0, 0, 0}, 8));
   n.node("Clip", {"depth1", n.number("low", 0), n.number("high", 1)}, "clip1");
   n.node("Conv", {"clip1", n.weights("wp", {16, 8, 1, 1})}, "point1", window({1, 1}, {0, 0, 0, 0}));
   n.node("Sigmoid", {"point1"}, "gate1");
@@ -80,7 +86,8 @@ void write_picture(const std::string& path) {
          window({3, 3}, {1, 1, 1, 1}));
   n.node("Add", {"conv2", "silu1"}, "sum2");
   n.node("LeakyRelu", {"sum2"}, "relu2", {attribute("alpha", 0.1f)});
-  n.node("MaxPool", {"relu2"}, "pool2", {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2})});
+  n.node("MaxPool", {"relu2"}, "pool2",
+         {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2})});
   n.graph.initializer("scales", {4}, std::vector<float>{1, 1, 2, 2});
   n.node("Resize", {"pool2", "", "scales"}, "large", {attribute("mode", std::string("linear"))});
   n.node("Sub", {"large", "relu2"}, "minus");
@@ -127,10 +134,13 @@ void write_rows(const std::string& path) {
   n.node("Exp", {"middle"}, "grown");
   n.node("Sub", {"grown", "chosen"}, "rest");
   n.node("Transpose", {"rest"}, "by_time", {attribute("perm", Ints{1, 0, 2})});
-  n.node("LSTM", {"by_time", n.weights("w", {1, 64, 16}), n.weights("r", {1, 64, 16}), n.weights("b", {1, 128})},
+  n.node("LSTM",
+         {"by_time", n.weights("w", {1, 64, 16}), n.weights("r", {1, 64, 16}),
+          n.weights("b", {1, 128})},
          "states", {attribute("hidden_size", int64_t(16))});
   n.node("ReduceSum", {"states", "last"}, "sums", {attribute("keepdims", int64_t(0))});
-  n.node("Conv", {"x", n.weights("wc", {4, 6, 3}), n.weights("bc", {4})}, "along", window({3}, {1, 1}));
+  n.node("Conv", {"x", n.weights("wc", {4, 6, 3}), n.weights("bc", {4})}, "along",
+         window({3}, {1, 1}));
   n.node("Elu", {"along"}, "bent", {attribute("alpha", 0.7f)});
   n.node("Softmax", {"bent"}, "shares", {attribute("axis", int64_t(-1))});
   n.node("CumSum", {"shares", "axis"}, "running");
@@ -138,7 +148,8 @@ void write_rows(const std::string& path) {
   n.save(path);
 }
 
-/// h and what it was before go through 5 turns, h through 3 more of an inner loop; a gain for every turn.
+/// h and what it was before go through 5 turns, h through 3 more of an inner loop; a gain for every
+/// turn.
 void write_loops(const std::string& path) {
   const std::vector<OnnxDim> row = {2, 16};
   Net halves;
@@ -166,7 +177,8 @@ void write_loops(const std::string& path) {
   n.weights("wl", {16, 16});
   n.graph.initializer("gains", {5}, std::vector<float>{1, 0.5f, 2, 1.5f, 0.75f});
   n.number("half", 0.5f);
-  n.graph.initializer("five", {}, std::vector<int64_t>{5}).initializer("three", {}, std::vector<int64_t>{3});
+  n.graph.initializer("five", {}, std::vector<int64_t>{5})
+      .initializer("three", {}, std::vector<int64_t>{3});
   n.node("Sigmoid", {"x"}, "start");
   n.loop({"five", "", "start", "x"}, {"last", "old", "all"}, turns);
   n.node("Softmax", {"last"}, "chance", {attribute("axis", int64_t(1))});
@@ -229,7 +241,8 @@ void Networks::make_goldens(const std::string& name) {
   for (const compare::SourceState& state : judge.source()) {
     const compare::Tensor* tensor = judge.truth(state.outputs[0]);
     const std::string value = model.values[size_t(state.outputs[0])].name;
-    if (tensor && !judge.outputs().count(value)) all.push_back(compare::to_array(*tensor, DType::kF32, "mid:" + value));
+    if (tensor && !judge.outputs().count(value))
+      all.push_back(compare::to_array(*tensor, DType::kF32, "mid:" + value));
   }
   host::write_npz(folder_ + "/" + name + ".npz", all);
 }

@@ -1,12 +1,13 @@
-// tests/compare/networks.h - small networks with something for every pass and kernel, one of them with a loop in a loop,
-// written as .onnx, and goldens with the intermediates of all their nodes.
+// tests/compare/networks.h - small networks with something for every pass and kernel, one of them
+// with a loop in a loop, written as .onnx, and goldens with the intermediates of all their nodes.
 #pragma once
 #include <map>
 #include <string>
 
 namespace ingot::test {
 
-/// A folder of its own with picture.onnx, rows.onnx, loops.onnx and kept.onnx (a state), gone at the end. Nodes are named after their outputs.
+/// A folder of its own with picture.onnx, rows.onnx, loops.onnx and kept.onnx (a state), gone at
+/// the end. Nodes are named after their outputs.
 class Networks {
  public:
   Networks();

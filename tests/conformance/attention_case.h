@@ -1,4 +1,5 @@
-// tests/conformance/attention_case.h - shapes and masks of an attention, for the contract's test and for that of tensor cores.
+// tests/conformance/attention_case.h - shapes and masks of an attention, for the contract's test
+// and for that of tensor cores.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace ingot::conformance {
 
 enum class MaskKind { kNone, kFloat, kBool };
 
-/// Lengths and widths of one attention, key counts per batch, what masks it; `padding`: elements between rows.
+/// Lengths and widths of one attention, key counts per batch, what masks it; `padding`: elements
+/// between rows.
 struct AttentionCase {
   const char* name;
   int64_t batch, heads, kv_heads, queries, keys, dim, value_dim;
@@ -24,7 +26,8 @@ struct AttentionCase {
 };
 
 /// [B, T, heads * D] for rank 3, [B, heads, T, D] for rank 4.
-inline Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim, int64_t padding) {
+inline Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim,
+                           int64_t padding) {
   if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
   return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
 }

@@ -18,9 +18,10 @@ void run(const AttentionCase& c, int q_rank, int k_rank, int y_rank) {
   t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
   t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
   Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
-  test.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
-                 heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding).random(2),
-                 heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
+  test.inputs = {
+      heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
+      heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding).random(2),
+      heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
   if (c.kind != MaskKind::kNone || !c.counts.empty()) test.inputs.push_back(mask_tensor(c));
   if (!c.counts.empty()) {
     Tensor counts(DType::kI64, {int64_t(c.counts.size())});
@@ -53,7 +54,8 @@ TEST_CASE("attention: lengths, widths, layouts") {
       {"a width of nothing", 1, 2, 2, 3, 4, 0, 8},
   };
   for (const AttentionCase& c : cases)
-    for (int layout = 0; layout < 8; layout++) run(c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
+    for (int layout = 0; layout < 8; layout++)
+      run(c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
 }
 
 TEST_CASE("attention: masks, causal order, groups of heads, counts") {
@@ -89,20 +91,40 @@ TEST_CASE("attention: masks, causal order, groups of heads, counts") {
     for (const int rank : {3, 4}) run(c, rank, rank, rank);
 }
 
-TEST_CASE("attention: a row that sees nothing is zero, whatever keys and values hold; large scores do not overflow") {
+TEST_CASE(
+    "attention: a row that sees nothing is zero, whatever keys and values hold; large scores do "
+    "not overflow") {
   AttentionAttributes t;
   t.heads = t.kv_heads = 1;
-  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}), mask(DType::kBool, {3, 5});
+  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}),
+      mask(DType::kBool, {3, 5});
   q.random(1), k.random(2), v.random(3);
   mask.values({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0});
   for (int64_t d = 0; d < 8; d++) k.set(4 * 8 + d, d % 2 ? INFINITY : NAN);  // seen by nobody
-  run_case(
-      {"masked rows", OpCode::kAttention, &t, {q, k, v, mask}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+  run_case({"masked rows",
+            OpCode::kAttention,
+            &t,
+            {q, k, v, mask},
+            {Tensor(DType::kF32, {1, 3, 8})},
+            {1e-5, 4e-6},
+            {}});
   t.scale = 1e6f;
-  run_case({"large scores", OpCode::kAttention, &t, {q, v, v}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+  run_case({"large scores",
+            OpCode::kAttention,
+            &t,
+            {q, v, v},
+            {Tensor(DType::kF32, {1, 3, 8})},
+            {1e-5, 4e-6},
+            {}});
   v.set(9, NAN), v.set(20, INFINITY), v.set(33, -INFINITY);
   t.scale = 1;
-  run_case({"not finite", OpCode::kAttention, &t, {q, v, v}, {Tensor(DType::kF32, {1, 3, 8})}, {1e-5, 4e-6}, {}});
+  run_case({"not finite",
+            OpCode::kAttention,
+            &t,
+            {q, v, v},
+            {Tensor(DType::kF32, {1, 3, 8})},
+            {1e-5, 4e-6},
+            {}});
 }
 
 TEST_CASE("attention: a count outside the keys is named") {
@@ -110,8 +132,9 @@ TEST_CASE("attention: a count outside the keys is named") {
   const Tensor x(DType::kF32, {1, 3, 8});
   for (const double count : {-1.0, 4.0}) {
     Tensor counts(DType::kI64, {});
-    run_failing_case({"count", OpCode::kAttention, &t, {x, x, x, Tensor(), counts.values({count})}, {x}, {}, {}},
-                     Code::kBadIndexValue);
+    run_failing_case(
+        {"count", OpCode::kAttention, &t, {x, x, x, Tensor(), counts.values({count})}, {x}, {}, {}},
+        Code::kBadIndexValue);
   }
 }
 
@@ -130,11 +153,13 @@ TEST_CASE("attention: the contract refuses") {
       {"attention.causal is known", [](A& t, Case&) { t.causal = CausalMask(3); }},
       {"attention.softcap is finite and not negative", [](A& t, Case&) { t.softcap = -1; }},
       {"attention.softcap is finite and not negative", [](A& t, Case&) { t.softcap = NAN; }},
-      {"attention.empty_rows is known", [](AttentionAttributes& t, Case&) { t.empty_rows = EmptyRows(3); }},
+      {"attention.empty_rows is known",
+       [](AttentionAttributes& t, Case&) { t.empty_rows = EmptyRows(3); }},
       {"attention's empty rows are a mean with a bool mask only",
        [](AttentionAttributes& t, Case&) { t.empty_rows = EmptyRows::kMean; }},
       {"attention.scale is finite", [](A& t, Case&) { t.scale = INFINITY; }},
-      {"attention's q, k, v and y are f32", [](A&, Case& c) { c.inputs[2].view().dtype = DType::kI32; }},
+      {"attention's q, k, v and y are f32",
+       [](A&, Case& c) { c.inputs[2].view().dtype = DType::kI32; }},
       {"attention takes [B, T, heads * D] or [B, heads, T, D]",
        [](A&, Case& c) {
          c.inputs[0] = make({3, 16});
@@ -179,7 +204,8 @@ TEST_CASE("attention: the contract refuses") {
        [](A&, Case& c) {
          c.outputs[0] = make({2, 5, 18});
        }},
-      {"attention's mask is f32 or bool8", [](A&, Case& c) { c.inputs[3] = Tensor(DType::kI32, {9}); }},
+      {"attention's mask is f32 or bool8",
+       [](A&, Case& c) { c.inputs[3] = Tensor(DType::kI32, {9}); }},
       {"attention's mask has at most 4 dimensions",
        [](A&, Case& c) {
          c.inputs[3] = make({1, 1, 1, 1, 9});
@@ -189,14 +215,16 @@ TEST_CASE("attention: the contract refuses") {
          c.inputs[3] = make({4, 9});
        }},
       {"attention's key counts are i32 or i64", [](A&, Case& c) { c.inputs[4] = make({2}); }},
-      {"attention's key counts are [B] or one number", [](A&, Case& c) { c.inputs[4] = Tensor(DType::kI64, {3}); }},
+      {"attention's key counts are [B] or one number",
+       [](A&, Case& c) { c.inputs[4] = Tensor(DType::kI64, {3}); }},
       {"not too many inputs", [](A&, Case& c) { c.inputs.resize(6, c.inputs[0]); }},
   };
   for (const Wrong& w : wrongs) {
     AttentionAttributes t;
     t.heads = t.kv_heads = 2;
     Case c{w.rule, OpCode::kAttention, &t, {}, {make({2, 5, 16})}, {}, {}};
-    c.inputs = {make({2, 5, 16}), make({2, 9, 16}), make({2, 2, 9, 8}), make({5, 9}), Tensor(DType::kI32, {2})};
+    c.inputs = {make({2, 5, 16}), make({2, 9, 16}), make({2, 2, 9, 8}), make({5, 9}),
+                Tensor(DType::kI32, {2})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
   }

@@ -122,9 +122,15 @@ const std::vector<ChainCase>& chain_cases() {
 void run(const ChainCase& c, uint32_t band_rows) {
   ChainAttributes t;
   t.stage_count = uint32_t(c.stages.size()), t.band_rows = band_rows;
-  Case test{std::string(c.name) + ", band " + std::to_string(band_rows), OpCode::kChain, &t, {}, {}, {5e-6, 1e-5}, {}};
-  const std::vector<int64_t> dims =
-      c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
+  Case test{std::string(c.name) + ", band " + std::to_string(band_rows),
+            OpCode::kChain,
+            &t,
+            {},
+            {},
+            {5e-6, 1e-5},
+            {}};
+  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
+                                           : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
   test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1)};
   test.oracle_inputs = test.inputs;
   int64_t h = c.h, w = c.w, channels = c.cin;
@@ -135,16 +141,19 @@ void run(const ChainCase& c, uint32_t band_rows) {
     a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
     a.method = s.depthwise ? ConvMethod::kDepthwise : ConvMethod::kDirect,
     a.groups = s.depthwise ? uint32_t(channels) : 1;
-    a.activation = s.act, a.input_layout = i == 0 && c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
+    a.activation = s.act,
+    a.input_layout = i == 0 && c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
     a.residual_first = i + 1 == c.stages.size() && c.residual == Residual::kFirst;
     const int64_t slice = s.depthwise ? 1 : channels;
-    const Weights weights = random_weights(s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
-                                           {s.cout, s.k, s.k, slice}, uint32_t(7 + i), s.k * s.k * slice);
+    const Weights weights =
+        random_weights(s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
+                       {s.cout, s.k, s.k, slice}, uint32_t(7 + i), s.k * s.k * slice);
     const Weights bias = random_weights(Packing::kVector16, {s.cout}, uint32_t(70 + i), 1);
     test.inputs.push_back(weights.packed), test.inputs.push_back(s.bias ? bias.packed : Tensor());
-    test.oracle_inputs.push_back(weights.dense), test.oracle_inputs.push_back(s.bias ? bias.dense : Tensor());
-    h = conv_extent<int64_t>(h, 2 * s.pad, s.k, s.stride, 1), w = conv_extent<int64_t>(w, 2 * s.pad, s.k, s.stride, 1),
-    channels = s.cout;
+    test.oracle_inputs.push_back(weights.dense),
+        test.oracle_inputs.push_back(s.bias ? bias.dense : Tensor());
+    h = conv_extent<int64_t>(h, 2 * s.pad, s.k, s.stride, 1),
+    w = conv_extent<int64_t>(w, 2 * s.pad, s.k, s.stride, 1), channels = s.cout;
   }
   if (c.residual != Residual::kNone) {
     test.inputs.push_back(Tensor(DType::kF32, {c.n, h, w, channels}, c.y_padding).random(2));
@@ -170,22 +179,28 @@ TEST_CASE("chain: the contract refuses") {
       {"a chain has 1 to 8 stages", [](ChainAttributes& t, Case&) { t.stage_count = 0; }},
       {"a chain has 1 to 8 stages", [](ChainAttributes& t, Case&) { t.stage_count = 9; }},
       {"chain.band_rows is 1 to 2^20", [](ChainAttributes& t, Case&) { t.band_rows = 0; }},
-      {"chain.band_rows is 1 to 2^20", [](ChainAttributes& t, Case&) { t.band_rows = 0x80000000u; }},
+      {"chain.band_rows is 1 to 2^20",
+       [](ChainAttributes& t, Case&) { t.band_rows = 0x80000000u; }},
       {"a chain has x, weights and bias of each stage, and a residual at most",
        [](ChainAttributes& t, Case&) { t.stage_count = 3; }},
       {"a chain has x, weights and bias of each stage, and a residual at most",
        [](ChainAttributes&, Case& c) { c.inputs.resize(4); }},
-      {"a chain's stages are direct or depthwise", [](ChainAttributes& t, Case&) { t.stages[1].method = kWino; }},
+      {"a chain's stages are direct or depthwise",
+       [](ChainAttributes& t, Case&) { t.stages[1].method = kWino; }},
       {"a chain's stages are direct or depthwise",
        [](ChainAttributes& t, Case&) { t.stages[0].method = ConvMethod(9); }},
       {"only the first stage of a chain reads nchw",
        [](ChainAttributes& t, Case&) { t.stages[1].input_layout = PictureLayout::kNchw; }},
       {"only the last stage of a chain has a residual",
        [](ChainAttributes& t, Case&) { t.stages[0].residual_first = true; }},
-      {"depthwise has a group a channel", [](ChainAttributes& t, Case&) { t.stages[1].groups = 4; }},
-      {"the window fits the padded picture", [](ChainAttributes& t, Case&) { t.stages[1].dilation_h = 100; }},
-      {"weights' dims agree with attributes and operands", [](ChainAttributes& t, Case&) { t.stages[0].kernel_h = 3; }},
-      {"a chain's y is [N,OH,OW,O]", [](ChainAttributes&, Case& c) { c.outputs[0].view().dims[1] = 7; }},
+      {"depthwise has a group a channel",
+       [](ChainAttributes& t, Case&) { t.stages[1].groups = 4; }},
+      {"the window fits the padded picture",
+       [](ChainAttributes& t, Case&) { t.stages[1].dilation_h = 100; }},
+      {"weights' dims agree with attributes and operands",
+       [](ChainAttributes& t, Case&) { t.stages[0].kernel_h = 3; }},
+      {"a chain's y is [N,OH,OW,O]",
+       [](ChainAttributes&, Case& c) { c.outputs[0].view().dims[1] = 7; }},
       {"required input is present", [](ChainAttributes&, Case& c) { c.inputs[3] = Tensor(); }},
       {"same dimensions", [](ChainAttributes&, Case& c) { c.inputs[5].view().dims[1] = 7; }},
       {"weights are dense over rows",
@@ -204,7 +219,8 @@ TEST_CASE("chain: the contract refuses") {
   for (const Wrong& w : wrongs) {
     ChainAttributes t;
     t.stage_count = 2, t.band_rows = 2;
-    t.stages[1].method = kDw, t.stages[1].groups = 8, t.stages[1].kernel_h = t.stages[1].kernel_w = 3;
+    t.stages[1].method = kDw, t.stages[1].groups = 8,
+    t.stages[1].kernel_h = t.stages[1].kernel_w = 3;
     t.stages[1].pad_top = t.stages[1].pad_bottom = t.stages[1].pad_left = t.stages[1].pad_right = 1;
     Case c{w.rule, OpCode::kChain, &t, {}, {}, {}, {}};
     const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) {

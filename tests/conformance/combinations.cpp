@@ -8,8 +8,9 @@
 namespace ingot::conformance {
 namespace {
 
-constexpr size_t kMaxWrong = 5;   // then a product ends
-constexpr int kCompletions = 24;  // tries to make a case of some values before they count as having none
+constexpr size_t kMaxWrong = 5;  // then a product ends
+// tries to make a case of some values before they count as having none
+constexpr int kCompletions = 24;
 
 /// The next set of places in ascending order; false behind the last.
 bool next_set(std::vector<size_t>& chosen, size_t places) {
@@ -25,7 +26,8 @@ bool next_set(std::vector<size_t>& chosen, size_t places) {
 
 std::string Combinations::text() const {
   std::string text;
-  for (const Place& p : places_) text += std::string(text.empty() ? "" : " ") + p.name + "#" + std::to_string(*p.at);
+  for (const Place& p : places_)
+    text += std::string(text.empty() ? "" : " ") + p.name + "#" + std::to_string(*p.at);
   return text;
 }
 
@@ -100,7 +102,8 @@ void Combinations::run(const std::function<bool(Case&)>& make, const Check& chec
     for (size_t n = 0; n < size_t(product()) && wrong_ < kMaxWrong; n++) {
       Row row(places_.size());
       size_t rest = n;
-      for (size_t i = places_.size(); i-- > 0; rest /= places_[i].count) row[i] = uint16_t(rest % places_[i].count);
+      for (size_t i = places_.size(); i-- > 0; rest /= places_[i].count)
+        row[i] = uint16_t(rest % places_[i].count);
       run_row(row);
     }
   } else {
@@ -111,12 +114,15 @@ void Combinations::run(const std::function<bool(Case&)>& make, const Check& chec
     for (size_t v = 0; v < places_[i].count; v++) {
       bool ran = false;
       for (const Row& row : ran_) ran |= row[i] == v;
-      CHECK_MESSAGE(ran, name_ << ": no case had value " << v << " of " << std::string(places_[i].name));
+      CHECK_MESSAGE(ran,
+                    name_ << ": no case had value " << v << " of " << std::string(places_[i].name));
     }
-  const std::string which =
-      whole ? "all" : "every " + std::to_string(together_) + " attributes together but " + std::to_string(apart_);
+  const std::string which = whole ? "all"
+                                  : "every " + std::to_string(together_) +
+                                        " attributes together but " + std::to_string(apart_);
   std::printf(
-      "combinations: %-16s %5zu cases of %.3g, %s; %zu on the emulated GPU; %zu have no case, %zu are refused\n",
+      "combinations: %-16s %5zu cases of %.3g, %s; %zu on the emulated GPU; %zu have no case, %zu "
+      "are refused\n",
       name_.c_str(), ran_.size(), product(), which.c_str(), on_gpu_, none_, refused_);
 }
 

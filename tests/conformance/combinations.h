@@ -1,6 +1,8 @@
-// tests/conformance/combinations.h - an operator over the product of its attributes: every combination where they are few, else as many as
-// are asked for at random, and more until every combination of values that any `together` attributes can have was in a case that ran. Each runs on every instruction set and is compared with
-// the oracle, which shares nothing with the kernels; kernels that are alike in all bits may be wrong alike.
+// tests/conformance/combinations.h - an operator over the product of its attributes: every
+// combination where they are few, else as many as are asked for at random, and more until every
+// combination of values that any `together` attributes can have was in a case that ran. Each runs
+// on every instruction set and is compared with the oracle, which shares nothing with the kernels;
+// kernels that are alike in all bits may be wrong alike.
 //
 //   Combinations all("softmax", 2000);
 //   const Axis<bool> log = all.axis<bool>("log", {false, true});
@@ -40,7 +42,8 @@ class Combinations {
   Axis<T> axis(const char* name, std::vector<T> values) {
     places_.push_back({name, uint16_t(values.size()), std::make_shared<size_t>(0)});
     Axis<T> axis;
-    axis.values_ = std::make_shared<const std::deque<T>>(values.begin(), values.end()), axis.at_ = places_.back().at;
+    axis.values_ = std::make_shared<const std::deque<T>>(values.begin(), values.end()),
+    axis.at_ = places_.back().at;
     return axis;
   }
   /// 0 .. count - 1.
@@ -51,9 +54,10 @@ class Combinations {
   }
 
   /// What is wrong with one case; see check_combination().
-  using Check = std::function<std::string(const Case&, uint32_t serial, bool on_gpu, bool* refused)>;
-  /// Checks every combination with doctest, ends after five that are wrong, and prints how many there were. Every value of every axis
-  /// has to be in some case that ran.
+  using Check =
+      std::function<std::string(const Case&, uint32_t serial, bool on_gpu, bool* refused)>;
+  /// Checks every combination with doctest, ends after five that are wrong, and prints how many
+  /// there were. Every value of every axis has to be in some case that ran.
   void run(const std::function<bool(Case&)>& make, const Check& check = check_combination);
 
  private:

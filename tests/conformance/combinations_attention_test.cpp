@@ -1,4 +1,5 @@
-// Attention over the product of masks, their broadcasts, causal order, groups of heads, counts of keys, caps, scales, lengths, layouts.
+// Attention over the product of masks, their broadcasts, causal order, groups of heads, counts of
+// keys, caps, scales, lengths, layouts.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +23,8 @@ struct Widths {
 };
 enum class Hiding { kNothing, kSomeKeys, kWholeRows };
 
-/// Which of [B, heads, Tq, Tk] a mask has in full; the leading ones that it has not are left out where `short_rank`.
+/// Which of [B, heads, Tq, Tk] a mask has in full; the leading ones that it has not are left out
+/// where `short_rank`.
 std::vector<int64_t> mask_dims(int full, bool short_rank, const std::vector<int64_t>& whole) {
   std::vector<int64_t> dims;
   for (int i = 0; i < 4; i++)
@@ -46,20 +48,31 @@ void hide(Tensor& mask, Hiding hiding, float hidden) {
 
 TEST_CASE("combinations: attention") {
   Combinations all("attention", 4000, 3, 16);
-  const auto lengths = all.axis<Lengths>(
-      "lengths",
-      {{1, 1}, {1, 37}, {1, 300}, {5, 20}, {20, 5}, {43, 60}, {60, 43}, {60, 60}, {90, 90}, {14, 270}, {3, 16}});
+  const auto lengths = all.axis<Lengths>("lengths", {{1, 1},
+                                                     {1, 37},
+                                                     {1, 300},
+                                                     {5, 20},
+                                                     {20, 5},
+                                                     {43, 60},
+                                                     {60, 43},
+                                                     {60, 60},
+                                                     {90, 90},
+                                                     {14, 270},
+                                                     {3, 16}});
   const auto heads = all.axis<HeadCounts>("heads", {{1, 1}, {2, 2}, {4, 2}, {3, 1}});
   const auto widths = all.axis<Widths>("widths", {{8, 8}, {16, 8}, {5, 19}, {1, 3}, {24, 33}});
   const auto batch = all.axis<int64_t>("batch", {1, 2});
-  const auto causal =
-      all.axis<CausalMask>("causal", {CausalMask::kNone, CausalMask::kTopLeft, CausalMask::kBottomRight});
-  const auto mask = all.axis<MaskKind>("mask", {MaskKind::kNone, MaskKind::kFloat, MaskKind::kBool});
+  const auto causal = all.axis<CausalMask>(
+      "causal", {CausalMask::kNone, CausalMask::kTopLeft, CausalMask::kBottomRight});
+  const auto mask =
+      all.axis<MaskKind>("mask", {MaskKind::kNone, MaskKind::kFloat, MaskKind::kBool});
   const auto mask_full = all.axis("mask_dims", 16);
   const auto mask_rank = all.axis<bool>("mask_short", {false, true});
-  const auto hiding = all.axis<Hiding>("hiding", {Hiding::kNothing, Hiding::kSomeKeys, Hiding::kWholeRows});
+  const auto hiding =
+      all.axis<Hiding>("hiding", {Hiding::kNothing, Hiding::kSomeKeys, Hiding::kWholeRows});
   const auto hidden = all.axis<float>("hidden", {-INFINITY, -3.40282347e38f, -1e9f});
-  const auto empty = all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
+  const auto empty =
+      all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
   const auto counts = all.axis("counts", 3);  // none, one number, one a batch
   const auto softcap = all.axis<float>("softcap", {0, 0.5f});
   const auto scale = all.axis<float>("scale", {0.25f, 1.7f, -0.4f});
@@ -72,20 +85,22 @@ TEST_CASE("combinations: attention") {
     const auto [queries, keys] = lengths();
     const int64_t b = batch(), h = heads().query, kv = heads().key, p = padding();
     t = {};
-    t.heads = uint32_t(h), t.kv_heads = uint32_t(kv), t.scale = scale(), t.causal = causal(), t.softcap = softcap(),
-    t.empty_rows = empty();
+    t.heads = uint32_t(h), t.kv_heads = uint32_t(kv), t.scale = scale(), t.causal = causal(),
+    t.softcap = softcap(), t.empty_rows = empty();
     c.op = OpCode::kAttention, c.attributes = &t, c.tolerance = {2e-5, 2e-5};  // scores of up to 40
     c.inputs = {heads_tensor(q_rank(), b, h, queries, widths().key, p).random(1),
                 heads_tensor(k_rank(), b, kv, keys, widths().key, 2 * p).random(2),
                 heads_tensor(k_rank(), b, kv, keys, widths().value, p).random(3)};
-    if (mask() == MaskKind::kNone && (mask_full() != 0 || mask_rank() || hiding() != Hiding::kNothing)) return false;
+    if (mask() == MaskKind::kNone &&
+        (mask_full() != 0 || mask_rank() || hiding() != Hiding::kNothing))
+      return false;
     if (mask() == MaskKind::kBool && hidden() != -INFINITY) return false;
     if (mask() == MaskKind::kFloat && empty() == EmptyRows::kMean) return false;
     Tensor operand;
     if (mask() != MaskKind::kNone) {
       const bool is_bool = mask() == MaskKind::kBool;
-      operand = Tensor(is_bool ? DType::kBool : DType::kF32, mask_dims(mask_full(), mask_rank(), {b, h, queries, keys}),
-                       is_bool ? 0 : p);
+      operand = Tensor(is_bool ? DType::kBool : DType::kF32,
+                       mask_dims(mask_full(), mask_rank(), {b, h, queries, keys}), is_bool ? 0 : p);
       operand.random(7, -2, 2);
       hide(operand, hiding(), hidden());
     }

@@ -1,4 +1,5 @@
-// What moves, joins, cuts, repeats, gathers and scatters elements, and resizing: over their attributes.
+// What moves, joins, cuts, repeats, gathers and scatters elements, and resizing: over their
+// attributes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -42,8 +43,8 @@ std::vector<std::vector<uint8_t>> orders(int rank) {
 TEST_CASE("combinations: transpose") {
   Combinations all("transpose", 2500, 3, 8);
   const auto perm = all.axis<std::vector<uint8_t>>("perm", orders(4));
-  const auto dims =
-      all.axis<Dims>("dims", {{3, 17, 2, 5}, {1, 16, 16, 3}, {2, 1, 33, 18}, {5, 4, 1, 1}, {2, 3, 4, 64}});
+  const auto dims = all.axis<Dims>(
+      "dims", {{3, 17, 2, 5}, {1, 16, 16, 3}, {2, 1, 33, 18}, {5, 4, 1, 1}, {2, 3, 4, 64}});
   const auto lead = all.axis<int64_t>("lead", {0, 1, 3});  // 0: four dimensions
   const auto dtype = all.axis<DType>("dtype", kWidths);
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
@@ -73,8 +74,10 @@ TEST_CASE("combinations: slice") {
   Combinations all("slice", 2500, 3, 8);
   const std::vector<Cut> cuts = {{0, 1, 5},  {1, 1, 3}, {4, -1, 5}, {0, 2, 3},
                                  {4, -2, 2}, {2, 7, 1}, {3, 1, 0},  {1, 3, 2}};
-  const Axis<Cut> cut[] = {all.axis<Cut>("first", cuts), all.axis<Cut>("second", cuts), all.axis<Cut>("third", cuts)};
-  const auto last = all.axis<int64_t>("last", {1, 4, 16, 33});  // times five, so that the last dimension is long
+  const Axis<Cut> cut[] = {all.axis<Cut>("first", cuts), all.axis<Cut>("second", cuts),
+                           all.axis<Cut>("third", cuts)};
+  // times five, so that the last dimension is long
+  const auto last = all.axis<int64_t>("last", {1, 4, 16, 33});
   const auto dtype = all.axis<DType>("dtype", kWidths);
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
   const auto y_padding = all.axis<int64_t>("y_padding", {0, 1});
@@ -83,11 +86,13 @@ TEST_CASE("combinations: slice") {
     t = {};
     t.rank = 3;
     Dims y;
-    for (int i = 0; i < 3; i++) t.starts[i] = cut[i]().start, t.steps[i] = cut[i]().step, y.push_back(cut[i]().count);
+    for (int i = 0; i < 3; i++)
+      t.starts[i] = cut[i]().start, t.steps[i] = cut[i]().step, y.push_back(cut[i]().count);
     if (cut[2]().step == 1 && y[2]) y[2] += 5 * (last() - 1);
     if (cut[2]().step < 0) t.starts[2] += 5 * (last() - 1);
     c.op = OpCode::kSlice, c.attributes = &t;
-    c.inputs = {numbered(dtype(), {5, 5, 5 * last()}, x_padding())}, c.outputs = {Tensor(dtype(), y, y_padding())};
+    c.inputs = {numbered(dtype(), {5, 5, 5 * last()}, x_padding())},
+    c.outputs = {Tensor(dtype(), y, y_padding())};
     return true;
   });
 }
@@ -98,11 +103,15 @@ TEST_CASE("combinations: pad") {
   };
   Combinations all("pad", 4000, 3, 8);
   const std::vector<Border> borders = {{0, 0}, {1, 2}, {3, 0}, {-1, 2}, {2, -2}, {-2, -1}, {0, 3}};
-  const auto mode = all.axis<PadMode>("mode", {PadMode::kConstant, PadMode::kReflect, PadMode::kEdge, PadMode::kWrap});
-  const Axis<Border> border[] = {all.axis<Border>("first", borders), all.axis<Border>("second", borders),
+  const auto mode = all.axis<PadMode>(
+      "mode", {PadMode::kConstant, PadMode::kReflect, PadMode::kEdge, PadMode::kWrap});
+  const Axis<Border> border[] = {all.axis<Border>("first", borders),
+                                 all.axis<Border>("second", borders),
                                  all.axis<Border>("third", borders)};
-  const auto dims = all.axis<Dims>("dims", {{4, 5, 6}, {1, 7, 16}, {5, 1, 33}, {4, 4, 1}, {1, 1, 4}});
-  const auto dtype = all.axis<DType>("dtype", {DType::kF32, DType::kU8, DType::kF16, DType::kI64, DType::kBool});
+  const auto dims =
+      all.axis<Dims>("dims", {{4, 5, 6}, {1, 7, 16}, {5, 1, 33}, {4, 4, 1}, {1, 1, 4}});
+  const auto dtype =
+      all.axis<DType>("dtype", {DType::kF32, DType::kU8, DType::kF16, DType::kI64, DType::kBool});
   const auto value = all.axis("value", 3);  // attribute, operand, both
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
   const auto y_padding = all.axis<int64_t>("y_padding", {0, 1});
@@ -117,7 +126,8 @@ TEST_CASE("combinations: pad") {
     }
     if (value() != 1) t.value = dtype() == DType::kBool ? 1 : 7.5f;
     c.op = OpCode::kPad, c.attributes = &t;
-    c.inputs = {numbered(dtype(), dims(), x_padding())}, c.outputs = {Tensor(dtype(), y, y_padding())};
+    c.inputs = {numbered(dtype(), dims(), x_padding())},
+    c.outputs = {Tensor(dtype(), y, y_padding())};
     if (value() != 0) c.inputs.push_back(Tensor(dtype(), {}).values({1}));
     return true;
   });
@@ -126,7 +136,8 @@ TEST_CASE("combinations: pad") {
 TEST_CASE("combinations: concat, copy and tile") {
   Combinations joined("concat", 1000, 3, 8);
   const auto axis = joined.axis<uint32_t>("axis", {0, 1, 2});
-  const auto extents = joined.axis<Dims>("extents", {{3}, {1, 4}, {2, 0, 17}, {16, 16, 1}, {1, 1, 1, 1, 1}});
+  const auto extents =
+      joined.axis<Dims>("extents", {{3}, {1, 4}, {2, 0, 17}, {16, 16, 1}, {1, 1, 1, 1, 1}});
   const auto base = joined.axis<Dims>("dims", {{5, 6, 7}, {1, 1, 16}, {3, 2, 1}});
   const auto dtype = joined.axis<DType>("dtype", kWidths);
   const auto x_padding = joined.axis<int64_t>("x_padding", {0, 3});
@@ -164,8 +175,10 @@ TEST_CASE("combinations: concat, copy and tile") {
   const CopyAttributes none;
   const TileAttributes no_tile;
   copied.run([&](Case& c) {
-    c.op = tile() ? OpCode::kTile : OpCode::kCopy, c.attributes = tile() ? static_cast<const void*>(&no_tile) : &none;
-    c.inputs = {numbered(width(), shapes().x, from())}, c.outputs = {Tensor(width(), shapes().y, to())};
+    c.op = tile() ? OpCode::kTile : OpCode::kCopy,
+    c.attributes = tile() ? static_cast<const void*>(&no_tile) : &none;
+    c.inputs = {numbered(width(), shapes().x, from())},
+    c.outputs = {Tensor(width(), shapes().y, to())};
     return true;
   });
 }
@@ -175,7 +188,8 @@ TEST_CASE("combinations: resize") {
     Dims x, y;
   };
   Combinations all("resize", 6000, 3, 16);
-  const auto mode = all.axis<ResizeMode>("mode", {ResizeMode::kNearest, ResizeMode::kLinear, ResizeMode::kCubic});
+  const auto mode =
+      all.axis<ResizeMode>("mode", {ResizeMode::kNearest, ResizeMode::kLinear, ResizeMode::kCubic});
   const auto coordinate = all.axis("coordinate", 5);
   const auto nearest = all.axis("nearest", 4);
   const auto exclude = all.axis<bool>("exclude_outside", {false, true});
@@ -192,7 +206,8 @@ TEST_CASE("combinations: resize") {
                                                 {{2, 3, 4, 5}, {2, 5, 9, 2}},
                                                 {{3, 4}, {3, 4}},
                                                 {{1, 3, 1, 2}, {1, 3, 4, 8}}});
-  const auto scale = all.axis<float>("scale", {0, 1.0f, 1.9f});  // 0: from the extents; else what rounds down to them
+  // 0: from the extents; else what rounds down to them
+  const auto scale = all.axis<float>("scale", {0, 1.0f, 1.9f});
   const auto dtype = all.axis<DType>("dtype", {DType::kF32, DType::kU8, DType::kF16, DType::kI64});
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
   const auto y_padding = all.axis<int64_t>("y_padding", {0, 1});
@@ -203,7 +218,8 @@ TEST_CASE("combinations: resize") {
     if (mode() != ResizeMode::kCubic && cubic() != -0.75f) return false;
     if (is_nearest && exclude()) return false;
     t = {};
-    t.mode = mode(), t.coordinate = CoordinateMode(coordinate()), t.nearest = NearestMode(nearest());
+    t.mode = mode(), t.coordinate = CoordinateMode(coordinate()),
+    t.nearest = NearestMode(nearest());
     t.exclude_outside = exclude(), t.cubic_a = cubic(), t.rank = uint32_t(shapes().x.size());
     for (size_t i = 0; i < shapes().x.size(); i++)
       if (scale() != 0 && shapes().x[i] != shapes().y[i])
@@ -225,7 +241,8 @@ TEST_CASE("combinations: gather and gather_elements") {
   const auto indices = all.axis<Dims>("indices", {{}, {1}, {4}, {2, 3}, {0}, {17}});
   const auto index_type = all.axis<DType>("index_type", {DType::kI32, DType::kI64});
   const auto dtype = all.axis<DType>("dtype", kWidths);
-  const auto smaller = all.axis<int64_t>("smaller", {0, 1});  // of gather_elements, outside the axis
+  // of gather_elements, outside the axis
+  const auto smaller = all.axis<int64_t>("smaller", {0, 1});
   GatherAttributes g;
   GatherElementsAttributes e;
   all.run([&](Case& c) {
@@ -243,7 +260,8 @@ TEST_CASE("combinations: gather and gather_elements") {
     }
     c.op = elements() ? OpCode::kGatherElements : OpCode::kGather;
     c.attributes = elements() ? static_cast<const void*>(&e) : &g;
-    c.inputs = {numbered(dtype(), data()), Tensor(index_type(), index).random(3, double(-extent), double(extent - 1))};
+    c.inputs = {numbered(dtype(), data()),
+                Tensor(index_type(), index).random(3, double(-extent), double(extent - 1))};
     c.outputs = {Tensor(dtype(), y)};
     return true;
   });
@@ -255,7 +273,8 @@ TEST_CASE("combinations: gather_nd and scatter") {
     uint32_t batch;
   };
   Combinations all("gather_nd, scatter", 4000, 3, 8);
-  const auto what = all.axis<OpCode>("op", {OpCode::kGatherNd, OpCode::kScatterNd, OpCode::kScatterElements});
+  const auto what =
+      all.axis<OpCode>("op", {OpCode::kGatherNd, OpCode::kScatterNd, OpCode::kScatterElements});
   const auto shapes = all.axis<Shapes>("dims", {{{4, 5, 6}, {3, 1}, {3, 5, 6}, 0},
                                                 {{4, 5, 6}, {3, 2}, {3, 6}, 0},
                                                 {{4, 5, 6}, {2, 2, 3}, {2, 2}, 0},
@@ -266,9 +285,10 @@ TEST_CASE("combinations: gather_nd and scatter") {
                                                 {{3, 1, 17}, {5, 2}, {5, 17}, 0}});
   const auto reduction = all.axis("reduction", 5);
   const auto axis = all.axis<uint32_t>("axis", {0, 1, 2});
-  const auto many = all.axis<int64_t>("many", {1, 3, 30});  // indices along the axis, of scatter_elements
-  const auto dtype = all.axis<DType>(
-      "dtype", {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8, DType::kU8, DType::kI32, DType::kI64});
+  // indices along the axis, of scatter_elements
+  const auto many = all.axis<int64_t>("many", {1, 3, 30});
+  const auto dtype = all.axis<DType>("dtype", {DType::kF32, DType::kF16, DType::kBF16, DType::kF64,
+                                               DType::kI8, DType::kU8, DType::kI32, DType::kI64});
   const auto index_type = all.axis<DType>("index_type", {DType::kI32, DType::kI64});
   const auto odd = all.axis<bool>("odd", {false, true});  // NaN among what is reduced
   GatherNdAttributes g;
@@ -281,10 +301,13 @@ TEST_CASE("combinations: gather_nd and scatter") {
     if (!gathers && !elements && of.batch) return false;
     if (gathers && reduction()) return false;
     if (!elements && (axis() || many() != 1)) return false;
-    g.batch_dims = of.batch, s.reduction = e.reduction = ScatterReduction(reduction()), e.axis = axis();
+    g.batch_dims = of.batch, s.reduction = e.reduction = ScatterReduction(reduction()),
+    e.axis = axis();
     c.op = what(), c.tolerance = {2e-2, 1e-2};
     if (dtype() == DType::kF32) c.tolerance = {1e-5, 1e-5};
-    c.attributes = gathers ? static_cast<const void*>(&g) : elements ? static_cast<const void*>(&e) : &s;
+    c.attributes = gathers    ? static_cast<const void*>(&g)
+                   : elements ? static_cast<const void*>(&e)
+                              : &s;
     Tensor data = Tensor(dtype(), of.data).random(3, 0, 9);
     Dims index = of.indices, updates = of.updates;
     int64_t least = 1000;
@@ -292,7 +315,8 @@ TEST_CASE("combinations: gather_nd and scatter") {
       if (axis() >= of.data.size()) return false;
       index = of.data, index[axis()] = many(), updates = index, least = of.data[axis()];
     } else {
-      for (int64_t i = 0; i < index.back(); i++) least = std::min(least, of.data[size_t(of.batch + i)]);
+      for (int64_t i = 0; i < index.back(); i++)
+        least = std::min(least, of.data[size_t(of.batch + i)]);
     }
     const Tensor where = Tensor(index_type(), index).random(5, double(-least), double(least - 1));
     c.inputs = {data, where};
@@ -301,7 +325,8 @@ TEST_CASE("combinations: gather_nd and scatter") {
       return true;
     }
     Tensor added = Tensor(dtype(), updates).random(8, 0, 2);
-    for (int64_t i = 0; odd() && i < added.view().elements(); i += 7) added.set(i, i % 2 ? NAN : INFINITY);
+    for (int64_t i = 0; odd() && i < added.view().elements(); i += 7)
+      added.set(i, i % 2 ? NAN : INFINITY);
     c.inputs.push_back(added), c.outputs = {Tensor(dtype(), of.data)};
     return true;
   });

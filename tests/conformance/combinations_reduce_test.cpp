@@ -1,4 +1,5 @@
-// Reductions, softmax, normalizations, sorting and what is as large as the data makes it: over their attributes.
+// Reductions, softmax, normalizations, sorting and what is as large as the data makes it: over
+// their attributes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -45,8 +46,9 @@ Dims reduced(const Dims& x, uint32_t axes, bool keep) {
 
 /// What a tensor holds beside ordinary numbers.
 enum class Odd { kNone, kNan, kInfinite, kMinusInfinite, kAllMinusInfinite, kEqual };
-const std::vector<Odd> kOdds = {Odd::kNone, Odd::kNan, Odd::kInfinite, Odd::kMinusInfinite, Odd::kAllMinusInfinite,
-                                Odd::kEqual};
+const std::vector<Odd> kOdds = {
+    Odd::kNone, Odd::kNan, Odd::kInfinite, Odd::kMinusInfinite, Odd::kAllMinusInfinite,
+    Odd::kEqual};
 void spoil(Tensor& t, Odd odd) {
   const int64_t n = t.view().elements();
   for (int64_t i = 0; i < n; i++) {
@@ -64,7 +66,8 @@ TEST_CASE("combinations: reduce") {
   Combinations all("reduce", 6000, 3, 16);
   const auto kind = all.axis("kind", 10);
   const auto dtype = all.axis<DType>("dtype", types());
-  const auto dims = all.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {0, 3, 2}, {2, 70, 3}});
+  const auto dims = all.axis<Dims>(
+      "dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {0, 3, 2}, {2, 70, 3}});
   const auto axes = all.axis("axes", 8);
   const auto keep = all.axis<bool>("keep", {false, true});
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
@@ -95,7 +98,8 @@ TEST_CASE("combinations: arg_reduce") {
   const auto largest = all.axis<bool>("largest", {false, true});
   const auto axis = all.axis<uint32_t>("axis", {0, 1, 2});
   const auto last = all.axis<bool>("select_last", {false, true});
-  const auto dims = all.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 70, 3}});
+  const auto dims =
+      all.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 70, 3}});
   const auto keep = all.axis<bool>("keep", {false, true});
   const auto dtype = all.axis<DType>("dtype", types());
   const auto index = all.axis<DType>("index_type", {DType::kI64, DType::kI32});
@@ -107,7 +111,8 @@ TEST_CASE("combinations: arg_reduce") {
     t = {largest(), axis(), last()};
     c.op = OpCode::kArgReduce, c.attributes = &t;
     const bool is_bool = dtype() == DType::kBool;
-    c.inputs = {Tensor(dtype(), dims(), x_padding()).random(axis(), is_bool ? 0 : -5, is_bool ? 1 : 5)};
+    c.inputs = {
+        Tensor(dtype(), dims(), x_padding()).random(axis(), is_bool ? 0 : -5, is_bool ? 1 : 5)};
     spoil(c.inputs[0], odd());
     c.outputs = {Tensor(index(), reduced(dims(), 1u << axis(), keep()))};
     return true;
@@ -118,7 +123,8 @@ TEST_CASE("combinations: softmax") {
   Combinations all("softmax", 2500, 3, 8);
   const auto log = all.axis<bool>("log", {false, true});
   const auto axis = all.axis<uint32_t>("axis", {0, 1, 2});
-  const auto dims = all.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 70, 3}, {2, 3, 300}});
+  const auto dims = all.axis<Dims>(
+      "dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 70, 3}, {2, 3, 300}});
   const auto dtype = all.axis<DType>("dtype", kReals);
   const auto x_padding = all.axis<int64_t>("x_padding", {0, 3});
   const auto y_padding = all.axis<int64_t>("y_padding", {0, 3});
@@ -137,12 +143,17 @@ TEST_CASE("combinations: softmax") {
 
 TEST_CASE("combinations: normalize") {
   Combinations all("normalize", 4000, 3, 8);
-  const auto kind =
-      all.axis<NormKind>("kind", {NormKind::kLayer, NormKind::kRms, NormKind::kInstance, NormKind::kGroup});
+  const auto kind = all.axis<NormKind>(
+      "kind", {NormKind::kLayer, NormKind::kRms, NormKind::kInstance, NormKind::kGroup});
   const auto axis = all.axis<uint32_t>("axis", {0, 1, 2, 3});
   const auto groups = all.axis<uint32_t>("groups", {1, 2, 4, 8});
-  const auto dims = all.axis<Dims>(
-      "dims", {{2, 3, 5, 8}, {1, 7, 1, 24}, {3, 1, 1, 1}, {2, 33, 40}, {3, 16}, {2, 4, 130}, {1, 2, 17, 4}});
+  const auto dims = all.axis<Dims>("dims", {{2, 3, 5, 8},
+                                            {1, 7, 1, 24},
+                                            {3, 1, 1, 1},
+                                            {2, 33, 40},
+                                            {3, 16},
+                                            {2, 4, 130},
+                                            {1, 2, 17, 4}});
   const auto scale = all.axis<bool>("scale", {false, true});
   const auto bias = all.axis<bool>("bias", {false, true});
   const auto epsilon = all.axis<float>("epsilon", {1e-5f, 0, 0.5f});
@@ -174,7 +185,8 @@ TEST_CASE("combinations: topk and cumsum") {
   const auto largest = top.axis<bool>("largest", {false, true});
   const auto sorted = top.axis<bool>("sorted", {false, true});
   const auto k = top.axis("k", 4);  // none, one, half, all
-  const auto dims = top.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 300, 3}, {2, 2, 70}});
+  const auto dims = top.axis<Dims>(
+      "dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {2, 300, 3}, {2, 2, 70}});
   const auto dtype = top.axis<DType>("dtype", types(12));
   const auto odd = top.axis<Odd>("values", kOdds);
   TopKAttributes t;
@@ -194,7 +206,8 @@ TEST_CASE("combinations: topk and cumsum") {
   const auto along = sum.axis<uint32_t>("axis", {0, 1, 2});
   const auto exclusive = sum.axis<bool>("exclusive", {false, true});
   const auto reverse = sum.axis<bool>("reverse", {false, true});
-  const auto shape = sum.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {0, 2, 3}});
+  const auto shape =
+      sum.axis<Dims>("dims", {{3, 5, 7}, {2, 1, 33}, {40, 3, 1}, {1, 17, 16}, {0, 2, 3}});
   const auto type = sum.axis<DType>("dtype", types(12));
   const auto from = sum.axis<int64_t>("x_padding", {0, 3});
   const auto to = sum.axis<int64_t>("y_padding", {0, 3});
@@ -203,7 +216,8 @@ TEST_CASE("combinations: topk and cumsum") {
     s = {along(), exclusive(), reverse()};
     c.op = OpCode::kCumSum, c.attributes = &s, c.tolerance = of(type());
     c.tolerance.relative *= 20, c.tolerance.absolute *= 20;
-    c.inputs = {Tensor(type(), shape(), from()).random(3, -3, 4)}, c.outputs = {Tensor(type(), shape(), to())};
+    c.inputs = {Tensor(type(), shape(), from()).random(3, -3, 4)},
+    c.outputs = {Tensor(type(), shape(), to())};
     return true;
   });
 }
@@ -227,7 +241,8 @@ TEST_CASE("combinations: nonzero and unique") {
     const int64_t m = t.flat ? x.view().elements() : dims()[t.axis];
     c.op = OpCode::kUnique, c.attributes = &t, c.tolerance = {0, 0}, c.inputs = {x};
     c.outputs = {wanted() & 1 ? Tensor(dtype(), t.flat ? Dims{m} : dims()) : Tensor()};
-    for (int i = 1; i <= 3; i++) c.outputs.push_back(wanted() >> i & 1 ? Tensor(DType::kI64, {m}) : Tensor());
+    for (int i = 1; i <= 3; i++)
+      c.outputs.push_back(wanted() >> i & 1 ? Tensor(DType::kI64, {m}) : Tensor());
     c.outputs.push_back(Tensor(DType::kI64, {}));
     return true;
   });
@@ -256,8 +271,8 @@ TEST_CASE("combinations: nms") {
     if (equal()) scores.values({0.5, 0.25, 0.5});
     spoil(scores, odd());
     c.op = OpCode::kNonMaxSuppression, c.attributes = &t, c.tolerance = {0, 0};
-    c.inputs = {Tensor(DType::kF32, {batch(), boxes(), 4}).random(uint32_t(boxes()), 0.25, 4), scores,
-                most() < 0 ? Tensor() : Tensor(DType::kI64, {1}).values({double(most())}),
+    c.inputs = {Tensor(DType::kF32, {batch(), boxes(), 4}).random(uint32_t(boxes()), 0.25, 4),
+                scores, most() < 0 ? Tensor() : Tensor(DType::kI64, {1}).values({double(most())}),
                 overlap() < 0 ? Tensor() : Tensor(DType::kF32, {1}).values({overlap()}),
                 score() < 0 ? Tensor() : Tensor(DType::kF32, {}).values({score()})};
     c.outputs = {Tensor(DType::kI64, {rows, 3}), Tensor(DType::kI64, {})};

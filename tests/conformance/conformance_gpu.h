@@ -1,5 +1,6 @@
-// tests/conformance/conformance_gpu.h - one instruction through the launches and the device code of kernels/cuda: in the emulator
-// (emulated_gpu.cpp) or through the driver (driver_gpu.cpp), as the program is linked.
+// tests/conformance/conformance_gpu.h - one instruction through the launches and the device code of
+// kernels/cuda: in the emulator (emulated_gpu.cpp) or through the driver (driver_gpu.cpp), as the
+// program is linked.
 #pragma once
 #include "runtime/device/gpu/kernel_set.h"
 
@@ -7,9 +8,11 @@ namespace ingot::conformance {
 
 constexpr size_t kOperandGuard = 64;  // bytes on both sides of each operand that are nobody's
 
-/// False when the GPU has no kernel for these arguments; that is counted, and printed when the program ends. `order`: of the
-/// emulator's threads. `choice`: which of gpu_choices() ways; -1: the model's, unasked.
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status, int choice = -1);
+/// False when the GPU has no kernel for these arguments; that is counted, and printed when the
+/// program ends. `order`: of the emulator's threads. `choice`: which of gpu_choices() ways; -1: the
+/// model's, unasked.
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status,
+                int choice = -1);
 
 /// How many ways the GPU has to compute them; 0: none.
 int gpu_choices(OpCode op, const OpArguments& arguments);

@@ -13,8 +13,10 @@ namespace {
 
 Conv2dAttributes attributes_of(const Conv2dCase& c) {
   Conv2dAttributes t;
-  t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw, t.dilation_h = c.dh, t.dilation_w = c.dw;
-  t.pad_top = c.top, t.pad_left = c.left, t.pad_bottom = c.bottom, t.pad_right = c.right, t.groups = c.groups;
+  t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw, t.dilation_h = c.dh,
+  t.dilation_w = c.dw;
+  t.pad_top = c.top, t.pad_left = c.left, t.pad_bottom = c.bottom, t.pad_right = c.right,
+  t.groups = c.groups;
   t.method = c.method, t.input_layout = c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
   t.activation = c.act, t.residual_first = c.residual == Residual::kFirst;
   return t;
@@ -33,12 +35,14 @@ void run(const Conv2dCase& c, bool dense_oracle, Tolerance tolerance) {
   const int64_t oh = conv_extent<int64_t>(c.h, c.top + c.bottom, c.kh, c.sh, c.dh);
   const int64_t ow = conv_extent<int64_t>(c.w, c.left + c.right, c.kw, c.sw, c.dw);
   const int64_t slice = c.cin / c.groups;
-  const Weights w = random_weights(packing_of(c.method), {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice);
+  const Weights w =
+      random_weights(packing_of(c.method), {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice);
   const Weights b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
   Case test{c.name, OpCode::kConv2d, &t, {}, {}, tolerance, {}};
-  const std::vector<int64_t> dims =
-      c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
-  test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1), w.packed, c.bias ? b.packed : Tensor()};
+  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
+                                           : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
+  test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1), w.packed,
+                 c.bias ? b.packed : Tensor()};
   if (c.residual != Residual::kNone)
     test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
   test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding)};
@@ -73,7 +77,12 @@ TEST_CASE("conv2d: winograd against its definition and against the convolution i
 TEST_CASE("conv2d: every activation of an epilogue") {
   for (int kind = 0; kind < int(Activation::kPrelu); kind++)
     for (Residual residual : {Residual::kNone, Residual::kAfter, Residual::kFirst}) {
-      Conv2dCase c{.name = "activation", .guards_against = "a kind mixed up", .h = 3, .w = 11, .cin = 12, .cout = 37};
+      Conv2dCase c{.name = "activation",
+                   .guards_against = "a kind mixed up",
+                   .h = 3,
+                   .w = 11,
+                   .cin = 12,
+                   .cout = 37};
       c.act = {Activation(kind), 0.3f, 0.6f}, c.residual = residual;
       run(c, true, {5e-6, 1e-5});
       c.method = kDw, c.groups = 12, c.cout = 12, c.kh = c.kw = 3;
@@ -84,7 +93,8 @@ TEST_CASE("conv2d: every activation of an epilogue") {
 }
 
 TEST_CASE("conv2d: signed zeros and infinities") {
-  // Nothing but -0: one summand of zero too many makes it +0. Then infinities next to the padding, whose zeros must not meet them.
+  // Nothing but -0: one summand of zero too many makes it +0. Then infinities next to the padding,
+  // whose zeros must not meet them.
   const std::vector<double> inputs[] = {{-0.0}, {1, -0.0, -INFINITY, 0, 1e-40, -3, INFINITY}};
   for (const std::vector<double>& numbers : inputs)
     for (const ConvMethod method : {ConvMethod::kDirect, kDw, kGrp})
@@ -95,8 +105,10 @@ TEST_CASE("conv2d: signed zeros and infinities") {
         const int64_t cin = 18, cout = method == ConvMethod::kDirect ? 21 : 18;
         t.groups = method == ConvMethod::kDirect ? 1 : method == kDw ? 18 : 2;
         const std::vector<int64_t> dims = {cout, k, k, cin / t.groups};
-        Tensor dense = Tensor(DType::kF32, dims).random(3, 0.25, 1), w(DType::kF32, dims, 0, packing_of(method));
-        const std::span<const float> values(dense.view().as<float>(), size_t(dense.view().elements()));
+        Tensor dense = Tensor(DType::kF32, dims).random(3, 0.25, 1),
+               w(DType::kF32, dims, 0, packing_of(method));
+        const std::span<const float> values(dense.view().as<float>(),
+                                            size_t(dense.view().elements()));
         const std::vector<float> packed = pack_weights(packing_of(method), dims, values);
         std::copy(packed.begin(), packed.end(), w.view().as<float>());
         Tensor bias(DType::kF32, {cout}, 0, Packing::kVector16);
@@ -117,26 +129,36 @@ TEST_CASE("conv2d: the contract refuses") {
     return Tensor(DType::kF32, dims, 0, p);
   };
   const Wrong wrongs[] = {
-      {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.stride_h = 0; }},
-      {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.kernel_w = 0; }},
-      {"kernel, stride and dilation are 1 to 2^20", [](Conv2dAttributes& t, Case&) { t.dilation_w = 0xffffffffu; }},
+      {"kernel, stride and dilation are 1 to 2^20",
+       [](Conv2dAttributes& t, Case&) { t.stride_h = 0; }},
+      {"kernel, stride and dilation are 1 to 2^20",
+       [](Conv2dAttributes& t, Case&) { t.kernel_w = 0; }},
+      {"kernel, stride and dilation are 1 to 2^20",
+       [](Conv2dAttributes& t, Case&) { t.dilation_w = 0xffffffffu; }},
       {"pads are at most 2^20", [](Conv2dAttributes& t, Case&) { t.pad_left = 0xffffffffu; }},
       {"an epilogue's activation is known and not prelu",
        [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation::kPrelu; }},
       {"an epilogue's activation is known and not prelu",
        [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation(200); }},
       {"conv2d.method is known", [](Conv2dAttributes& t, Case&) { t.method = ConvMethod(4); }},
-      {"conv2d.input_layout is known", [](Conv2dAttributes& t, Case&) { t.input_layout = PictureLayout(2); }},
-      {"direct and winograd convolutions have one group", [](Conv2dAttributes& t, Case&) { t.groups = 2; }},
+      {"conv2d.input_layout is known",
+       [](Conv2dAttributes& t, Case&) { t.input_layout = PictureLayout(2); }},
+      {"direct and winograd convolutions have one group",
+       [](Conv2dAttributes& t, Case&) { t.groups = 2; }},
       {"depthwise has a group a channel", [](Conv2dAttributes& t, Case&) { t.method = kDw; }},
-      {"conv2d.groups divides the channels", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 0; }},
-      {"conv2d.groups divides the channels", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 3; }},
-      {"conv2d.groups divides the outputs", [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 8; }},
+      {"conv2d.groups divides the channels",
+       [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 0; }},
+      {"conv2d.groups divides the channels",
+       [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 3; }},
+      {"conv2d.groups divides the outputs",
+       [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 8; }},
       {"winograd_f43 is 3x3, stride 1, dilation 1",
        [](Conv2dAttributes& t, Case&) { t.method = kWino, t.stride_w = 2; }},
       {"the window fits the padded picture", [](Conv2dAttributes& t, Case&) { t.dilation_h = 9; }},
-      {"weights have the packing of their method", [](Conv2dAttributes& t, Case&) { t.method = kWino; }},
-      {"weights' dims agree with attributes and operands", [](Conv2dAttributes& t, Case&) { t.kernel_h = 2; }},
+      {"weights have the packing of their method",
+       [](Conv2dAttributes& t, Case&) { t.method = kWino; }},
+      {"weights' dims agree with attributes and operands",
+       [](Conv2dAttributes& t, Case&) { t.kernel_h = 2; }},
       {"conv2d's y is [N,OH,OW,O]", [](Conv2dAttributes& t, Case&) { t.pad_top = 1; }},
       {"conv2d's y is [N,OH,OW,O]",
        [](Conv2dAttributes&, Case& c) {
@@ -150,15 +172,22 @@ TEST_CASE("conv2d: the contract refuses") {
        [](Conv2dAttributes&, Case& c) {
          c.inputs[0] = Tensor(DType::kF32, {8, 8, 16});
        }},
-      {"operand is f32", [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dtype = DType::kI32; }},
-      {"operand is f32", [](Conv2dAttributes&, Case& c) { c.inputs[1].view().dtype = DType::kF16; }},
-      {"output is f32", [](Conv2dAttributes&, Case& c) { c.outputs[0].view().dtype = DType::kF16; }},
-      {"a bias is [O]", [](Conv2dAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF32, {15}); }},
-      {"a bias is vector16", [](Conv2dAttributes&, Case& c) { c.inputs[2].view().packing = Packing::kDepthwise16; }},
+      {"operand is f32",
+       [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dtype = DType::kI32; }},
+      {"operand is f32",
+       [](Conv2dAttributes&, Case& c) { c.inputs[1].view().dtype = DType::kF16; }},
+      {"output is f32",
+       [](Conv2dAttributes&, Case& c) { c.outputs[0].view().dtype = DType::kF16; }},
+      {"a bias is [O]",
+       [](Conv2dAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF32, {15}); }},
+      {"a bias is vector16",
+       [](Conv2dAttributes&, Case& c) { c.inputs[2].view().packing = Packing::kDepthwise16; }},
       {"required input is present", [](Conv2dAttributes&, Case& c) { c.inputs[1] = Tensor(); }},
       {"same dimensions", [](Conv2dAttributes&, Case& c) { c.inputs[3].view().dims[1] = 5; }},
-      {"operand is dense", [](Conv2dAttributes&, Case& c) { c.inputs[0].view().packing = Packing::kPanels16; }},
-      {"a picture has pixels", [](Conv2dAttributes& t, Case& c) { c.inputs[0].view().dims[1] = 0, t.pad_top = 8; }},
+      {"operand is dense",
+       [](Conv2dAttributes&, Case& c) { c.inputs[0].view().packing = Packing::kPanels16; }},
+      {"a picture has pixels",
+       [](Conv2dAttributes& t, Case& c) { c.inputs[0].view().dims[1] = 0, t.pad_top = 8; }},
       {"conv2d's weights are [O, kernel_h, kernel_w, C / groups]",
        [](Conv2dAttributes&, Case& c) {
          c.inputs[1] = Tensor(DType::kF32, {20, 3, 48});
@@ -167,10 +196,12 @@ TEST_CASE("conv2d: the contract refuses") {
        [](Conv2dAttributes&, Case& c) { c.inputs[0].view().dims[0] = int64_t{1} << 62; }},
       {"conv2d's scratch is below 2^46 bytes",
        [](Conv2dAttributes& t, Case& c) {
-         t.kernel_h = t.kernel_w = 1, t.pad_right = t.pad_left = 1u << 20, t.pad_top = t.pad_bottom = 1u << 20;
+         t.kernel_h = t.kernel_w = 1, t.pad_right = t.pad_left = 1u << 20,
+         t.pad_top = t.pad_bottom = 1u << 20;
          t.dilation_h = 1, t.stride_h = 1u << 20, t.stride_w = 1;
          c.inputs[0].view().dims[3] = c.inputs[0].view().row_stride = int64_t{1} << 48;
-         c.inputs[1].view().dims[3] = int64_t{1} << 48, c.inputs[1].view().dims[1] = c.inputs[1].view().dims[2] = 1;
+         c.inputs[1].view().dims[3] = int64_t{1} << 48,
+         c.inputs[1].view().dims[1] = c.inputs[1].view().dims[2] = 1;
          c.inputs[1].view().row_stride = int64_t{1} << 48;
          c.outputs[0].view().dims[1] = 3, c.outputs[0].view().dims[2] = 2097160;
          c.inputs[3] = Tensor();
@@ -180,8 +211,8 @@ TEST_CASE("conv2d: the contract refuses") {
     Conv2dAttributes t;
     t.kernel_h = t.kernel_w = 3;
     Case c{w.rule, OpCode::kConv2d, &t, {}, {}, {}, {}};
-    c.inputs = {shape({1, 8, 8, 16}), shape({20, 3, 3, 16}, Packing::kPanels16), shape({20}, Packing::kVector16),
-                shape({1, 6, 6, 20})};
+    c.inputs = {shape({1, 8, 8, 16}), shape({20, 3, 3, 16}, Packing::kPanels16),
+                shape({20}, Packing::kVector16), shape({1, 6, 6, 20})};
     c.outputs = {shape({1, 6, 6, 20})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);

@@ -1,5 +1,6 @@
-// tests/conformance/driver_gpu.cpp - conformance_gpu.h through the CUDA driver: operands lie in device memory between guards, and device
-// code is what this build carries for the GPU that is there. Over the fake driver the emulator runs it.
+// tests/conformance/driver_gpu.cpp - conformance_gpu.h through the CUDA driver: operands lie in
+// device memory between guards, and device code is what this build carries for the GPU that is
+// there. Over the fake driver the emulator runs it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,8 @@ BareGpu& gpu() {
   return *found;
 }
 
-/// Device memory with a guard at either end, as far from a multiple of 16 as the contents are on the host.
+/// Device memory with a guard at either end, as far from a multiple of 16 as the contents are on
+/// the host.
 class Guarded {
  public:
   Guarded(const void* contents, uint64_t bytes)
@@ -50,7 +52,8 @@ class Guarded {
     gpu().download(host_.data(), address_, host_.size());
     for (size_t i = 0; i < host_.size(); i++)
       if ((i < start_ || i >= start_ + bytes_) && host_[i] != kPattern) {
-        std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n", i < start_ ? "before" : "behind");
+        std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n",
+                     i < start_ ? "before" : "behind");
         std::abort();
       }
     return host_.data() + start_;
@@ -70,7 +73,8 @@ class Operands {
     for (int i = 0; i < a.input_count; i++) note(a.inputs[i]);
     for (int i = 0; i < a.output_count; i++) note(a.outputs[i]);
     for (const auto& [host, bytes] : bytes_)
-      memory_.emplace(std::piecewise_construct, std::forward_as_tuple(host), std::forward_as_tuple(host, bytes));
+      memory_.emplace(std::piecewise_construct, std::forward_as_tuple(host),
+                      std::forward_as_tuple(host, bytes));
     for (int i = 0; i < a.input_count; i++) inputs_.push_back(moved(a.inputs[i]));
     for (int i = 0; i < a.output_count; i++) outputs_.push_back(moved(a.outputs[i]));
     arguments_ = a;
@@ -108,7 +112,8 @@ struct Coverage {
   ~Coverage() {
     for (int i = 0; i < kOpCodeCount; i++)
       if (run[i] + left[i])
-        std::printf("%s: %-20s %4d runs bit for bit, %d left to the CPU\n", name, op_name(OpCode(i)), run[i], left[i]);
+        std::printf("%s: %-20s %4d runs bit for bit, %d left to the CPU\n", name,
+                    op_name(OpCode(i)), run[i], left[i]);
   }
   const char* name = gpu().facts().name;
 };
@@ -117,7 +122,8 @@ struct Coverage {
 
 int gpu_choices(OpCode op, const OpArguments& arguments) {
   const GpuTraits traits = gpu().traits();
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
   GpuChoice choices[kMaxGpuChoices];
   return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
 }
@@ -127,16 +133,19 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* statu
   Operands operands(arguments);
   GpuWork work;
   work.traits = gpu().traits();
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, operands.arguments(), work.traits, work.precision);
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, operands.arguments(), work.traits, work.precision);
   (row ? coverage.run : coverage.left)[int(op)]++;
   if (!row) return false;
-  // Listed for the host's addresses: what another alignment does not offer there is computed as the model has it.
+  // Listed for the host's addresses: what another alignment does not offer there is computed as the
+  // model has it.
   GpuChoice choices[kMaxGpuChoices];
   if (choice >= 0) {
     list_gpu_choices(*row, arguments, work.traits, work.precision, choices);
     work.choice = &choices[choice];
   }
-  work.scratch_bytes = gpu_scratch(*row, operands.arguments(), work.traits, work.precision, work.choice);
+  work.scratch_bytes =
+      gpu_scratch(*row, operands.arguments(), work.traits, work.precision, work.choice);
   Guarded scratch(nullptr, work.scratch_bytes);
   const uint32_t none = 0;
   Guarded fault(&none, sizeof none);

@@ -12,16 +12,18 @@
 namespace ingot::conformance {
 namespace {
 
-/// How many cases of each operator ran, in other ways than the model's as well, and how many the GPU leaves to the CPU.
+/// How many cases of each operator ran, in other ways than the model's as well, and how many the
+/// GPU leaves to the CPU.
 struct Coverage {
   int run[kOpCodeCount] = {}, left[kOpCodeCount] = {};
   std::map<std::string, int> ways;  // "Conv2d 128x64"
   ~Coverage() {
     for (int i = 0; i < kOpCodeCount; i++)
       if (run[i] + left[i])
-        std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n", op_name(OpCode(i)), run[i],
-                    left[i]);
-    for (const auto& [way, runs] : ways) std::printf("emulated GPU: %-30s asked for in %d runs\n", way.c_str(), runs);
+        std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n",
+                    op_name(OpCode(i)), run[i], left[i]);
+    for (const auto& [way, runs] : ways)
+      std::printf("emulated GPU: %-30s asked for in %d runs\n", way.c_str(), runs);
   }
 } coverage;
 
@@ -47,14 +49,17 @@ std::vector<uint32_t> launches_of(const GpuRow& row, GpuWork work) {
 void check_choice(const GpuRow& row, GpuWork work, int choice) {
   const std::vector<uint32_t> chosen = launches_of(row, work);
   work.choice = nullptr;
-  if ((launches_of(row, work) == chosen) != (choice == 0)) cuda::emulate::fail("a choice that is not what it says");
+  if ((launches_of(row, work) == chosen) != (choice == 0))
+    cuda::emulate::fail("a choice that is not what it says");
 }
 
 /// Operands without addresses, as a session has them when it asks for scratch.
 class Types {
  public:
   explicit Types(const OpArguments& a)
-      : inputs_(a.inputs, a.inputs + a.input_count), outputs_(a.outputs, a.outputs + a.output_count), arguments_(a) {
+      : inputs_(a.inputs, a.inputs + a.input_count),
+        outputs_(a.outputs, a.outputs + a.output_count),
+        arguments_(a) {
     for (TensorView& v : inputs_) v.data = nullptr;
     for (TensorView& v : outputs_) v.data = nullptr;
     arguments_.inputs = inputs_.data();
@@ -71,16 +76,19 @@ class Types {
 
 int gpu_choices(OpCode op, const OpArguments& arguments) {
   const GpuTraits traits = few_multiprocessors();
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
   GpuChoice choices[kMaxGpuChoices];
   return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
 }
 
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status, int choice) {
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status,
+                int choice) {
   constexpr size_t kGuard = 256;
   GpuWork work;
   work.traits = few_multiprocessors();
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, work.traits, work.precision);
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, work.traits, work.precision);
   if (!row) {
     coverage.left[int(op)]++;
     return false;
@@ -92,7 +100,8 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
     work.choice = &choices[choice];
     coverage.ways[std::string(op_name(op)) + " " + work.choice->name]++;
   }
-  const uint64_t bytes = gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.choice);
+  const uint64_t bytes =
+      gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.choice);
   std::vector<uint8_t> scratch(bytes + 512 + kGuard, 0xa5);
   uint32_t fault = 0;
   work.arguments = &arguments;
@@ -100,7 +109,8 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   work.scratch_bytes = bytes;
   work.fault = &fault;
   work.fault_value = 7;
-  work.sink = {nullptr, [](void*, const GpuLaunch& launch) { return cuda::emulate::run_launch(launch); }};
+  work.sink = {nullptr,
+               [](void*, const GpuLaunch& launch) { return cuda::emulate::run_launch(launch); }};
   if (choice >= 0) check_choice(*row, work, choice);
   cuda::emulate::set_order(order);
   {

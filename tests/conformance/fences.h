@@ -1,6 +1,7 @@
-// tests/conformance/fences.h - while it lives, AddressSanitizer reports who reads or writes before or behind the operands and the scratch of
-// a call: vectors that reach past the end of an array, which give the right numbers wherever something readable lies there. Without
-// AddressSanitizer, nothing.
+// tests/conformance/fences.h - while it lives, AddressSanitizer reports who reads or writes before
+// or behind the operands and the scratch of a call: vectors that reach past the end of an array,
+// which give the right numbers wherever something readable lies there. Without AddressSanitizer,
+// nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,8 @@ namespace ingot::conformance {
 class Fences {
  public:
   /// @pre `guard` bytes on both sides of each operand, and behind the scratch, are nobody's.
-  Fences([[maybe_unused]] const OpArguments& a, [[maybe_unused]] void* scratch, [[maybe_unused]] uint64_t scratch_bytes,
-         [[maybe_unused]] size_t guard) {
+  Fences([[maybe_unused]] const OpArguments& a, [[maybe_unused]] void* scratch,
+         [[maybe_unused]] uint64_t scratch_bytes, [[maybe_unused]] size_t guard) {
 #if defined(INGOT_HAS_FENCES)
     for (int i = 0; i < a.input_count; i++) note(a.inputs[i]);
     for (int i = 0; i < a.output_count; i++) note(a.outputs[i]);
@@ -51,7 +52,8 @@ class Fences {
   void note(const TensorView& view) {
     uint64_t bytes = 0;
     if (!view.data || !storage_bytes(view, &bytes)) return;
-    if (view.dtype == DType::kF16 && view.packing == Packing::kPanels16) bytes = pairs_bytes(view.dims, view.rank);
+    if (view.dtype == DType::kF16 && view.packing == Packing::kPanels16)
+      bytes = pairs_bytes(view.dims, view.rank);
     uint64_t& most = bytes_[view.data];  // operands that share memory
     most = most < bytes ? bytes : most;
   }

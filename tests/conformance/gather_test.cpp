@@ -1,4 +1,5 @@
-// Gather, GatherElements, GatherNd, ScatterNd, ScatterElements: every axis, negative and bad indices, reductions.
+// Gather, GatherElements, GatherNd, ScatterNd, ScatterElements: every axis, negative and bad
+// indices, reductions.
 #include "runtime/op/gather.h"
 
 #include <doctest/doctest.h>
@@ -74,8 +75,13 @@ TEST_CASE("gather_elements and scatter_elements: every axis") {
     for (DType d : kWidths) {
       const GatherElementsAttributes g{axis};
       const Tensor indices = Tensor(DType::kI64, {3, 4, 5}).random(7, -3, 2);
-      run_case(
-          {"gather", OpCode::kGatherElements, &g, {random(d, {3, 4, 6}), indices}, {Tensor(d, {3, 4, 5})}, {}, {}});
+      run_case({"gather",
+                OpCode::kGatherElements,
+                &g,
+                {random(d, {3, 4, 6}), indices},
+                {Tensor(d, {3, 4, 5})},
+                {},
+                {}});
       for (int r = 0; r < 5; r++) {
         const ScatterElementsAttributes s{axis, ScatterReduction(r)};
         run_case({"scatter " + std::to_string(r),
@@ -97,15 +103,15 @@ TEST_CASE("gather_elements and scatter_elements: every axis") {
                     {}},
                    Code::kBadIndexValue);
   const ScatterElementsAttributes s{1};
-  run_failing_case(
-      {"bad",
-       OpCode::kScatterElements,
-       &s,
-       {random(DType::kF32, {2, 2}), Tensor(DType::kI32, {2, 1}).values({0, -3}), random(DType::kF32, {2, 1})},
-       {Tensor(DType::kF32, {2, 2})},
-       {},
-       {}},
-      Code::kBadIndexValue);
+  run_failing_case({"bad",
+                    OpCode::kScatterElements,
+                    &s,
+                    {random(DType::kF32, {2, 2}), Tensor(DType::kI32, {2, 1}).values({0, -3}),
+                     random(DType::kF32, {2, 1})},
+                    {Tensor(DType::kF32, {2, 2})},
+                    {},
+                    {}},
+                   Code::kBadIndexValue);
 }
 
 TEST_CASE("gather_nd and scatter_nd: depths, slices, batches") {
@@ -113,15 +119,22 @@ TEST_CASE("gather_nd and scatter_nd: depths, slices, batches") {
     Dims data, indices, y;
     uint32_t batch;
   };
-  const Row rows[] = {{{4, 5, 6}, {3, 1}, {3, 5, 6}, 0}, {{4, 5, 6}, {3, 2}, {3, 6}, 0},
-                      {{4, 5, 6}, {2, 2, 3}, {2, 2}, 0}, {{4, 5, 6}, {3}, {}, 0},
-                      {{2, 5, 6}, {2, 1}, {2, 6}, 1},    {{2, 4, 5, 6}, {2, 4, 3, 1}, {2, 4, 3, 6}, 2},
-                      {{4, 5}, {0, 1}, {0, 5}, 0}};
+  const Row rows[] = {
+      {{4, 5, 6}, {3, 1}, {3, 5, 6}, 0}, {{4, 5, 6}, {3, 2}, {3, 6}, 0},
+      {{4, 5, 6}, {2, 2, 3}, {2, 2}, 0}, {{4, 5, 6}, {3}, {}, 0},
+      {{2, 5, 6}, {2, 1}, {2, 6}, 1},    {{2, 4, 5, 6}, {2, 4, 3, 1}, {2, 4, 3, 6}, 2},
+      {{4, 5}, {0, 1}, {0, 5}, 0}};
   for (const Row& r : rows)
     for (DType d : kWidths) {
       const GatherNdAttributes g{r.batch};
       const Tensor indices = Tensor(DType::kI64, r.indices).random(5, -4, 3);
-      run_case({"gather", OpCode::kGatherNd, &g, {random(d, r.data), indices}, {Tensor(d, r.y)}, {}, {}});
+      run_case({"gather",
+                OpCode::kGatherNd,
+                &g,
+                {random(d, r.data), indices},
+                {Tensor(d, r.y)},
+                {},
+                {}});
       if (r.batch != 0) continue;
       for (int k = 0; k < 5; k++) {
         const ScatterNdAttributes s{ScatterReduction(k)};
@@ -144,15 +157,15 @@ TEST_CASE("gather_nd and scatter_nd: depths, slices, batches") {
                     {}},
                    Code::kBadIndexValue);
   const ScatterNdAttributes s;
-  run_failing_case(
-      {"bad",
-       OpCode::kScatterNd,
-       &s,
-       {random(DType::kF32, {2, 2}), Tensor(DType::kI64, {1, 2}).values({-3, 0}), random(DType::kF32, {1})},
-       {Tensor(DType::kF32, {2, 2})},
-       {},
-       {}},
-      Code::kBadIndexValue);
+  run_failing_case({"bad",
+                    OpCode::kScatterNd,
+                    &s,
+                    {random(DType::kF32, {2, 2}), Tensor(DType::kI64, {1, 2}).values({-3, 0}),
+                     random(DType::kF32, {1})},
+                    {Tensor(DType::kF32, {2, 2})},
+                    {},
+                    {}},
+                   Code::kBadIndexValue);
 }
 
 TEST_CASE("scatter: thousands of updates, many of them of one element, in their order") {
@@ -165,25 +178,28 @@ TEST_CASE("scatter: thousands of updates, many of them of one element, in their 
       run_case({"scatter " + std::to_string(r),
                 OpCode::kScatterElements,
                 &s,
-                {Tensor(d, {700}).random(1, 0, 1), indices, Tensor(d, {updates}).random(2, 0, r == 2 ? 1.1 : 3)},
+                {Tensor(d, {700}).random(1, 0, 1), indices,
+                 Tensor(d, {updates}).random(2, 0, r == 2 ? 1.1 : 3)},
                 {Tensor(d, {700})},
                 {1e-2, 1e-2},
                 {}});
       const ScatterNdAttributes nd{ScatterReduction(r)};
-      run_case({"rows " + std::to_string(r),
-                OpCode::kScatterNd,
-                &nd,
-                {Tensor(d, {300, 5}).random(1, 0, 1), Tensor(DType::kI64, {900, 1}).random(4, -300, 299),
-                 Tensor(d, {900, 5}).random(2, 0, 1)},
-                {Tensor(d, {300, 5})},
-                {1e-2, 1e-2},
-                {}});
+      run_case(
+          {"rows " + std::to_string(r),
+           OpCode::kScatterNd,
+           &nd,
+           {Tensor(d, {300, 5}).random(1, 0, 1), Tensor(DType::kI64, {900, 1}).random(4, -300, 299),
+            Tensor(d, {900, 5}).random(2, 0, 1)},
+           {Tensor(d, {300, 5})},
+           {1e-2, 1e-2},
+           {}});
     }
   const ScatterNdAttributes none;
   run_failing_case({"bad index of empty slices",
                     OpCode::kScatterNd,
                     &none,
-                    {Tensor(DType::kF32, {3, 0}), Tensor(DType::kI64, {2, 1}).values({0, 3}), Tensor(DType::kF32, {2, 0})},
+                    {Tensor(DType::kF32, {3, 0}), Tensor(DType::kI64, {2, 1}).values({0, 3}),
+                     Tensor(DType::kF32, {2, 0})},
                     {Tensor(DType::kF32, {3, 0})},
                     {},
                     {}},
@@ -197,31 +213,63 @@ TEST_CASE("gather: the contracts refuse") {
   CHECK(refusal({"axis", OpCode::kGather, &g, {data, index}, {f32({3, 5})}, {}, {}}) ==
         "gather.axis is below the rank");
   g.axis = 0;
-  CHECK(refusal({"rank", OpCode::kGather, &g, {data, index}, {f32({15})}, {}, {}}) == "gather's output rank");
-  CHECK(refusal({"dims", OpCode::kGather, &g, {data, index}, {f32({5, 3})}, {}, {}}) == "gather's output dims");
-  CHECK(refusal({"type", OpCode::kGather, &g, {data, Tensor(DType::kF32, {3})}, {f32({3, 5})}, {}, {}}) ==
-        "indices are i32 or i64");
+  CHECK(refusal({"rank", OpCode::kGather, &g, {data, index}, {f32({15})}, {}, {}}) ==
+        "gather's output rank");
+  CHECK(refusal({"dims", OpCode::kGather, &g, {data, index}, {f32({5, 3})}, {}, {}}) ==
+        "gather's output dims");
+  CHECK(
+      refusal(
+          {"type", OpCode::kGather, &g, {data, Tensor(DType::kF32, {3})}, {f32({3, 5})}, {}, {}}) ==
+      "indices are i32 or i64");
   const GatherElementsAttributes e{0};
-  CHECK(refusal({"reach", OpCode::kGatherElements, &e, {data, Tensor(DType::kI64, {2, 6})}, {f32({2, 6})}, {}, {}}) ==
-        "indices lie inside data");
+  CHECK(refusal({"reach",
+                 OpCode::kGatherElements,
+                 &e,
+                 {data, Tensor(DType::kI64, {2, 6})},
+                 {f32({2, 6})},
+                 {},
+                 {}}) == "indices lie inside data");
   CHECK(refusal({"rank", OpCode::kGatherElements, &e, {data, index}, {f32({3})}, {}, {}}) ==
         "indices have data's rank");
   GatherNdAttributes n;
-  CHECK(refusal({"depth", OpCode::kGatherNd, &n, {data, Tensor(DType::kI64, {2, 3})}, {f32({2})}, {}, {}}) ==
-        "an index has at most the dimensions of data");
-  CHECK(refusal({"no depth", OpCode::kGatherNd, &n, {data, Tensor(DType::kI64, {2, 0})}, {f32({2, 4, 5})}, {}, {}}) ==
-        "an index has at most the dimensions of data");
+  CHECK(refusal({"depth",
+                 OpCode::kGatherNd,
+                 &n,
+                 {data, Tensor(DType::kI64, {2, 3})},
+                 {f32({2})},
+                 {},
+                 {}}) == "an index has at most the dimensions of data");
+  CHECK(refusal({"no depth",
+                 OpCode::kGatherNd,
+                 &n,
+                 {data, Tensor(DType::kI64, {2, 0})},
+                 {f32({2, 4, 5})},
+                 {},
+                 {}}) == "an index has at most the dimensions of data");
   n.batch_dims = 2;
-  CHECK(refusal({"batch", OpCode::kGatherNd, &n, {data, Tensor(DType::kI64, {4, 5, 1})}, {f32({4})}, {}, {}}) ==
-        "batch_dims is below both ranks");
+  CHECK(refusal({"batch",
+                 OpCode::kGatherNd,
+                 &n,
+                 {data, Tensor(DType::kI64, {4, 5, 1})},
+                 {f32({4})},
+                 {},
+                 {}}) == "batch_dims is below both ranks");
   ScatterNdAttributes s{ScatterReduction(5)};
-  CHECK(refusal(
-            {"reduction", OpCode::kScatterNd, &s, {data, Tensor(DType::kI64, {2, 1}), f32({2, 5})}, {data}, {}, {}}) ==
-        "scatter's reduction is known");
+  CHECK(refusal({"reduction",
+                 OpCode::kScatterNd,
+                 &s,
+                 {data, Tensor(DType::kI64, {2, 1}), f32({2, 5})},
+                 {data},
+                 {},
+                 {}}) == "scatter's reduction is known");
   s.reduction = ScatterReduction::kAdd;
-  CHECK(
-      refusal({"updates", OpCode::kScatterNd, &s, {data, Tensor(DType::kI64, {2, 1}), f32({2, 4})}, {data}, {}, {}}) ==
-      "dims follow from indices and data");
+  CHECK(refusal({"updates",
+                 OpCode::kScatterNd,
+                 &s,
+                 {data, Tensor(DType::kI64, {2, 1}), f32({2, 4})},
+                 {data},
+                 {},
+                 {}}) == "dims follow from indices and data");
   CHECK(refusal({"output",
                  OpCode::kScatterNd,
                  &s,
@@ -230,8 +278,11 @@ TEST_CASE("gather: the contracts refuse") {
                  {},
                  {}}) == "same dimensions");
   const ScatterElementsAttributes se{5};
-  CHECK(
-      refusal(
-          {"axis", OpCode::kScatterElements, &se, {data, Tensor(DType::kI64, {2, 5}), f32({2, 5})}, {data}, {}, {}}) ==
-      "scatter_elements.axis is below the rank");
+  CHECK(refusal({"axis",
+                 OpCode::kScatterElements,
+                 &se,
+                 {data, Tensor(DType::kI64, {2, 5}), f32({2, 5})},
+                 {data},
+                 {},
+                 {}}) == "scatter_elements.axis is below the rank");
 }

@@ -1,8 +1,11 @@
-// layer_runner - each different instruction of a file by itself, on a GPU (conformance_gpu.h) beside the CPU's kernel: full extents, the
-// file's weights, random numbers for all else that is f32, threads in a random order; the same bits, or the same refusal of an index.
+// layer_runner - each different instruction of a file by itself, on a GPU (conformance_gpu.h)
+// beside the CPU's kernel: full extents, the file's weights, random numbers for all else that is
+// f32, threads in a random order; the same bits, or the same refusal of an index.
 //
-//   layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]     inputs as raw_runner's: a run on the CPU makes the integers that operands hold
-//   SEEN     a file of instructions that need not be run again, by operator, attributes and operand types; those of this file are added
+//   layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]     inputs as raw_runner's: a run on the CPU
+//   makes the integers that operands hold
+//   SEEN     a file of instructions that need not be run again, by operator, attributes and operand
+//            types; those of this file are added
 //   prints   layers {...}: instructions, how many were seen before, run, left to the CPU
 // Exit 0; 1 when bits differ.
 #include <ingot/cpu.h>
@@ -69,7 +72,8 @@ std::string key_of(const OpArguments& a, OpCode op) {
   uint8_t digest[kSha256Bytes];
   hash.finish(digest);
   std::string text;
-  for (const uint8_t byte : digest) text += "0123456789abcdef"[byte >> 4], text += "0123456789abcdef"[byte & 15];
+  for (const uint8_t byte : digest)
+    text += "0123456789abcdef"[byte >> 4], text += "0123456789abcdef"[byte & 15];
   return text;
 }
 
@@ -97,8 +101,9 @@ class Layers {
     }
     std::ofstream file(seen_path_, std::ios::app);
     for (const std::string& key : added_) file << key << "\n";
-    std::printf("layers {\"instructions\": %d, \"seen\": %zu, \"run\": %d, \"left\": %d, \"failed\": %d}\n", all_,
-                size_t(all_) - added_.size(), run_, left_, failed_);
+    std::printf(
+        "layers {\"instructions\": %d, \"seen\": %zu, \"run\": %d, \"left\": %d, \"failed\": %d}\n",
+        all_, size_t(all_) - added_.size(), run_, left_, failed_);
     return failed_ || !file ? 1 : 0;
   }
 
@@ -121,7 +126,8 @@ class Layers {
       arguments[side].outputs = outputs[side].data();
     }
     Status on_gpu;
-    if (!conformance::run_on_gpu(instruction.op, arguments[1], 77 + index, &on_gpu)) return left_++, true;
+    if (!conformance::run_on_gpu(instruction.op, arguments[1], 77 + index, &on_gpu))
+      return left_++, true;
     run_++;
     const Status on_cpu = run_on_cpu(call, arguments[0]);
     std::string wrong;
@@ -136,7 +142,8 @@ class Layers {
   }
 
   /// Constants as the kernels find them; random f32; else what the run left there.
-  TensorView filled(TensorView view, int32_t value, std::vector<std::unique_ptr<Storage>>* storage) {
+  TensorView filled(TensorView view, int32_t value,
+                    std::vector<std::unique_ptr<Storage>>* storage) {
     if (!view.present()) return view;
     const ValueDef& def = s_.model->program.values[size_t(value)];
     if (s_.model->program.values[size_t(def.root)].kind == ValueKind::kConstant) return view;
@@ -144,7 +151,8 @@ class Layers {
     const Storage& to = *storage->back();
     if (view.dtype == DType::kF32) {
       std::uniform_real_distribution<float> real(-2, 2);
-      for (uint64_t i = 0; i < to.bytes() / 4; i++) reinterpret_cast<float*>(to.start())[i] = real(engine_);
+      for (uint64_t i = 0; i < to.bytes() / 4; i++)
+        reinterpret_cast<float*>(to.start())[i] = real(engine_);
     } else if (to.bytes()) {
       std::memcpy(to.start(), view.data, to.bytes());
     }
@@ -173,7 +181,9 @@ class Layers {
       const uint8_t *a = cpu.as<uint8_t>() + at, *b = gpu.as<uint8_t>() + at;
       if (std::memcmp(a, b, width) == 0) continue;
       float x, y;
-      if (cpu.dtype == DType::kF32 && (std::memcpy(&x, a, 4), std::memcpy(&y, b, 4), x != x && y != y)) continue;
+      if (cpu.dtype == DType::kF32 &&
+          (std::memcpy(&x, a, 4), std::memcpy(&y, b, 4), x != x && y != y))
+        continue;
       return "other bits at element " + std::to_string(at / width) + " of its storage";
     }
     return "";
@@ -190,9 +200,11 @@ class Layers {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "usage: layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]\n"), 1;
+  if (argc < 4)
+    return std::fprintf(stderr, "usage: layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]\n"), 1;
   Opened o;
-  if (const int status = open_raw(argv[1], ingot_cpu_kernels(nullptr), INGOT_MAP_SHARE, argc - 4, argv + 4, &o))
+  if (const int status =
+          open_raw(argv[1], ingot_cpu_kernels(nullptr), INGOT_MAP_SHARE, argc - 4, argv + 4, &o))
     return status;
   o.options.device = "cpu";
   o.options.threads = 2;

@@ -1,4 +1,5 @@
-// Copy, Tile, Transpose, Concat, Slice, Pad: any element type, ranks 0 to 8, empty tensors, strided rows.
+// Copy, Tile, Transpose, Concat, Slice, Pad: any element type, ranks 0 to 8, empty tensors, strided
+// rows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,7 +45,8 @@ TEST_CASE("copy: any dims with the same number of elements") {
     for (DType d : kWidths)
       for (int64_t px : {0, 3})
         for (int64_t py : {0, 2}) {
-          run_case({"copy", OpCode::kCopy, &t, {numbered(d, r.x, px)}, {Tensor(d, r.y, py)}, {}, {}});
+          run_case(
+              {"copy", OpCode::kCopy, &t, {numbered(d, r.x, px)}, {Tensor(d, r.y, py)}, {}, {}});
         }
 }
 
@@ -52,9 +54,10 @@ TEST_CASE("tile: every repetition") {
   const TileAttributes t;
   const struct {
     Dims x, y;
-  } rows[] = {{{}, {}},         {{3}, {9}},       {{1}, {9}},
-              {{2, 3}, {4, 3}}, {{2, 3}, {2, 9}}, {{2, 3, 5}, {6, 3, 10}},
-              {{2, 0}, {4, 0}}, {{2, 3}, {0, 3}}, {{1, 2, 1, 2, 1, 2, 1, 2}, {2, 2, 2, 4, 2, 2, 2, 2}}};
+  } rows[] = {
+      {{}, {}},         {{3}, {9}},       {{1}, {9}},
+      {{2, 3}, {4, 3}}, {{2, 3}, {2, 9}}, {{2, 3, 5}, {6, 3, 10}},
+      {{2, 0}, {4, 0}}, {{2, 3}, {0, 3}}, {{1, 2, 1, 2, 1, 2, 1, 2}, {2, 2, 2, 4, 2, 2, 2, 2}}};
   for (const auto& r : rows)
     for (DType d : kWidths)
       for (int64_t p : {0, 3})
@@ -73,8 +76,13 @@ TEST_CASE("transpose: every permutation up to rank 4, pictures, odd sizes") {
       for (int i = 0; i < rank; i++) t.perm[i] = perm[size_t(i)], y.push_back(x[perm[size_t(i)]]);
       for (DType d : kWidths)
         for (int64_t p : {0, 3})
-          run_case(
-              {"rank " + std::to_string(rank), OpCode::kTranspose, &t, {numbered(d, x, p)}, {Tensor(d, y, p)}, {}, {}});
+          run_case({"rank " + std::to_string(rank),
+                    OpCode::kTranspose,
+                    &t,
+                    {numbered(d, x, p)},
+                    {Tensor(d, y, p)},
+                    {},
+                    {}});
     } while (std::next_permutation(perm.begin(), perm.end()));
   }
   const struct {
@@ -88,7 +96,8 @@ TEST_CASE("transpose: every permutation up to rank 4, pictures, odd sizes") {
     t.rank = uint32_t(r.x.size());
     Dims y;
     for (size_t i = 0; i < r.perm.size(); i++) t.perm[i] = r.perm[i], y.push_back(r.x[r.perm[i]]);
-    for (DType d : kWidths) run_case({"picture", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}, {}, {}});
+    for (DType d : kWidths)
+      run_case({"picture", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}, {}, {}});
   }
 }
 
@@ -121,18 +130,20 @@ TEST_CASE("slice: starts, steps of either sign, whole and empty dims") {
   struct Row {
     Dims x, y, starts, steps;
   };
-  const Row rows[] = {
-      {{}, {}, {}, {}},
-      {{10}, {10}, {0}, {1}},
-      {{10}, {10}, {9}, {-1}},
-      {{10}, {3}, {1}, {3}},
-      {{10}, {4}, {9}, {-3}},
-      {{10}, {0}, {50}, {7}},
-      {{6, 8}, {3, 8}, {2, 0}, {1, 1}},
-      {{6, 8}, {6, 3}, {0, 4}, {1, 1}},
-      {{6, 8, 5}, {2, 4, 2}, {5, 1, 3}, {-4, 2, -2}},
-      {{64, 9, 40}, {64, 9, 20}, {0, 0, 20}, {1, 1, 1}},
-      {{3, 2, 3, 2, 3, 2, 3, 2}, {2, 1, 2, 1, 2, 1, 2, 1}, {1, 1, 1, 1, 1, 1, 1, 1}, {-1, 1, 1, 1, 1, 1, 1, -1}}};
+  const Row rows[] = {{{}, {}, {}, {}},
+                      {{10}, {10}, {0}, {1}},
+                      {{10}, {10}, {9}, {-1}},
+                      {{10}, {3}, {1}, {3}},
+                      {{10}, {4}, {9}, {-3}},
+                      {{10}, {0}, {50}, {7}},
+                      {{6, 8}, {3, 8}, {2, 0}, {1, 1}},
+                      {{6, 8}, {6, 3}, {0, 4}, {1, 1}},
+                      {{6, 8, 5}, {2, 4, 2}, {5, 1, 3}, {-4, 2, -2}},
+                      {{64, 9, 40}, {64, 9, 20}, {0, 0, 20}, {1, 1, 1}},
+                      {{3, 2, 3, 2, 3, 2, 3, 2},
+                       {2, 1, 2, 1, 2, 1, 2, 1},
+                       {1, 1, 1, 1, 1, 1, 1, 1},
+                       {-1, 1, 1, 1, 1, 1, 1, -1}}};
   for (const Row& r : rows)
     for (DType d : kWidths)
       for (int64_t p : {0, 3}) {
@@ -165,7 +176,13 @@ TEST_CASE("pad: every mode, crops, values") {
           t.rank = uint32_t(r.x.size());
           t.value = d == DType::kBool ? 1 : 7.5f;
           for (size_t i = 0; i < r.x.size(); i++) t.before[i] = r.before[i];
-          Case c{"mode " + std::to_string(mode), OpCode::kPad, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}, {}, {}};
+          Case c{"mode " + std::to_string(mode),
+                 OpCode::kPad,
+                 &t,
+                 {numbered(d, r.x, p)},
+                 {Tensor(d, r.y, p)},
+                 {},
+                 {}};
           run_case(c);
           c.inputs.push_back(Tensor(d, {}).values({1}));
           run_case(c);
@@ -173,12 +190,26 @@ TEST_CASE("pad: every mode, crops, values") {
   PadAttributes t;
   t.rank = 2;
   t.before[0] = 100, t.before[1] = -100;
-  run_case({"far away", OpCode::kPad, &t, {numbered(DType::kF32, {3, 4})}, {Tensor(DType::kF32, {3, 4})}, {}, {}});
+  run_case({"far away",
+            OpCode::kPad,
+            &t,
+            {numbered(DType::kF32, {3, 4})},
+            {Tensor(DType::kF32, {3, 4})},
+            {},
+            {}});
   t.rank = 1, t.before[0] = 3;
-  run_case({"of nothing", OpCode::kPad, &t, {numbered(DType::kF32, {0})}, {Tensor(DType::kF32, {5})}, {}, {}});
+  run_case({"of nothing",
+            OpCode::kPad,
+            &t,
+            {numbered(DType::kF32, {0})},
+            {Tensor(DType::kF32, {5})},
+            {},
+            {}});
 }
 
-TEST_CASE("movement: more tiles and rows than a grid has blocks, widths that join, strided on both sides") {
+TEST_CASE(
+    "movement: more tiles and rows than a grid has blocks, widths that join, strided on both "
+    "sides") {
   const TransposeAttributes turn{2, {1, 0}}, heads{3, {1, 0, 2}};
   const CopyAttributes copy;
   const TileAttributes tile;
@@ -187,11 +218,36 @@ TEST_CASE("movement: more tiles and rows than a grid has blocks, widths that joi
   middle.rank = 2;
   middle.starts[1] = 16;
   for (DType d : kWidths) {
-    run_case({"turn", OpCode::kTranspose, &turn, {numbered(d, {230, 250}, 3)}, {Tensor(d, {250, 230}, 1)}, {}, {}});
-    run_case({"heads", OpCode::kTranspose, &heads, {numbered(d, {40, 12, 64})}, {Tensor(d, {12, 40, 64})}, {}, {}});
-    run_case({"copy", OpCode::kCopy, &copy, {numbered(d, {300, 48}, 5)}, {Tensor(d, {240, 60}, 2)}, {}, {}});
-    run_case({"tile", OpCode::kTile, &tile, {numbered(d, {3, 64})}, {Tensor(d, {300, 128})}, {}, {}});
-    run_case({"slice", OpCode::kSlice, &middle, {numbered(d, {300, 96})}, {Tensor(d, {300, 64})}, {}, {}});
+    run_case({"turn",
+              OpCode::kTranspose,
+              &turn,
+              {numbered(d, {230, 250}, 3)},
+              {Tensor(d, {250, 230}, 1)},
+              {},
+              {}});
+    run_case({"heads",
+              OpCode::kTranspose,
+              &heads,
+              {numbered(d, {40, 12, 64})},
+              {Tensor(d, {12, 40, 64})},
+              {},
+              {}});
+    run_case({"copy",
+              OpCode::kCopy,
+              &copy,
+              {numbered(d, {300, 48}, 5)},
+              {Tensor(d, {240, 60}, 2)},
+              {},
+              {}});
+    run_case(
+        {"tile", OpCode::kTile, &tile, {numbered(d, {3, 64})}, {Tensor(d, {300, 128})}, {}, {}});
+    run_case({"slice",
+              OpCode::kSlice,
+              &middle,
+              {numbered(d, {300, 96})},
+              {Tensor(d, {300, 64})},
+              {},
+              {}});
     std::vector<Tensor> few, many;
     for (int k = 0; k < 20; k++) {
       few.push_back(numbered(d, {33, k % 3 * 16}, k % 4));
@@ -205,12 +261,30 @@ TEST_CASE("movement: more tiles and rows than a grid has blocks, widths that joi
     border.value = -3;
     for (int mode = 0; mode < 4; mode++) {
       border.mode = PadMode(mode);
-      run_case({"pad", OpCode::kPad, &border, {numbered(d, {1, 30, 31, 16})}, {Tensor(d, {1, 32, 34, 16})}, {}, {}});
+      run_case({"pad",
+                OpCode::kPad,
+                &border,
+                {numbered(d, {1, 30, 31, 16})},
+                {Tensor(d, {1, 32, 34, 16})},
+                {},
+                {}});
     }
     border.mode = PadMode::kConstant;
     border.before[3] = 8;
-    run_case({"pad", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 8, 8, 48})}, {}, {}});
-    run_case({"crop", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 3, 4, 16})}, {}, {}});
+    run_case({"pad",
+              OpCode::kPad,
+              &border,
+              {numbered(d, {1, 6, 7, 16})},
+              {Tensor(d, {1, 8, 8, 48})},
+              {},
+              {}});
+    run_case({"crop",
+              OpCode::kPad,
+              &border,
+              {numbered(d, {1, 6, 7, 16})},
+              {Tensor(d, {1, 3, 4, 16})},
+              {},
+              {}});
   }
 }
 
@@ -218,8 +292,10 @@ TEST_CASE("movement: the contracts refuse") {
   const Tensor x = numbered(DType::kF32, {3, 4});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };
   const CopyAttributes copy;
-  CHECK(refusal({"count", OpCode::kCopy, &copy, {x}, {f32({3, 5})}, {}, {}}) == "copy keeps the number of elements");
-  CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(DType::kI32, {3, 4})}, {}, {}}) == "same dtype");
+  CHECK(refusal({"count", OpCode::kCopy, &copy, {x}, {f32({3, 5})}, {}, {}}) ==
+        "copy keeps the number of elements");
+  CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(DType::kI32, {3, 4})}, {}, {}}) ==
+        "same dtype");
   const TileAttributes tile;
   CHECK(refusal({"multiple", OpCode::kTile, &tile, {x}, {f32({3, 6})}, {}, {}}) ==
         "tile's output is a multiple of the input");
@@ -241,28 +317,39 @@ TEST_CASE("movement: the contracts refuse") {
   CHECK(refusal({"length", OpCode::kTranspose, &transpose, {x}, {f32({4, 3})}, {}, {}}) ==
         "transpose.perm has one entry per dimension");
   ConcatAttributes concat{2};
-  CHECK(refusal({"axis", OpCode::kConcat, &concat, {x, x}, {f32({3, 8})}, {}, {}}) == "concat.axis is below the rank");
+  CHECK(refusal({"axis", OpCode::kConcat, &concat, {x, x}, {f32({3, 8})}, {}, {}}) ==
+        "concat.axis is below the rank");
   concat.axis = 1;
-  CHECK(refusal({"sum", OpCode::kConcat, &concat, {x, x}, {f32({3, 9})}, {}, {}}) == "concat's extents add up");
+  CHECK(refusal({"sum", OpCode::kConcat, &concat, {x, x}, {f32({3, 9})}, {}, {}}) ==
+        "concat's extents add up");
   CHECK(refusal({"others", OpCode::kConcat, &concat, {x, f32({2, 4})}, {f32({3, 8})}, {}, {}}) ==
         "concat's inputs agree outside the axis");
-  CHECK(refusal({"type", OpCode::kConcat, &concat, {x, Tensor(DType::kI32, {3, 4})}, {f32({3, 8})}, {}, {}}) ==
-        "same dtype");
+  CHECK(refusal({"type",
+                 OpCode::kConcat,
+                 &concat,
+                 {x, Tensor(DType::kI32, {3, 4})},
+                 {f32({3, 8})},
+                 {},
+                 {}}) == "same dtype");
   SliceAttributes slice;
   slice.rank = 2;
   slice.steps[1] = 0;
   CHECK(refusal({"step", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice.steps is not zero");
   slice.steps[1] = 2;
-  CHECK(refusal({"end", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice's last element lies inside the input");
+  CHECK(refusal({"end", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+        "slice's last element lies inside the input");
   slice.steps[1] = INT64_MAX;
   CHECK(refusal({"overflow", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
         "slice's last element lies inside the input");
   slice.steps[1] = -1;
-  CHECK(refusal({"before", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice's last element lies inside the input");
+  CHECK(refusal({"before", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+        "slice's last element lies inside the input");
   slice.starts[1] = -1;
-  CHECK(refusal({"negative start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice.starts lies inside the input");
+  CHECK(refusal({"negative start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+        "slice.starts lies inside the input");
   slice.starts[1] = 4;
-  CHECK(refusal({"start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice.starts lies inside the input");
+  CHECK(refusal({"start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+        "slice.starts lies inside the input");
   PadAttributes pad;
   pad.rank = 2, pad.mode = PadMode::kReflect, pad.before[1] = 4;
   CHECK(refusal({"reflect", OpCode::kPad, &pad, {x}, {f32({3, 8})}, {}, {}}) ==
@@ -278,7 +365,8 @@ TEST_CASE("movement: the contracts refuse") {
   pad.mode = PadMode::kConstant, pad.before[0] = INT64_MIN;
   CHECK(refusal({"range", OpCode::kPad, &pad, {x}, {x}, {}, {}}) == "pad.before is in range");
   pad.before[0] = 0;
-  CHECK(refusal({"value", OpCode::kPad, &pad, {x, f32({2})}, {x}, {}, {}}) == "pad's value has one element");
+  CHECK(refusal({"value", OpCode::kPad, &pad, {x, f32({2})}, {x}, {}, {}}) ==
+        "pad's value has one element");
   IfAttributes branch{1, 2};
   CHECK(refusal({"condition", OpCode::kIf, &branch, {x}, {}, {}, {}}) == "if's condition is bool");
 }

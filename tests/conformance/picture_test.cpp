@@ -1,4 +1,5 @@
-// Picture: every format, interpolation, range, matrix, siting and order; crops, letterboxes, tails and pitches; what is refused.
+// Picture: every format, interpolation, range, matrix, siting and order; crops, letterboxes, tails
+// and pitches; what is refused.
 #include "runtime/op/picture.h"
 
 #include <doctest/doctest.h>
@@ -54,15 +55,22 @@ std::vector<Tensor> frame_of(const PictureAttributes& t, int64_t frames, int64_t
   std::vector<Tensor> operands;
   for (int i = 0; i < (apart ? planes : 1); i++) {
     const int64_t rows = apart ? plane_rows(t.format, t.height, i) : frame_rows(t.format, t.height);
-    operands.push_back(Tensor(DType::kU8, {frames, rows, plane_row_bytes(t.format, t.width, i) + gap})
-                           .random(uint32_t(7 + i), 0, 255));
+    operands.push_back(
+        Tensor(DType::kU8, {frames, rows, plane_row_bytes(t.format, t.width, i) + gap})
+            .random(uint32_t(7 + i), 0, 255));
   }
   return operands;
 }
 
 void check(const PictureAttributes& t, const Geometry& g, int64_t frames, int64_t gap, bool apart) {
   const std::string name = std::string(pixel_format_name(t.format)) + " " + g.name;
-  run_case({name, OpCode::kPicture, &t, frame_of(t, frames, gap, apart), {picture_of(t, g, frames)}, {2e-6, 4e-5}, {}});
+  run_case({name,
+            OpCode::kPicture,
+            &t,
+            frame_of(t, frames, gap, apart),
+            {picture_of(t, g, frames)},
+            {2e-6, 4e-5},
+            {}});
 }
 
 }  // namespace
@@ -92,7 +100,8 @@ TEST_CASE("picture: gray, matrices, ranges and sitings") {
 }
 
 TEST_CASE("picture: batches, and planes as operands of their own") {
-  for (PixelFormat format : {PixelFormat::kNv12, PixelFormat::kNv21, PixelFormat::kI420, PixelFormat::kRgb})
+  for (PixelFormat format :
+       {PixelFormat::kNv12, PixelFormat::kNv21, PixelFormat::kI420, PixelFormat::kRgb})
     for (const Geometry& g : kGeometries)
       for (bool apart : {false, true}) {
         PictureAttributes t = attributes(format, g, 3);
@@ -106,20 +115,28 @@ TEST_CASE("picture: white, black and primaries of video come out as the recommen
   // BT.601 limited: Y, U, V -> R, G, B.
   const struct {
     double y, u, v, r, g, b;
-  } kColors[] = {{235, 128, 128, 255, 255, 255}, {16, 128, 128, 0, 0, 0},   {81, 90, 240, 255, 0, 0},
-                 {145, 54, 34, 0, 255, 0},       {41, 240, 110, 0, 0, 255}, {0, 128, 128, 0, 0, 0}};
+  } kColors[] = {{235, 128, 128, 255, 255, 255}, {16, 128, 128, 0, 0, 0},
+                 {81, 90, 240, 255, 0, 0},       {145, 54, 34, 0, 255, 0},
+                 {41, 240, 110, 0, 0, 255},      {0, 128, 128, 0, 0, 0}};
   const Geometry g = {"", 2, 2, {0, 0, 2, 2}, 2, 2, {0, 0, 2, 2}};
   for (const auto& color : kColors) {
     PictureAttributes t = attributes(PixelFormat::kNv12, g, 3);
     for (int c = 0; c < 3; c++) t.scale[c] = 1, t.bias[c] = 0;
-    Case test{"color", OpCode::kPicture, &t, {Tensor(DType::kU8, {1, 3, 2})}, {picture_of(t, g, 1)}, {2e-6, 4e-5}, {}};
+    Case test{"color",
+              OpCode::kPicture,
+              &t,
+              {Tensor(DType::kU8, {1, 3, 2})},
+              {picture_of(t, g, 1)},
+              {2e-6, 4e-5},
+              {}};
     test.inputs[0].values({color.y, color.y, color.y, color.y, color.u, color.v});
     run_case(test);
     const double rgb[3] = {color.r, color.g, color.b};
     const PictureColor k = picture_color(t.matrix, t.full_range);
     const double l = (color.y - k.offset) * k.luma, u = color.u - 128, v = color.v - 128;
     const double got[3] = {l + k.red_v * v, l + k.green_u * u + k.green_v * v, l + k.blue_u * u};
-    for (int c = 0; c < 3; c++) CHECK(std::fabs(std::fmin(std::fmax(got[c], 0), 255) - rgb[c]) < 1.5);
+    for (int c = 0; c < 3; c++)
+      CHECK(std::fabs(std::fmin(std::fmax(got[c], 0), 255) - rgb[c]) < 1.5);
   }
 }
 
@@ -169,11 +186,16 @@ TEST_CASE("picture: the contract refuses") {
   CHECK(attribute() == "picture.scale and bias are finite");
   t = good;
   CHECK(rule({Tensor(DType::kI8, {1, 60, 64})}, picture_of(t, g, 1)) == "picture takes u8");
-  CHECK(rule({Tensor(DType::kU8, {60, 64})}, picture_of(t, g, 1)) == "picture takes [N, rows, pitch]");
-  CHECK(rule({Tensor(DType::kU8, {2, 60, 64})}, picture_of(t, g, 1)) == "picture has as many frames as pictures");
-  CHECK(rule({Tensor(DType::kU8, {1, 40, 64})}, picture_of(t, g, 1)) == "picture: rows of the operand");
-  CHECK(rule({Tensor(DType::kU8, {1, 60, 63})}, picture_of(t, g, 1)) == "picture: the pitch holds a row");
-  CHECK(rule(frame_of(t, 1, 0, false), Tensor(DType::kF16, {1, g.y_height, g.y_width, 3})) == "picture gives f32");
+  CHECK(rule({Tensor(DType::kU8, {60, 64})}, picture_of(t, g, 1)) ==
+        "picture takes [N, rows, pitch]");
+  CHECK(rule({Tensor(DType::kU8, {2, 60, 64})}, picture_of(t, g, 1)) ==
+        "picture has as many frames as pictures");
+  CHECK(rule({Tensor(DType::kU8, {1, 40, 64})}, picture_of(t, g, 1)) ==
+        "picture: rows of the operand");
+  CHECK(rule({Tensor(DType::kU8, {1, 60, 63})}, picture_of(t, g, 1)) ==
+        "picture: the pitch holds a row");
+  CHECK(rule(frame_of(t, 1, 0, false), Tensor(DType::kF16, {1, g.y_height, g.y_width, 3})) ==
+        "picture gives f32");
   CHECK(rule(frame_of(t, 1, 0, false), Tensor(DType::kF32, {g.y_height, g.y_width, 3})) ==
         "picture gives four dimensions");
   CHECK(rule(frame_of(t, 1, 0, false), Tensor(DType::kF32, {1, g.y_height, g.y_width, 4})) ==
@@ -183,6 +205,6 @@ TEST_CASE("picture: the contract refuses") {
   t.format = PixelFormat::kI420;
   CHECK(rule({Tensor(DType::kU8, {1, 60, 65})}, picture_of(t, g, 1)) ==
         "picture: the pitch of i420 in one operand is even");
-  CHECK(rule({Tensor(DType::kU8, {1, 40, 64}), Tensor(DType::kU8, {1, 20, 32})}, picture_of(t, g, 1)) ==
-        "picture has one operand, or one for each plane");
+  CHECK(rule({Tensor(DType::kU8, {1, 40, 64}), Tensor(DType::kU8, {1, 20, 32})},
+             picture_of(t, g, 1)) == "picture has one operand, or one for each plane");
 }

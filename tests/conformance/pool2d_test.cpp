@@ -21,7 +21,8 @@ struct PoolCase {
 
 Pool2dAttributes attributes_of(const PoolCase& c) {
   Pool2dAttributes t;
-  t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw, t.dilation_h = c.dh, t.dilation_w = c.dw;
+  t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw, t.dilation_h = c.dh,
+  t.dilation_w = c.dw;
   t.pad_top = c.top, t.pad_left = c.left, t.pad_bottom = c.bottom, t.pad_right = c.right;
   return t;
 }
@@ -49,7 +50,13 @@ TEST_CASE("pool2d: windows, pads, tails and every kind") {
       t.kind = PoolKind(kind < 4 ? kind : 3), t.p = kind == 4 ? 1 : 2;
       const int64_t oh = (c.h + c.top + c.bottom - c.dh * (c.kh - 1) - 1) / c.sh + 1,
                     ow = (c.w + c.left + c.right - c.dw * (c.kw - 1) - 1) / c.sw + 1;
-      Case test{std::string(c.name) + ", kind " + std::to_string(kind), OpCode::kPool2d, &t, {}, {}, {2e-6, 4e-6}, {}};
+      Case test{std::string(c.name) + ", kind " + std::to_string(kind),
+                OpCode::kPool2d,
+                &t,
+                {},
+                {},
+                {2e-6, 4e-6},
+                {}};
       test.inputs = {Tensor(DType::kF32, {c.n, c.h, c.w, c.c}, c.padding).random(1)};
       test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.c}, c.padding)};
       run_case(test);
@@ -69,7 +76,8 @@ TEST_CASE("pool2d: the contract refuses") {
   const Wrong wrongs[] = {
       {"pool2d.kind is known", [](Pool2dAttributes& t, Case&) { t.kind = PoolKind(4); }},
       {"pool2d.p is 1 or 2", [](Pool2dAttributes& t, Case&) { t.kind = PoolKind::kLp, t.p = 3; }},
-      {"kernel, stride and dilation are 1 to 2^20", [](Pool2dAttributes& t, Case&) { t.stride_w = 0; }},
+      {"kernel, stride and dilation are 1 to 2^20",
+       [](Pool2dAttributes& t, Case&) { t.stride_w = 0; }},
       {"pads are at most 2^20", [](Pool2dAttributes& t, Case&) { t.pad_bottom = 1u << 31; }},
       {"the window fits the padded picture", [](Pool2dAttributes& t, Case&) { t.kernel_h = 5; }},
       {"pool2d's x is a batch of pictures",
@@ -88,7 +96,12 @@ TEST_CASE("pool2d: the contract refuses") {
   for (const Wrong& w : wrongs) {
     Pool2dAttributes t;
     t.kernel_h = t.kernel_w = t.stride_h = t.stride_w = 2;
-    Case c{w.rule, OpCode::kPool2d, &t, {Tensor(DType::kF32, {1, 4, 4, 3})}, {Tensor(DType::kF32, {1, 2, 2, 3})}, {},
+    Case c{w.rule,
+           OpCode::kPool2d,
+           &t,
+           {Tensor(DType::kF32, {1, 4, 4, 3})},
+           {Tensor(DType::kF32, {1, 2, 2, 3})},
+           {},
            {}};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);

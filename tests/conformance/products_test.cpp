@@ -31,7 +31,8 @@ struct MatMulCase {
 }  // namespace
 
 TEST_CASE("linear: rows, tails, batches and epilogues") {
-  const ActivationSpec relu{Activation::kRelu, 0, 0}, gelu{Activation::kGelu, 0, 0}, tanh{Activation::kTanh, 0, 0};
+  const ActivationSpec relu{Activation::kRelu, 0, 0}, gelu{Activation::kGelu, 0, 0},
+      tanh{Activation::kTanh, 0, 0};
   const LinearCase cases[] = {
       {"one row", {1, 300}, 1000, relu},
       {"one row of rank 1", {40}, 21, gelu},
@@ -56,7 +57,8 @@ TEST_CASE("linear: rows, tails, batches and epilogues") {
     std::vector<int64_t> y = c.x;
     y.back() = c.o;
     Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
-    test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed, c.bias ? b.packed : Tensor()};
+    test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed,
+                   c.bias ? b.packed : Tensor()};
     if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
     test.outputs = {Tensor(DType::kF32, y, c.y_padding)};
     run_case(test);
@@ -73,7 +75,8 @@ TEST_CASE("linear: the contract refuses") {
     void (*spoil)(LinearAttributes&, Case&);
   };
   const Wrong wrongs[] = {
-      {"linear's x has a last dimension", [](LinearAttributes&, Case& c) { c.inputs[0] = Tensor(DType::kF32, {}); }},
+      {"linear's x has a last dimension",
+       [](LinearAttributes&, Case& c) { c.inputs[0] = Tensor(DType::kF32, {}); }},
       {"linear's weights are [O, K]",
        [](LinearAttributes&, Case& c) {
          c.inputs[1] = Tensor(DType::kF32, {20, 1, 8});
@@ -82,12 +85,16 @@ TEST_CASE("linear: the contract refuses") {
        [](LinearAttributes&, Case& c) { c.inputs[0].view().dims[1] = 7; }},
       {"weights have the packing of their method",
        [](LinearAttributes&, Case& c) { c.inputs[1].view().packing = Packing::kDepthwise16; }},
-      {"linear's y is [..., O]", [](LinearAttributes&, Case& c) { c.outputs[0].view().dims[1] = 19; }},
-      {"linear's y is [..., O]", [](LinearAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {60}); }},
+      {"linear's y is [..., O]",
+       [](LinearAttributes&, Case& c) { c.outputs[0].view().dims[1] = 19; }},
+      {"linear's y is [..., O]",
+       [](LinearAttributes&, Case& c) { c.outputs[0] = Tensor(DType::kF32, {60}); }},
       {"an epilogue's activation is known and not prelu",
        [](LinearAttributes& t, Case&) { t.activation.kind = Activation(15); }},
-      {"a bias is [O]", [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF32, {19}); }},
-      {"operand is f32", [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF16, {20}); }},
+      {"a bias is [O]",
+       [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF32, {19}); }},
+      {"operand is f32",
+       [](LinearAttributes&, Case& c) { c.inputs[2] = Tensor(DType::kF16, {20}); }},
       {"same dimensions",
        [](LinearAttributes&, Case& c) {
          c.inputs.push_back(Tensor(DType::kF32, {4, 20}));
@@ -126,13 +133,20 @@ TEST_CASE("matmul: transpositions, broadcasts, tails") {
       {"more panels than the scratch holds", {9, 900}, {900, 150}, {9, 150}},
       {"views", {7, 11}, {11, 37}, {7, 37}, false, false, 1, 4},
       {"tiles in every direction", {150, 36}, {36, 140}, {150, 140}},
-      {"tiles, a batch of transposed b", {3, 70, 52}, {3, 100, 52}, {3, 70, 100}, false, true, 0.125f},
+      {"tiles, a batch of transposed b",
+       {3, 70, 52},
+       {3, 100, 52},
+       {3, 70, 100},
+       false,
+       true,
+       0.125f},
       {"tiles, both transposed, odd", {2, 35, 67}, {2, 71, 35}, {2, 67, 71}, true, true, 1, 1},
   };
   for (const MatMulCase& c : cases) {
     MatMulAttributes t;
     t.trans_a = c.trans_a, t.trans_b = c.trans_b, t.alpha = c.alpha;
-    Case test{c.name, OpCode::kMatMul, &t, {}, {Tensor(DType::kF32, c.y, c.padding)}, {5e-6, 5e-5}, {}};
+    Case test{c.name, OpCode::kMatMul, &t, {}, {Tensor(DType::kF32, c.y, c.padding)}, {5e-6, 5e-5},
+              {}};
     test.inputs = {Tensor(DType::kF32, c.a, c.padding).random(1, -1, 1),
                    Tensor(DType::kF32, c.b, c.padding).random(2, -1, 1)};
     run_case(test);

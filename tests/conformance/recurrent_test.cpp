@@ -1,4 +1,5 @@
-// LSTM, GRU, RNN: directions, batches, lengths, peepholes, clipping, activations, chunks of long sequences.
+// LSTM, GRU, RNN: directions, batches, lengths, peepholes, clipping, activations, chunks of long
+// sequences.
 #include "runtime/op/recurrent.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +17,8 @@ struct Setup {
   RecurrentKind kind = RecurrentKind::kLstm;
   Direction direction = Direction::kForward;
   int64_t steps = 3, batch = 1, input = 5, hidden = 7;
-  bool bias = true, state = true, lens = false, peepholes = false, batch_first = false, linear = false;
+  bool bias = true, state = true, lens = false, peepholes = false, batch_first = false,
+       linear = false;
 };
 
 RecurrentAttributes attributes(const Setup& s) {
@@ -32,12 +34,14 @@ RecurrentAttributes attributes(const Setup& s) {
 Case make_case(const Setup& s, const RecurrentAttributes& t) {
   const int64_t d = s.direction == Direction::kBidirectional ? 2 : 1, g = recurrent_gates(s.kind),
                 p = (s.hidden + 15) / 16 * 16;
-  const auto weights = [&](int64_t k, uint32_t seed) {  // zero in the rows past `hidden`, as the packer leaves them
+  // zero in the rows past `hidden`, as the packer leaves them
+  const auto weights = [&](int64_t k, uint32_t seed) {
     Tensor w(DType::kF32, {d * g * p, k}, 0, Packing::kPanels16),
         from = Tensor(DType::kF32, {d * g * p, k}).random(seed, -0.5, 0.5);
     for (int64_t r = 0; r < d * g * p; r++)
       for (int64_t i = 0; i < k; i++)
-        w.view().as<float>()[(r / 16 * k + i) * 16 + r % 16] = r % p < s.hidden ? float(from.at(r * k + i)) : 0;
+        w.view().as<float>()[(r / 16 * k + i) * 16 + r % 16] =
+            r % p < s.hidden ? float(from.at(r * k + i)) : 0;
     return w;
   };
   const auto padded = [&](Tensor v) {
@@ -45,20 +49,23 @@ Case make_case(const Setup& s, const RecurrentAttributes& t) {
       if (i % p >= s.hidden) v.set(i, 0);
     return v;
   };
-  const std::vector<int64_t> x_dims =
-      s.batch_first ? std::vector<int64_t>{s.batch, s.steps, s.input} : std::vector<int64_t>{s.steps, s.batch, s.input};
-  const std::vector<int64_t> y_dims = s.batch_first ? std::vector<int64_t>{s.batch, s.steps, d, s.hidden}
-                                                    : std::vector<int64_t>{s.steps, d, s.batch, s.hidden};
+  const std::vector<int64_t> x_dims = s.batch_first
+                                          ? std::vector<int64_t>{s.batch, s.steps, s.input}
+                                          : std::vector<int64_t>{s.steps, s.batch, s.input};
+  const std::vector<int64_t> y_dims = s.batch_first
+                                          ? std::vector<int64_t>{s.batch, s.steps, d, s.hidden}
+                                          : std::vector<int64_t>{s.steps, d, s.batch, s.hidden};
   const bool lstm = s.kind == RecurrentKind::kLstm;
   Case c{"", OpCode::kRecurrent, &t, {}, {}, {1e-5, 1e-5}, {}};
-  c.inputs = {Tensor(DType::kF32, x_dims).random(1),
-              weights(s.input, 2),
-              weights(s.hidden, 3),
-              s.bias ? padded(Tensor(DType::kF32, {d, s.linear ? 2 : 1, g * p}).random(4)) : Tensor(),
-              s.state ? Tensor(DType::kF32, {d, s.batch, s.hidden}).random(5) : Tensor(),
-              s.state && lstm ? Tensor(DType::kF32, {d, s.batch, s.hidden}).random(6) : Tensor(),
-              Tensor(),
-              Tensor()};
+  c.inputs = {
+      Tensor(DType::kF32, x_dims).random(1),
+      weights(s.input, 2),
+      weights(s.hidden, 3),
+      s.bias ? padded(Tensor(DType::kF32, {d, s.linear ? 2 : 1, g * p}).random(4)) : Tensor(),
+      s.state ? Tensor(DType::kF32, {d, s.batch, s.hidden}).random(5) : Tensor(),
+      s.state && lstm ? Tensor(DType::kF32, {d, s.batch, s.hidden}).random(6) : Tensor(),
+      Tensor(),
+      Tensor()};
   if (s.lens) c.inputs[6] = Tensor(DType::kI32, {s.batch}).random(7, 0, double(s.steps));
   if (s.peepholes) c.inputs[7] = padded(Tensor(DType::kF32, {d, 3 * p}).random(8));
   c.outputs = {Tensor(DType::kF32, y_dims), Tensor(DType::kF32, {d, s.batch, s.hidden})};
@@ -75,7 +82,8 @@ TEST_CASE("recurrent: every kind, direction, batch, layout and optional operand"
         for (int64_t hidden : {1, 7, 16, 33})
           for (int flags = 0; flags < 32; flags++) {
             Setup s;
-            s.kind = RecurrentKind(kind), s.direction = Direction(direction), s.batch = batch, s.hidden = hidden;
+            s.kind = RecurrentKind(kind), s.direction = Direction(direction), s.batch = batch,
+            s.hidden = hidden;
             s.bias = flags & 1, s.state = flags & 2, s.lens = flags & 4, s.batch_first = flags & 8;
             if (flags & 16) {
               if (s.kind == RecurrentKind::kLstm)
@@ -87,8 +95,8 @@ TEST_CASE("recurrent: every kind, direction, batch, layout and optional operand"
             }
             const RecurrentAttributes t = attributes(s);
             Case c = make_case(s, t);
-            c.name = "kind " + std::to_string(kind) + " direction " + std::to_string(direction) + " flags " +
-                     std::to_string(flags);
+            c.name = "kind " + std::to_string(kind) + " direction " + std::to_string(direction) +
+                     " flags " + std::to_string(flags);
             run_case(c);
           }
 }
@@ -96,13 +104,15 @@ TEST_CASE("recurrent: every kind, direction, batch, layout and optional operand"
 TEST_CASE("recurrent: clipping, activations, results left out, long and empty sequences") {
   for (int kind = 0; kind < 3; kind++) {
     Setup s;
-    s.kind = RecurrentKind(kind), s.direction = Direction::kBidirectional, s.batch = 2, s.hidden = 20;
+    s.kind = RecurrentKind(kind), s.direction = Direction::kBidirectional, s.batch = 2,
+    s.hidden = 20;
     RecurrentAttributes t = attributes(s);
     t.clip = 0.3f;
     run_case(make_case(s, t));
     t = attributes(s);
     t.activation_count = 2 * (kind == 0 ? 3 : kind == 1 ? 2 : 1);
-    for (uint32_t i = 0; i < t.activation_count; i++) t.activations[i] = {Activation(1 + i), 0.3f, 0.6f};
+    for (uint32_t i = 0; i < t.activation_count; i++)
+      t.activations[i] = {Activation(1 + i), 0.3f, 0.6f};
     Case c = make_case(s, t);
     c.tolerance = {1e-4, 1e-4};  // gates without bounds amplify
     run_case(c);
@@ -137,12 +147,14 @@ TEST_CASE("recurrent: clipping, activations, results left out, long and empty se
 }
 
 TEST_CASE(
-    "recurrent: more steps than a chunk of products, more sequences than a block, a launch a step in both directions") {
+    "recurrent: more steps than a chunk of products, more sequences than a block, a launch a step "
+    "in both directions") {
   for (int kind = 0; kind < 3; kind++)
     for (bool large : {false, true}) {
       if (!large && kind != 1) continue;
       Setup s;
-      s.kind = RecurrentKind(kind), s.direction = Direction::kBidirectional, s.bias = s.state = s.lens = true;
+      s.kind = RecurrentKind(kind), s.direction = Direction::kBidirectional,
+      s.bias = s.state = s.lens = true;
       s.steps = large ? 3 : 130, s.batch = 17, s.hidden = large ? (kind == 2 ? 190 : 112) : 16,
       s.input = large ? 70 : 3;
       s.batch_first = large;

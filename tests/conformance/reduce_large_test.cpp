@@ -1,4 +1,5 @@
-// Reductions at sizes where a back end changes its way: rows longer than a block of threads, more rows than a grid, tails of both.
+// Reductions at sizes where a back end changes its way: rows longer than a block of threads, more
+// rows than a grid, tails of both.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +18,9 @@ namespace {
 using Dims = std::vector<int64_t>;
 
 Tolerance of(DType d) {
-  return d == DType::kF16 ? Tolerance{4e-3, 4e-3} : d == DType::kBF16 ? Tolerance{3e-2, 3e-2} : Tolerance{5e-4, 5e-4};
+  return d == DType::kF16    ? Tolerance{4e-3, 4e-3}
+         : d == DType::kBF16 ? Tolerance{3e-2, 3e-2}
+                             : Tolerance{5e-4, 5e-4};
 }
 
 }  // namespace
@@ -61,19 +64,31 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
 
 TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than a grid") {
   for (DType d : {DType::kF32, DType::kF16})
-    for (const Dims& x : {Dims{200, 40}, Dims{5, 1024}, Dims{3, 1025}, Dims{50, 1100}, Dims{1, 5000}})
+    for (const Dims& x :
+         {Dims{200, 40}, Dims{5, 1024}, Dims{3, 1025}, Dims{50, 1100}, Dims{1, 5000}})
       for (int64_t p : {0, 3}) {
         for (bool log : {false, true}) {
           const SoftmaxAttributes last{1, log}, first{0, log};
-          run_case(
-              {"softmax", OpCode::kSoftmax, &last, {Tensor(d, x, p).random(3, -9, 9)}, {Tensor(d, x, p)}, of(d), {}});
+          run_case({"softmax",
+                    OpCode::kSoftmax,
+                    &last,
+                    {Tensor(d, x, p).random(3, -9, 9)},
+                    {Tensor(d, x, p)},
+                    of(d),
+                    {}});
           if (x[1] > 1024) continue;
-          run_case(
-              {"columns", OpCode::kSoftmax, &first, {Tensor(d, x, p).random(4, -9, 9)}, {Tensor(d, x, p)}, of(d), {}});
+          run_case({"columns",
+                    OpCode::kSoftmax,
+                    &first,
+                    {Tensor(d, x, p).random(4, -9, 9)},
+                    {Tensor(d, x, p)},
+                    of(d),
+                    {}});
         }
         for (NormKind kind : {NormKind::kLayer, NormKind::kRms}) {
           const NormalizeAttributes t{kind, 1, 1e-5f, 1};
-          const Tensor scale = Tensor(d, {x[1]}).random(1, 0.5, 2), bias = Tensor(d, {x[1]}).random(2);
+          const Tensor scale = Tensor(d, {x[1]}).random(1, 0.5, 2),
+                       bias = Tensor(d, {x[1]}).random(2);
           run_case({"norm",
                     OpCode::kNormalize,
                     &t,
@@ -85,18 +100,29 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
       }
   for (uint32_t groups : {1u, 4u, 80u}) {
     const NormalizeAttributes t{NormKind::kGroup, 0, 1e-5f, groups};
-    const Tensor scale = Tensor(DType::kF32, {80}).random(1, 0.5, 2), bias = Tensor(DType::kF32, {80}).random(2);
+    const Tensor scale = Tensor(DType::kF32, {80}).random(1, 0.5, 2),
+                 bias = Tensor(DType::kF32, {80}).random(2);
     const Tensor x = Tensor(DType::kF32, {20, 9, 11, 80}, 2).random(7);
-    run_case(
-        {"group", OpCode::kNormalize, &t, {x, scale, bias}, {Tensor(DType::kF32, {20, 9, 11, 80})}, {1e-4, 1e-4}, {}});
+    run_case({"group",
+              OpCode::kNormalize,
+              &t,
+              {x, scale, bias},
+              {Tensor(DType::kF32, {20, 9, 11, 80})},
+              {1e-4, 1e-4},
+              {}});
   }
 }
 
 TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
   const TopKAttributes all{0, false, true};  // more than a block sorts in shared memory
   const Tensor numbers = Tensor(DType::kF32, {2100}).random(5, -99, 99);
-  run_case(
-      {"sort", OpCode::kTopK, &all, {numbers}, {Tensor(DType::kF32, {2060}), Tensor(DType::kI64, {2060})}, {0, 0}, {}});
+  run_case({"sort",
+            OpCode::kTopK,
+            &all,
+            {numbers},
+            {Tensor(DType::kF32, {2060}), Tensor(DType::kI64, {2060})},
+            {0, 0},
+            {}});
   for (DType d : {DType::kF32, DType::kI64, DType::kU8})
     for (bool largest : {false, true}) {
       const TopKAttributes last{1, largest, true}, first{0, largest, true};
@@ -122,7 +148,13 @@ TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
         const CumSumAttributes t{axis, largest, axis == 0};
         const Tolerance loose = {1e-1, 1e-1};
         for (const Dims& x : {Dims{3, 1000}, Dims{70, 100}, Dims{3300, 2}})
-          run_case({"cumsum", OpCode::kCumSum, &t, {Tensor(d, x).random(3, 0, 1)}, {Tensor(d, x)}, loose, {}});
+          run_case({"cumsum",
+                    OpCode::kCumSum,
+                    &t,
+                    {Tensor(d, x).random(3, 0, 1)},
+                    {Tensor(d, x)},
+                    loose,
+                    {}});
       }
     }
 }

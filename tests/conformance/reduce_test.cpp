@@ -38,8 +38,10 @@ const std::vector<double> kOdd = {1, NAN, -3, 2, INFINITY, 5, -INFINITY, 0.0, -0
 }  // namespace
 
 TEST_CASE("reduce: every kind over every set of dimensions") {
-  const Dims shapes[] = {{},         {37},          {5, 37},        {3, 5, 70},   {2, 35, 2}, {83, 7},
-                         {3, 21, 5}, {2, 3, 4, 19}, {1, 7, 7, 130}, {2, 1, 3, 1}, {3, 0, 4},  {2, 2, 2, 2, 2, 2, 2, 3}};
+  const Dims shapes[] = {{},           {37},          {5, 37},
+                         {3, 5, 70},   {2, 35, 2},    {83, 7},
+                         {3, 21, 5},   {2, 3, 4, 19}, {1, 7, 7, 130},
+                         {2, 1, 3, 1}, {3, 0, 4},     {2, 2, 2, 2, 2, 2, 2, 3}};
   for (const Dims& x : shapes)
     for (uint32_t axes = 0; axes < 1u << x.size(); axes++) {
       if (x.size() == 8 && axes % 37 != 0) continue;
@@ -105,18 +107,20 @@ TEST_CASE("arg_reduce: axes, ties, types") {
       for (int flags = 0; flags < 4; flags++) {
         const ArgReduceAttributes t{(flags & 1) != 0, axis, (flags & 2) != 0};
         const Dims x = {4, 5, 33};
-        run_case({"arg",
-                  OpCode::kArgReduce,
-                  &t,
-                  {Tensor(DType(d), x, flags).random(axis, d == 13 ? 0 : -5, d == 13 ? 1 : 5)},
-                  {Tensor(flags & 1 ? DType::kI64 : DType::kI32, reduced(x, 1u << axis, flags != 0))},
-                  {},
-                  {}});
+        run_case(
+            {"arg",
+             OpCode::kArgReduce,
+             &t,
+             {Tensor(DType(d), x, flags).random(axis, d == 13 ? 0 : -5, d == 13 ? 1 : 5)},
+             {Tensor(flags & 1 ? DType::kI64 : DType::kI32, reduced(x, 1u << axis, flags != 0))},
+             {},
+             {}});
       }
 }
 
 TEST_CASE("softmax: every axis, lengths, halves, masks") {
-  const Dims shapes[] = {{1}, {19}, {3, 17}, {2, 5, 64}, {2, 33, 3, 18}, {2, 100, 1}, {0, 4}, {3, 1, 40}};
+  const Dims shapes[] = {{1},         {19},   {3, 17},   {2, 5, 64}, {2, 33, 3, 18},
+                         {2, 100, 1}, {0, 4}, {3, 1, 40}};
   for (const Dims& x : shapes)
     for (uint32_t axis = 0; axis < x.size(); axis++)
       for (bool log : {false, true})
@@ -156,12 +160,13 @@ TEST_CASE("normalize: layer, rms, instance, group with and without scale and bia
     Dims x;
     uint32_t axis, groups;
     int64_t parameters;
-  } rows[] = {{NormKind::kLayer, {3, 37}, 1, 1, 37},      {NormKind::kLayer, {2, 3, 5, 8}, 2, 1, 40},
-              {NormKind::kLayer, {4, 1}, 1, 1, 1},        {NormKind::kRms, {3, 130}, 1, 1, 130},
-              {NormKind::kRms, {3, 4, 5}, 0, 1, 60},      {NormKind::kInstance, {2, 5, 7, 19}, 0, 1, 19},
-              {NormKind::kInstance, {1, 40, 3}, 0, 1, 3}, {NormKind::kGroup, {2, 5, 7, 24}, 0, 4, 24},
-              {NormKind::kGroup, {1, 33, 40}, 0, 1, 40},  {NormKind::kGroup, {3, 4, 4, 18}, 0, 9, 18},
-              {NormKind::kGroup, {2, 6}, 0, 3, 6},        {NormKind::kInstance, {0, 4, 4}, 0, 1, 4}};
+  } rows[] = {
+      {NormKind::kLayer, {3, 37}, 1, 1, 37},      {NormKind::kLayer, {2, 3, 5, 8}, 2, 1, 40},
+      {NormKind::kLayer, {4, 1}, 1, 1, 1},        {NormKind::kRms, {3, 130}, 1, 1, 130},
+      {NormKind::kRms, {3, 4, 5}, 0, 1, 60},      {NormKind::kInstance, {2, 5, 7, 19}, 0, 1, 19},
+      {NormKind::kInstance, {1, 40, 3}, 0, 1, 3}, {NormKind::kGroup, {2, 5, 7, 24}, 0, 4, 24},
+      {NormKind::kGroup, {1, 33, 40}, 0, 1, 40},  {NormKind::kGroup, {3, 4, 4, 18}, 0, 9, 18},
+      {NormKind::kGroup, {2, 6}, 0, 3, 6},        {NormKind::kInstance, {0, 4, 4}, 0, 1, 4}};
   for (const auto& r : rows)
     for (int parameters = 0; parameters < 4; parameters++)
       for (int64_t p : {0, 5})
@@ -170,7 +175,13 @@ TEST_CASE("normalize: layer, rms, instance, group with and without scale and bia
           if (!rows_only && d != DType::kF32) continue;
           if (p && rows_only && r.axis + 1 != r.x.size()) continue;
           const NormalizeAttributes t{r.kind, r.axis, 1e-5f, r.groups};
-          Case c{"kind " + std::to_string(int(r.kind)), OpCode::kNormalize, &t, {}, {Tensor(d, r.x, p)}, of(d), {}};
+          Case c{"kind " + std::to_string(int(r.kind)),
+                 OpCode::kNormalize,
+                 &t,
+                 {},
+                 {Tensor(d, r.x, p)},
+                 of(d),
+                 {}};
           if (d == DType::kF32) c.tolerance = {2e-5, 2e-5};
           c.inputs = {Tensor(d, r.x, p).random(5, -2, 3),
                       parameters & 1 ? Tensor(d, {r.parameters}).random(1, 0.5, 2) : Tensor(),
@@ -226,33 +237,45 @@ TEST_CASE("reduce: the contracts refuse") {
   const Tensor x(DType::kF32, {3, 4}), whole(DType::kI32, {3, 4});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };
   ReduceAttributes r{ReduceKind::kSum, 4};
-  CHECK(refusal({"axes", OpCode::kReduce, &r, {x}, {x}, {}, {}}) == "reduce.axes are below the rank");
+  CHECK(refusal({"axes", OpCode::kReduce, &r, {x}, {x}, {}, {}}) ==
+        "reduce.axes are below the rank");
   r.axes = 2;
-  CHECK(refusal({"dims", OpCode::kReduce, &r, {x}, {f32({4})}, {}, {}}) == "reduce's output has the reduced dims");
+  CHECK(refusal({"dims", OpCode::kReduce, &r, {x}, {f32({4})}, {}, {}}) ==
+        "reduce's output has the reduced dims");
   r.kind = ReduceKind(10);
-  CHECK(refusal({"kind", OpCode::kReduce, &r, {x}, {f32({3, 1})}, {}, {}}) == "reduce.kind is known");
+  CHECK(refusal({"kind", OpCode::kReduce, &r, {x}, {f32({3, 1})}, {}, {}}) ==
+        "reduce.kind is known");
   r.kind = ReduceKind::kLogSum;
-  CHECK(refusal({"log of whole", OpCode::kReduce, &r, {whole}, {Tensor(DType::kI32, {3})}, {}, {}}) ==
-        "a logarithm needs a floating-point type");
-  r.kind = ReduceKind::kSum;
   CHECK(
-      refusal(
-          {"sum of bool", OpCode::kReduce, &r, {Tensor(DType::kBool, {3, 4})}, {Tensor(DType::kBool, {3})}, {}, {}}) ==
-      "bool reduces by max or min only");
+      refusal({"log of whole", OpCode::kReduce, &r, {whole}, {Tensor(DType::kI32, {3})}, {}, {}}) ==
+      "a logarithm needs a floating-point type");
+  r.kind = ReduceKind::kSum;
+  CHECK(refusal({"sum of bool",
+                 OpCode::kReduce,
+                 &r,
+                 {Tensor(DType::kBool, {3, 4})},
+                 {Tensor(DType::kBool, {3})},
+                 {},
+                 {}}) == "bool reduces by max or min only");
   ArgReduceAttributes a{true, 2};
   CHECK(refusal({"axis", OpCode::kArgReduce, &a, {x}, {Tensor(DType::kI64, {3})}, {}, {}}) ==
         "arg_reduce.axis is below the rank");
   a.axis = 1;
-  CHECK(refusal({"type", OpCode::kArgReduce, &a, {x}, {f32({3})}, {}, {}}) == "arg_reduce gives i64 or i32");
-  CHECK(refusal({"empty", OpCode::kArgReduce, &a, {f32({3, 0})}, {Tensor(DType::kI64, {3})}, {}, {}}) ==
+  CHECK(refusal({"type", OpCode::kArgReduce, &a, {x}, {f32({3})}, {}, {}}) ==
+        "arg_reduce gives i64 or i32");
+  CHECK(refusal(
+            {"empty", OpCode::kArgReduce, &a, {f32({3, 0})}, {Tensor(DType::kI64, {3})}, {}, {}}) ==
         "arg_reduce's axis is not empty");
   SoftmaxAttributes s{2};
-  CHECK(refusal({"axis", OpCode::kSoftmax, &s, {x}, {x}, {}, {}}) == "softmax.axis is below the rank");
-  CHECK(refusal({"type", OpCode::kSoftmax, &s, {whole}, {whole}, {}, {}}) == "softmax takes f32, f16 or bf16");
+  CHECK(refusal({"axis", OpCode::kSoftmax, &s, {x}, {x}, {}, {}}) ==
+        "softmax.axis is below the rank");
+  CHECK(refusal({"type", OpCode::kSoftmax, &s, {whole}, {whole}, {}, {}}) ==
+        "softmax takes f32, f16 or bf16");
   s.axis = 1;
   CHECK(refusal({"dims", OpCode::kSoftmax, &s, {x}, {f32({4, 3})}, {}, {}}) == "same dimensions");
   NormalizeAttributes n{NormKind::kLayer, 2};
-  CHECK(refusal({"axis", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) == "normalize.axis is below the rank");
+  CHECK(refusal({"axis", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+        "normalize.axis is below the rank");
   n.axis = 1;
   CHECK(refusal({"scale", OpCode::kNormalize, &n, {x, f32({3})}, {x}, {}, {}}) ==
         "normalize's scale and bias fit what is normalized");
@@ -260,25 +283,41 @@ TEST_CASE("reduce: the contracts refuse") {
   CHECK(refusal({"epsilon", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
         "normalize.epsilon is finite and not negative");
   n = {NormKind::kGroup, 0, 1e-5f, 3};
-  CHECK(refusal({"groups", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) == "normalize.groups divides the channels");
+  CHECK(refusal({"groups", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+        "normalize.groups divides the channels");
   n.groups = 0;
-  CHECK(refusal({"no group", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) == "normalize.groups divides the channels");
+  CHECK(refusal({"no group", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+        "normalize.groups divides the channels");
   n.kind = NormKind(4);
   CHECK(refusal({"kind", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) == "normalize.kind is known");
   n = {NormKind::kLayer, 0};
-  CHECK(refusal({"stride", OpCode::kNormalize, &n, {Tensor(DType::kF32, {3, 4}, 2)}, {x}, {}, {}}) ==
-        "normalize over several dimensions takes dense operands");
+  CHECK(
+      refusal({"stride", OpCode::kNormalize, &n, {Tensor(DType::kF32, {3, 4}, 2)}, {x}, {}, {}}) ==
+      "normalize over several dimensions takes dense operands");
   TopKAttributes t{1};
-  CHECK(refusal({"k", OpCode::kTopK, &t, {x}, {f32({3, 5}), Tensor(DType::kI64, {3, 5})}, {}, {}}) ==
-        "topk's output is at most the input along the axis and equal elsewhere");
-  CHECK(refusal({"indices", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI32, {3, 2})}, {}, {}}) ==
-        "topk's indices are i64");
+  CHECK(
+      refusal({"k", OpCode::kTopK, &t, {x}, {f32({3, 5}), Tensor(DType::kI64, {3, 5})}, {}, {}}) ==
+      "topk's output is at most the input along the axis and equal elsewhere");
+  CHECK(refusal({"indices",
+                 OpCode::kTopK,
+                 &t,
+                 {x},
+                 {f32({3, 2}), Tensor(DType::kI32, {3, 2})},
+                 {},
+                 {}}) == "topk's indices are i64");
   CHECK(refusal({"one output", OpCode::kTopK, &t, {x}, {f32({3, 2})}, {}, {}}) == "enough outputs");
   t.axis = 2;
-  CHECK(refusal({"axis", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI64, {3, 2})}, {}, {}}) ==
+  CHECK(refusal(
+            {"axis", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI64, {3, 2})}, {}, {}}) ==
         "topk.axis is below the rank");
   const CumSumAttributes c{2};
-  CHECK(refusal({"axis", OpCode::kCumSum, &c, {x}, {x}, {}, {}}) == "cumsum.axis is below the rank");
-  CHECK(refusal({"bool", OpCode::kCumSum, &c, {Tensor(DType::kBool, {3})}, {Tensor(DType::kBool, {3})}, {}, {}}) ==
-        "cumsum takes numbers");
+  CHECK(refusal({"axis", OpCode::kCumSum, &c, {x}, {x}, {}, {}}) ==
+        "cumsum.axis is below the rank");
+  CHECK(refusal({"bool",
+                 OpCode::kCumSum,
+                 &c,
+                 {Tensor(DType::kBool, {3})},
+                 {Tensor(DType::kBool, {3})},
+                 {},
+                 {}}) == "cumsum takes numbers");
 }

@@ -47,7 +47,8 @@ TEST_CASE("resize nearest: every coordinate, rounding and type") {
       for (int nearest = 0; nearest < 4; nearest++)
         for (DType d : {DType::kF32, DType::kU8, DType::kF16, DType::kI64})
           for (int64_t p : {0, 3}) {
-            const ResizeAttributes t = attributes(s.x.size(), ResizeMode::kNearest, coordinate, nearest);
+            const ResizeAttributes t =
+                attributes(s.x.size(), ResizeMode::kNearest, coordinate, nearest);
             run_case({"nearest",
                       OpCode::kResize,
                       &t,
@@ -89,7 +90,9 @@ TEST_CASE("resize: the contract refuses") {
   const Tensor x(DType::kF32, {2, 3, 4, 5}), y(DType::kF32, {2, 6, 8, 5});
   const ResizeAttributes good = attributes(4, ResizeMode::kLinear, 0);
   ResizeAttributes t = good;
-  const auto rule = [&](const char* name) { return refusal({name, OpCode::kResize, &t, {x}, {y}, {}, {}}); };
+  const auto rule = [&](const char* name) {
+    return refusal({name, OpCode::kResize, &t, {x}, {y}, {}, {}});
+  };
   t.mode = ResizeMode(3);
   CHECK(rule("mode") == "resize.mode is known");
   t = good, t.coordinate = CoordinateMode(5);
@@ -114,9 +117,15 @@ TEST_CASE("resize: the contract refuses") {
                  {}}) == "linear and cubic resize take f32");
   CHECK(refusal({"four", OpCode::kResize, &t, {x}, {Tensor(DType::kF32, {3, 4, 5, 6})}, {}, {}}) ==
         "linear and cubic resize change at most 3 dimensions");
-  CHECK(refusal({"nothing", OpCode::kResize, &t, {Tensor(DType::kF32, {2, 0, 4, 5})}, {y}, {}, {}}) ==
-        "resize cannot fill from an empty dimension");
+  CHECK(
+      refusal({"nothing", OpCode::kResize, &t, {Tensor(DType::kF32, {2, 0, 4, 5})}, {y}, {}, {}}) ==
+      "resize cannot fill from an empty dimension");
   t.rank = 1;
-  CHECK(refusal({"long", OpCode::kResize, &t, {Tensor(DType::kF32, {2})}, {Tensor(DType::kF32, {1 << 24})}, {}, {}}) ==
-        "resize extents fit 24 bits");
+  CHECK(refusal({"long",
+                 OpCode::kResize,
+                 &t,
+                 {Tensor(DType::kF32, {2})},
+                 {Tensor(DType::kF32, {1 << 24})},
+                 {},
+                 {}}) == "resize extents fit 24 bits");
 }

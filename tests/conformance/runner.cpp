@@ -57,16 +57,20 @@ struct Scratch {
 };
 
 /// `contents`: every byte that the scratch holds before.
-Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads, uint8_t contents = kPattern) {
-  const ScratchNeed need = kernel.contract->scratch ? kernel.contract->scratch(a, threads) : ScratchNeed{};
-  const ScratchNeed larger = kernel.contract->scratch ? kernel.contract->scratch(a, threads + 1) : ScratchNeed{};
+Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads,
+                uint8_t contents = kPattern) {
+  const ScratchNeed need =
+      kernel.contract->scratch ? kernel.contract->scratch(a, threads) : ScratchNeed{};
+  const ScratchNeed larger =
+      kernel.contract->scratch ? kernel.contract->scratch(a, threads + 1) : ScratchNeed{};
   CHECK_MESSAGE(larger.per_thread_bytes >= need.per_thread_bytes,
                 "a larger team's scratch does not suffice for a smaller one");
   CHECK_MESSAGE(larger.shared_bytes >= need.shared_bytes,
                 "a larger team's shared scratch does not suffice for a smaller one");
   Scratch shared(need.shared_bytes, contents);
   std::vector<std::unique_ptr<Scratch>> own;
-  for (int i = 0; i < threads; i++) own.push_back(std::make_unique<Scratch>(need.per_thread_bytes, contents));
+  for (int i = 0; i < threads; i++)
+    own.push_back(std::make_unique<Scratch>(need.per_thread_bytes, contents));
   std::barrier<> barrier(threads);
   std::vector<Status> status(static_cast<size_t>(threads));
   const auto member = [&](int id) {
@@ -100,8 +104,8 @@ std::string bits_fault(const std::vector<Tensor>& got, const std::vector<Tensor>
     int64_t at = -1;
     if (got[i].same_bits(want[i], &at)) continue;
     return "output " + std::to_string(i) + " element " + std::to_string(at) +
-           " differs from one lane on one thread: " + std::to_string(got[i].at(at)) + " instead of " +
-           std::to_string(want[i].at(at));
+           " differs from one lane on one thread: " + std::to_string(got[i].at(at)) +
+           " instead of " + std::to_string(want[i].at(at));
   }
   return "";
 }
@@ -109,7 +113,8 @@ void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& wan
   CHECK(bits_fault(got, want) == "");
 }
 
-std::string oracle_fault(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+std::string oracle_fault(const Case& test, const std::vector<Tensor>& got,
+                         const std::vector<Tensor>& want) {
   for (size_t i = 0; i < got.size(); i++) {
     if (!got[i].present()) continue;
     for (int64_t n = 0; n < got[i].view().elements(); n++) {
@@ -120,13 +125,14 @@ std::string oracle_fault(const Case& test, const std::vector<Tensor>& got, const
                                ? 0
                                : test.tolerance.absolute + test.tolerance.relative * std::fabs(w);
       if (!(std::fabs(g - w) <= limit))
-        return "output " + std::to_string(i) + " element " + std::to_string(n) + ": " + std::to_string(g) +
-               ", the oracle has " + std::to_string(w);
+        return "output " + std::to_string(i) + " element " + std::to_string(n) + ": " +
+               std::to_string(g) + ", the oracle has " + std::to_string(w);
     }
   }
   return "";
 }
-void compare_oracle(const Case& test, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+void compare_oracle(const Case& test, const std::vector<Tensor>& got,
+                    const std::vector<Tensor>& want) {
   CHECK(oracle_fault(test, got, want) == "");
 }
 
@@ -140,9 +146,10 @@ bool overlaps(const Case& test, int input, uint32_t mask) {
   return (mask >> input & 1) != 0 && test.inputs[size_t(input)].present();
 }
 
-/// The device code in the emulator, in several orders of threads, with unaligned operands, in every way that a row offers, and with
-/// every permitted aliasing: the bits of one lane.
-void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference, uint32_t mask) {
+/// The device code in the emulator, in several orders of threads, with unaligned operands, in every
+/// way that a row offers, and with every permitted aliasing: the bits of one lane.
+void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference,
+                        uint32_t mask) {
   INFO("isa: emulated GPU");
   for (uint32_t order : {0u, 1u, 77u}) {
     CAPTURE(order);
@@ -172,7 +179,8 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     check_guards(inputs);
     compare_bits(outputs, reference);
   }
-  const int choices = gpu_choices(test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
+  const int choices =
+      gpu_choices(test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
   for (int choice = 0; choices > 1 && choice < choices; choice++) {
     CAPTURE(choice);
     std::vector<Tensor> outputs = work.outputs;
@@ -248,7 +256,8 @@ void Tensor::set(int64_t n, double x) { cpu::oracle::write(view_, offset(n), x);
 Tensor& Tensor::random(uint32_t seed, double low, double high) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<double> real(low, high);
-  const int64_t n = view_.packing == Packing::kDense ? view_.elements() : int64_t(bytes_) / dtype_bytes(view_.dtype);
+  const int64_t n = view_.packing == Packing::kDense ? view_.elements()
+                                                     : int64_t(bytes_) / dtype_bytes(view_.dtype);
   for (int64_t i = 0; i < n; i++) {
     const double x = real(engine);
     set(i, cpu::oracle::is_integer(view_.dtype) ? std::floor(x + 0.5) : x);
@@ -269,7 +278,8 @@ std::string Tensor::guard_fault() const {
   if (view_.packing != Packing::kDense || view_.rank == 0 || view_.elements() == 0) return "";
   const int64_t width = dtype_bytes(view_.dtype);
   for (int64_t r = 0; r + 1 < view_.rows(); r++)
-    for (int64_t b = (r * view_.row_stride + view_.row_length()) * width; b < (r + 1) * view_.row_stride * width; b++)
+    for (int64_t b = (r * view_.row_stride + view_.row_length()) * width;
+         b < (r + 1) * view_.row_stride * width; b++)
       if (memory_[start_ + size_t(b)] != kPattern) return "bytes between rows changed";
   return "";
 }
@@ -281,7 +291,8 @@ bool Tensor::same_bits(const Tensor& other, int64_t* first_difference) const {
     const uint8_t *a = view_.as<const uint8_t>() + size_t(offset(n)) * width,
                   *b = other.view_.as<const uint8_t>() + size_t(other.offset(n)) * width;
     if (std::memcmp(a, b, width) == 0) continue;
-    if (!cpu::oracle::is_integer(view_.dtype) && std::isnan(at(n)) && std::isnan(other.at(n))) continue;
+    if (!cpu::oracle::is_integer(view_.dtype) && std::isnan(at(n)) && std::isnan(other.at(n)))
+      continue;
     *first_difference = n;
     return false;
   }
@@ -295,17 +306,21 @@ std::string run_case(const Case& test) {
   for (Tensor& t : work.outputs)
     if (t.present()) t.poison();
   std::vector<Tensor> expected = work.outputs;
-  const Bound with_oracle(test.attributes, test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
+  const Bound with_oracle(test.attributes,
+                          test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
   const OpContract* contract = find_contract(*oracle, test.op);
   REQUIRE(contract != nullptr);
   {
     const Bound bound(test.attributes, work.inputs, work.outputs);
     Violation violation;
     const bool accepted = contract->check(bound.arguments, &violation);
-    REQUIRE_MESSAGE(accepted, std::string(violation.rule) << ", operand " << violation.operand << ", expected "
-                                                          << violation.expected << ", found " << violation.found);
+    REQUIRE_MESSAGE(accepted, std::string(violation.rule)
+                                  << ", operand " << violation.operand << ", expected "
+                                  << violation.expected << ", found " << violation.found);
   }
-  CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)->run(with_oracle.arguments, Team{}).ok());
+  CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)
+            ->run(with_oracle.arguments, Team{})
+            .ok());
   std::vector<Tensor> reference;
   std::string best;
   for (const KernelTable* table : runnable_tables()) {
@@ -344,7 +359,9 @@ std::string run_case(const Case& test) {
   }
   check_emulated_gpu(
       test, work, reference,
-      contract->in_place ? contract->in_place(Bound(test.attributes, work.inputs, work.outputs).arguments) : 0);
+      contract->in_place
+          ? contract->in_place(Bound(test.attributes, work.inputs, work.outputs).arguments)
+          : 0);
   return best;
 }
 
@@ -356,8 +373,10 @@ std::string aliased_fault(const Case& work, const KernelEntry& kernel, int i, in
   std::vector<Tensor> aliased = work.inputs, results = work.outputs;
   Bound same(work.attributes, aliased, results);
   same.outputs[0].data = same.inputs[size_t(i)].data;
-  if (!run_team(kernel, same.arguments, threads, 0xff).ok()) return "ends with an error in place of an input";
-  if (const std::string fault = guards_fault(aliased); !fault.empty()) return "in place of an input: " + fault;
+  if (!run_team(kernel, same.arguments, threads, 0xff).ok())
+    return "ends with an error in place of an input";
+  if (const std::string fault = guards_fault(aliased); !fault.empty())
+    return "in place of an input: " + fault;
   Tensor result = aliased[size_t(i)];
   static_cast<TensorType&>(result.view()) = static_cast<const TensorType&>(results[0].view());
   results[0] = result;
@@ -367,7 +386,8 @@ std::string aliased_fault(const Case& work, const KernelEntry& kernel, int i, in
 
 /// In one order of threads, and in one of the ways that a row offers.
 std::string gpu_fault(const Case& work, uint32_t serial, const std::vector<Tensor>& reference) {
-  const int choices = gpu_choices(work.op, Bound(work.attributes, work.inputs, work.outputs).arguments);
+  const int choices =
+      gpu_choices(work.op, Bound(work.attributes, work.inputs, work.outputs).arguments);
   for (int k = 0; k < (choices > 1 ? 2 : 1); k++) {
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(work.attributes, work.inputs, outputs);
@@ -378,7 +398,8 @@ std::string gpu_fault(const Case& work, uint32_t serial, const std::vector<Tenso
     std::string fault = guards_fault(outputs);
     if (fault.empty()) fault = guards_fault(work.inputs);
     if (fault.empty()) fault = bits_fault(outputs, reference);
-    if (!fault.empty()) return "emulated GPU, kernel variant " + std::to_string(choice) + ": " + fault;
+    if (!fault.empty())
+      return "emulated GPU, kernel variant " + std::to_string(choice) + ": " + fault;
   }
   return "";
 }
@@ -399,7 +420,8 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
     return "";
   }
   std::vector<Tensor> expected = work.outputs;
-  const Bound with_oracle(test.attributes, test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
+  const Bound with_oracle(test.attributes,
+                          test.oracle_inputs.empty() ? work.inputs : test.oracle_inputs, expected);
   const KernelEntry* truth = find_kernel(*oracle, test.op, with_oracle.arguments);
   if (!truth) return "the oracle has no kernel for what the contract takes";
   if (!truth->run(with_oracle.arguments, Team{}).ok()) return "the oracle ends with an error";
@@ -413,7 +435,8 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
     const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
     if (!kernel) return isa + "no kernel for what the contract takes";
     const int threads = 1 + int(turn++ % 3);
-    if (!run_team(*kernel, bound.arguments, threads, 0xff).ok()) return isa + kernel->name + " ends with an error";
+    if (!run_team(*kernel, bound.arguments, threads, 0xff).ok())
+      return isa + kernel->name + " ends with an error";
     std::string fault = guards_fault(outputs);
     if (fault.empty()) fault = guards_fault(work.inputs);
     if (fault.empty()) fault = oracle_fault(test, outputs, expected);
@@ -423,7 +446,8 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
     if (fault.empty() && aliased < int(work.inputs.size()) && overlaps(work, aliased, in_place))
       fault = aliased_fault(work, *kernel, aliased, threads, reference);
     if (!fault.empty())
-      return isa + kernel->name + " on " + std::to_string(threads) + (threads > 1 ? " threads: " : " thread: ") + fault;
+      return isa + kernel->name + " on " + std::to_string(threads) +
+             (threads > 1 ? " threads: " : " thread: ") + fault;
   }
   return on_gpu ? gpu_fault(work, serial, reference) : "";
 }
@@ -438,7 +462,8 @@ void run_failing_case(const Case& test, Code code) {
     const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
     REQUIRE(kernel != nullptr);
     REQUIRE(kernel->contract->check(bound.arguments, &violation));
-    for (int threads = 1; threads <= 2; threads++) CHECK(run_team(*kernel, bound.arguments, threads).code() == code);
+    for (int threads = 1; threads <= 2; threads++)
+      CHECK(run_team(*kernel, bound.arguments, threads).code() == code);
     check_guards(outputs);
   }
   std::vector<Tensor> outputs = test.outputs;

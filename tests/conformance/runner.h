@@ -1,5 +1,6 @@
-// tests/conformance/runner.h - runs one instruction on every instruction set, team size and permitted aliasing, between
-// guard bytes, and compares: scalar with the oracle by tolerance, everything with scalar bit for bit.
+// tests/conformance/runner.h - runs one instruction on every instruction set, team size and
+// permitted aliasing, between guard bytes, and compares: scalar with the oracle by tolerance,
+// everything with scalar bit for bit.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +14,8 @@ namespace ingot::conformance {
 class Tensor {
  public:
   Tensor() = default;  // absent
-  Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding = 0, Packing packing = Packing::kDense);
+  Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding = 0,
+         Packing packing = Packing::kDense);
 
   /// Reproducible values: floats in [low, high], whole numbers likewise and rounded.
   Tensor& random(uint32_t seed, double low = -2, double high = 2);
@@ -34,7 +36,8 @@ class Tensor {
   /// Same bits wherever the tensor has elements; NaN equals NaN.
   bool same_bits(const Tensor& other, int64_t* first_difference) const;
 
-  /// The same, `elements` further on in memory: no more aligned than its elements, for up to 16 bytes. @pre dense
+  /// The same, `elements` further on in memory: no more aligned than its elements, for up to 16
+  /// bytes. @pre dense
   Tensor shifted(int64_t elements) const;
 
   Tensor(const Tensor& other);
@@ -64,18 +67,21 @@ struct Case {
   std::vector<Tensor> oracle_inputs;  // where the oracle reads other packings; empty: the same
 };
 
-/// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best instruction set.
+/// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best
+/// instruction set.
 std::string run_case(const Case& test);
 
-/// One case of very many (combinations.h): every instruction set against the oracle itself, on a team and with an aliased input as
-/// `serial` has them; `on_gpu`: the device code as well. What is wrong in one line, empty where nothing is. `refused`: the contract
-/// does not take the case, which is no fault.
+/// One case of very many (combinations.h): every instruction set against the oracle itself, on a
+/// team and with an aliased input as `serial` has them; `on_gpu`: the device code as well. What is
+/// wrong in one line, empty where nothing is. `refused`: the contract does not take the case, which
+/// is no fault.
 std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bool* refused);
 
 /// Runs `test` expecting that a kernel answers `code` on every instruction set (bad index values).
 void run_failing_case(const Case& test, Code code);
 
-/// Checks that the contract of test.op refuses, and names the rule. Returns the rule for further checks.
+/// Checks that the contract of test.op refuses, and names the rule. Returns the rule for further
+/// checks.
 std::string refusal(const Case& test);
 
 }  // namespace ingot::conformance

@@ -1,5 +1,6 @@
-// Attention in tf32 and f16 on the emulated GPU against the naive one in double, by the tolerance table: lengths, widths, layouts, masks,
-// causal order, groups of heads, key counts; the same bits in every order of threads; no bank conflict; what goes to the exact kernel.
+// Attention in tf32 and f16 on the emulated GPU against the naive one in double, by the tolerance
+// table: lengths, widths, layouts, masks, causal order, groups of heads, key counts; the same bits
+// in every order of threads; no bank conflict; what goes to the exact kernel.
 #include "runtime/op/attention.h"
 
 #include <doctest/doctest.h>
@@ -34,8 +35,10 @@ void check_attention(const Work& w, const std::string& kernel) {
     const Run run = on_gpu(w, precision, 0, traits);
     CHECK(run.status.ok());
     const std::string type = precision == GpuPrecision::kFp16 ? "f16_" + kernel : "tf32_128";
-    CHECK_MESSAGE(run.ran(kernel.empty() ? "ingot_attention" : "attention_" + type), run.kernels[0]);
-    check_close(run.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+    CHECK_MESSAGE(run.ran(kernel.empty() ? "ingot_attention" : "attention_" + type),
+                  run.kernels[0]);
+    check_close(run.y, want,
+                precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
     traits.multiprocessors = 7;
     for (uint32_t order : {1u, 33u}) {
       CAPTURE(order);
@@ -51,12 +54,16 @@ void run_case_of(const char* kernel, const AttentionCase& c, int q_rank, int k_r
   AttentionAttributes t;
   t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
   t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
-  Work w{OpCode::kAttention, &t, {}, heads_tensor(y_rank, c.batch, c.heads, c.queries, c.value_dim, 3 * c.padding)};
+  Work w{OpCode::kAttention,
+         &t,
+         {},
+         heads_tensor(y_rank, c.batch, c.heads, c.queries, c.value_dim, 3 * c.padding)};
   w.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
               heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding).random(2),
               heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding).random(3)};
   if (c.kind != Mask::kNone || !c.counts.empty()) w.inputs.push_back(mask_tensor(c));
-  if (!c.counts.empty()) w.inputs.push_back(Tensor(DType::kI64, {int64_t(c.counts.size())}).values(c.counts));
+  if (!c.counts.empty())
+    w.inputs.push_back(Tensor(DType::kI64, {int64_t(c.counts.size())}).values(c.counts));
   check_attention(w, kernel);
 }
 
@@ -78,15 +85,19 @@ TEST_CASE("attention on tensor cores: lengths, widths, layouts") {
       {"64", {"strided rows", 2, 3, 3, 20, 21, 16, 16, C::kNone, {}, Mask::kNone, {}, 0, 4}},
   };
   for (const auto& [kernel, c] : cases)
-    for (int layout : {0, 7, 3}) run_case_of(kernel, c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
+    for (int layout : {0, 7, 3})
+      run_case_of(kernel, c, layout & 1 ? 4 : 3, layout & 2 ? 4 : 3, layout & 4 ? 4 : 3);
 }
 
 TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, counts") {
   const KernelCase cases[] = {
       {"64", {"padding mask", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kFloat}},
-      {"64", {"padding mask of bools", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kBool}},
-      {"64", {"mask a query", 1, 2, 2, 20, 150, 32, 32, C::kNone, {20, 150}, Mask::kFloat, {}, 0, 4}},
-      {"128", {"mask a query, bools, wide", 1, 2, 2, 20, 150, 96, 96, C::kNone, {20, 150}, Mask::kBool}},
+      {"64",
+       {"padding mask of bools", 2, 2, 2, 20, 37, 16, 16, C::kNone, {2, 1, 1, 37}, Mask::kBool}},
+      {"64",
+       {"mask a query", 1, 2, 2, 20, 150, 32, 32, C::kNone, {20, 150}, Mask::kFloat, {}, 0, 4}},
+      {"128",
+       {"mask a query, bools, wide", 1, 2, 2, 20, 150, 96, 96, C::kNone, {20, 150}, Mask::kBool}},
       {"64", {"bias a head", 2, 3, 3, 9, 18, 8, 8, C::kNone, {3, 9, 18}, Mask::kFloat}},
       {"64", {"causal", 1, 2, 2, 71, 71, 32, 32, C::kTopLeft}},
       {"128", {"causal, wide", 1, 1, 1, 71, 71, 72, 72, C::kTopLeft}},
@@ -96,10 +107,12 @@ TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, coun
       {"64", {"causal and mask", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, Mask::kFloat}},
       {"64", {"grouped heads", 2, 6, 2, 5, 33, 16, 16}},
       {"64", {"grouped heads, causal", 1, 6, 2, 45, 45, 8, 8, C::kTopLeft}},
-      {"64", {"one head of keys", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, Mask::kBool}},
+      {"64",
+       {"one head of keys", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, Mask::kBool}},
       {"64", {"counts", 3, 2, 2, 4, 140, 32, 32, C::kNone, {}, Mask::kNone, {140, 0, 66}}},
       {"128", {"one count", 3, 2, 2, 4, 100, 128, 128, C::kNone, {}, Mask::kNone, {70}}},
-      {"64", {"counts and causal", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, Mask::kNone, {40, 3, 17}}},
+      {"64",
+       {"counts and causal", 3, 4, 2, 5, 40, 8, 8, C::kBottomRight, {}, Mask::kNone, {40, 3, 17}}},
       {"64", {"counts and mask", 2, 2, 2, 5, 40, 8, 8, C::kTopLeft, {40}, Mask::kBool, {39, 5}}},
       {"64", {"softcap", 1, 2, 2, 15, 71, 8, 8, C::kNone, {15, 71}, Mask::kFloat, {}, 0.5f}},
       {"128", {"softcap alone", 1, 1, 1, 5, 40, 72, 72, C::kTopLeft, {}, Mask::kNone, {}, 0.5f}},
@@ -108,19 +121,23 @@ TEST_CASE("attention on tensor cores: masks, causal order, groups of heads, coun
     for (const int rank : {3, 4}) run_case_of(kernel, c, rank, rank, rank);
 }
 
-TEST_CASE("attention on tensor cores: combinations of masks, orders, groups of heads, counts, caps and empty rows") {
+TEST_CASE(
+    "attention on tensor cores: combinations of masks, orders, groups of heads, counts, caps and "
+    "empty rows") {
   struct Lengths {
     int64_t queries, keys;
   };
   Combinations all("attention (tensor cores)", 250, 2, 0);
-  const auto lengths = all.axis<Lengths>("lengths", {{1, 37}, {5, 20}, {66, 70}, {70, 66}, {14, 130}});
+  const auto lengths =
+      all.axis<Lengths>("lengths", {{1, 37}, {5, 20}, {66, 70}, {70, 66}, {14, 130}});
   const auto kv_heads = all.axis<int64_t>("kv_heads", {1, 2, 4});
   const auto width = all.axis<int64_t>("width", {8, 20, 72});
   const auto causal = all.axis<C>("causal", {C::kNone, C::kTopLeft, C::kBottomRight});
   const auto kind = all.axis<Mask>("mask", {Mask::kNone, Mask::kFloat, Mask::kBool});
   const auto full = all.axis("mask_dims", 8);  // of batch, heads and queries: which it has
   const auto hidden = all.axis("hidden rows", 3);
-  const auto empty = all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
+  const auto empty =
+      all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
   const auto counts = all.axis<bool>("counts", {false, true});
   const auto softcap = all.axis<float>("softcap", {0, 0.5f});
   const auto rank = all.axis<int>("rank", {3, 4});
@@ -142,11 +159,15 @@ TEST_CASE("attention on tensor cores: combinations of masks, orders, groups of h
                       {f & 1 ? 2 : 1, f & 2 ? 4 : 1, f & 4 ? queries : 1, keys});
           for (int64_t i = 0; i < mask.view().elements(); i++) {
             const bool hides = hidden() && (i * 5 % 7 > 4 || (hidden() == 2 && i / keys % 3 != 1));
-            mask.set(i, kind() == Mask::kBool ? (hides ? 0 : 1) : hides ? double(-INFINITY) : double(i % 5) * 0.25);
+            mask.set(i, kind() == Mask::kBool ? (hides ? 0 : 1)
+                        : hides               ? double(-INFINITY)
+                                              : double(i % 5) * 0.25);
           }
           c.inputs[3] = mask;
         }
-        if (counts()) c.inputs.push_back(Tensor(DType::kI64, {2}).values({double(keys - keys / 3), double(keys / 5)}));
+        if (counts())
+          c.inputs.push_back(
+              Tensor(DType::kI64, {2}).values({double(keys - keys / 3), double(keys / 5)}));
         c.outputs = {heads_tensor(rank(), 2, 4, queries, width(), 0)};
         return true;
       },
@@ -173,10 +194,14 @@ TEST_CASE("attention on tensor cores: what goes to the exact kernel") {
     INFO(c.name);
     AttentionAttributes t;
     t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads), t.scale = 0.2f;
-    Work w{OpCode::kAttention, &t, {}, heads_tensor(3, c.batch, c.heads, c.queries, c.value_dim, c.padding)};
+    Work w{OpCode::kAttention,
+           &t,
+           {},
+           heads_tensor(3, c.batch, c.heads, c.queries, c.value_dim, c.padding)};
     w.inputs = {heads_tensor(3, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
                 heads_tensor(3, c.batch, c.heads, c.keys, c.dim, c.padding).random(2),
-                heads_tensor(3, c.batch, c.heads, c.keys, c.value_dim, c.padding).random(3), mask_tensor(c)};
+                heads_tensor(3, c.batch, c.heads, c.keys, c.value_dim, c.padding).random(3),
+                mask_tensor(c)};
     const Run run = on_gpu(w, GpuPrecision::kFast, 0, {});
     CHECK(run.kernels == std::vector<std::string>{"ingot_attention"});
     int64_t at = -1;
@@ -185,11 +210,13 @@ TEST_CASE("attention on tensor cores: what goes to the exact kernel") {
 }
 
 TEST_CASE(
-    "attention on tensor cores: rows that see nothing are zero; keys that nobody sees may hold anything; large "
+    "attention on tensor cores: rows that see nothing are zero; keys that nobody sees may hold "
+    "anything; large "
     "scores") {
   AttentionAttributes t;
   t.heads = t.kv_heads = 1;
-  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}), mask(DType::kBool, {3, 5});
+  Tensor q(DType::kF32, {1, 3, 8}), k(DType::kF32, {1, 5, 8}), v(DType::kF32, {1, 5, 8}),
+      mask(DType::kBool, {3, 5});
   q.random(1), k.random(2), v.random(3);
   mask.values({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0});
   for (int64_t d = 0; d < 8; d++) k.set(4 * 8 + d, d % 2 ? INFINITY : NAN);
@@ -200,17 +227,20 @@ TEST_CASE(
   // Beyond a count nothing is read, not even to be multiplied by zero.
   Tensor held = v;
   for (int64_t i = 3 * 8; i < 5 * 8; i++) held.set(i, NAN);
-  const Work counted{OpCode::kAttention, &t, {q, k, held, Tensor(), Tensor(DType::kI32, {}).values({3})}, y};
+  const Work counted{
+      OpCode::kAttention, &t, {q, k, held, Tensor(), Tensor(DType::kI32, {}).values({3})}, y};
   check_attention(counted, "64");
   // One key has all the weight. In f16 operands of 300 are exact, and so is the result.
   t.scale = 1e3f;
   k.random(2);
   for (int64_t d = 0; d < 8; d++) k.set(2 * 8 + d, q.at(8 + d) * 3);
   const Run large = on_gpu({OpCode::kAttention, &t, {q, k, v}, y}, GpuPrecision::kFast, 0, {});
-  for (int64_t d = 0; d < 8; d++) CHECK(large.y.at(8 + d) == doctest::Approx(v.at(16 + d)).epsilon(1e-3));
+  for (int64_t d = 0; d < 8; d++)
+    CHECK(large.y.at(8 + d) == doctest::Approx(v.at(16 + d)).epsilon(1e-3));
 }
 
-TEST_CASE("attention on tensor cores: a count outside the keys is named; which GPU takes which type") {
+TEST_CASE(
+    "attention on tensor cores: a count outside the keys is named; which GPU takes which type") {
   AttentionAttributes t;
   Work w{OpCode::kAttention, &t, {}, Tensor(DType::kF32, {1, 3, 8})};
   const Tensor x = Tensor(DType::kF32, {1, 3, 8}).random(1);

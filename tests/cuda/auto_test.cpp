@@ -1,5 +1,5 @@
-// tests/cuda/auto_test.cpp - "auto" where a GPU is there but a session cannot be made on it: the CPU, with the reason in the placement; asked
-// for by name it is an error (session_test.cpp).
+// tests/cuda/auto_test.cpp - "auto" where a GPU is there but a session cannot be made on it: the
+// CPU, with the reason in the placement; asked for by name it is an error (session_test.cpp).
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kTooMany = 80'000'000;
 
 bool is_of_cpu(const ingot_share& share) {
-  return std::string(share.device) == "cpu" && std::string(share.reason).rfind("auto: the GPU ", 0) == 0;
+  return std::string(share.device) == "cpu" &&
+         std::string(share.reason).rfind("auto: the GPU ", 0) == 0;
 }
 
 /// Every call of the driver that making something makes fails in turn, with each of these codes.
@@ -57,11 +58,14 @@ TEST_CASE("auto: a GPU without enough free memory is passed over, and the placem
   }
   ingot_session_options limited = on("auto");
   limited.arena_bytes = 4096;
-  CHECK(model.session(limited).error().code == INGOT_ARENA_TOO_SMALL);  // a limit is not the GPU's fault
+  // a limit is not the GPU's fault
+  CHECK(model.session(limited).error().code == INGOT_ARENA_TOO_SMALL);
   CHECK(alive() == "");
 }
 
-TEST_CASE("auto: whatever call of the driver fails while a session is made, there is one, and its numbers are right") {
+TEST_CASE(
+    "auto: whatever call of the driver fails while a session is made, there is one, and its "
+    "numbers are right") {
   fake_cuda();
   for (const bool split : {false, true}) {
     CAPTURE(split);

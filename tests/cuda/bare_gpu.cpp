@@ -80,11 +80,12 @@ void BareGpu::add(const GpuLaunch& l) {
   added.params.assign(params, params + l.params_bytes);
   nodes_.push_back(std::move(added));
 }
-void BareGpu::add(Function function, uint32_t blocks, uint32_t threads, uint32_t shared_bytes, const void* params,
-                  size_t params_bytes) {
+void BareGpu::add(Function function, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                  const void* params, size_t params_bytes) {
   Node added = {};
   added.node = {function, blocks, 1, 1, threads, 1, 1, shared_bytes, nullptr, nullptr};
-  added.params.assign(static_cast<const uint8_t*>(params), static_cast<const uint8_t*>(params) + params_bytes);
+  added.params.assign(static_cast<const uint8_t*>(params),
+                      static_cast<const uint8_t*>(params) + params_bytes);
   nodes_.push_back(std::move(added));
 }
 Function BareGpu::load(const void* image, const char* kernel) {

@@ -1,5 +1,6 @@
-// tests/cuda/bare_gpu.h - memory and launches on the first GPU through the driver, for tests that have no session. Each failure of
-// the driver ends the process: after one nothing that a GPU says can be believed.
+// tests/cuda/bare_gpu.h - memory and launches on the first GPU through the driver, for tests that
+// have no session. Each failure of the driver ends the process: after one nothing that a GPU says
+// can be believed.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -23,8 +24,8 @@ class BareGpu {
 
   /// Kernels of this build by their index, or one of a module that the caller loaded.
   void add(const GpuLaunch& launch);
-  void add(cuda::Function function, uint32_t blocks, uint32_t threads, uint32_t shared_bytes, const void* params,
-           size_t params_bytes);
+  void add(cuda::Function function, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+           const void* params, size_t params_bytes);
   cuda::Function load(const void* image, const char* kernel);
   /// Runs what was added, one behind the other, as one graph, and waits.
   void run();

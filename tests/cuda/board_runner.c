@@ -1,5 +1,6 @@
-/* tests/cuda/board_runner.c - board_runner MODEL.ingot DEVICE: runs a model once on made inputs and prints a hash of its outputs; without arguments
-   the devices of this machine. Links the shared library as an application on a board does. Used by old_glibc.sh. */
+/* tests/cuda/board_runner.c - board_runner MODEL.ingot DEVICE: runs a model once on made inputs and
+   prints a hash of its outputs; without arguments the devices of this machine. Links the shared
+   library as an application on a board does. Used by old_glibc.sh. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
 #include <stdint.h>
@@ -35,7 +36,8 @@ int main(int argc, char** argv) {
   options.size = sizeof options;
   options.threads = 1;
   options.device = argv[2];
-  if (ingot_session_create(model, &options, &session, &error) != INGOT_OK) return fail(argv[2], &error);
+  if (ingot_session_create(model, &options, &session, &error) != INGOT_OK)
+    return fail(argv[2], &error);
 
   ingot_model_summary summary = {0};
   summary.size = sizeof summary;
@@ -54,7 +56,8 @@ int main(int argc, char** argv) {
   for (uint32_t i = 0; i < summary.output_count; i++) {
     ingot_tensor output;
     if (ingot_session_output(session, i, &output) != INGOT_OK) return 1;
-    for (uint64_t k = 0; k < output.bytes; k++) hash = (hash ^ ((const uint8_t*)output.data)[k]) * 1099511628211u;
+    for (uint64_t k = 0; k < output.bytes; k++)
+      hash = (hash ^ ((const uint8_t*)output.data)[k]) * 1099511628211u;
   }
   printf("%016llx\n", (unsigned long long)hash);
   ingot_session_destroy(session);

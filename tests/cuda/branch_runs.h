@@ -1,4 +1,5 @@
-// tests/cuda/branch_runs.h - runs of branching_networks.h over the fake driver, with what it counted and what the session states.
+// tests/cuda/branch_runs.h - runs of branching_networks.h over the fake driver, with what it
+// counted and what the session states.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -8,8 +9,11 @@
 namespace ingot::test {
 
 /// On the GPU, the host deciding.
-inline ingot_session_options by_host(uint32_t flags = 0) { return on("cuda", flags | INGOT_HOST_BRANCHES); }
-/// Whether the driver's graphs decide where nobody asks for the host: tests are registered with older drivers too (CMakeLists.txt).
+inline ingot_session_options by_host(uint32_t flags = 0) {
+  return on("cuda", flags | INGOT_HOST_BRANCHES);
+}
+/// Whether the driver's graphs decide where nobody asks for the host: tests are registered with
+/// older drivers too (CMakeLists.txt).
 inline bool driver_decides() {
   const char* version = std::getenv("FAKE_CUDA_VERSION");
   return !version || !*version || std::atoi(version) >= 12040;
@@ -17,7 +21,9 @@ inline bool driver_decides() {
 
 struct Counts {
   uint64_t launches = 0, waits = 0;
-  bool operator==(const Counts& other) const { return launches == other.launches && waits == other.waits; }
+  bool operator==(const Counts& other) const {
+    return launches == other.launches && waits == other.waits;
+  }
 };
 inline doctest::String toString(const Counts& c) {
   return (std::to_string(c.launches) + " launches, " + std::to_string(c.waits) + " waits").c_str();

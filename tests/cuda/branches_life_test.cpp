@@ -1,4 +1,5 @@
-// Sessions, pipelines and started runs of programs with control flow on a GPU: every fault named, graphs bounded, nothing left behind.
+// Sessions, pipelines and started runs of programs with control flow on a GPU: every fault named,
+// graphs bounded, nothing left behind.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@ using namespace ingot::test;
 namespace {
 
 /// Of a run whose loop makes three iterations.
-void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32_t flags, int code, int calls_of_run) {
+void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32_t flags, int code,
+                    int calls_of_run) {
   bool reached = true;
   int in_runs = 0, other_ways = 0;
   for (uint64_t n = 1; reached; n++) {
@@ -28,7 +30,8 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
       if (!session) {
         CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
         CHECK(session.error().field[0] != 0);
-        other_ways += std::string(session.error().hint).find("--host-branches") != std::string::npos;
+        other_ways +=
+            std::string(session.error().hint).find("--host-branches") != std::string::npos;
         reached = fake_cuda().fail_at_call == 0;
         CHECK(reached);
       } else {
@@ -46,7 +49,8 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
         reached = fake_cuda().fail_at_call == 0;
         fake_cuda().fail_at_call = 0;
         const auto again = session->run();
-        if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST) CHECK(again.error().code == INGOT_WRONG_STATE);
+        if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST)
+          CHECK(again.error().code == INGOT_WRONG_STATE);
         if (ran.ok() && !sticky) CHECK(again.ok());
       }
     }
@@ -60,7 +64,8 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
 }  // namespace
 
 TEST_CASE(
-    "cuda branches: every call of the driver fails in turn: a named error, nothing leaked, the session usable or "
+    "cuda branches: every call of the driver fails in turn: a named error, nothing leaked, the "
+    "session usable or "
     "dead") {
   fake_cuda();
   FileBytes bytes(nested_network());
@@ -69,7 +74,8 @@ TEST_CASE(
     Model model = open_bytes_or_fail(bytes, scalar());
     Session cpu = make(model, on("cpu"));
     (void)make(model,
-               on("cuda"));  // the driver is there: what fails when a process first asks for it is session_test's
+               // the driver is there: what fails when a process first asks for it is session_test's
+               on("cuda"));
     fill_nested(cpu, false, false, {3, 1});
     REQUIRE(cpu.run().ok());
     expected = read<float>(cpu.output("y"));
@@ -81,12 +87,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cuda branches: the sixteen newest bindings keep their graphs, branches too, and no more") {
+TEST_CASE(
+    "cuda branches: the sixteen newest bindings keep their graphs, branches too, and no more") {
   fake_cuda();
   FileBytes bytes(branching_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, by_host(INGOT_REBINDABLE)), cpu = make(model, on("cpu", INGOT_REBINDABLE));
+    Session gpu = make(model, by_host(INGOT_REBINDABLE)),
+            cpu = make(model, on("cpu", INGOT_REBINDABLE));
     const uint32_t stretches = 4;  // before the If, two branches, behind it
     const auto run = [&](int64_t n, bool flag) {
       for (Session* s : {&cpu, &gpu}) {
@@ -114,12 +122,14 @@ TEST_CASE("cuda branches: the sixteen newest bindings keep their graphs, branche
 }
 
 TEST_CASE(
-    "cuda branches: a started run is the thread's that was asked for, or start itself; poll and wait tell its end") {
+    "cuda branches: a started run is the thread's that was asked for, or start itself; poll and "
+    "wait tell its end") {
   fake_cuda();
   FileBytes bytes(looping_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), plain = make(model, by_host()), async = make(model, by_host(INGOT_ASYNC));
+    Session cpu = make(model, on("cpu")), plain = make(model, by_host()),
+            async = make(model, by_host(INGOT_ASYNC));
     CHECK(async.requirements().outside_bytes > plain.requirements().outside_bytes);
     fill_loop(cpu, {3, 1});
     REQUIRE(cpu.run().ok());
@@ -128,8 +138,8 @@ TEST_CASE(
         fill_loop(*s, {3, 1});
         std::atomic<int> ended{0};
         REQUIRE(ingot_session_start_with(
-                    s->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &ended, nullptr) ==
-                INGOT_OK);
+                    s->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
+                    &ended, nullptr) == INGOT_OK);
         if (s == &plain) CHECK(ended == 1);
         CHECK(s->run().error().code == INGOT_WRONG_STATE);
         while (!s->has_ended()) std::this_thread::yield();
@@ -148,7 +158,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cuda branches: a pipeline runs them on its thread, with the numbers of the CPU and the memory that it states") {
+    "cuda branches: a pipeline runs them on its thread, with the numbers of the CPU and the memory "
+    "that it states") {
   fake_cuda();
   FileBytes bytes(looping_network());
   {

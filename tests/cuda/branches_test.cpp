@@ -1,5 +1,5 @@
-// Control flow on a GPU whose branches the host decides, over the fake driver: the bits of the CPU, and exactly the launches and waits that
-// are stated for what a run takes.
+// Control flow on a GPU whose branches the host decides, over the fake driver: the bits of the CPU,
+// and exactly the launches and waits that are stated for what a run takes.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -9,7 +9,9 @@
 using namespace ingot;
 using namespace ingot::test;
 
-TEST_CASE("cuda branches: a loop runs as its count and its condition say, with one wait for each iteration") {
+TEST_CASE(
+    "cuda branches: a loop runs as its count and its condition say, with one wait for each "
+    "iteration") {
   fake_cuda();
   FileBytes bytes(looping_network());
   {
@@ -45,7 +47,8 @@ TEST_CASE("cuda branches: a loop runs as its count and its condition say, with o
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda branches: iterations that the host can count are launched without a wait between them") {
+TEST_CASE(
+    "cuda branches: iterations that the host can count are launched without a wait between them") {
   fake_cuda();
   for (const bool known : {true, false}) {
     CAPTURE(known);
@@ -123,7 +126,8 @@ TEST_CASE("cuda branches: Ifs and loops inside each other, at every edge of what
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda branches: what the file was not cast for ends the run, and the session stays usable") {
+TEST_CASE(
+    "cuda branches: what the file was not cast for ends the run, and the session stays usable") {
   fake_cuda();
   FileBytes one_sided(one_sided_network()), looping(looping_network());
   {
@@ -158,7 +162,8 @@ TEST_CASE("cuda branches: what the file was not cast for ends the run, and the s
 }
 
 TEST_CASE(
-    "cuda branches: a run is given up between iterations, by a deadline and by another thread, and nothing is queued "
+    "cuda branches: a run is given up between iterations, by a deadline and by another thread, and "
+    "nothing is queued "
     "then") {
   fake_cuda();
   FileBytes bytes(looping_network(int64_t{1} << 40));
@@ -187,7 +192,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cuda branches: an If or a Loop with a step that the GPU lacks is the CPU's as a whole; beside it the others are "
+    "cuda branches: an If or a Loop with a step that the GPU lacks is the CPU's as a whole; beside "
+    "it the others are "
     "stated exactly") {
   fake_cuda();
   FileBytes bytes(half_lacking_network());
@@ -225,7 +231,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cuda branches: an index out of range in a body ends the run with its instruction, before a loop goes on with it") {
+    "cuda branches: an index out of range in a body ends the run with its instruction, before a "
+    "loop goes on with it") {
   fake_cuda();
   FileBytes bytes(indexing_network());
   {

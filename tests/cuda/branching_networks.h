@@ -22,14 +22,18 @@ inline cast::ValueSpec inlined(cast::ValueSpec spec) {
   return spec;
 }
 
-/// p = relu x; `count` times, `most` at most, while the iteration is not `end`: p = -(p + x); y = abs p. And the iterations made.
-inline cast::FileSpec looping_network(int64_t most = 3, const std::vector<int64_t>& extents = {4, 8}) {
+/// p = relu x; `count` times, `most` at most, while the iteration is not `end`: p = -(p + x); y =
+/// abs p. And the iterations made.
+inline cast::FileSpec looping_network(int64_t most = 3,
+                                      const std::vector<int64_t>& extents = {4, 8}) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
-  const int32_t count = p.add_value(input("count", {}, DType::kI64)), end = p.add_value(input("end", {}, DType::kI64));
+  const int32_t count = p.add_value(input("count", {}, DType::kI64)),
+                end = p.add_value(input("end", {}, DType::kI64));
   const int32_t x = p.add_value(input("x", extents)), y = p.add_value(output("y", extents));
-  const int32_t carried = p.add_value(activation("p", extents)), sum = p.add_value(activation("sum", extents));
+  const int32_t carried = p.add_value(activation("p", extents)),
+                sum = p.add_value(activation("sum", extents));
   const int32_t go = p.add_value(activation("go", {}, DType::kBool));
   const int32_t made = p.add_value(output("made", {}, DType::kI64));
   ElementwiseAttributes differs = step(ElementwiseOp::kNotEqual);
@@ -46,15 +50,16 @@ inline cast::FileSpec looping_network(int64_t most = 3, const std::vector<int64_
   return f;
 }
 
-/// Nothing but a loop of three that the program itself counts (`known`), or a weight: p = x; p = -(p + x); y = p. One iteration's number
-/// nobody reads.
+/// Nothing but a loop of three that the program itself counts (`known`), or a weight: p = x; p =
+/// -(p + x); y = p. One iteration's number nobody reads.
 inline cast::FileSpec counted_network(bool known) {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
   const int32_t count = p.add_value(known ? inlined(one_i64("three", 3)) : one_i64("three", 3));
-  const int32_t carried = p.add_value(activation("p", {4, 8})), sum = p.add_value(activation("sum", {4, 8}));
+  const int32_t carried = p.add_value(activation("p", {4, 8})),
+                sum = p.add_value(activation("sum", {4, 8}));
   p.add_instruction(step(ElementwiseOp::kRelu), {x}, {carried});
   p.add_instruction(LoopAttributes{1, 5}, {count, -1, carried}, {});
   p.add_instruction(step(ElementwiseOp::kAbs), {carried}, {y});
@@ -70,7 +75,8 @@ inline cast::FileSpec one_sided_network() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
-  const int32_t flag = p.add_value(input("flag", {}, DType::kBool)), x = p.add_value(input("x", {8}));
+  const int32_t flag = p.add_value(input("flag", {}, DType::kBool)),
+                x = p.add_value(input("x", {8}));
   const int32_t y = p.add_value(output("y", {8}));
   p.add_instruction(IfAttributes{0, 1}, {flag}, {y});
   p.subprograms.push_back({"else", {{step(ElementwiseOp::kNeg), {x}, {y}, {}, 1}}});
@@ -78,32 +84,39 @@ inline cast::FileSpec one_sided_network() {
   return f;
 }
 
-/// An If at the beginning and at the end of everything: `outer`, of whose branches one has an If on `inner` and nothing behind it, and the
-/// other a loop of `count` with an If on whether the iteration is `end`, which is the last thing in its body.
-///   r = 0; outer: inner: p = x + x, else p = -x.   not outer: p = x; for i < count: i != end: p = p + x; r = r + i, else p = -p
+/// An If at the beginning and at the end of everything: `outer`, of whose branches one has an If on
+/// `inner` and nothing behind it, and the other a loop of `count` with an If on whether the
+/// iteration is `end`, which is the last thing in its body.
+///   r = 0; outer: inner: p = x + x, else p = -x.   not outer: p = x; for i < count: i != end: p =
+///   p + x; r = r + i, else p = -p
 inline cast::FileSpec nested_network() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
   const int32_t outer = p.add_value(input("outer", {}, DType::kBool)),
                 inner = p.add_value(input("inner", {}, DType::kBool));
-  const int32_t count = p.add_value(input("count", {}, DType::kI64)), end = p.add_value(input("end", {}, DType::kI64));
+  const int32_t count = p.add_value(input("count", {}, DType::kI64)),
+                end = p.add_value(input("end", {}, DType::kI64));
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
   const int32_t zero = p.add_value(inlined(one_i64("zero", 0)));
   const int32_t r = p.add_value(output("r", {}, DType::kI64));
   const int32_t i = p.add_value(activation("i", {}, DType::kI64));
   const int32_t differs = p.add_value(activation("differs", {}, DType::kBool));
   const int32_t total = p.add_value(activation("total", {}, DType::kI64));
-  const int32_t next = p.add_value(activation("next", {4, 8})), more = p.add_value(activation("more", {}, DType::kI64));
+  const int32_t next = p.add_value(activation("next", {4, 8})),
+                more = p.add_value(activation("more", {}, DType::kI64));
   const int32_t carried = p.add_value(activation("p", {4, 8}));
-  ElementwiseAttributes not_equal = step(ElementwiseOp::kNotEqual), add = step(ElementwiseOp::kAdd, 0, 1);
+  ElementwiseAttributes not_equal = step(ElementwiseOp::kNotEqual),
+                        add = step(ElementwiseOp::kAdd, 0, 1);
   not_equal.compute = add.compute = ComputeType::kI64;
   p.add_instruction(IfAttributes{1, 4}, {outer}, {y, r});
   p.subprograms.push_back({"outer", {{IfAttributes{2, 3}, {inner}, {y, r}, {}, 1}}});
+  p.subprograms.push_back({"inner",
+                           {{step(ElementwiseOp::kAdd, 0, 1), {x, x}, {y}, {}, 1},
+                            {CopyAttributes(), {zero}, {r}, {}, 1}}});
   p.subprograms.push_back(
-      {"inner", {{step(ElementwiseOp::kAdd, 0, 1), {x, x}, {y}, {}, 1}, {CopyAttributes(), {zero}, {r}, {}, 1}}});
-  p.subprograms.push_back(
-      {"not inner", {{step(ElementwiseOp::kNeg), {x}, {y}, {}, 1}, {CopyAttributes(), {zero}, {r}, {}, 1}}});
+      {"not inner",
+       {{step(ElementwiseOp::kNeg), {x}, {y}, {}, 1}, {CopyAttributes(), {zero}, {r}, {}, 1}}});
   p.subprograms.push_back({"not outer",
                            {{CopyAttributes(), {x}, {carried}, {}, 1},
                             {CopyAttributes(), {zero}, {total}, {}, 1},
@@ -115,15 +128,18 @@ inline cast::FileSpec nested_network() {
                             {IfAttributes{6, 7}, {differs}, {next, more}, {}, 1},
                             {CopyAttributes(), {next}, {carried}, {}, 1},
                             {CopyAttributes(), {more}, {total}, {}, 1}}});
-  p.subprograms.push_back(
-      {"differs", {{step(ElementwiseOp::kAdd, 0, 1), {carried, x}, {next}, {}, 1}, {add, {total, i}, {more}, {}, 1}}});
-  p.subprograms.push_back(
-      {"is end", {{step(ElementwiseOp::kNeg), {carried}, {next}, {}, 1}, {CopyAttributes(), {total}, {more}, {}, 1}}});
+  p.subprograms.push_back({"differs",
+                           {{step(ElementwiseOp::kAdd, 0, 1), {carried, x}, {next}, {}, 1},
+                            {add, {total, i}, {more}, {}, 1}}});
+  p.subprograms.push_back({"is end",
+                           {{step(ElementwiseOp::kNeg), {carried}, {next}, {}, 1},
+                            {CopyAttributes(), {total}, {more}, {}, 1}}});
   add_ports(&f);
   return f;
 }
 
-/// Loops one inside the other: p = relu x; for i < outer: for j < inner: p = p + x, then p = -p; y = p, and the iterations of both.
+/// Loops one inside the other: p = relu x; for i < outer: for j < inner: p = p + x, then p = -p; y
+/// = p, and the iterations of both.
 inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inner) {
   cast::FileSpec f;
   f.segment_alignment = 16;
@@ -131,10 +147,14 @@ inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inne
   const int32_t outer = p.add_value(input("outer", {}, DType::kI64)),
                 inner = p.add_value(input("inner", {}, DType::kI64));
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
-  const int32_t i = p.add_value(output("i", {}, DType::kI64)), j = p.add_value(activation("j", {}, DType::kI64));
-  const int32_t carried = p.add_value(activation("p", {4, 8})), q = p.add_value(activation("q", {4, 8}));
-  const int32_t sum = p.add_value(activation("sum", {4, 8})), total = p.add_value(activation("total", {}, DType::kI64));
-  const int32_t more = p.add_value(activation("more", {}, DType::kI64)), r = p.add_value(output("r", {}, DType::kI64));
+  const int32_t i = p.add_value(output("i", {}, DType::kI64)),
+                j = p.add_value(activation("j", {}, DType::kI64));
+  const int32_t carried = p.add_value(activation("p", {4, 8})),
+                q = p.add_value(activation("q", {4, 8}));
+  const int32_t sum = p.add_value(activation("sum", {4, 8})),
+                total = p.add_value(activation("total", {}, DType::kI64));
+  const int32_t more = p.add_value(activation("more", {}, DType::kI64)),
+                r = p.add_value(output("r", {}, DType::kI64));
   const int32_t zero = p.add_value(inlined(one_i64("zero", 0)));
   ElementwiseAttributes add = step(ElementwiseOp::kAdd, 0, 1);
   add.compute = ComputeType::kI64;
@@ -149,23 +169,27 @@ inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inne
                             {add, {total, j}, {more}, {}, 1},
                             {CopyAttributes(), {more}, {total}, {}, 1},
                             {step(ElementwiseOp::kNeg), {q}, {carried}, {}, 1}}});
-  p.subprograms.push_back(
-      {"inner", {{step(ElementwiseOp::kAdd, 0, 1), {q, x}, {sum}, {}, 1}, {CopyAttributes(), {sum}, {q}, {}, 1}}});
+  p.subprograms.push_back({"inner",
+                           {{step(ElementwiseOp::kAdd, 0, 1), {q, x}, {sum}, {}, 1},
+                            {CopyAttributes(), {sum}, {q}, {}, 1}}});
   add_ports(&f);
   return f;
 }
 
-/// Two loops one behind the other: p = relu x, `count` times p = -(p + x); then `count` times p = exp p by way of f64, which is the C
-/// library's on the CPU and nobody's on the GPU; y = abs p.
+/// Two loops one behind the other: p = relu x, `count` times p = -(p + x); then `count` times p =
+/// exp p by way of f64, which is the C library's on the CPU and nobody's on the GPU; y = abs p.
 inline cast::FileSpec half_lacking_network() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   cast::ProgramSpec& p = f.program;
   const auto f64 = [](const char* name) { return activation(name, {4, 8}, DType::kF64); };
-  const int32_t count = p.add_value(input("count", {}, DType::kI64)), x = p.add_value(input("x", {4, 8}));
-  const int32_t carried = p.add_value(activation("p", {4, 8})), sum = p.add_value(activation("sum", {4, 8}));
+  const int32_t count = p.add_value(input("count", {}, DType::kI64)),
+                x = p.add_value(input("x", {4, 8}));
+  const int32_t carried = p.add_value(activation("p", {4, 8})),
+                sum = p.add_value(activation("sum", {4, 8}));
   const int32_t grown = p.add_value(activation("grown", {4, 8}));
-  const int32_t wide = p.add_value(f64("wide")), e = p.add_value(f64("e")), y = p.add_value(output("y", {4, 8}));
+  const int32_t wide = p.add_value(f64("wide")), e = p.add_value(f64("e")),
+                y = p.add_value(output("y", {4, 8}));
   ElementwiseAttributes exp = step(ElementwiseOp::kExp), convert;
   exp.compute = ComputeType::kF64;
   p.add_instruction(step(ElementwiseOp::kRelu), {x}, {carried});
@@ -176,13 +200,16 @@ inline cast::FileSpec half_lacking_network() {
   p.subprograms.push_back({"body",
                            {{step(ElementwiseOp::kAdd, 0, 1), {carried, x}, {sum}, {}, 1},
                             {step(ElementwiseOp::kNeg), {sum}, {carried}, {}, 1}}});
-  p.subprograms.push_back(
-      {"of the CPU", {{convert, {grown}, {wide}, {}, 1}, {exp, {wide}, {e}, {}, 1}, {convert, {e}, {grown}, {}, 1}}});
+  p.subprograms.push_back({"of the CPU",
+                           {{convert, {grown}, {wide}, {}, 1},
+                            {exp, {wide}, {e}, {}, 1},
+                            {convert, {e}, {grown}, {}, 1}}});
   add_ports(&f);
   return f;
 }
 
-/// y = 0; for i < 4 while indices[i - 1] is not 4: y = y + data[indices[i]], data 4 x 8. The iteration's number is overwritten in its place.
+/// y = 0; for i < 4 while indices[i - 1] is not 4: y = y + data[indices[i]], data 4 x 8. The
+/// iteration's number is overwritten in its place.
 inline cast::FileSpec indexing_network() {
   cast::FileSpec f;
   f.segment_alignment = 16;
@@ -190,14 +217,18 @@ inline cast::FileSpec indexing_network() {
   const int32_t data = p.add_value(constant("data", {4, 8}));
   const int32_t indices = p.add_value(input("indices", {4}, DType::kI64));
   const int32_t four = p.add_value(inlined(one_i64("four", 4))), y = p.add_value(output("y", {8}));
-  const int32_t i = p.add_value(activation("i", {}, DType::kI64)), at = p.add_value(activation("at", {}, DType::kI64));
+  const int32_t i = p.add_value(activation("i", {}, DType::kI64)),
+                at = p.add_value(activation("at", {}, DType::kI64));
   const int32_t last = p.add_value(in_place_of(activation("last", {}, DType::kI64), i));
-  const int32_t row = p.add_value(activation("row", {8})), total = p.add_value(activation("total", {8}));
-  const int32_t sum = p.add_value(activation("sum", {8})), go = p.add_value(activation("go", {}, DType::kBool));
+  const int32_t row = p.add_value(activation("row", {8})),
+                total = p.add_value(activation("total", {8}));
+  const int32_t sum = p.add_value(activation("sum", {8})),
+                go = p.add_value(activation("go", {}, DType::kBool));
   const int32_t zero = p.add_value(constant("zero", {8}));
   std::vector<float> numbers = ramp(32);
-  p.values[size_t(data)].bytes.held = std::make_shared<std::vector<uint8_t>>(
-      reinterpret_cast<const uint8_t*>(numbers.data()), reinterpret_cast<const uint8_t*>(numbers.data() + 32));
+  p.values[size_t(data)].bytes.held =
+      std::make_shared<std::vector<uint8_t>>(reinterpret_cast<const uint8_t*>(numbers.data()),
+                                             reinterpret_cast<const uint8_t*>(numbers.data() + 32));
   p.values[size_t(zero)].bytes.held = std::make_shared<std::vector<uint8_t>>(32);
   ElementwiseAttributes differs = step(ElementwiseOp::kNotEqual);
   ElementwiseAttributes equals = step(ElementwiseOp::kEqual), negate = step(ElementwiseOp::kNeg);

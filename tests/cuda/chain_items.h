@@ -1,5 +1,5 @@
-// tests/cuda/chain_items.h - items for pipelines over the fake driver: chain_network() on elements that are all one number, so that every
-// output says which item it is of.
+// tests/cuda/chain_items.h - items for pipelines over the fake driver: chain_network() on elements
+// that are all one number, so that every output says which item it is of.
 #pragma once
 #include <ingot/pipeline.hpp>
 
@@ -8,7 +8,9 @@
 
 namespace ingot::test {
 
-inline const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
+inline const ingot_kernel_table* scalar() {
+  return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar"));
+}
 
 /// Streams in another order while it lives.
 class InOrder {

@@ -1,5 +1,5 @@
-// Sessions, pipelines and started runs of programs whose control flow a GPU decides: queued like any other, graphs bounded, profiles by the
-// host.
+// Sessions, pipelines and started runs of programs whose control flow a GPU decides: queued like
+// any other, graphs bounded, profiles by the host.
 #include <doctest/doctest.h>
 
 #include "tests/cuda/branch_runs.h"
@@ -13,7 +13,8 @@ TEST_CASE("cuda conditional: the sixteen newest bindings keep their graphs, one 
   FileBytes bytes(branching_network());
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda", INGOT_REBINDABLE)), cpu = make(model, on("cpu", INGOT_REBINDABLE));
+    Session gpu = make(model, on("cuda", INGOT_REBINDABLE)),
+            cpu = make(model, on("cpu", INGOT_REBINDABLE));
     const auto run = [&](int64_t n, bool flag) {
       for (Session* s : {&cpu, &gpu}) {
         REQUIRE(s->rebind("N", n).ok());
@@ -27,7 +28,8 @@ TEST_CASE("cuda conditional: the sixteen newest bindings keep their graphs, one 
     for (int64_t n = 1; n <= 40; n++) {
       CAPTURE(n);
       run(n, n % 2);
-      CHECK(fake_cuda().execs == uint64_t(n < 16 ? n : 16) + (n < 16));  // that of the largest binding, made first
+      // that of the largest binding, made first
+      CHECK(fake_cuda().execs == uint64_t(n < 16 ? n : 16) + (n < 16));
     }
     for (int64_t n = 40; n > 24; n--) {  // back costs nothing
       const uint64_t calls = fake_cuda().calls;
@@ -40,7 +42,8 @@ TEST_CASE("cuda conditional: the sixteen newest bindings keep their graphs, one 
 }
 
 TEST_CASE(
-    "cuda conditional: a profile has every instruction as often as it ran, the host deciding; other runs stay one "
+    "cuda conditional: a profile has every instruction as often as it ran, the host deciding; "
+    "other runs stay one "
     "launch") {
   if (!driver_decides()) return;
   fake_cuda();
@@ -60,7 +63,8 @@ TEST_CASE(
       fill_loop(gpu, {2, 100});
       const FakeCuda before = fake_cuda();
       REQUIRE(gpu.run().ok());
-      CHECK(fake_cuda().launches - before.launches == 4);  // before the loop, two iterations, behind it
+      // before the loop, two iterations, behind it
+      CHECK(fake_cuda().launches - before.launches == 4);
       CHECK(fake_cuda().decided == before.decided);
       CHECK(seen == std::vector<uint32_t>{0, 1, 4, 5, 6, 4, 5, 6, 3});
       CHECK(read<int64_t>(gpu.output("made")) == std::vector<int64_t>{2});
@@ -75,7 +79,9 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: a started run is the GPU's own, and wait tells what it took and what it refused") {
+TEST_CASE(
+    "cuda conditional: a started run is the GPU's own, and wait tells what it took and what it "
+    "refused") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes bytes(looping_network());
@@ -83,7 +89,8 @@ TEST_CASE("cuda conditional: a started run is the GPU's own, and wait tells what
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
     Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
-    CHECK(make(model, on("cuda", INGOT_ASYNC)).requirements().outside_bytes == gpu.requirements().outside_bytes);
+    CHECK(make(model, on("cuda", INGOT_ASYNC)).requirements().outside_bytes ==
+          gpu.requirements().outside_bytes);
     for (const int64_t count : {3, 0, 2}) {
       fill_loop(cpu, {count, 100});
       fill_loop(gpu, {count, 100});
@@ -106,7 +113,9 @@ TEST_CASE("cuda conditional: a started run is the GPU's own, and wait tells what
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: a pipeline queues items, one launch each, and names the item that was refused") {
+TEST_CASE(
+    "cuda conditional: a pipeline queues items, one launch each, and names the item that was "
+    "refused") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes bytes(looping_network());
@@ -121,7 +130,8 @@ TEST_CASE("cuda conditional: a pipeline queues items, one launch each, and names
     const uint64_t launches = fake_cuda().launches;
     for (uint64_t item = 0; item < 20; item++) {
       while (made->free() && pushed < 20) {
-        const int64_t count = int64_t(pushed % 5), end = int64_t(pushed % 3);  // every fifth is beyond the bound of 3
+        // every fifth is beyond the bound of 3
+        const int64_t count = int64_t(pushed % 5), end = int64_t(pushed % 3);
         REQUIRE(made->push([&](Pipeline& p) {
                       std::memcpy(p.input(0)->data, &count, 8);
                       std::memcpy(p.input(1)->data, &end, 8);

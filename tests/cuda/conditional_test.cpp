@@ -1,5 +1,6 @@
-// Control flow that a GPU decides inside one launch, over a driver whose graphs have conditional nodes: the bits of the CPU, one launch and
-// one wait; what it cannot decide stays the host's, with the reason. Over older drivers (CMakeLists.txt) all of it does.
+// Control flow that a GPU decides inside one launch, over a driver whose graphs have conditional
+// nodes: the bits of the CPU, one launch and one wait; what it cannot decide stays the host's, with
+// the reason. Over older drivers (CMakeLists.txt) all of it does.
 #include <doctest/doctest.h>
 
 #include "runtime/device/cuda/driver.h"
@@ -20,7 +21,8 @@ std::string reason_of(const Session& session) {
 }
 
 /// All branches; the same of the model.
-void check_all_on_device(const Model& model, const Session& session, const ingot_session_options& options) {
+void check_all_on_device(const Model& model, const Session& session,
+                         const ingot_session_options& options) {
   for (uint32_t i = 0; session.branch(i).name; i++) {
     CAPTURE(i);
     ingot_branch branch = session.branch(i), of_model{};
@@ -42,7 +44,9 @@ void check_all_on_device(const Model& model, const Session& session, const ingot
 
 }  // namespace
 
-TEST_CASE("cuda conditional: an older driver, one without the entry points, and who asks for it leave it to the host") {
+TEST_CASE(
+    "cuda conditional: an older driver, one without the entry points, and who asks for it leave it "
+    "to the host") {
   fake_cuda();
   FileBytes bytes(looping_network());
   {
@@ -72,7 +76,9 @@ TEST_CASE("cuda conditional: an older driver, one without the entry points, and 
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: a loop is one launch and one wait, whatever its count and its condition say") {
+TEST_CASE(
+    "cuda conditional: a loop is one launch and one wait, whatever its count and its condition "
+    "say") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes bytes(looping_network());
@@ -126,7 +132,8 @@ TEST_CASE("cuda conditional: Ifs and loops inside each other, and what each run 
   {
     const InOrder late(kLast);
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", INGOT_STRICT)), host = make(model, by_host());
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", INGOT_STRICT)),
+            host = make(model, by_host());
     for (const bool outer : {true, false})
       for (const bool inner : {true, false})
         for (const int64_t count : {0, 1, 5})
@@ -168,7 +175,8 @@ TEST_CASE("cuda conditional: loops inside loops keep their own counts") {
         REQUIRE(cpu.run().ok());
         CHECK(counted_run(gpu) == kOne);
         CHECK(read<float>(gpu.output("y")) == read<float>(cpu.output("y")));
-        for (const char* name : {"i", "r"}) CHECK(read<int64_t>(gpu.output(name)) == read<int64_t>(cpu.output(name)));
+        for (const char* name : {"i", "r"})
+          CHECK(read<int64_t>(gpu.output(name)) == read<int64_t>(cpu.output(name)));
         CHECK(gpu.branch(0).taken == uint64_t(outer));
         CHECK(gpu.branch(1).taken == uint64_t(outer * inner));
       }
@@ -184,11 +192,15 @@ TEST_CASE("cuda conditional: loops inside loops keep their own counts") {
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: a loop of too many iterations is the host's, the bounded one inside it the GPU's") {
+TEST_CASE(
+    "cuda conditional: a loop of too many iterations is the host's, the bounded one inside it the "
+    "GPU's") {
   if (!driver_decides()) return;
   fake_cuda();
-  const std::string far = "a loop in it may go round more than 1048576 times, and nothing cancels a graph";
-  FileBytes endless(looping_network((int64_t{1} << 20) + 1)), bounded(looping_network(int64_t{1} << 20));
+  const std::string far =
+      "a loop in it may go round more than 1048576 times, and nothing cancels a graph";
+  FileBytes endless(looping_network((int64_t{1} << 20) + 1)),
+      bounded(looping_network(int64_t{1} << 20));
   FileBytes product(loop_in_loop_network(1 << 11, 1 << 10));
   {
     const InOrder late(kLast);
@@ -222,7 +234,8 @@ TEST_CASE("cuda conditional: a loop of too many iterations is the host's, the bo
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: what the file was not cast for ends the run, and the session stays usable") {
+TEST_CASE(
+    "cuda conditional: what the file was not cast for ends the run, and the session stays usable") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes one_sided(one_sided_network()), looping(looping_network());

@@ -1,4 +1,5 @@
-// tests/cuda/cuda_test.h - the fake driver for tests: named before the back end looks for one, and asked afterwards.
+// tests/cuda/cuda_test.h - the fake driver for tests: named before the back end looks for one, and
+// asked afterwards.
 #pragma once
 #include <dlfcn.h>
 
@@ -40,13 +41,15 @@ inline std::string alive() {
   const auto add = [&](const char* what, uint64_t count) {
     if (count) text += std::to_string(count) + " " + what + " ";
   };
-  add("allocations", c.allocations), add("bytes", c.bytes), add("pinned", c.pinned), add("contexts", c.contexts);
-  add("modules", c.modules), add("streams", c.streams), add("events", c.events), add("graphs", c.graphs),
-      add("execs", c.execs);
+  add("allocations", c.allocations), add("bytes", c.bytes), add("pinned", c.pinned),
+      add("contexts", c.contexts);
+  add("modules", c.modules), add("streams", c.streams), add("events", c.events),
+      add("graphs", c.graphs), add("execs", c.execs);
   add("misuses", c.misuses);
   return text;
 }
-/// The fake GPU shares the CPU's memory: tests are registered a second time with it (tests/cuda/CMakeLists.txt).
+/// The fake GPU shares the CPU's memory: tests are registered a second time with it
+/// (tests/cuda/CMakeLists.txt).
 inline bool is_integrated() {
   const char* text = std::getenv("FAKE_CUDA_INTEGRATED");
   return text && *text == '1';

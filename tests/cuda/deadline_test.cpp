@@ -6,7 +6,9 @@
 using namespace ingot;
 using namespace ingot::test;
 
-TEST_CASE("cuda pipeline: an item that is not there at the deadline is given later, with its own numbers") {
+TEST_CASE(
+    "cuda pipeline: an item that is not there at the deadline is given later, with its own "
+    "numbers") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(64));
   {
@@ -15,7 +17,8 @@ TEST_CASE("cuda pipeline: an item that is not there at the deadline is given lat
     const ingot_session_options session = on("cuda");
     auto pipeline = Pipeline::create(model, with(session, 2));
     REQUIRE(pipeline.ok());
-    CHECK(pipeline->pop_until(0).error().code == INGOT_WRONG_STATE);  // nothing was pushed, and nobody else will
+    // nothing was pushed, and nobody else will
+    CHECK(pipeline->pop_until(0).error().code == INGOT_WRONG_STATE);
     const uint64_t waits = fake.waits;
     for (uint64_t item = 0; item < 6; item++) {
       REQUIRE(pipeline->push([&](Pipeline& p) { fill(p, float(item)); }).ok());
@@ -37,7 +40,8 @@ TEST_CASE("cuda pipeline: an item that is not there at the deadline is given lat
       pipeline->release().value();
     }
     REQUIRE(pipeline->push([&](Pipeline& p) { fill(p, 7); }).ok());
-    REQUIRE(pipeline->pop_until(ingot_clock_ns() + 60'000'000'000u).ok());  // asks until it is there
+    // asks until it is there
+    REQUIRE(pipeline->pop_until(ingot_clock_ns() + 60'000'000'000u).ok());
     CHECK(is_chain_of(pipeline->output<float>(0).value(), 7));
     pipeline->release().value();
     CHECK(fake.waits == waits);  // never the wait that has no end

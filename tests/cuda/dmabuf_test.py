@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""examples/jetson/dmabuf_frame over the fake driver and a fake EGL: a frame in a file descriptor, with a pitch, is read where it lies and gives
-the number that `ingot run` gives for the same frame; frames that are none, and models that take none, are refused by name.
+"""examples/jetson/dmabuf_frame over the fake driver and a fake EGL: a frame in a file descriptor,
+with a pitch, is read where it lies and gives the number that `ingot run` gives for the same frame;
+frames that are none, and models that take none, are refused by name.
 
   dmabuf_test.py --ingot BIN --example BIN --libraries DIR --network picture.onnx
 """
+
 import argparse
 import os
 import pathlib
@@ -33,17 +35,34 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         report = work / "report"
-        environment = dict(os.environ, LD_LIBRARY_PATH=str(libraries), INGOT_CUDA_DRIVER="libcuda.so.1", FAKE_CUDA_REPORT=str(report))
+        environment = dict(
+            os.environ,
+            LD_LIBRARY_PATH=str(libraries),
+            INGOT_CUDA_DRIVER="libcuda.so.1",
+            FAKE_CUDA_REPORT=str(report),
+        )
 
         def cast(picture):
-            subprocess.run([args.ingot, "convert", args.network, "-o", work / "net.ingot", *(["--picture", picture] if picture else [])],
-                           check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    args.ingot,
+                    "convert",
+                    args.network,
+                    "-o",
+                    work / "net.ingot",
+                    *(["--picture", picture] if picture else []),
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
 
         def example(pixels, pitch=PITCH, width=WIDTH):
             fd = os.memfd_create("frame")
             os.write(fd, pixels)
             words = [args.example, work / "net.ingot", str(fd), str(width), str(HEIGHT), str(pitch)]
-            done = subprocess.run(words, env=environment, pass_fds=[fd], capture_output=True, text=True, timeout=120)
+            done = subprocess.run(
+                words, env=environment, pass_fds=[fd], capture_output=True, text=True, timeout=120
+            )
             os.close(fd)
             return done
 
@@ -51,23 +70,42 @@ def main():
         cast(f"x=gray:{WIDTH}x{HEIGHT},letterbox")
         rows = [bytes((7 * x + 11 * y) % 256 for x in range(WIDTH)) for y in range(HEIGHT)]
         (work / "frame.gray").write_bytes(b"".join(rows))
-        subprocess.run([args.ingot, "run", work / "net.ingot", "--inputs", work / "frame.gray", "--outputs", work / "out.npz"], check=True)
+        subprocess.run(
+            [
+                args.ingot,
+                "run",
+                work / "net.ingot",
+                "--inputs",
+                work / "frame.gray",
+                "--outputs",
+                work / "out.npz",
+            ],
+            check=True,
+        )
         done = example(b"".join(row + b"\xee" * (PITCH - WIDTH) for row in rows))
         assert done.returncode == 0, done.stderr
         assert f"first number: {first_number(work / 'out.npz'):.9g}" in done.stdout, done.stdout
         counts = dict(line.split() for line in report.read_text().splitlines())
-        left = {name: counts[name] for name in ("bytes", "pinned", "contexts", "modules", "streams", "execs", "misuses") if counts[name] != "0"}
+        left = {
+            name: counts[name]
+            for name in ("bytes", "pinned", "contexts", "modules", "streams", "execs", "misuses")
+            if counts[name] != "0"
+        }
         assert not left, left
         checks += 3
         done = example(b"".join(rows), width=WIDTH - 2)
-        assert done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr, done
+        assert done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr, (
+            done
+        )
         cast(None)
         done = example(b"".join(rows))
         assert done.returncode == 7 and "its input is not u8" in done.stderr, done
         environment["LD_LIBRARY_PATH"] = str(work)
         environment["INGOT_CUDA_DRIVER"] = str(libraries / "libcuda.so.1")
         done = example(b"".join(rows))
-        assert done.returncode == 7 and ("CUDA: no CUDA driver" in done.stderr or "EGL: no EGL" in done.stderr), done
+        assert done.returncode == 7 and (
+            "CUDA: no CUDA driver" in done.stderr or "EGL: no EGL" in done.stderr
+        ), done
         checks += 3
     print(f"dmabuf_test: {checks} checks")
     return 0

@@ -1,6 +1,8 @@
-// tests/cuda/driver_declarations.cpp - runtime/device/cuda/driver.h declares the driver by itself; here its declarations are compared with the
-// cuda.h of a toolkit. Compiled only (./dev test cuda, once for each toolkit present).
-#define __CUDA_API_VERSION_INTERNAL  // cuda.h then declares what the library exports, and renames nothing
+// tests/cuda/driver_declarations.cpp - runtime/device/cuda/driver.h declares the driver by itself;
+// here its declarations are compared with the cuda.h of a toolkit. Compiled only (./dev test cuda,
+// once for each toolkit present).
+// cuda.h then declares what the library exports, and renames nothing
+#define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
 #include <cstddef>
@@ -10,13 +12,15 @@
 
 namespace {
 
-// What is passed in the same way is the same: pointers, enumerations as int, and unsigned long as unsigned long long (both 64 bits).
+// What is passed in the same way is the same: pointers, enumerations as int, and unsigned long as
+// unsigned long long (both 64 bits).
 template <class T>
 struct Passed {
   using type = std::conditional_t<
       std::is_pointer_v<T>, void*,
       std::conditional_t<std::is_enum_v<T>, int,
-                         std::conditional_t<std::is_same_v<T, unsigned long> || std::is_same_v<T, unsigned long long>,
+                         std::conditional_t<std::is_same_v<T, unsigned long> ||
+                                                std::is_same_v<T, unsigned long long>,
                                             unsigned long long, T>>>;
 };
 template <class T>
@@ -41,7 +45,8 @@ INGOT_CUDA_DRIVER_OPTIONAL(X)
 using Params = CUDA_KERNEL_NODE_PARAMS_v1;
 using Own = ingot::cuda::KernelNodeParams;
 static_assert(sizeof(Own) == sizeof(Params), "");
-static_assert(offsetof(Own, function) == offsetof(Params, func) && offsetof(Own, grid_x) == offsetof(Params, gridDimX),
+static_assert(offsetof(Own, function) == offsetof(Params, func) &&
+                  offsetof(Own, grid_x) == offsetof(Params, gridDimX),
               "");
 static_assert(offsetof(Own, block_z) == offsetof(Params, blockDimZ) &&
                   offsetof(Own, shared_bytes) == offsetof(Params, sharedMemBytes),
@@ -51,14 +56,16 @@ static_assert(offsetof(Own, params) == offsetof(Params, kernelParams) &&
               "");
 
 using namespace ingot::cuda;
-#define SAME(own, theirs) static_assert(static_cast<unsigned long>(own) == static_cast<unsigned long>(theirs), #own)
+#define SAME(own, theirs) \
+  static_assert(static_cast<unsigned long>(own) == static_cast<unsigned long>(theirs), #own)
 #if CUDA_VERSION >= 12040
 static_assert(sizeof(ConditionalNodeParams) == sizeof(CUgraphNodeParams), "");
 static_assert(offsetof(ConditionalNodeParams, type) == offsetof(CUgraphNodeParams, type), "");
-#define AT(own, theirs)                                                                                        \
-  static_assert(offsetof(ConditionalNodeParams, own) ==                                                        \
-                    offsetof(CUgraphNodeParams, conditional) + offsetof(CUDA_CONDITIONAL_NODE_PARAMS, theirs), \
-                #own)
+#define AT(own, theirs)                                                                           \
+  static_assert(                                                                                  \
+      offsetof(ConditionalNodeParams, own) == offsetof(CUgraphNodeParams, conditional) +          \
+                                                  offsetof(CUDA_CONDITIONAL_NODE_PARAMS, theirs), \
+      #own)
 AT(handle, handle);
 AT(kind, type);
 AT(size, size);
@@ -87,7 +94,8 @@ SAME(kMemoryHost, CU_MEMORYTYPE_HOST);
 SAME(kMemoryDevice, CU_MEMORYTYPE_DEVICE);
 SAME(kHostPortable, CU_MEMHOSTALLOC_PORTABLE);
 SAME(kHostMapped, CU_MEMHOSTALLOC_DEVICEMAP);
-static_assert(kStreamPerThread == 2, "CU_STREAM_PER_THREAD is ((CUstream)0x2), which is no constant");
+static_assert(kStreamPerThread == 2,
+              "CU_STREAM_PER_THREAD is ((CUstream)0x2), which is no constant");
 SAME(kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
 SAME(kEventWithTiming, CU_EVENT_DEFAULT);
 SAME(kEventDisableTiming, CU_EVENT_DISABLE_TIMING);

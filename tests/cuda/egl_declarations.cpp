@@ -1,4 +1,5 @@
-// tests/cuda/egl_declarations.cpp - the example's own declaration of a frame beside the cudaEGL.h of a toolkit. Compiled only (stage cuda).
+// tests/cuda/egl_declarations.cpp - the example's own declaration of a frame beside the cudaEGL.h
+// of a toolkit. Compiled only (stage cuda).
 #include <cudaEGL.h>
 
 #include "examples/jetson/egl_frame.h"

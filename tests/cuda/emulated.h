@@ -15,7 +15,8 @@ namespace ingot::test {
 template <class Body>
 void launch(unsigned blocks, unsigned threads, uint32_t shared_bytes, Body body) {
   cuda::emulate::launch(
-      {blocks, 1, 1}, threads, shared_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+      {blocks, 1, 1}, threads, shared_bytes,
+      [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
 }
 
 /// Runs body in a child; whether it aborted.

@@ -1,5 +1,6 @@
-// Mistakes of kernels that a CPU forgives and a GPU does not: shared memory that nobody wrote, too much of it, writes behind it, barriers in
-// two branches of one warp, blocks that count on their order. The emulator must find each, and nothing where there is none.
+// Mistakes of kernels that a CPU forgives and a GPU does not: shared memory that nobody wrote, too
+// much of it, writes behind it, barriers in two branches of one warp, blocks that count on their
+// order. The emulator must find each, and nothing where there is none.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -17,7 +18,8 @@ struct Pair {
   int first, second;
 };
 
-/// What thread 0 of each block sees in shared memory that is declared; only thread 1 writes, its own number.
+/// What thread 0 of each block sees in shared memory that is declared; only thread 1 writes, its
+/// own number.
 std::vector<int> seen_in_blocks(uint32_t order) {
   std::vector<int> seen(4);
   emulate::set_order(order);
@@ -49,14 +51,17 @@ void branching_barriers(unsigned split) {
 
 }  // namespace
 
-TEST_CASE("emulator: shared memory that a kernel declares holds a pattern in every block, until it is written") {
+TEST_CASE(
+    "emulator: shared memory that a kernel declares holds a pattern in every block, until it is "
+    "written") {
   for (uint32_t order : {0u, 1u, 5u}) {
     CAPTURE(order);
     CHECK(seen_in_blocks(order) == std::vector<int>(4, int(0xa5a5a5a5)));
   }
 }
 
-TEST_CASE("emulator: shared memory is no more than every GPU gives, and nothing is written behind it") {
+TEST_CASE(
+    "emulator: shared memory is no more than every GPU gives, and nothing is written behind it") {
   const auto declares = [](uint32_t dynamic_bytes) {
     return [dynamic_bytes] {
       launch(2, 32, dynamic_bytes, [] {

@@ -1,4 +1,5 @@
-/* tests/cuda/fake_egl.c - a libEGL.so.1 that makes EGLImages of file descriptors by mapping them, for examples/jetson over the fake driver. */
+/* tests/cuda/fake_egl.c - a libEGL.so.1 that makes EGLImages of file descriptors by mapping them,
+   for examples/jetson over the fake driver. */
 #include "tests/cuda/fake_driver/fake_egl.h"
 
 #include <stdlib.h>
@@ -20,16 +21,20 @@ static int value_of(const int* attributes, int name) {
   return -1;
 }
 
-static void* create_image(void* of, void* context, unsigned target, void* buffer, const int* attributes) {
-  if (of != &display || context || buffer || target != 0x3270 || value_of(attributes, 0x3271) != 0x20203852)
+static void* create_image(void* of, void* context, unsigned target, void* buffer,
+                          const int* attributes) {
+  if (of != &display || context || buffer || target != 0x3270 ||
+      value_of(attributes, 0x3271) != 0x20203852)
     return NULL;
   FakeEglImage* image = calloc(1, sizeof *image);
   if (!image) return NULL;
   image->magic = kFakeEglMagic;
-  image->width = (unsigned)value_of(attributes, 0x3057), image->height = (unsigned)value_of(attributes, 0x3056);
+  image->width = (unsigned)value_of(attributes, 0x3057),
+  image->height = (unsigned)value_of(attributes, 0x3056);
   image->pitch = (unsigned)value_of(attributes, 0x3274);
   image->bytes = (size_t)image->pitch * image->height;
-  image->at = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, value_of(attributes, 0x3272), 0);
+  image->at =
+      mmap(NULL, image->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, value_of(attributes, 0x3272), 0);
   if (image->at != MAP_FAILED) return image;
   free(image);
   return NULL;

@@ -1,4 +1,5 @@
-// A process that only looked for GPUs before it forked: no session, no context. The driver refuses the child all the same.
+// A process that only looked for GPUs before it forked: no session, no context. The driver refuses
+// the child all the same.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@ using namespace ingot::test;
 
 namespace {
 
-const ingot_kernel_table* scalar() { return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")); }
+const ingot_kernel_table* scalar() {
+  return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar"));
+}
 
 template <class Work>
 bool holds_in_child(const Work& work) {
@@ -32,7 +35,8 @@ ingot_device first_gpu() {
 }  // namespace
 
 TEST_CASE(
-    "cuda fork: before the driver is asked for anything a child may use it; afterwards it is told, and auto is the "
+    "cuda fork: before the driver is asked for anything a child may use it; afterwards it is told, "
+    "and auto is the "
     "CPU") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(4));
@@ -43,11 +47,13 @@ TEST_CASE(
   CHECK(holds_in_child([&] {
     const uint64_t calls = fake.calls;
     const auto made = model.session(on("cuda"));
-    const bool told = !made.ok() && made.error().code == INGOT_WRONG_STATE && made.error().hint[0] != 0 &&
-                      std::string(made.error().field) == "device: CUDA cannot be used in the child of a fork";
+    const bool told =
+        !made.ok() && made.error().code == INGOT_WRONG_STATE && made.error().hint[0] != 0 &&
+        std::string(made.error().field) == "device: CUDA cannot be used in the child of a fork";
     auto fallen = model.session(on("auto"));
-    return told && fallen.ok() && std::string(fallen->share(0).device) == "cpu" && fallen->run().ok() &&
-           !first_gpu().exists && std::string(first_gpu().why) == made.error().field && fake.calls == calls;
+    return told && fallen.ok() && std::string(fallen->share(0).device) == "cpu" &&
+           fallen->run().ok() && !first_gpu().exists &&
+           std::string(first_gpu().why) == made.error().field && fake.calls == calls;
   }));
   CHECK(model.session(on("cuda")).ok());
   CHECK(alive() == "");

@@ -1,5 +1,6 @@
-// Tensor cores and asynchronous copies in the emulator: layouts of fragments as the PTX ISA states them, element by element; and
-// mistakes planted in a small kernel, each of which the emulator must find.
+// Tensor cores and asynchronous copies in the emulator: layouts of fragments as the PTX ISA states
+// them, element by element; and mistakes planted in a small kernel, each of which the emulator must
+// find.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -17,10 +18,12 @@ namespace {
 
 uint32_t encode(F16, double x) { return cpu::f32_to_f16(float(x)); }
 uint32_t encode(Bf16, double x) { return cpu::f32_to_bf16(float(x)); }
-uint32_t encode(Tf32, double x) { return word_of(float(x)) | 0x1234; }  // the low bits must not count
+// the low bits must not count
+uint32_t encode(Tf32, double x) { return word_of(float(x)) | 0x1234; }
 uint32_t encode(S8, double x) { return uint32_t(int(x)) & 255; }
 
-/// d += a b by the layout's words against d += a b by loops; small whole numbers, so that both are exact.
+/// d += a b by the layout's words against d += a b by loops; small whole numbers, so that both are
+/// exact.
 template <class Type, int kB, class Multiply>
 void check_layout(const Layout& layout, Multiply multiply) {
   CAPTURE(layout.name);
@@ -38,16 +41,19 @@ void check_layout(const Layout& layout, Multiply multiply) {
       typename Type::Sum rd[4];
       for (int i = 0; i < 2 * kB * per_word; i++) {
         const Place at = layout.a(lane, i);
-        ra[i / per_word] |= encode(Type{}, a[size_t(at.row * k + at.column)]) << i % per_word * bits;
+        ra[i / per_word] |= encode(Type{}, a[size_t(at.row * k + at.column)])
+                            << i % per_word * bits;
       }
       for (int i = 0; i < kB * per_word; i++) {
         const Place at = layout.b(lane, i);
-        rb[i / per_word] |= encode(Type{}, b[size_t(at.row * 8 + at.column)]) << i % per_word * bits;
+        rb[i / per_word] |= encode(Type{}, b[size_t(at.row * 8 + at.column)])
+                            << i % per_word * bits;
       }
       for (int i = 0; i < 4; i++)
         rd[i] = typename Type::Sum(d[size_t(place_d(lane, i).row * 8 + place_d(lane, i).column)]);
       multiply(rd, ra, rb);
-      for (int i = 0; i < 4; i++) got[size_t(place_d(lane, i).row * 8 + place_d(lane, i).column)] = double(rd[i]);
+      for (int i = 0; i < 4; i++)
+        got[size_t(place_d(lane, i).row * 8 + place_d(lane, i).column)] = double(rd[i]);
     });
     emulate::set_order(0);
     for (int m = 0; m < 16; m++)
@@ -59,7 +65,8 @@ void check_layout(const Layout& layout, Multiply multiply) {
   }
 }
 
-/// A product of 32 x 32 by 32 x 8 numbers, k-tiles of 8 words through two stages of shared memory; with one mistake.
+/// A product of 32 x 32 by 32 x 8 numbers, k-tiles of 8 words through two stages of shared memory;
+/// with one mistake.
 enum class Bug {
   kNone,
   kWaitTooFew,
@@ -81,11 +88,13 @@ void small_product(const SmallProduct& p) {
   uint32_t* shared = gpu_shared<uint32_t>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
   const auto fill = [&](int tile) {
-    uint32_t* stage = shared + (p.bug == Bug::kRefillsStageInUse ? (tile + 1) % 2 : tile % 2) * kStageWords;
+    uint32_t* stage =
+        shared + (p.bug == Bug::kRefillsStageInUse ? (tile + 1) % 2 : tile % 2) * kStageWords;
     // Each warp copies what the other reads.
     for (int i = int(threadIdx.x ^ 32); i < 40 * kTile / 4; i += 64) {
       const int row = i / 2, word = i % 2 * 4;
-      const uint32_t* from = (row < 32 ? p.a + row * 64 : p.b + (row - 32) * 64) + tile * kTile + word;
+      const uint32_t* from =
+          (row < 32 ? p.a + row * 64 : p.b + (row - 32) * 64) + tile * kTile + word;
       copy_async16(stage + row * kTile + word + (p.bug == Bug::kMisaligned), from, true);
     }
     commit_copies();
@@ -116,7 +125,8 @@ void small_product(const SmallProduct& p) {
   }
   wait_for_copies<0>();
   if (p.bug == Bug::kLeftInFlight) fill(0);
-  for (int i = 0; i < 4; i++) p.d[(warp * 16 + lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[i];
+  for (int i = 0; i < 4; i++)
+    p.d[(warp * 16 + lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[i];
 }
 
 /// Whether the kernel with that mistake gives the right product.
@@ -147,16 +157,18 @@ TEST_CASE("fragments: every product has the layout of the PTX ISA") {
   check_layout<Bf16, 2>(kM16N8K16, whole(Bf16{}));
   check_layout<Tf32, 2>(kM16N8K8, whole(Tf32{}));
   check_layout<S8, 2>(kM16N8K32, whole(S8{}));
-  check_layout<F16, 1>(kM16N8K8Half, [](float(&d)[4], const uint32_t(&a)[2], const uint32_t(&b)[1]) {
-    emulate::tensor_product<emulate::F16Words, 1>(d, a, b);
-  });
+  check_layout<F16, 1>(kM16N8K8Half,
+                       [](float(&d)[4], const uint32_t(&a)[2], const uint32_t(&b)[1]) {
+                         emulate::tensor_product<emulate::F16Words, 1>(d, a, b);
+                       });
 }
 
 TEST_CASE("fragments: two products of half the k are one of the whole, as sm_75 has them") {
   launch(1, 32, 0, [] {
     const uint32_t lane = threadIdx.x;
     uint32_t a[4], b[2];
-    for (uint32_t r = 0; r < 4; r++) a[r] = pack(F16{}, float(lane + r), float(3 * r) - float(lane));
+    for (uint32_t r = 0; r < 4; r++)
+      a[r] = pack(F16{}, float(lane + r), float(3 * r) - float(lane));
     for (uint32_t r = 0; r < 2; r++) b[r] = pack(F16{}, float(2 * r + 1), float(lane % 5));
     float whole[4] = {}, halves[4] = {};
     multiply_add(F16{}, whole, a, b);
@@ -169,7 +181,9 @@ TEST_CASE("fragments: two products of half the k are one of the whole, as sm_75 
   });
 }
 
-TEST_CASE("fragments: ldmatrix has the layout of the PTX ISA, transposed and not, and its bank conflicts are counted") {
+TEST_CASE(
+    "fragments: ldmatrix has the layout of the PTX ISA, transposed and not, and its bank conflicts "
+    "are counted") {
   alignas(16) uint16_t from[4][8][8];
   for (int i = 0; i < 256; i++) from[i / 64][i / 8 % 8][i % 8] = uint16_t(i);
   uint32_t straight[32][4], transposed[32][4], two[32][2];
@@ -184,14 +198,17 @@ TEST_CASE("fragments: ldmatrix has the layout of the PTX ISA, transposed and not
   });
   for (int lane = 0; lane < 32; lane++)
     for (int m = 0; m < 4;
-         m++) {  // a lane gets row lane / 4, columns 2 (lane % 4) and the next; or, transposed, column and rows
+         // a lane gets row lane / 4, columns 2 (lane % 4) and the next; or, transposed, column and
+         // rows
+         m++) {
       const int r = lane / 4, c = lane % 4 * 2;
       CHECK(straight[lane][m] == (from[m][r][c] | uint32_t(from[m][r][c + 1]) << 16));
       CHECK(transposed[lane][m] == (from[m][c][r] | uint32_t(from[m][c + 1][r]) << 16));
       if (m < 2) CHECK(two[lane][m] == straight[lane][m]);
     }
   for (const int pitch :
-       {16, 32, 128}) {  // bytes between rows: 8 rows of 16 bytes fill the banks once, twice, eight times
+       // bytes between rows: 8 rows of 16 bytes fill the banks once, twice, eight times
+       {16, 32, 128}) {
     emulate::counts = {};
     launch(1, 32, 8192, [&] {
       uint32_t to[4];
@@ -214,7 +231,8 @@ TEST_CASE("emulator: mistakes of pipelines give wrong numbers in every order of 
   for (uint32_t order : {0u, 1u, 2u, 3u, 4u}) {
     CAPTURE(order);
     CHECK(is_right(Bug::kNone, order));
-    for (Bug bug : {Bug::kWaitTooFew, Bug::kNoBarrier, Bug::kRefillsStageInUse, Bug::kSwappedFragment}) {
+    for (Bug bug :
+         {Bug::kWaitTooFew, Bug::kNoBarrier, Bug::kRefillsStageInUse, Bug::kSwappedFragment}) {
       CAPTURE(int(bug));
       CHECK(!is_right(bug, order));
     }
@@ -223,7 +241,8 @@ TEST_CASE("emulator: mistakes of pipelines give wrong numbers in every order of 
 
 TEST_CASE("emulator: mistakes that a GPU would hang on, or hide, end the process") {
   CHECK(!aborts([] { is_right(Bug::kNone, 0); }));
-  for (Bug bug : {Bug::kLeftInFlight, Bug::kDivergentBarrier, Bug::kMisaligned, Bug::kOtherOperation}) {
+  for (Bug bug :
+       {Bug::kLeftInFlight, Bug::kDivergentBarrier, Bug::kMisaligned, Bug::kOtherOperation}) {
     CAPTURE(int(bug));
     CHECK(aborts([bug] { is_right(bug, 0); }));
   }

@@ -1,11 +1,15 @@
-// gpu_runner - a file on a GPU beside the CPU, on the same raw inputs: the same bits in every run, exactly the launches and the memory that
-// were stated. Over the fake driver (INGOT_CUDA_DRIVER) its counts are compared too: launches, waits, transfers, bytes, nothing alive
-// at the end, no misuse. What the GPU decides inside a graph is run again with the host deciding. Needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
+// gpu_runner - a file on a GPU beside the CPU, on the same raw inputs: the same bits in every run,
+// exactly the launches and the memory that were stated. Over the fake driver (INGOT_CUDA_DRIVER)
+// its counts are compared too: launches, waits, transfers, bytes, nothing alive at the end, no
+// misuse. What the GPU decides inside a graph is run again with the host deciding. Needs neither
+// npz nor the command line, so that it also runs cross-compiled under an emulator.
 //
-//   gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]     inputs as raw_runner's
+//   gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]     inputs
+//   as raw_runner's
 //   gpu_runner --name                prints the GPU's
 //   prints   output NAME BYTES FNV1A64      as raw_runner
-//            gpu {...}                      JSON: instructions, launches, seconds; with --seconds latencies; memory
+//            gpu {...}                      JSON: instructions, launches, seconds; with --seconds
+//            latencies; memory
 // Exit 0; 1 when something does not hold; 77 without a GPU.
 #include <dlfcn.h>
 #include <ingot/cpu.h>
@@ -65,11 +69,13 @@ bool parse(int argc, char** argv, Arguments* a) {
 FakeCuda* find_fake() {
   const char* path = std::getenv("INGOT_CUDA_DRIVER");
   void* library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-  const auto control = library ? reinterpret_cast<FakeCuda* (*)()>(dlsym(library, "fake_cuda_control")) : nullptr;
+  const auto control =
+      library ? reinterpret_cast<FakeCuda* (*)()>(dlsym(library, "fake_cuda_control")) : nullptr;
   return control ? control() : nullptr;
 }
 
-/// Free bytes of the first GPU, with its primary context held by us so that the context itself does not count.
+/// Free bytes of the first GPU, with its primary context held by us so that the context itself does
+/// not count.
 class DeviceMemory {
  public:
   DeviceMemory() {
@@ -97,7 +103,8 @@ class DeviceMemory {
 
 /// Shares of a session, the GPU's added up.
 struct Stated {
-  uint64_t launches = 0, waits = 0, uploads = 0, downloads = 0, device_bytes = 0, on_gpu = 0, on_cpu = 0;
+  uint64_t launches = 0, waits = 0, uploads = 0, downloads = 0, device_bytes = 0, on_gpu = 0,
+           on_cpu = 0;
   bool split = false;
 };
 Stated stated_of(const ingot_session* session) {
@@ -111,7 +118,8 @@ Stated stated_of(const ingot_session* session) {
       continue;
     }
     all.launches += share.launches, all.waits += share.waits, all.on_gpu += share.instructions;
-    all.uploads += share.uploads, all.downloads += share.downloads, all.device_bytes += share.arena_bytes;
+    all.uploads += share.uploads, all.downloads += share.downloads,
+        all.device_bytes += share.arena_bytes;
   }
   all.split = all.split || all.on_cpu;
   return all;
@@ -134,11 +142,13 @@ std::string left_to_cpu(const ingot_model* model, const ingot_session* session) 
   if (s.split)
     for (size_t i = 0; i < s.split->assignment->of_instruction.size; i++) {
       ingot_instruction instruction{};
-      if (s.split->assignment->of_instruction[i] == 0 && !ingot_model_instruction(model, uint32_t(i), &instruction))
+      if (s.split->assignment->of_instruction[i] == 0 &&
+          !ingot_model_instruction(model, uint32_t(i), &instruction))
         left[instruction.op]++;
     }
   std::string text = "{";
-  for (const auto& [op, count] : left) text += (text.size() > 1 ? ", \"" : "\"") + op + "\": " + std::to_string(count);
+  for (const auto& [op, count] : left)
+    text += (text.size() > 1 ? ", \"" : "\"") + op + "\": " + std::to_string(count);
   return text + "}";
 }
 
@@ -155,7 +165,8 @@ int hash_outputs(const Opened& o, ingot_session* session, std::vector<uint64_t>*
     ingot_model_output(o.model, i, &type);
     if (ingot_session_output(session, i, &t)) return std::fprintf(stderr, "no output %u\n", i), 1;
     out->push_back(hash_of(t));
-    if (prints) std::printf("output %s %" PRIu64 " %016" PRIx64 "\n", type.name, t.bytes, out->back());
+    if (prints)
+      std::printf("output %s %" PRIu64 " %016" PRIx64 "\n", type.name, t.bytes, out->back());
   }
   return 0;
 }
@@ -167,7 +178,8 @@ int run_on_cpu(Opened* o, const char* dir, int steps, Answers* out) {
   ingot_error error{};
   ingot_session* session = nullptr;
   o->options.device = "cpu";
-  if (ingot_session_create(o->model, &o->options, &session, &error)) return fail("session on the CPU", error);
+  if (ingot_session_create(o->model, &o->options, &session, &error))
+    return fail("session on the CPU", error);
   int status = 0;
   out->resize(o->summary.state_count ? size_t(steps) : 1);
   for (size_t i = 0; i < out->size() && !status; i++) {
@@ -179,9 +191,10 @@ int run_on_cpu(Opened* o, const char* dir, int steps, Answers* out) {
   return status;
 }
 
-/// What runs did, by the fake driver, against what was stated of each and of the branches that they took.
-int compare_counts(const FakeCuda& before, const FakeCuda& after, const Stated& stated, const Stated& branches,
-                   uint64_t runs) {
+/// What runs did, by the fake driver, against what was stated of each and of the branches that they
+/// took.
+int compare_counts(const FakeCuda& before, const FakeCuda& after, const Stated& stated,
+                   const Stated& branches, uint64_t runs) {
   int status = 0;
   const auto check = [&](const char* what, uint64_t expected, uint64_t found) {
     if (expected != found) status = wrong(what, expected, found);
@@ -190,23 +203,25 @@ int compare_counts(const FakeCuda& before, const FakeCuda& after, const Stated& 
   check("waits", runs * stated.waits + branches.waits, after.waits - before.waits);
   // On one device the copies of the ports are kernels of the graph.
   check("uploads", stated.split ? runs * stated.uploads : 0, after.uploads - before.uploads);
-  check("downloads", stated.split ? runs * stated.downloads : 0, after.downloads - before.downloads);
+  check("downloads", stated.split ? runs * stated.downloads : 0,
+        after.downloads - before.downloads);
   check("allocations in run()", before.allocations, after.allocations);
   check("graphs made in run()", before.execs, after.execs);
   return status;
 }
 
 int check_nothing_alive(const FakeCuda& c) {
-  const uint64_t alive =
-      c.allocations + c.bytes + c.pinned + c.contexts + c.modules + c.streams + c.events + c.graphs + c.execs;
-  return alive || c.misuses
-             ? wrong(c.misuses ? "misuses of the driver" : "alive at the end", 0, c.misuses ? c.misuses : alive)
-             : 0;
+  const uint64_t alive = c.allocations + c.bytes + c.pinned + c.contexts + c.modules + c.streams +
+                         c.events + c.graphs + c.execs;
+  return alive || c.misuses ? wrong(c.misuses ? "misuses of the driver" : "alive at the end", 0,
+                                    c.misuses ? c.misuses : alive)
+                            : 0;
 }
 
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[std::min(values.size() - 1, size_t(q * double(values.size())))];
+  return values.empty() ? 0
+                        : values[std::min(values.size() - 1, size_t(q * double(values.size())))];
 }
 
 /// Whether the GPU decides any If or Loop of it.
@@ -214,7 +229,8 @@ bool decides(const Opened& o) {
   ingot_branch branch{};
   branch.size = sizeof branch;
   bool any = false;
-  for (uint32_t i = 0; ingot_model_branch(o.model, &o.options, i, &branch, nullptr) == INGOT_OK; i++)
+  for (uint32_t i = 0; ingot_model_branch(o.model, &o.options, i, &branch, nullptr) == INGOT_OK;
+       i++)
     any = any || branch.on_device;
   return any;
 }
@@ -234,7 +250,8 @@ class OnGpu {
     const uint64_t free_before = memory_.free_bytes(), alive_before = fake_ ? fake_->bytes : 0;
     ingot_session* session = nullptr;
     const auto began = Clock::now();
-    if (ingot_session_create(o_.model, &o_.options, &session, &error)) return fail("session on the GPU", error);
+    if (ingot_session_create(o_.model, &o_.options, &session, &error))
+      return fail("session on the GPU", error);
     int status = run_session(session, need, began);
     if (!status && fake_ && fake_->bytes - alive_before != device_bytes_)
       status = wrong("bytes on the GPU", device_bytes_, fake_->bytes);
@@ -263,9 +280,12 @@ class OnGpu {
     run_ms_ = a_.runs > 1 ? milliseconds_since(repeated) / (a_.runs - 1) : first_result_ms_;
     before.waits += reset_waits_, before.uploads += reset_uploads_;  // those of resets are no run's
     if (fake_)
-      if (const int status = compare_counts(before, *fake_, stated_, branches_, uint64_t(a_.runs - 1))) return status;
+      if (const int status =
+              compare_counts(before, *fake_, stated_, branches_, uint64_t(a_.runs - 1)))
+        return status;
     ingot_error error{};
-    for (const auto until = Clock::now(); milliseconds_since(until) < a_.seconds * 200;)  // clocks rise
+    // clocks rise
+    for (const auto until = Clock::now(); milliseconds_since(until) < a_.seconds * 200;)
       if (ingot_session_run(session, &error)) return fail("run on the GPU", error);
     for (const auto until = Clock::now(); milliseconds_since(until) < a_.seconds * 1000;) {
       const auto start = Clock::now();
@@ -286,7 +306,8 @@ class OnGpu {
     }
     char text[512];
     ingot_error_text(&error, text, sizeof text);
-    if (!std::strstr(text, "no kernel for any instruction")) return fail("session on the GPU", error);
+    if (!std::strstr(text, "no kernel for any instruction"))
+      return fail("session on the GPU", error);
     std::printf("gpu {\"on_gpu\": 0, \"on_cpu\": %u, \"launches\": 0, \"refused\": true}\n",
                 o_.summary.instruction_count);
     return 0;
@@ -299,7 +320,9 @@ class OnGpu {
     if (&expected == &expected_[0]) {
       const FakeCuda before = fake_ ? *fake_ : FakeCuda{};
       if (ingot_session_reset_state(session, &error)) return fail("reset of the state", error);
-      if (fake_) reset_waits_ += fake_->waits - before.waits, reset_uploads_ += fake_->uploads - before.uploads;
+      if (fake_)
+        reset_waits_ += fake_->waits - before.waits,
+            reset_uploads_ += fake_->uploads - before.uploads;
     }
     if (!fill_inputs(o_, session, a_.dir)) return 1;
     if (ingot_session_run(session, &error)) return fail("run on the GPU", error);
@@ -308,21 +331,24 @@ class OnGpu {
     for (size_t i = 0; i < got.size(); i++) {
       ingot_value_type type{};
       ingot_model_output(o_.model, uint32_t(i), &type);
-      if (got[i] != expected[i]) return std::fprintf(stderr, "output %s: other bits than the CPU's\n", type.name), 1;
+      if (got[i] != expected[i])
+        return std::fprintf(stderr, "output %s: other bits than the CPU's\n", type.name), 1;
     }
     return 0;
   }
 
   int report(uint64_t free_before) const {
     const int64_t beyond = int64_t(free_before) - int64_t(free_after_) - int64_t(device_bytes_);
-    std::printf("gpu {\"on_gpu\": %" PRIu64 ", \"on_cpu\": %" PRIu64 ", \"launches\": %" PRIu64 ", \"waits\": %" PRIu64
-                ", \"in_branches\": %" PRIu64 ", \"device_bytes\": %" PRIu64 ", \"beyond_bytes\": %" PRId64
-                ", \"counted\": %s, \"runs\": %d, \"first_result_ms\": %.3f, "
-                "\"run_ms\": %.3f, \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"latencies\": %zu, \"left\": %s}\n",
-                stated_.on_gpu, stated_.on_cpu, stated_.launches, stated_.waits,
-                a_.runs > 1 ? branches_.launches / uint64_t(a_.runs - 1) : 0, device_bytes_, beyond,
-                fake_ ? "true" : "false", a_.runs, first_result_ms_, run_ms_, quantile(latencies_, 0.5),
-                quantile(latencies_, 0.99), latencies_.size(), left_.c_str());
+    std::printf(
+        "gpu {\"on_gpu\": %" PRIu64 ", \"on_cpu\": %" PRIu64 ", \"launches\": %" PRIu64
+        ", \"waits\": %" PRIu64 ", \"in_branches\": %" PRIu64 ", \"device_bytes\": %" PRIu64
+        ", \"beyond_bytes\": %" PRId64
+        ", \"counted\": %s, \"runs\": %d, \"first_result_ms\": %.3f, "
+        "\"run_ms\": %.3f, \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"latencies\": %zu, \"left\": %s}\n",
+        stated_.on_gpu, stated_.on_cpu, stated_.launches, stated_.waits,
+        a_.runs > 1 ? branches_.launches / uint64_t(a_.runs - 1) : 0, device_bytes_, beyond,
+        fake_ ? "true" : "false", a_.runs, first_result_ms_, run_ms_, quantile(latencies_, 0.5),
+        quantile(latencies_, 0.99), latencies_.size(), left_.c_str());
     return 0;
   }
 
@@ -350,16 +376,17 @@ int main(int argc, char** argv) {
   }
   Arguments a;
   if (!parse(argc, argv, &a))
-    return std::fprintf(
-               stderr, "usage: gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]\n"),
+    return std::fprintf(stderr,
+                        "usage: gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds "
+                        "S] [NAME=1x2x3 ...]\n"),
            1;
   const char* problem = ingot::cuda::driver().problem;
   if (!problem) problem = ingot::cuda::gpu_facts(0).problem;
   if (problem) return std::printf("[skip] a model on a GPU: %s\n", problem), 77;
   {
     Opened o;
-    if (const int status =
-            open_raw(a.model, ingot_cpu_kernels(nullptr), INGOT_MAP_SHARE, int(a.shapes.size()), a.shapes.data(), &o))
+    if (const int status = open_raw(a.model, ingot_cpu_kernels(nullptr), INGOT_MAP_SHARE,
+                                    int(a.shapes.size()), a.shapes.data(), &o))
       return status;
     o.options.threads = 1;
     Answers expected;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Bytes of device code by unit and architecture, as cubins and as packed into the library.  image_sizes.py --tree TREE
+"""Bytes of device code by unit and architecture, as cubins and as packed into the library.
+image_sizes.py --tree TREE
 
-The ceilings are of the product: all architectures 4,000,000 bytes, any one 600,000. tests/figures/binary_sizes.py keeps the same figures beside
-the other sizes.
+The ceilings are of the product: all architectures 4,000,000 bytes, any one 600,000.
+tests/figures/binary_sizes.py keeps the same figures beside the other sizes.
 """
+
 import argparse
 import collections
 import pathlib
@@ -16,22 +18,34 @@ def read(tree):
     """[(unit, architecture, compiler, bytes, packed)], bytes of the whole container."""
     path = pathlib.Path(tree) / "kernels/cuda/device_images.bin"
     rows = [line.split("\t") for line in pathlib.Path(f"{path}.tsv").read_text().splitlines()[1:]]
-    return [(u, int(sm), int(c), int(b), int(p)) for u, sm, c, _, b, p in rows if sm != "0"], path.stat().st_size
+    return [
+        (u, int(sm), int(c), int(b), int(p)) for u, sm, c, _, b, p in rows if sm != "0"
+    ], path.stat().st_size
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tree", required=True)
     rows, total = read(parser.parse_args().tree)
     units, by = sorted({r[0] for r in rows}), collections.defaultdict(dict)
     for unit, sm, compiler, size, packed in rows:
         by[sm, compiler][unit] = (size, packed)
-    print(f"{'packed bytes':14} " + " ".join(f"{u:>12}" for u in units) + f" {'one':>12} {'cubins':>12}")
+    print(
+        f"{'packed bytes':14} "
+        + " ".join(f"{u:>12}" for u in units)
+        + f" {'one':>12} {'cubins':>12}"
+    )
     most = 0
     for (sm, compiler), cells in sorted(by.items()):
         one, raw = sum(p for _, p in cells.values()), sum(b for b, _ in cells.values())
         most = max(most, one)
-        print(f"{sm:>4} CUDA {compiler // 1000}.{compiler % 1000 // 10} " + " ".join(f"{cells[u][1]:>12,}" if u in cells else f"{'-':>12}" for u in units) + f" {one:>12,} {raw:>12,}")
+        print(
+            f"{sm:>4} CUDA {compiler // 1000}.{compiler % 1000 // 10} "
+            + " ".join(f"{cells[u][1]:>12,}" if u in cells else f"{'-':>12}" for u in units)
+            + f" {one:>12,} {raw:>12,}"
+        )
     print(f"largest of one architecture {most:,}, ceiling {ONE:,}; all {total:,}, ceiling {ALL:,}")
     failed = (most > ONE) + (total > ALL)
     print(f"image sizes: {2 - failed} passed, {failed} failed")

@@ -1,4 +1,5 @@
-// tests/cuda/image_test.cpp - the container of device code: what this build carries, what runs where, and damage.
+// tests/cuda/image_test.cpp - the container of device code: what this build carries, what runs
+// where, and damage.
 #include "kernels/cuda/image/image.h"
 
 #include <doctest/doctest.h>
@@ -25,15 +26,16 @@ std::vector<ImageEntry> entries(Span<const uint8_t> all) {
   return out;
 }
 
-// Made by Python's lzma with pack.py's settings, of a text with short and long matches at several distances.
+// Made by Python's lzma with pack.py's settings, of a text with short and long matches at several
+// distances.
 const uint8_t kPacked[] = {
 #include "tests/cuda/data/packed_text.inc"
 };
 std::string plain_text() {
   std::string out;
   for (int i = 0; i < 40; i++)
-    out +=
-        "line " + std::to_string(i * 7919 % 97) + (i % 3 ? " of sixteen bytes\n" : " aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
+    out += "line " + std::to_string(i * 7919 % 97) +
+           (i % 3 ? " of sixteen bytes\n" : " aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
   return out;
 }
 
@@ -65,8 +67,10 @@ TEST_CASE("image: every unit has an entry for the emulator, and every entry unpa
     for (const int sm : architectures) {
       ImageEntry entry;
       INFO(std::string(unit) << " for " << sm);
-      // What decides inside graphs needs a compiler of CUDA 12.3, which an old one for Jetsons is not.
-      const bool is_optional = unit == decides && find_image(all, ingot_cuda_kernel_set.units[0], sm, &entry) &&
+      // What decides inside graphs needs a compiler of CUDA 12.3, which an old one for Jetsons is
+      // not.
+      const bool is_optional = unit == decides &&
+                               find_image(all, ingot_cuda_kernel_set.units[0], sm, &entry) &&
                                entry.compiler && entry.compiler < 12030;
       const bool is_there = find_image(all, unit, sm, &entry);
       if (is_optional && !is_there) continue;
@@ -103,7 +107,9 @@ TEST_CASE("image: what runs where") {
 }
 
 TEST_CASE("image: drivers before CUDA 13 are given the module of an older compiler, or none") {
-  const auto number = [](std::vector<uint8_t>* to, size_t at, uint32_t value) { memcpy(to->data() + at, &value, 4); };
+  const auto number = [](std::vector<uint8_t>* to, size_t at, uint32_t value) {
+    memcpy(to->data() + at, &value, 4);
+  };
   std::vector<uint8_t> all(16 + 3 * 64);
   memcpy(all.data(), "INGOTGPU", 8);
   number(&all, 8, 2);
@@ -131,7 +137,8 @@ TEST_CASE("image: LZMA is decoded, cut and damaged streams are refused") {
   std::vector<uint8_t> out(plain.size());
   REQUIRE(lzma_decode(kPacked, out.data(), out.size()));
   CHECK(std::string(out.begin(), out.end()) == plain);
-  for (size_t cut = 0; cut < sizeof kPacked; cut++) CHECK_FALSE(lzma_decode({kPacked, cut}, out.data(), out.size()));
+  for (size_t cut = 0; cut < sizeof kPacked; cut++)
+    CHECK_FALSE(lzma_decode({kPacked, cut}, out.data(), out.size()));
   for (const size_t size : {size_t(0), size_t(1), plain.size() - 1})
     CHECK_FALSE(lzma_decode(kPacked, out.data(), size));
   for (size_t size = 0; size <= plain.size(); size++) {
@@ -149,7 +156,8 @@ TEST_CASE("image: LZMA is decoded, cut and damaged streams are refused") {
     for (int bit = 0; bit < 8; bit++) {
       std::vector<uint8_t> bad(kPacked, kPacked + sizeof kPacked);
       bad[byte] ^= uint8_t(1 << bit);
-      std::vector<uint8_t> place(plain.size());  // of exactly this size: a write outside is seen by the sanitizer
+      // of exactly this size: a write outside is seen by the sanitizer
+      std::vector<uint8_t> place(plain.size());
       if (lzma_decode({bad.data(), bad.size()}, place.data(), place.size()))
         CHECK(std::string(place.begin(), place.end()) != plain);
     }
@@ -171,12 +179,14 @@ TEST_CASE("image: a damaged container is refused, never believed") {
     return damaged;
   };
   const size_t count = entries(all).size();
-  for (size_t size = 0; size < directory; size += 7) CHECK(entries({good.data(), size}).size() < count);
+  for (size_t size = 0; size < directory; size += 7)
+    CHECK(entries({good.data(), size}).size() < count);
   CHECK(unpack_all(good) == 0);
   for (size_t byte = 0; byte < 16 + 64; byte++) {  // the header and the first entry
     std::vector<uint8_t> bad = {good.begin(), good.end()};
     bad[byte] ^= 0x81;
-    const bool is_name_or_target = byte >= 16 && byte < 16 + 26;  // of these a change is another name, not damage
+    // of these a change is another name, not damage
+    const bool is_name_or_target = byte >= 16 && byte < 16 + 26;
     const bool noticed = entries({bad.data(), bad.size()}).size() < count || unpack_all(bad) > 0;
     INFO("byte " << byte);
     CHECK((noticed || is_name_or_target));

@@ -1,5 +1,6 @@
-// Sizes that only the data tells, on a GPU over the fake driver: alone they are one launch and one wait, and the number comes with the
-// outputs; where the CPU goes on with what was found, the stretch ends and the number is the first thing that comes.
+// Sizes that only the data tells, on a GPU over the fake driver: alone they are one launch and one
+// wait, and the number comes with the outputs; where the CPU goes on with what was found, the
+// stretch ends and the number is the first thing that comes.
 #include "runtime/op/measured.h"
 
 #include <doctest/doctest.h>
@@ -20,8 +21,8 @@ void measure(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
 
 constexpr int64_t kRows = 3;
 
-/// found [2, n] = NonZero(x [3, W]); then z = -(-x), whose storage may be the number's. `packs`: y [n] = x's column of each, which is
-/// of a size that is measured.
+/// found [2, n] = NonZero(x [3, W]); then z = -(-x), whose storage may be the number's. `packs`: y
+/// [n] = x's column of each, which is of a size that is measured.
 cast::FileSpec finding_network(bool free_extent, bool packs) {
   cast::FileSpec file;
   file.segment_alignment = 16;
@@ -30,7 +31,8 @@ cast::FileSpec finding_network(bool free_extent, bool packs) {
   const Dim w = free_extent ? p.add_symbol("W", 1, 40) : Dim{12};
   const Dim most = free_extent ? p.add_dim_expr(DimOp::kMul, w, Dim{kRows}) : Dim{12 * kRows};
   const Dim n = p.add_symbol("n", 0, 0);
-  const int32_t x = p.add_value(input("x", {Dim{kRows}, w})), found = p.add_value(output("found", {2, n}, DType::kI64));
+  const int32_t x = p.add_value(input("x", {Dim{kRows}, w})),
+                found = p.add_value(output("found", {2, n}, DType::kI64));
   const int32_t number = p.add_value(activation("number", {}, DType::kI64));
   measure(&p, "n", number, most);
   p.add_instruction(NonZeroAttributes(), {x}, {found, number});
@@ -79,7 +81,8 @@ void run(Session& session, const std::vector<float>& x) {
 }  // namespace
 
 TEST_CASE(
-    "cuda measured: wholly on the GPU it is one launch and one wait, and outputs are as large as the data makes them") {
+    "cuda measured: wholly on the GPU it is one launch and one wait, and outputs are as large as "
+    "the data makes them") {
   fake_cuda();
   FileBytes bytes(finding_network(false, false));
   {
@@ -133,10 +136,14 @@ TEST_CASE("cuda measured: memory of the caller's, bound before and between runs"
     void* library = dlopen(INGOT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
     const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
     const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxPopCurrent_v2"));
-    const auto allocate = reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(library, "cuMemAlloc_v2"));
-    const auto release = reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
-    const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
-    const auto drop = reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
+    const auto allocate =
+        reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(library, "cuMemAlloc_v2"));
+    const auto release =
+        reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
+    const auto retain =
+        reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+    const auto drop =
+        reinterpret_cast<int (*)(int)>(dlsym(library, "cuDevicePrimaryCtxRelease_v2"));
     void* context = nullptr;
     unsigned long long at = 0;
     REQUIRE(retain(&context, 0) == 0);
@@ -184,7 +191,9 @@ TEST_CASE("cuda measured: with a free extent, bound and bound again") {
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda measured: what is of a measured size runs on the CPU, with exactly the stated launches and waits") {
+TEST_CASE(
+    "cuda measured: what is of a measured size runs on the CPU, with exactly the stated launches "
+    "and waits") {
   fake_cuda();
   FileBytes bytes(finding_network(false, true));
   {
@@ -234,7 +243,8 @@ TEST_CASE("cuda measured: items of a pipeline have the extents of their own data
                     })
                     .ok());
       REQUIRE(pipeline->pop().ok());
-      const ingot_tensor found = pipeline->output(0).value();  // rows where those of the most would be
+      // rows where those of the most would be
+      const ingot_tensor found = pipeline->output(0).value();
       std::vector<int64_t> got;
       for (int64_t row = 0; row < found.dims[0]; row++) {
         const int64_t* at = static_cast<const int64_t*>(found.data) + row * found.row_stride;

@@ -15,8 +15,8 @@ namespace ingot::conformance {
 
 OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y) {
   OpArguments a;
-  a.attributes = w.attributes, a.inputs = views.data(), a.input_count = uint16_t(views.size()), a.outputs = &y,
-  a.output_count = 1;
+  a.attributes = w.attributes, a.inputs = views.data(), a.input_count = uint16_t(views.size()),
+  a.outputs = &y, a.output_count = 1;
   return a;
 }
 std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
@@ -30,12 +30,13 @@ Tensor on_cpu(const Work& w, const char* table) {
   y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, y.view());
-  const KernelEntry* kernel =
-      find_kernel(std::string(table) == "oracle" ? *oracle_kernels() : *cpu_kernels(table), w.op, a);
+  const KernelEntry* kernel = find_kernel(
+      std::string(table) == "oracle" ? *oracle_kernels() : *cpu_kernels(table), w.op, a);
   REQUIRE(kernel != nullptr);
   Violation violation;
   REQUIRE_MESSAGE(kernel->contract->check(a, &violation), violation.rule);
-  const ScratchNeed need = kernel->contract->scratch ? kernel->contract->scratch(a, 1) : ScratchNeed{};
+  const ScratchNeed need =
+      kernel->contract->scratch ? kernel->contract->scratch(a, 1) : ScratchNeed{};
   std::vector<uint8_t> own(need.per_thread_bytes + 64), shared(need.shared_bytes + 64);
   const auto aligned = [](std::vector<uint8_t>& m) {
     return m.data() + (64 - reinterpret_cast<uintptr_t>(m.data()) % 64) % 64;
@@ -46,7 +47,8 @@ Tensor on_cpu(const Work& w, const char* table) {
   return y;
 }
 
-Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits, int choice) {
+Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
+           int choice) {
   Run run{w.output, {}, 1, 1, {}};
   run.y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
@@ -63,15 +65,17 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   std::vector<uint8_t> scratch(bytes + 256 + kGuard, 0xa5);
   uint32_t fault = 0;
   GpuWork work;
-  work.arguments = &a, work.traits = traits, work.precision = precision, work.fault = &fault, work.fault_value = 1;
+  work.arguments = &a, work.traits = traits, work.precision = precision, work.fault = &fault,
+  work.fault_value = 1;
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
   work.scratch_bytes = bytes;
   work.choice = asked;
-  work.sink = {&run, [](void* user, const GpuLaunch& l) {
-                 static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
-                 static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
-                 return cuda::emulate::run_launch(l);
-               }};
+  work.sink = {
+      &run, [](void* user, const GpuLaunch& l) {
+        static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
+        static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
+        return cuda::emulate::run_launch(l);
+      }};
   cuda::emulate::set_order(order);
   cuda::emulate::counts = {};
   {
@@ -81,7 +85,8 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   if (run.status.ok() && fault) run.status = Status(Code::kBadIndexValue);
   cuda::emulate::set_order(0);
   CHECK(cuda::emulate::counts.bank_conflicts == 0);
-  for (size_t i = 0; i < kGuard && bytes + i < scratch.size() - size_t(work.scratch - scratch.data()); i++)
+  for (size_t i = 0;
+       i < kGuard && bytes + i < scratch.size() - size_t(work.scratch - scratch.data()); i++)
     REQUIRE(work.scratch[bytes + i] == 0xa5);
   CHECK(run.y.guard_fault() == "");
   for (const Tensor& t : w.inputs) CHECK(t.guard_fault() == "");
@@ -92,21 +97,23 @@ bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision) {
   const std::vector<TensorView> views = views_of(w.inputs);
   GpuTraits traits;
   traits.sm = sm;
-  const GpuRow* row =
-      find_gpu_row(ingot_cuda_kernel_set, w.op, arguments_of(w, views, w.output.view()), traits, precision);
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op,
+                                   arguments_of(w, views, w.output.view()), traits, precision);
   return row && std::string(row->name).find("tensorcore") != std::string::npos;
 }
 
 void check_close(const Tensor& got, const Tensor& want, check::Tolerance tolerance) {
   double largest = 0, worst = 0;
-  for (int64_t i = 0; i < want.view().elements(); i++) largest = std::max(largest, std::fabs(want.at(i)));
+  for (int64_t i = 0; i < want.view().elements(); i++)
+    largest = std::max(largest, std::fabs(want.at(i)));
   for (int64_t i = 0; i < want.view().elements(); i++) {
     if (std::isnan(want.at(i)) && std::isnan(got.at(i))) continue;
     const double error = std::fabs(got.at(i) - want.at(i));
     worst = error <= worst ? worst : error;
     if (std::isnan(got.at(i))) worst = 1e30;
   }
-  CHECK_MESSAGE(worst <= tolerance.relative * largest + tolerance.absolute, "off by " << worst << " of " << largest);
+  CHECK_MESSAGE(worst <= tolerance.relative * largest + tolerance.absolute,
+                "off by " << worst << " of " << largest);
 }
 
 bool Run::ran(const std::string& name) const {

@@ -1,4 +1,5 @@
-// tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on the emulated GPU in a precision below exact.
+// tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on the emulated GPU
+// in a precision below exact.
 #pragma once
 #include <string>
 #include <vector>
@@ -32,9 +33,10 @@ struct Run {
   bool ran(const std::string& name) const;  // a kernel whose name has this
 };
 
-/// Checks the guards around every operand and scratch, that the row is one of tensor cores, and that no access to shared memory conflicted.
-/// `choice`: which of the row's ways; -1: unasked.
-Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits, int choice = -1);
+/// Checks the guards around every operand and scratch, that the row is one of tensor cores, and
+/// that no access to shared memory conflicted. `choice`: which of the row's ways; -1: unasked.
+Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
+           int choice = -1);
 
 /// Whether a row of tensor cores takes it.
 bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Modules of every kind of content through pack.py and back through the runtime's decoder; the same twice; cut anywhere refused.
+"""Modules of every kind of content through pack.py and back through the runtime's decoder; the same
+twice; cut anywhere refused.
 
-  pack_test.py PACK UNPACK_IMAGES
+pack_test.py PACK UNPACK_IMAGES
 """
+
 import hashlib
 import pathlib
 import random
@@ -21,7 +23,13 @@ def contents():
     yield "zeros", bytes(100_000)
     yield "random", r.randbytes(30_000)
     yield "code", b"".join(r.choice(instructions) for _ in range(8000))
-    yield "registers", b"".join(bytes([r.randrange(8), *i[1:15], r.randrange(256)]) for i in r.choices(instructions, k=8000))
+    yield (
+        "registers",
+        b"".join(
+            bytes([r.randrange(8), *i[1:15], r.randrange(256)])
+            for i in r.choices(instructions, k=8000)
+        ),
+    )
     yield "far", (block := r.randbytes(5000)) + bytes(1 << 20) + block
     for n in range(24):  # lengths and distances of all sizes, repeated ones among them
         out = bytearray(r.randbytes(r.randrange(1, 50)))
@@ -29,7 +37,10 @@ def contents():
             if r.random() < 0.3:
                 out += r.randbytes(r.randrange(1, 1 + 2 ** r.randrange(6)))
             else:
-                distance, length = r.choice([1, 2, 3, 16, 32, r.randrange(1, len(out) + 1)]), r.choice([1, 2, 3, 9, 17, r.randrange(1, 600)])
+                distance, length = (
+                    r.choice([1, 2, 3, 16, 32, r.randrange(1, len(out) + 1)]),
+                    r.choice([1, 2, 3, 9, 17, r.randrange(1, 600)]),
+                )
                 for _ in range(length):
                     out.append(out[-min(distance, len(out))])
         yield f"mixed{n}", bytes(out)
@@ -44,19 +55,44 @@ def main():
             (folder / name).write_bytes(data)
             rows.append(f"{name}:87:11.8:{folder / name}")
             expected[name, "87", "11080"] = hashlib.sha256(data).hexdigest()
-        for sm, change in ((86, b"a"), (89, b"b"), (80, b"c"), (100, b"a"), (110, b"b")):  # siblings: two streams
-            data = change + b"".join(d for _, d in contents())[:200_000] + bytes(300)  # a match goes on across the end
+        for sm, change in (
+            (86, b"a"),
+            (89, b"b"),
+            (80, b"c"),
+            (100, b"a"),
+            (110, b"b"),
+        ):  # siblings: two streams
+            data = (
+                change + b"".join(d for _, d in contents())[:200_000] + bytes(300)
+            )  # a match goes on across the end
             (folder / f"sibling{sm}").write_bytes(data)
             rows.append(f"sibling:{sm}:13.0:{folder}/sibling{sm}")
             expected["sibling", str(sm), "13000"] = hashlib.sha256(data).hexdigest()
         expected["unit", "0", "0"] = hashlib.sha256(b"emulated\0").hexdigest()
         for out in ("a", "b"):
-            subprocess.run([sys.executable, PACK, "--out", folder / out, "--table", folder / "t", "--units", "unit", "--cubin",
-                            *(rows if out == "a" else rows[::-1])], check=True)
-        assert (folder / "a").read_bytes() == (folder / "b").read_bytes(), "another order of arguments gave other bytes"
+            subprocess.run(
+                [
+                    sys.executable,
+                    PACK,
+                    "--out",
+                    folder / out,
+                    "--table",
+                    folder / "t",
+                    "--units",
+                    "unit",
+                    "--cubin",
+                    *(rows if out == "a" else rows[::-1]),
+                ],
+                check=True,
+            )
+        assert (folder / "a").read_bytes() == (folder / "b").read_bytes(), (
+            "another order of arguments gave other bytes"
+        )
 
         def unpack(path):
-            lines = subprocess.run([UNPACK, path], check=True, capture_output=True, text=True).stdout.split("\n")
+            lines = subprocess.run(
+                [UNPACK, path], check=True, capture_output=True, text=True
+            ).stdout.split("\n")
             return {tuple(line.split()[:3]): line.split()[3] for line in lines if line}
 
         assert unpack(folder / "a") == expected, "not what was packed"
@@ -65,7 +101,10 @@ def main():
         for cut in random.Random(1).sample(range(len(whole)), 40):
             (folder / "cut").write_bytes(whole[:cut])
             found = unpack(folder / "cut")
-            assert all(digest in ("damaged", expected[key]) for key, digest in found.items()) and "damaged" not in unpack(folder / "a").values()
+            assert (
+                all(digest in ("damaged", expected[key]) for key, digest in found.items())
+                and "damaged" not in unpack(folder / "a").values()
+            )
             assert found != expected, f"cut at {cut} of {len(whole)} was not noticed"
             checked += 1
     print(f"pack: {checked} passed, 0 failed")

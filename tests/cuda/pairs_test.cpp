@@ -1,5 +1,6 @@
-// Weights as pairs of f16 in the memory of a GPU, over the fake driver: what the file stores and in which precision decides how many
-// bytes; results are those of the CPU as far as f16 goes, and the same however the file stores the same numbers.
+// Weights as pairs of f16 in the memory of a GPU, over the fake driver: what the file stores and in
+// which precision decides how many bytes; results are those of the CPU as far as f16 goes, and the
+// same however the file stores the same numbers.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,14 +40,16 @@ cast::FileSpec products_network(const Network& n) {
   p.precision = n.precision;
   if (n.stored != DType::kInvalid) p.required_features = {"widened"};
   const Dim rows = n.symbolic ? p.add_symbol("rows", 1, kRows) : kRows;
-  const auto add_constant = [&](const char* name, std::vector<int64_t> dims, Packing packing, uint32_t seed) {
+  const auto add_constant = [&](const char* name, std::vector<int64_t> dims, Packing packing,
+                                uint32_t seed) {
     int64_t count = 1;
     for (const int64_t d : dims) count *= d;
     const std::vector<float> packed = pack_weights(packing, dims, numbers(size_t(count), seed));
     const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data());
     cast::ValueSpec value = constant(name, std::vector<Dim>(dims.begin(), dims.end()));
     value.packing = packing;
-    value.bytes.held = std::make_shared<const std::vector<uint8_t>>(bytes, bytes + packed.size() * 4);
+    value.bytes.held =
+        std::make_shared<const std::vector<uint8_t>>(bytes, bytes + packed.size() * 4);
     if (packing == Packing::kPanels16) value.stored = n.stored;
     return p.add_value(value);
   };
@@ -72,7 +75,8 @@ cast::FileSpec products_network(const Network& n) {
     p.add_instruction(convert, {e}, {back});
     a = back;
   }
-  const int32_t t = p.add_value(activation("t", {rows, kOut})), y = p.add_value(output("y", {rows, kOut}));
+  const int32_t t = p.add_value(activation("t", {rows, kOut})),
+                y = p.add_value(output("y", {rows, kOut}));
   p.add_instruction(LinearAttributes(), {a, v}, {t});
   p.add_instruction(step(ElementwiseOp::kAdd), {t, c}, {y});
   add_ports(&file);
@@ -98,7 +102,9 @@ constexpr uint64_t kPairs = kPanels / 2, kOddPairs = 11 * 64;
 
 }  // namespace
 
-TEST_CASE("pairs: the bytes of weights in a GPU's memory, by what the file stores and in which precision") {
+TEST_CASE(
+    "pairs: the bytes of weights in a GPU's memory, by what the file stores and in which "
+    "precision") {
   fake_cuda();
   std::vector<float> fp16;
   for (const DType stored : {DType::kInvalid, DType::kF16, DType::kBF16})
@@ -112,7 +118,8 @@ TEST_CASE("pairs: the bytes of weights in a GPU's memory, by what the file store
         need.size = sizeof need;
         const ingot_session_options options = on("cuda");
         REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
-        Session first = make(model, options), second = make(model, options), cpu = make(model, on("cpu"));
+        Session first = make(model, options), second = make(model, options),
+                cpu = make(model, on("cpu"));
         CHECK(fake_cuda().bytes == 2 * need.arena_bytes + need.weights_shared);
         const std::vector<float> y = answer_to_numbers(first);
         CHECK(y == answer_to_numbers(second));
@@ -152,7 +159,9 @@ TEST_CASE("pairs: read from a file with its hashes, and at other extents") {
   CHECK(alive() == "");
 }
 
-TEST_CASE("pairs: where the CPU runs a part of the program, weights on the GPU are pairs too, and its own are not") {
+TEST_CASE(
+    "pairs: where the CPU runs a part of the program, weights on the GPU are pairs too, and its "
+    "own are not") {
   fake_cuda();
   for (const DType stored : {DType::kInvalid, DType::kF16}) {
     FileBytes bytes(products_network({kFp16, stored, true}));
@@ -160,14 +169,16 @@ TEST_CASE("pairs: where the CPU runs a part of the program, weights on the GPU a
       Model model = open_bytes_or_fail(bytes, scalar());
       Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
       check_close(answer_to_numbers(gpu), answer_to_numbers(cpu));
-      CHECK(gpu.requirements().weights_shared == kPairs + kOddPairs + rounded(kBias) + rounded(kPlain));
+      CHECK(gpu.requirements().weights_shared ==
+            kPairs + kOddPairs + rounded(kBias) + rounded(kPlain));
     }
     CHECK(alive() == "");
   }
 }
 
 TEST_CASE(
-    "pairs: places of constants are found for the first GPU alone, and go with the model, whichever allocation fails") {
+    "pairs: places of constants are found for the first GPU alone, and go with the model, "
+    "whichever allocation fails") {
   struct Counted {
     int64_t alive = 0, calls = 0, fails_at = -1;
   };
@@ -219,11 +230,13 @@ TEST_CASE("pairs: rounding and interleaving, an odd row at the end, in place") {
   const uint16_t halves[] = {0x0000, 0x8000, 0x3555, 0x7bff, 0x7bff, 0x7c00, 0xfc00, 0x0001,
                              0x0000, 0x0001, 0x8400, 0x6800, 0x6802, 0x7e00, 0x7c00, 0x0400};
   for (int i = 0; i < 16; i++)
-    rows[size_t(i)] = special[i], rows[16 + size_t(i)] = special[15 - i], rows[32 + size_t(i)] = float(i);
+    rows[size_t(i)] = special[i], rows[16 + size_t(i)] = special[15 - i],
+    rows[32 + size_t(i)] = float(i);
   for (const bool in_place : {false, true}) {
     std::vector<float> from = rows;
     std::vector<uint32_t> to(2 * 16, 0xa5a5a5a5u);
-    auto* out = in_place ? reinterpret_cast<uint8_t*>(from.data()) : reinterpret_cast<uint8_t*>(to.data());
+    auto* out =
+        in_place ? reinterpret_cast<uint8_t*>(from.data()) : reinterpret_cast<uint8_t*>(to.data());
     make_pairs(reinterpret_cast<const uint8_t*>(from.data()), 3, out);
     if (in_place) std::memcpy(to.data(), out, to.size() * 4);
     for (size_t i = 0; i < 16; i++) {

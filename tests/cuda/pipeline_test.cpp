@@ -1,5 +1,6 @@
-// Runs that are started and pipelines on a GPU, over the fake driver whose streams do their work as late, and in as odd an order, as events
-// allow: the same numbers, exact memory, every fault named, nothing left behind.
+// Runs that are started and pipelines on a GPU, over the fake driver whose streams do their work as
+// late, and in as odd an order, as events allow: the same numbers, exact memory, every fault named,
+// nothing left behind.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -10,7 +11,9 @@
 using namespace ingot;
 using namespace ingot::test;
 
-TEST_CASE("cuda async: start is one launch, wait is one wait, and nothing else; a function is called behind the run") {
+TEST_CASE(
+    "cuda async: start is one launch, wait is one wait, and nothing else; a function is called "
+    "behind the run") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(100));
   {
@@ -20,7 +23,8 @@ TEST_CASE("cuda async: start is one launch, wait is one wait, and nothing else; 
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     auto plain = model.session(on("cuda"));
     REQUIRE(plain.ok());
-    CHECK(session->requirements().outside_bytes == plain->requirements().outside_bytes);  // no thread
+    // no thread
+    CHECK(session->requirements().outside_bytes == plain->requirements().outside_bytes);
     for (int i = 0; i < 5; i++) {
       write(session->input(0), std::vector<float>(800, float(i)));
       FakeCuda before = fake;
@@ -38,8 +42,8 @@ TEST_CASE("cuda async: start is one launch, wait is one wait, and nothing else; 
     }
     std::atomic<int> ended{0};
     REQUIRE(ingot_session_start_with(
-                session->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &ended, nullptr) ==
-            INGOT_OK);
+                session->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
+                &ended, nullptr) == INGOT_OK);
     CHECK(ended == 0);
     int polls = 0;
     while (!session->has_ended()) polls++;
@@ -49,13 +53,15 @@ TEST_CASE("cuda async: start is one launch, wait is one wait, and nothing else; 
     session->cancel();
     CHECK(session->start().error().code == INGOT_CANCELLED);
     CHECK(session->wait().error().code == INGOT_WRONG_STATE);
-    CHECK(ingot_session_start_with(session->get(), 1, nullptr, nullptr, nullptr) == INGOT_DEADLINE_EXCEEDED);
+    CHECK(ingot_session_start_with(session->get(), 1, nullptr, nullptr, nullptr) ==
+          INGOT_DEADLINE_EXCEEDED);
     REQUIRE(session->start().ok());  // and destroyed meanwhile
   }
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda async: a device lost while a run is queued is told by wait, and the session is dead") {
+TEST_CASE(
+    "cuda async: a device lost while a run is queued is told by wait, and the session is dead") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(4));
   {
@@ -112,7 +118,8 @@ TEST_CASE("cuda pipeline: a copy, or a run, that is not waited for shows as wron
 }
 
 TEST_CASE(
-    "cuda pipeline: an item costs so many calls, one launch, one copy each way, one wait; no graph and no memory is "
+    "cuda pipeline: an item costs so many calls, one launch, one copy each way, one wait; no graph "
+    "and no memory is "
     "made") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(64));
@@ -129,7 +136,8 @@ TEST_CASE(
     CHECK(fake.uploads - before.uploads == copies);
     CHECK(fake.downloads - before.downloads == copies);
     CHECK(fake.waits - before.waits == 10);
-    // Two copies, launch, two waits of streams, three records; one wait. Without copies the launch and one record.
+    // Two copies, launch, two waits of streams, three records; one wait. Without copies the launch
+    // and one record.
     CHECK(deeds(fake) - deeds(before) == (is_integrated() ? 30 : 90));
     CHECK(fake.switches - before.switches == 40);  // to submit and to collect
     CHECK(fake.allocations == before.allocations);
@@ -137,7 +145,8 @@ TEST_CASE(
     CHECK(fake.execs == before.execs);
     CHECK(fake.events == (is_integrated() ? 2 : 6));
     CHECK(fake.streams ==
-          (is_integrated() ? 2 : 4));  // one of the model's weights, one of the session's, two for copies
+          // one of the model's weights, one of the session's, two for copies
+          (is_integrated() ? 2 : 4));
   }
   CHECK(alive() == "");
 }
@@ -237,7 +246,9 @@ TEST_CASE("cuda pipeline: an index that is wrong is its item's error alone") {
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda pipeline: every call of the driver fails in turn: a named error, nothing leaked, no wrong number") {
+TEST_CASE(
+    "cuda pipeline: every call of the driver fails in turn: a named error, nothing leaked, no "
+    "wrong number") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(8));
   for (const uint32_t order : {uint32_t{kAtOnce}, uint32_t{kLast}})
@@ -270,7 +281,8 @@ TEST_CASE("cuda pipeline: every call of the driver fails in turn: a named error,
                 pipeline->release().value();
                 continue;
               }
-              CHECK((popped.error().code == INGOT_DEVICE_LOST || popped.error().code == INGOT_OUT_OF_MEMORY));
+              CHECK((popped.error().code == INGOT_DEVICE_LOST ||
+                     popped.error().code == INGOT_OUT_OF_MEMORY));
               CHECK(std::string(popped.error().name) == "cuda:0");
               CHECK(failed == uint64_t(item));
               lost = true;

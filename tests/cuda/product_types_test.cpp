@@ -1,5 +1,5 @@
-// The one template of products with operands that no row has yet: s8 with a scale an output (exact on whole numbers), bf16; and few rows
-// times weights of s8. Kernels of this test, in the emulator.
+// The one template of products with operands that no row has yet: s8 with a scale an output (exact
+// on whole numbers), bf16; and few rows times weights of s8. Kernels of this test, in the emulator.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,8 @@ void run(Kernel kernel, const ProductParams& p, unsigned blocks, int shared, uin
   emulate::counts = {};
   emulate::launch(
       {blocks, unsigned(p.splits), 1}, 128, uint32_t(shared),
-      [](const void* c) { static_cast<const Call*>(c)->kernel(*static_cast<const Call*>(c)->p); }, &call);
+      [](const void* c) { static_cast<const Call*>(c)->kernel(*static_cast<const Call*>(c)->p); },
+      &call);
   emulate::set_order(0);
   CHECK(emulate::counts.bank_conflicts == 0);
 }
@@ -66,22 +67,24 @@ std::vector<T> panels(const Picture& q, const std::vector<T>& w, int per_word) {
   std::vector<T> to(size_t((q.o + 15) / 16 * 16 * q.k()));
   for (int o = 0; o < q.o; o++)
     for (int k = 0; k < q.k(); k++)
-      to[size_t(((o / 16 * (q.k() / per_word) + k / per_word) * 16 + o % 16) * per_word + k % per_word)] =
-          w[size_t(o * q.k() + k)];
+      to[size_t(((o / 16 * (q.k() / per_word) + k / per_word) * 16 + o % 16) * per_word +
+                k % per_word)] = w[size_t(o * q.k() + k)];
   return to;
 }
 
-ProductParams params(const Picture& q, const void* x, const void* w, int per_word, const float* bias, float* y) {
+ProductParams params(const Picture& q, const void* x, const void* w, int per_word,
+                     const float* bias, float* y) {
   ProductParams p = {};
   p.x = static_cast<const float*>(x), p.w = static_cast<const float*>(w), p.bias = bias, p.y = y;
-  p.c = q.c / per_word, p.k = q.k() / per_word, p.m = q.m(), p.o = q.o, p.readable = (q.o + 15) / 16 * 16,
-  p.columns = (q.o + 3) / 4 * 4;
-  p.pixel_stride = p.c, p.row_stride = int64_t(q.w) * p.c, p.channel_stride = 1, p.picture_stride = q.h * p.row_stride;
+  p.c = q.c / per_word, p.k = q.k() / per_word, p.m = q.m(), p.o = q.o,
+  p.readable = (q.o + 15) / 16 * 16, p.columns = (q.o + 3) / 4 * 4;
+  p.pixel_stride = p.c, p.row_stride = int64_t(q.w) * p.c, p.channel_stride = 1,
+  p.picture_stride = q.h * p.row_stride;
   p.panel_stride = int64_t(p.k) * 16, p.n_stride = 1, p.k_stride = 16, p.y_stride = q.o;
   p.steps = (p.k + 15) / 16, p.splits = 1, p.split_steps = p.steps;
   p.h = q.h, p.width = q.w, p.oh = q.oh(), p.ow = q.ow();
-  p.kernel_h = p.kernel_w = q.kernel, p.stride_h = p.stride_w = q.stride, p.dilation_h = p.dilation_w = 1,
-  p.pad_top = p.pad_left = q.pad;
+  p.kernel_h = p.kernel_w = q.kernel, p.stride_h = p.stride_w = q.stride,
+  p.dilation_h = p.dilation_w = 1, p.pad_top = p.pad_left = q.pad;
   p.alpha = 1, p.is_vector = q.o % 4 == 0;
   return p;
 }
@@ -93,22 +96,28 @@ std::vector<T> numbers(size_t count, int seed) {
   return v;
 }
 
-const Picture kPictures[] = {
-    {1, 6, 7, 16, 64, 1, 1, 0}, {2, 5, 6, 16, 37, 3, 1, 1}, {1, 9, 9, 32, 80, 3, 2, 1}, {1, 8, 9, 48, 20, 1, 1, 0}};
+const Picture kPictures[] = {{1, 6, 7, 16, 64, 1, 1, 0},
+                             {2, 5, 6, 16, 37, 3, 1, 1},
+                             {1, 9, 9, 32, 80, 3, 2, 1},
+                             {1, 8, 9, 48, 20, 1, 1, 0}};
 
 }  // namespace
 
-TEST_CASE("products: s8 by s8 is exact, in every order of threads and for every way that x is read") {
+TEST_CASE(
+    "products: s8 by s8 is exact, in every order of threads and for every way that x is read") {
   for (const Picture& q : kPictures) {
     CAPTURE(q.k());
     CAPTURE(q.o);
-    const auto x = numbers<int8_t>(size_t(q.n * q.h * q.w * q.c), 1), w = numbers<int8_t>(size_t(q.o * q.k()), 2);
+    const auto x = numbers<int8_t>(size_t(q.n * q.h * q.w * q.c), 1),
+               w = numbers<int8_t>(size_t(q.o * q.k()), 2);
     const auto packed = panels(q, w, 4);
     std::vector<float> scale(size_t(q.o)), bias(size_t(q.o + 16)), y(size_t(q.m() * q.o));
-    for (int o = 0; o < q.o; o++) scale[size_t(o)] = o % 3 ? 0.5f : 2.0f, bias[size_t(o)] = float(o);
+    for (int o = 0; o < q.o; o++)
+      scale[size_t(o)] = o % 3 ? 0.5f : 2.0f, bias[size_t(o)] = float(o);
     ProductParams p = params(q, x.data(), packed.data(), 4, bias.data(), y.data());
     p.scale = scale.data();
-    const Kernel kernels[] = {body<S8, WindowPixels, 64, 64, 32>, body<S8, SinglePixels, 64, 64, 32>,
+    const Kernel kernels[] = {body<S8, WindowPixels, 64, 64, 32>,
+                              body<S8, SinglePixels, 64, 64, 32>,
                               body<S8, WindowPixels, 32, 128, 32>, body<S8, RowPixels, 64, 64, 32>};
     const ProductTile tiles[] = {kSquareTile, kSquareTile, kFlatTile, kSquareTile};
     for (int kernel = 0; kernel < (q.kernel == 1 ? 4 : 3); kernel++)
@@ -116,11 +125,13 @@ TEST_CASE("products: s8 by s8 is exact, in every order of threads and for every 
         const ProductTile tile = tiles[kernel];
         p.tiles_m = (p.m + tile.m - 1) / tile.m;
         y.assign(y.size(), NAN);
-        run(kernels[kernel], p, unsigned(p.tiles_m * ((q.o + tile.o - 1) / tile.o)), tile.shared_bytes(false), order);
+        run(kernels[kernel], p, unsigned(p.tiles_m * ((q.o + tile.o - 1) / tile.o)),
+            tile.shared_bytes(false), order);
         int wrong = 0;
         for (int m = 0; m < q.m(); m++)
           for (int o = 0; o < q.o; o++)
-            wrong += y[size_t(m * q.o + o)] != float(at(q, x, w, m, o)) * scale[size_t(o)] + bias[size_t(o)];
+            wrong += y[size_t(m * q.o + o)] !=
+                     float(at(q, x, w, m, o)) * scale[size_t(o)] + bias[size_t(o)];
         CHECK(wrong == 0);
       }
   }
@@ -128,14 +139,15 @@ TEST_CASE("products: s8 by s8 is exact, in every order of threads and for every 
 
 TEST_CASE("products: bf16") {
   for (const Picture& q : kPictures) {
-    std::vector<float> x(size_t(q.n * q.h * q.w * q.c)), w(size_t(q.o * q.k())), y(size_t(q.m() * q.o));
+    std::vector<float> x(size_t(q.n * q.h * q.w * q.c)), w(size_t(q.o * q.k())),
+        y(size_t(q.m() * q.o));
     for (size_t i = 0; i < x.size(); i++) x[i] = float(uint32_t(i * 2654435761u) >> 16) / 32768 - 1;
     for (size_t i = 0; i < w.size(); i++) w[i] = float(uint32_t(i * 2246822519u) >> 16) / 32768 - 1;
     const auto packed = panels(q, w, 1);
     ProductParams p = params(q, x.data(), packed.data(), 1, nullptr, y.data());
     p.tiles_m = (p.m + 63) / 64;
-    run(body<Bf16, WindowPixels, 64, 64, 32>, p, unsigned(p.tiles_m * ((q.o + 63) / 64)), kSquareTile.shared_bytes(false),
-        3);
+    run(body<Bf16, WindowPixels, 64, 64, 32>, p, unsigned(p.tiles_m * ((q.o + 63) / 64)),
+        kSquareTile.shared_bytes(false), 3);
     double largest = 0, worst = 0;
     for (int m = 0; m < q.m(); m++)
       for (int o = 0; o < q.o; o++) {
@@ -160,7 +172,8 @@ TEST_CASE("products: few rows times weights of s8 with a scale an output") {
       const auto packed = panels(q, w, 4);
       ProductParams p = params(q, x.data(), packed.data(), 4, nullptr, y.data());
       p.pixel_stride = k, p.scale = scale.data();
-      run(rows == 1 ? few_rows<S8Weights, 1> : few_rows<S8Weights, kFewRows>, p, unsigned((q.o + 15) / 16), 0, 9);
+      run(rows == 1 ? few_rows<S8Weights, 1> : few_rows<S8Weights, kFewRows>, p,
+          unsigned((q.o + 15) / 16), 0, 9);
       int wrong = 0;
       for (int m = 0; m < rows; m++)
         for (int o = 0; o < q.o; o++)

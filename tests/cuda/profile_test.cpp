@@ -1,5 +1,5 @@
-// What a profile says of a GPU: the fake driver's clock is the number of kernels that have run, a millisecond each, so that what an
-// instruction takes is known exactly.
+// What a profile says of a GPU: the fake driver's clock is the number of kernels that have run, a
+// millisecond each, so that what an instruction takes is known exactly.
 #include <doctest/doctest.h>
 
 #include "tests/cuda/chain_items.h"
@@ -28,7 +28,9 @@ uint64_t kernels_in(const ingot_profile_event& event) {
 
 }  // namespace
 
-TEST_CASE("cuda profile: every instruction of the graph has its own time; without a watcher nothing is recorded") {
+TEST_CASE(
+    "cuda profile: every instruction of the graph has its own time; without a watcher nothing is "
+    "recorded") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(64));
   {
@@ -73,7 +75,9 @@ TEST_CASE("cuda profile: every instruction of the graph has its own time; withou
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda profile: every call of the driver fails in turn while a profile is taken: a named error, nothing leaked") {
+TEST_CASE(
+    "cuda profile: every call of the driver fails in turn while a profile is taken: a named error, "
+    "nothing leaked") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(8));
   for (const int code : {2, 1, 700}) {

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""The gates of device code: what a kernel may need of each architecture, and that each module is what its name says.
+"""The gates of device code: what a kernel may need of each architecture, and that each module is
+what its name says.
 
   ptxas_gate.py --tree TREE [--update [--why TEXT]] [--show]
 
-TREE/kernels/cuda has device_images.bin.tsv, cubin/UNIT.smNN.cudaV.cubin and beside each what ptxas said (.ptxas). For every module of the table:
-the ELF header names the architecture and the ABI of its compiler (33/07 up to CUDA 12, 41/08 from 13), and it has every kernel of
-kernels/cuda/kernel_list.h for its unit and no other. For every kernel: nothing spilled; registers x threads fit a multiprocessor; registers (in
-the steps of 8 in which they are given out), static shared memory and stack at most those of tests/cuda/budget.tsv.
---update writes today's figures there; a rise needs --why, which is written with it. --show prints the table of registers.
-Compilers without a column (13.2) are held to the hard limits alone.
+TREE/kernels/cuda has device_images.bin.tsv, cubin/UNIT.smNN.cudaV.cubin and beside each what ptxas
+said (.ptxas). For every module of the table: the ELF header names the architecture and the ABI of
+its compiler (33/07 up to CUDA 12, 41/08 from 13), and it has every kernel of
+kernels/cuda/kernel_list.h for its unit and no other. For every kernel: nothing spilled; registers x
+threads fit a multiprocessor; registers (in the steps of 8 in which they are given out), static
+shared memory and stack at most those of tests/cuda/budget.tsv. --update writes today's figures
+there; a rise needs --why, which is written with it. --show prints the table of registers. Compilers
+without a column (13.2) are held to the hard limits alone.
 """
+
 import argparse
 import pathlib
 import re
@@ -27,15 +31,24 @@ PINNED = ("11.8", "12.4", "13.0")
 
 def kernel_list():
     """{unit: {kernel: threads}} as the compiler sees kernel_list.h."""
-    units = re.findall(r"#define INGOT_CUDA_UNIT_(\w+)\(X\)", (ROOT / "kernels/cuda/kernel_list.h").read_text())
+    units = re.findall(
+        r"#define INGOT_CUDA_UNIT_(\w+)\(X\)", (ROOT / "kernels/cuda/kernel_list.h").read_text()
+    )
     source = '#include "kernels/cuda/kernel_list.h"\n#include <cstdio>\nusing namespace ingot::cuda;\nint main() {\n'
     for unit in units:
         source += f'#define ROW(name, Params, threads) std::printf("{unit.lower()} ingot_%s %d\\n", #name, int(threads));\n'
         source += f"INGOT_CUDA_UNIT_{unit}(ROW)\n#undef ROW\n"
     found = {unit.lower(): {} for unit in units}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", f"{folder}/list"], input=source + "}\n", text=True, check=True)
-        for line in subprocess.run([f"{folder}/list"], capture_output=True, text=True, check=True).stdout.splitlines():
+        subprocess.run(
+            ["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", f"{folder}/list"],
+            input=source + "}\n",
+            text=True,
+            check=True,
+        )
+        for line in subprocess.run(
+            [f"{folder}/list"], capture_output=True, text=True, check=True
+        ).stdout.splitlines():
             unit, name, threads = line.split()
             found[unit][name] = int(threads)
     return found
@@ -43,14 +56,18 @@ def kernel_list():
 
 def elf(data):
     """(ABI bytes, architecture, names of kernels) of a cubin."""
-    flags, = struct.unpack_from("<I", data, 48)
-    offset, = struct.unpack_from("<Q", data, 40)
+    (flags,) = struct.unpack_from("<I", data, 48)
+    (offset,) = struct.unpack_from("<Q", data, 40)
     count, names = struct.unpack_from("<HH", data, 60)
     headers = [struct.unpack_from("<IIQQQQ", data, offset + 64 * i) for i in range(count)]
     strings = headers[names][4]
-    sections = [data[strings + h[0]:data.index(b"\0", strings + h[0])].decode() for h in headers]
+    sections = [data[strings + h[0] : data.index(b"\0", strings + h[0])].decode() for h in headers]
     abi = data[7:9].hex()
-    return abi, (flags & 0xff if abi == "3307" else flags >> 8 & 0xff), {s[6:] for s in sections if s.startswith(".text.")}
+    return (
+        abi,
+        (flags & 0xFF if abi == "3307" else flags >> 8 & 0xFF),
+        {s[6:] for s in sections if s.startswith(".text.")},
+    )
 
 
 def reports(text):
@@ -59,7 +76,9 @@ def reports(text):
     for line in text.splitlines():
         if m := re.search(r"Compiling entry function '(\w+)'", line):
             name, stack, spilled = m[1], 0, 0
-        elif m := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
+        elif m := re.search(
+            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line
+        ):
             stack, spilled = max(stack, int(m[1])), spilled + int(m[2]) + int(m[3])
         elif (m := re.search(r"Used (\d+) registers", line)) and name:
             shared = re.search(r"(\d+) bytes smem", line)
@@ -76,16 +95,38 @@ def read_budget():
             columns = line.split("\t")[2:]
         elif line and not line.startswith("#"):
             name, threads, *cells = line.split("\t")
-            rows[name] = {c: tuple(int(v) for v in cell.split("/")) for c, cell in zip(columns, cells) if cell != "-"}
+            rows[name] = {
+                c: tuple(int(v) for v in cell.split("/"))
+                for c, cell in zip(columns, cells)
+                if cell != "-"
+            }
     return rows, whys
 
 
 def write_budget(rows, whys, threads):
-    columns = sorted({c for row in rows.values() for c in row}, key=lambda c: (float(c.split("@")[1]), int(c.split("@")[0])))
-    lines = ["# tests/cuda/budget.tsv - written by ptxas_gate.py --update: registers in steps of 8 / static shared bytes / stack bytes (where not 0) of each",
-             "# kernel, by architecture@compiler. A rise says why.", *whys, "\t".join(["kernel", "threads", *columns])]
+    columns = sorted(
+        {c for row in rows.values() for c in row},
+        key=lambda c: (float(c.split("@")[1]), int(c.split("@")[0])),
+    )
+    lines = [
+        "# tests/cuda/budget.tsv - written by ptxas_gate.py --update: registers in steps of 8 / static shared bytes / stack bytes (where not 0) of each",
+        "# kernel, by architecture@compiler. A rise says why.",
+        *whys,
+        "\t".join(["kernel", "threads", *columns]),
+    ]
     for name in sorted(rows):
-        lines.append("\t".join([name, str(threads[name]), *("/".join(map(str, rows[name][c])) if c in rows[name] else "-" for c in columns)]))
+        lines.append(
+            "\t".join(
+                [
+                    name,
+                    str(threads[name]),
+                    *(
+                        "/".join(map(str, rows[name][c])) if c in rows[name] else "-"
+                        for c in columns
+                    ),
+                ]
+            )
+        )
     BUDGET.write_text("\n".join(lines) + "\n")
 
 
@@ -97,7 +138,9 @@ def cell(registers, shared, stack):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tree", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--why", default="")
@@ -106,8 +149,14 @@ def main():
     units, (budget, whys) = kernel_list(), read_budget()
     threads = {name: n for kernels in units.values() for name, n in kernels.items()}
     folder = args.tree / "kernels/cuda"
-    table = [line.split("\t") for line in (folder / "device_images.bin.tsv").read_text().splitlines()[1:]]
-    modules = [(unit, sm, f"{int(c) // 1000}.{int(c) % 1000 // 10}") for unit, sm, c, *_ in table if sm != "0"]
+    table = [
+        line.split("\t") for line in (folder / "device_images.bin.tsv").read_text().splitlines()[1:]
+    ]
+    modules = [
+        (unit, sm, f"{int(c) // 1000}.{int(c) % 1000 // 10}")
+        for unit, sm, c, *_ in table
+        if sm != "0"
+    ]
     faults, seen, unknown, passed = [], {}, {}, 0
     for unit, sm, compiler in modules:
         path = folder / f"cubin/{unit}.sm{sm}.cuda{compiler}.cubin"
@@ -120,7 +169,9 @@ def main():
         if built_for != int(sm):
             faults.append(f"{where}: the ELF header says sm_{built_for}")
         if names != set(units[unit]):
-            faults.append(f"{where}: kernels missing {sorted(set(units[unit]) - names)[:5]}, not in the list {sorted(names - set(units[unit]))[:5]}")
+            faults.append(
+                f"{where}: kernels missing {sorted(set(units[unit]) - names)[:5]}, not in the list {sorted(names - set(units[unit]))[:5]}"
+            )
         said = reports(pathlib.Path(f"{path}.ptxas").read_text())
         passed += len(faults) == found
         for name in sorted(names & set(units[unit])):
@@ -132,16 +183,22 @@ def main():
             if spilled:
                 faults.append(f"{where}: {name} spills {spilled} bytes")
             if cell(registers, 0, 0)[0] * threads[name] > REGISTERS or shared > SHARED:
-                faults.append(f"{where}: {name}: {registers} registers x {threads[name]} threads, {shared} bytes shared do not fit a multiprocessor")
+                faults.append(
+                    f"{where}: {name}: {registers} registers x {threads[name]} threads, {shared} bytes shared do not fit a multiprocessor"
+                )
             if compiler in PINNED:
                 now, key = cell(registers, shared, stack), f"{sm}@{compiler}"
                 seen.setdefault(name, {})[key] = now
                 old = budget.get(name, {}).get(key)
                 risen = old is not None and any(n > o for n, o in zip(now + (0, 0), old + (0, 0)))
                 if risen and args.update and args.why:
-                    whys.append(f"# raised {name} {key}: {'/'.join(map(str, old))} to {'/'.join(map(str, now))}: {args.why}")
+                    whys.append(
+                        f"# raised {name} {key}: {'/'.join(map(str, old))} to {'/'.join(map(str, now))}: {args.why}"
+                    )
                 elif risen:
-                    faults.append(f"{where}: {name} needs {'/'.join(map(str, now))}, its budget is {'/'.join(map(str, old))} (registers/shared/stack)")
+                    faults.append(
+                        f"{where}: {name} needs {'/'.join(map(str, now))}, its budget is {'/'.join(map(str, old))} (registers/shared/stack)"
+                    )
                 elif old is None and not args.update:
                     unknown.setdefault(name, []).append(key)
                     continue
@@ -151,13 +208,30 @@ def main():
         if hard:
             print("\n".join(f"ERROR {f}" for f in hard))
             sys.exit("a rise needs --why TEXT")
-        write_budget({name: {**budget.get(name, {}), **seen.get(name, {})} for name in threads if name in seen or name in budget}, whys, threads)
+        write_budget(
+            {
+                name: {**budget.get(name, {}), **seen.get(name, {})}
+                for name in threads
+                if name in seen or name in budget
+            },
+            whys,
+            threads,
+        )
     if args.show:
-        columns = sorted({c for row in seen.values() for c in row}, key=lambda c: (float(c.split("@")[1]), int(c.split("@")[0])))
+        columns = sorted(
+            {c for row in seen.values() for c in row},
+            key=lambda c: (float(c.split("@")[1]), int(c.split("@")[0])),
+        )
         print(f"{'registers':40} threads " + " ".join(f"{c:>8}" for c in columns))
         for name in sorted(seen):
-            print(f"{name:40} {threads[name]:7} " + " ".join(f"{'/'.join(map(str, seen[name].get(c, ('-',)))):>8}" for c in columns))
-    faults += [f"{name} has no budget for {' '.join(keys)}: python3 tests/cuda/ptxas_gate.py --tree {args.tree} --update" for name, keys in unknown.items()]
+            print(
+                f"{name:40} {threads[name]:7} "
+                + " ".join(f"{'/'.join(map(str, seen[name].get(c, ('-',)))):>8}" for c in columns)
+            )
+    faults += [
+        f"{name} has no budget for {' '.join(keys)}: python3 tests/cuda/ptxas_gate.py --tree {args.tree} --update"
+        for name, keys in unknown.items()
+    ]
     for fault in faults:
         print(f"ERROR {fault}")
     print(f"ptxas: {passed} passed, {len(faults)} failed")

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Each different instruction of the networks of tests/models/models.tsv by itself, on the emulated GPU beside the CPU: full extents, random numbers,
-threads in a random order, the same bits (layer_runner). What operator, attributes and operand types have in common runs once for all networks.
+"""Each different instruction of the networks of tests/models/models.tsv by itself, on the emulated
+GPU beside the CPU: full extents, random numbers, threads in a random order, the same bits
+(layer_runner). What operator, attributes and operand types have in common runs once for all
+networks.
 
   run_layers.py --ingot BIN --work DIR [--small] [name ...]
 
-Large networks; --small: the small ones too, which other tests run whole in every order. --work: where stage models left its casts; what is not
-there is made. The closing line counts networks.
+Large networks; --small: the small ones too, which other tests run whole in every order. --work:
+where stage models left its casts; what is not there is made. The closing line counts networks.
 """
+
 import argparse
 import json
 import os
@@ -23,7 +26,9 @@ ROW = "{name:32} {instructions:>12} {seen:>12} {run:>5} {left:>5} {seconds:>8}  
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--small", action="store_true")
@@ -32,7 +37,17 @@ def main():
     runner = pathlib.Path(args.ingot).resolve().parents[1] / "tests/conformance/layer_runner"
     os.makedirs(args.work, exist_ok=True)
     tally, total = Tally(), {"run": 0, "left": 0}
-    print(ROW.format(name="model", instructions="instructions", seen="seen before", run="run", left="left", seconds="seconds", verdict=""))
+    print(
+        ROW.format(
+            name="model",
+            instructions="instructions",
+            seen="seen before",
+            run="run",
+            left="left",
+            seconds="seconds",
+            verdict="",
+        )
+    )
     with tempfile.TemporaryDirectory() as folder:
         for row in read_rows(args.names):
             if row["small"] == "1" and not args.small and not args.names:
@@ -46,17 +61,34 @@ def main():
                     tally.check(False, cast.name, cast.problem)
                 continue
             began = time.monotonic()
-            done = call([runner, cast.path, cast.inputs, pathlib.Path(folder) / "seen", *cast.shapes])
+            done = call(
+                [runner, cast.path, cast.inputs, pathlib.Path(folder) / "seen", *cast.shapes]
+            )
             said = [line for line in done.stdout.splitlines() if line.startswith("layers {")]
-            figures = json.loads(said[0][7:]) if said else {"instructions": "", "seen": "", "run": "", "left": ""}
+            figures = (
+                json.loads(said[0][7:])
+                if said
+                else {"instructions": "", "seen": "", "run": "", "left": ""}
+            )
             passed = done.returncode == 0 and bool(said)
             tally.passed += passed
             tally.failed += not passed
             for key in total:
                 total[key] += figures[key] or 0
-            verdict = "[ok]" if passed else "[fail] " + (done.stderr + ("" if said else done.stdout)).strip()[-300:]
-            print(ROW.format(name=cast.name, verdict=verdict, seconds=f"{time.monotonic() - began:.1f}", **{k: figures[k] for k in ("instructions", "seen", "run", "left")}),
-                  flush=True)
+            verdict = (
+                "[ok]"
+                if passed
+                else "[fail] " + (done.stderr + ("" if said else done.stdout)).strip()[-300:]
+            )
+            print(
+                ROW.format(
+                    name=cast.name,
+                    verdict=verdict,
+                    seconds=f"{time.monotonic() - began:.1f}",
+                    **{k: figures[k] for k in ("instructions", "seen", "run", "left")},
+                ),
+                flush=True,
+            )
     print(f"different instructions: {total['run']} bit for bit, {total['left']} left to the CPU")
     print(f"layers: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed or not total["run"] else 0)

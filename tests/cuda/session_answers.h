@@ -7,7 +7,8 @@
 
 namespace ingot::test {
 
-/// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that the GPU has.
+/// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that
+/// the GPU has.
 inline cast::FileSpec split_network() {
   cast::FileSpec file;
   file.segment_alignment = 16;
@@ -17,7 +18,8 @@ inline cast::FileSpec split_network() {
     return value;
   };
   const int32_t x = p.add_value(input("x", {4, 8})), w = p.add_value(constant("w", {8}));
-  const int32_t a = p.add_value(activation("a", {4, 8})), wide = p.add_value(f64(activation("wide", {4, 8})));
+  const int32_t a = p.add_value(activation("a", {4, 8})),
+                wide = p.add_value(f64(activation("wide", {4, 8})));
   const int32_t e = p.add_value(f64(activation("e", {4, 8}))), y = p.add_value(output("y", {4, 8}));
   p.add_instruction(step(ElementwiseOp::kAdd), {x, w}, {a});
   ElementwiseAttributes exp = step(ElementwiseOp::kExp), convert;

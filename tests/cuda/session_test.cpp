@@ -1,4 +1,5 @@
-// Sessions on a GPU, over the fake driver: one launch and one wait, the bits of the CPU, nothing left behind, every fault named.
+// Sessions on a GPU, over the fake driver: one launch and one wait, the bits of the CPU, nothing
+// left behind, every fault named.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@ using namespace ingot;
 using namespace ingot::test;
 
 TEST_CASE(
-    "cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and leaves nothing "
+    "cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and "
+    "leaves nothing "
     "behind") {
   fake_cuda();
   FileBytes bytes(chain_network(1000));
@@ -56,7 +58,8 @@ TEST_CASE("cuda: the arena is what requirements() says, weights are there once f
 }
 
 TEST_CASE(
-    "cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and waits; strict "
+    "cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and "
+    "waits; strict "
     "refuses") {
   fake_cuda();
   FileBytes bytes(split_network());
@@ -80,8 +83,10 @@ TEST_CASE(
     CHECK(strict.error().code == INGOT_NO_KERNEL);
     CHECK(strict.error().instruction == 2);
     CHECK(std::string(strict.error().name) == "e");
-    CHECK(std::string(strict.error().field) == "strict: the device has no kernel for this operator with these types");
-    auto assignment = model.assign("cuda", [](const ingot_weight&) -> const char* { return nullptr; });
+    CHECK(std::string(strict.error().field) ==
+          "strict: the device has no kernel for this operator with these types");
+    auto assignment =
+        model.assign("cuda", [](const ingot_weight&) -> const char* { return nullptr; });
     REQUIRE(assignment.ok());
     const std::pair<int, const char*> expected_reasons[] = {
         {1, "the session's device"},
@@ -98,7 +103,9 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: every call of the driver fails in turn: a named error, nothing leaked, the session usable or dead") {
+TEST_CASE(
+    "cuda: every call of the driver fails in turn: a named error, nothing leaked, the session "
+    "usable or dead") {
   fake_cuda();
   for (const bool split : {false, true})
     for (const int code : {2, 1, 700, 719}) {
@@ -131,11 +138,13 @@ TEST_CASE("cuda: every call of the driver fails in turn: a named error, nothing 
             if (ran.ok()) {
               CHECK(read<float>(session->output(0)) == expected);
             } else {
-              CHECK((ran.error().code == INGOT_DEVICE_LOST || ran.error().code == INGOT_OUT_OF_MEMORY));
+              CHECK((ran.error().code == INGOT_DEVICE_LOST ||
+                     ran.error().code == INGOT_OUT_OF_MEMORY));
               CHECK(std::string(ran.error().name) == "cuda:0");
             }
             const bool sticky = fake_cuda().sticky != 0;
-            reached = fake_cuda().fail_at_call == 0;  // else nothing failed: the session's end is all that is left
+            // else nothing failed: the session's end is all that is left
+            reached = fake_cuda().fail_at_call == 0;
             fake_cuda().fail_at_call = 0;
             const auto again = session->run();
             if (!ran.ok() && ran.error().code == INGOT_DEVICE_LOST)
@@ -171,7 +180,8 @@ TEST_CASE("cuda: an arena larger than the free memory names both numbers, and ta
 }
 
 TEST_CASE(
-    "cuda: free memory of a GPU that shares the CPU's is what the system can make free, unless the driver has refused "
+    "cuda: free memory of a GPU that shares the CPU's is what the system can make free, unless the "
+    "driver has refused "
     "less") {
   fake_cuda();
   std::ifstream file("/proc/meminfo");
@@ -186,7 +196,8 @@ TEST_CASE(
     REQUIRE(!session.ok());
     CHECK(session.error().code == INGOT_OUT_OF_MEMORY);
     CHECK(session.error().have < session.error().need);
-    const bool is_systems = is_integrated() && available > uint64_t{4} << 30 && available < session.error().need;
+    const bool is_systems =
+        is_integrated() && available > uint64_t{4} << 30 && available < session.error().need;
     if (is_systems)  // it moves while we look
       CHECK(session.error().have > available / 2);
     else if (!is_integrated())
@@ -208,14 +219,17 @@ TEST_CASE("cuda: names of devices that are not there") {
   }
 }
 
-TEST_CASE("cuda: memory of the device is read and written where it is; other memory is refused by name") {
+TEST_CASE(
+    "cuda: memory of the device is read and written where it is; other memory is refused by name") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(4));
   {
     Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda")), other = make(model, on("cuda"));
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda")),
+            other = make(model, on("cuda"));
     const std::vector<float> expected = answer(cpu);
-    // Another session's port is pinned memory of the host; its arena is not to be had. The driver's own entry points give device memory.
+    // Another session's port is pinned memory of the host; its arena is not to be had. The driver's
+    // own entry points give device memory.
     const auto push = entry<int(void*)>("cuCtxPushCurrent_v2");
     const auto pop = entry<int(void**)>("cuCtxPopCurrent_v2");
     const auto allocate = entry<int(unsigned long long*, size_t)>("cuMemAlloc_v2");
@@ -320,8 +334,8 @@ TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {
   if (child == 0) {
     const auto ran = gpu.run();
     const auto made = model.session(on("cuda"));
-    const bool told =
-        !ran.ok() && ran.error().code == INGOT_DEVICE_LOST && !made.ok() && made.error().code == INGOT_WRONG_STATE;
+    const bool told = !ran.ok() && ran.error().code == INGOT_DEVICE_LOST && !made.ok() &&
+                      made.error().code == INGOT_WRONG_STATE;
     auto on_cpu = model.session(on("auto"));  // what nobody asked for is passed over
     const bool went_on = on_cpu.ok() && answer(*on_cpu) == expected;
     _exit(told && went_on && std::string(on_cpu->share(0).device) == "cpu" ? 0 : 1);
@@ -333,7 +347,9 @@ TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {
   CHECK(answer(gpu) == expected);
 }
 
-TEST_CASE("cuda: a lost GPU stays lost while any session on it is left; afterwards a new one has a new context") {
+TEST_CASE(
+    "cuda: a lost GPU stays lost while any session on it is left; afterwards a new one has a new "
+    "context") {
   FakeCuda& fake = fake_cuda();
   FileBytes bytes(chain_network(4));
   Model model = open_bytes_or_fail(bytes, scalar());

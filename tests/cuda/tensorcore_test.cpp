@@ -1,5 +1,6 @@
-// Products in tf32 and f16 on the emulated GPU against the CPU's exact ones, by the tolerance table; the same bits in every order of
-// threads; no bank conflict in a main loop; which kernel and how many splits for which extents.
+// Products in tf32 and f16 on the emulated GPU against the CPU's exact ones, by the tolerance
+// table; the same bits in every order of threads; no bank conflict in a main loop; which kernel and
+// how many splits for which extents.
 #include <doctest/doctest.h>
 
 #include "kernels/cuda/cuda_kernels.h"
@@ -30,7 +31,8 @@ Work with_pairs(const Work& w) {
   return to;
 }
 
-/// In f16, weights as pairs; both the same bits as with f32 panels, but for few rows, where f32 panels are not rounded.
+/// In f16, weights as pairs; both the same bits as with f32 panels, but for few rows, where f32
+/// panels are not rounded.
 void check_pairs(const Work& w, GpuTraits traits, const Tensor& want) {
   const Work paired = with_pairs(w);
   const Run run = on_gpu(paired, GpuPrecision::kFp16, 0, traits);
@@ -50,7 +52,8 @@ void check_pairs(const Work& w, GpuTraits traits, const Tensor& want) {
   CHECK_MESSAGE(same, "element " << at << " is not that of f32 panels");
 }
 
-/// Both precisions; several orders of threads, few and many multiprocessors. Returns what ran last in tf32 on `multiprocessors`.
+/// Both precisions; several orders of threads, few and many multiprocessors. Returns what ran last
+/// in tf32 on `multiprocessors`.
 Run check_product(const Work& w, int multiprocessors = 2) {
   const Tensor want = on_cpu(w);
   Run last;
@@ -60,7 +63,8 @@ Run check_product(const Work& w, int multiprocessors = 2) {
     traits.multiprocessors = multiprocessors;
     last = on_gpu(w, precision, 0, traits);
     CHECK(last.status.ok());
-    check_close(last.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+    check_close(last.y, want,
+                precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
     for (uint32_t order : {1u, 33u}) {
       CAPTURE(order);
       int64_t at = -1;
@@ -71,7 +75,8 @@ Run check_product(const Work& w, int multiprocessors = 2) {
     for (int choice = 0; choice < last.choices; choice++) {
       CAPTURE(choice);
       const Run other = on_gpu(w, precision, uint32_t(choice), traits, choice);
-      check_close(other.y, want, precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
+      check_close(other.y, want,
+                  precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
       CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (choice == 0));
     }
   }
@@ -107,8 +112,8 @@ Run run_conv(const ConvCase& c) {
   t.input_layout = c.planes ? PictureLayout::kNchw : PictureLayout::kNhwc;
   const int64_t oh = conv_extent(c.h, 2 * c.pad, c.kernel_h, c.stride, c.dilation);
   const int64_t ow = conv_extent(c.w, 2 * c.pad, c.kernel_w, c.stride, c.dilation);
-  const std::vector<int64_t> dims =
-      c.planes ? std::vector<int64_t>{c.n, c.c, c.h, c.w} : std::vector<int64_t>{c.n, c.h, c.w, c.c};
+  const std::vector<int64_t> dims = c.planes ? std::vector<int64_t>{c.n, c.c, c.h, c.w}
+                                             : std::vector<int64_t>{c.n, c.h, c.w, c.c};
   Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {c.n, oh, ow, c.o}, c.padding)};
   w.inputs.push_back(Tensor(DType::kF32, dims, c.padding).random(1));
   t.groups = c.groups, t.method = c.groups > 1 ? ConvMethod::kGrouped : ConvMethod::kDirect;
@@ -116,8 +121,10 @@ Run run_conv(const ConvCase& c) {
                                     {c.o, c.kernel_h, c.kernel_w, c.c / c.groups}, 2,
                                     int64_t(c.kernel_h) * c.kernel_w * c.c / c.groups)
                          .packed);
-  w.inputs.push_back(c.bias ? Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3) : Tensor());
-  if (c.residual) w.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.o}, 2 * c.padding).random(4));
+  w.inputs.push_back(c.bias ? Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3)
+                            : Tensor());
+  if (c.residual)
+    w.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.o}, 2 * c.padding).random(4));
   const Run run = check_product(w, c.multiprocessors);
   CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
   return run;
@@ -147,9 +154,12 @@ TEST_CASE("tensor cores: convolutions of every shape class") {
       {"no bias", "windows", 1, 7, 9, 8, 16, 3, 3, 1, 1, 1, 0, A::kNone, 0, false, false},
       {"residual, then activation", "windows", 1, 7, 9, 8, 18, 3, 3, 1, 1, 1, 1, A::kRelu},
       {"activation, then residual", "windows", 1, 7, 9, 8, 18, 3, 3, 1, 1, 1, 2, A::kSilu},
-      {"wide tiles", "windows_128x64", 1, 24, 24, 16, 130, 3, 3, 1, 1, 1, 2, A::kRelu, 0, false, true, 1},
-      {"wide tiles of rows", "rows_128x64", 1, 24, 24, 16, 130, 1, 1, 1, 0, 1, 0, A::kRelu, 0, false, true, 1},
-      {"wide tiles of a first layer", "first_128x64", 1, 24, 24, 3, 130, 3, 3, 1, 1, 1, 0, A::kRelu, 0, false, true, 1},
+      {"wide tiles", "windows_128x64", 1, 24, 24, 16, 130, 3, 3, 1, 1, 1, 2, A::kRelu, 0, false,
+       true, 1},
+      {"wide tiles of rows", "rows_128x64", 1, 24, 24, 16, 130, 1, 1, 1, 0, 1, 0, A::kRelu, 0,
+       false, true, 1},
+      {"wide tiles of a first layer", "first_128x64", 1, 24, 24, 3, 130, 3, 3, 1, 1, 1, 0, A::kRelu,
+       0, false, true, 1},
       {"flat tiles", "windows_32x128", 1, 4, 8, 16, 250, 3, 3, 1, 1},
       {"flat tiles of rows", "rows_32x128", 1, 4, 6, 16, 250, 1, 1, 1, 0},
   };
@@ -158,9 +168,9 @@ TEST_CASE("tensor cores: convolutions of every shape class") {
 
 TEST_CASE("tensor cores: groups of channels") {
   using A = Activation;
-  const auto grouped = [](const char* name, const char* kernel, int64_t h, int64_t c, int64_t o, uint32_t groups,
-                          uint32_t size, uint32_t stride, int residual, A activation, int64_t padding = 0,
-                          int multiprocessors = 2) {
+  const auto grouped = [](const char* name, const char* kernel, int64_t h, int64_t c, int64_t o,
+                          uint32_t groups, uint32_t size, uint32_t stride, int residual,
+                          A activation, int64_t padding = 0, int multiprocessors = 2) {
     return ConvCase{name, kernel,          2,        h, h + 2,    c,          o,       size,
                     size, stride,          size / 2, 1, residual, activation, padding, false,
                     true, multiprocessors, groups};
@@ -171,7 +181,8 @@ TEST_CASE("tensor cores: groups of channels") {
   run_conv(grouped("stride, 5x5", "grouped", 9, 64, 64, 4, 5, 2, 1, A::kRelu));
   run_conv(grouped("1x1", "grouped", 9, 64, 256, 4, 1, 1, 0, A::kGelu));
   run_conv(grouped("more outputs than a tile", "grouped", 5, 32, 200, 2, 3, 1, 2, A::kNone));
-  CHECK(run_conv(grouped("k in parts", "add_splits", 4, 128, 64, 2, 3, 1, 1, A::kRelu, 0, 64)).splits > 1);
+  CHECK(run_conv(grouped("k in parts", "add_splits", 4, 128, 64, 2, 3, 1, 1, A::kRelu, 0, 64))
+            .splits > 1);
 }
 
 TEST_CASE("tensor cores: small and unaligned groups are the exact row's, bit for bit") {
@@ -188,7 +199,9 @@ TEST_CASE("tensor cores: small and unaligned groups are the exact row's, bit for
   }
 }
 
-TEST_CASE("tensor cores: groups of a picture that turns out unaligned make do with the scratch that was asked for") {
+TEST_CASE(
+    "tensor cores: groups of a picture that turns out unaligned make do with the scratch that was "
+    "asked for") {
   Conv2dAttributes t;
   t.kernel_h = t.kernel_w = 3, t.groups = 2, t.method = ConvMethod::kGrouped;
   Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {1, 4, 5, 32})};
@@ -201,13 +214,15 @@ TEST_CASE("tensor cores: groups of a picture that turns out unaligned make do wi
   GpuWork work;
   const auto scratch_of = [&] {
     const OpArguments a = arguments_of(w, views, y.view());
-    const GpuRow* const row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, GpuPrecision::kFp16);
+    const GpuRow* const row =
+        find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, GpuPrecision::kFp16);
     return row->scratch(a, work.traits, GpuPrecision::kFp16);
   };
   const TensorView at = y.view();
   views[0].data = views[1].data = y.view().data = nullptr;  // as a session asks
   work.scratch_bytes = scratch_of();
-  views[0].data = around.view().as<float>() + 1, views[1].data = w.inputs[1].view().data, y.view() = at;
+  views[0].data = around.view().as<float>() + 1, views[1].data = w.inputs[1].view().data,
+  y.view() = at;
   REQUIRE(scratch_of() > work.scratch_bytes);  // tiles would want packed weights
   std::vector<uint8_t> scratch(work.scratch_bytes + 512, 0xa5);
   const OpArguments a = arguments_of(w, views, y.view());
@@ -215,9 +230,11 @@ TEST_CASE("tensor cores: groups of a picture that turns out unaligned make do wi
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256;
   work.sink = {nullptr, [](void*, const GpuLaunch& l) { return cuda::emulate::run_launch(l); }};
   y.poison();
-  REQUIRE(find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision)->plan(work).ok());
+  REQUIRE(
+      find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision)->plan(work).ok());
   const uint8_t* const end = scratch.data() + scratch.size();
-  for (const uint8_t* byte = work.scratch + work.scratch_bytes; byte < end; byte++) REQUIRE(*byte == 0xa5);
+  for (const uint8_t* byte = work.scratch + work.scratch_bytes; byte < end; byte++)
+    REQUIRE(*byte == 0xa5);
   int64_t differs = -1;
   CHECK(y.same_bits(on_cpu(w), &differs));
 }
@@ -236,8 +253,24 @@ TEST_CASE("tensor cores: k in parts, added in their order") {
   const ConvCase uneven = {"uneven", "add_splits",      1, 5,     5,    84, 33, 3, 3, 1, 1, 1,
                            2,        Activation::kGelu, 1, false, true, 64};
   CHECK(run_conv(uneven).splits > 1);
-  const ConvCase first = {
-      "deep first layer", "add_splits", 1, 12, 12, 7, 16, 9, 9, 1, 0, 1, 0, Activation::kNone, 0, false, true, 64};
+  const ConvCase first = {"deep first layer",
+                          "add_splits",
+                          1,
+                          12,
+                          12,
+                          7,
+                          16,
+                          9,
+                          9,
+                          1,
+                          0,
+                          1,
+                          0,
+                          Activation::kNone,
+                          0,
+                          false,
+                          true,
+                          64};
   CHECK(run_conv(first).splits > 1);
 }
 
@@ -249,9 +282,11 @@ TEST_CASE("tensor cores: linear") {
     int multiprocessors = 2;
   };
   const LinearCase cases[] = {
-      {"one_row", {1}, 64, 48, 0},           {"one_row", {1}, 1000, 37, 0, 64}, {"few_rows", {3}, 132, 21, 0},
-      {"few_rows", {2, 2}, 2048, 40, 4, 64}, {"first_", {2}, 67, 40, 0},        {"rows_32x128", {30}, 64, 200, 0},
-      {"rows", {2, 35}, 68, 70, 4},          {"first_", {40}, 35, 20, 1},       {"rows_64x64", {64}, 36, 64, 0},
+      {"one_row", {1}, 64, 48, 0},     {"one_row", {1}, 1000, 37, 0, 64},
+      {"few_rows", {3}, 132, 21, 0},   {"few_rows", {2, 2}, 2048, 40, 4, 64},
+      {"first_", {2}, 67, 40, 0},      {"rows_32x128", {30}, 64, 200, 0},
+      {"rows", {2, 35}, 68, 70, 4},    {"first_", {40}, 35, 20, 1},
+      {"rows_64x64", {64}, 36, 64, 0},
   };
   for (const LinearCase& c : cases) {
     CAPTURE(c.k);
@@ -260,9 +295,10 @@ TEST_CASE("tensor cores: linear") {
     std::vector<int64_t> x = c.rows, y = c.rows;
     x.push_back(c.k), y.push_back(c.o);
     Work w{OpCode::kLinear, &t, {}, Tensor(DType::kF32, y, c.padding)};
-    w.inputs = {
-        Tensor(DType::kF32, x, c.padding).random(1), random_weights(Packing::kPanels16, {c.o, c.k}, 2, c.k).packed,
-        Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3), Tensor(DType::kF32, y, c.padding).random(4)};
+    w.inputs = {Tensor(DType::kF32, x, c.padding).random(1),
+                random_weights(Packing::kPanels16, {c.o, c.k}, 2, c.k).packed,
+                Tensor(DType::kF32, {c.o}, 0, Packing::kVector16).random(3),
+                Tensor(DType::kF32, y, c.padding).random(4)};
     const Run run = check_product(w, c.multiprocessors);
     CHECK_MESSAGE(run.ran(c.kernel), run.kernels[0]);
     if (c.multiprocessors > 2) CHECK(run.splits > 1);
@@ -323,7 +359,8 @@ TEST_CASE("tensor cores: a sum of nothing is zero, however the operands lie") {
         const auto dims = [](int64_t rows, int64_t columns, bool swap) {
           return swap ? std::vector<int64_t>{columns, rows} : std::vector<int64_t>{rows, columns};
         };
-        w.inputs = {Tensor(DType::kF32, dims(m, 0, trans_a)), Tensor(DType::kF32, dims(0, 5, trans_b))};
+        w.inputs = {Tensor(DType::kF32, dims(m, 0, trans_a)),
+                    Tensor(DType::kF32, dims(0, 5, trans_b))};
         const Run run = on_gpu(w, GpuPrecision::kFast, 0, {});
         CHECK(run.status.ok());
         for (int64_t i = 0; i < m * 5; i++) REQUIRE(run.y.at(i) == 0);
@@ -331,10 +368,12 @@ TEST_CASE("tensor cores: a sum of nothing is zero, however the operands lie") {
 }
 
 TEST_CASE(
-    "tensor cores: parts of k that the scratch at hand has no room for are fewer, and nothing is written behind it") {
+    "tensor cores: parts of k that the scratch at hand has no room for are fewer, and nothing is "
+    "written behind it") {
   LinearAttributes t;
   Work w{OpCode::kLinear, &t, {}, Tensor(DType::kF32, {2, 40})};
-  w.inputs = {Tensor(DType::kF32, {2, 2048}).random(1), random_weights(Packing::kPanels16, {40, 2048}, 2, 2048).packed};
+  w.inputs = {Tensor(DType::kF32, {2, 2048}).random(1),
+              random_weights(Packing::kPanels16, {40, 2048}, 2, 2048).packed};
   const Tensor want = on_cpu(w);
   const std::vector<TensorView> views = views_of(w.inputs);
   Tensor y = w.output;
@@ -353,7 +392,8 @@ TEST_CASE(
     work.arguments = &a, work.fault = &fault, work.scratch_bytes = bytes;
     work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256;
     work.sink = {&most, [](void* user, const GpuLaunch& l) {
-                   if (l.grid_y > *static_cast<uint32_t*>(user)) *static_cast<uint32_t*>(user) = l.grid_y;
+                   if (l.grid_y > *static_cast<uint32_t*>(user))
+                     *static_cast<uint32_t*>(user) = l.grid_y;
                    return cuda::emulate::run_launch(l);
                  }};
     y.poison();
@@ -368,7 +408,8 @@ TEST_CASE(
 TEST_CASE("tensor cores: which GPU takes which type; what the exact rows keep") {
   LinearAttributes t;
   Work w{OpCode::kLinear, &t, {}, Tensor(DType::kF32, {40, 32})};
-  w.inputs = {Tensor(DType::kF32, {40, 16}).random(1), random_weights(Packing::kPanels16, {32, 16}, 2, 16).packed};
+  w.inputs = {Tensor(DType::kF32, {40, 16}).random(1),
+              random_weights(Packing::kPanels16, {32, 16}, 2, 16).packed};
   GpuTraits traits;
   traits.sm = 75;
   CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran("f16"));

@@ -1,4 +1,5 @@
-// Sessions on two GPUs, and in two contexts of one: each works by itself, and what belongs to the other is refused by name.
+// Sessions on two GPUs, and in two contexts of one: each works by itself, and what belongs to the
+// other is refused by name.
 #include <doctest/doctest.h>
 
 #include <ingot/pipeline.hpp>
@@ -17,7 +18,9 @@ FakeCuda& two_gpus() {
   return fake_cuda();
 }
 
-bool has(const char* text, const char* part) { return std::string(text).find(part) != std::string::npos; }
+bool has(const char* text, const char* part) {
+  return std::string(text).find(part) != std::string::npos;
+}
 
 /// A context of the application's own, beside the primary one: a stream and memory in it.
 struct Other {
@@ -25,7 +28,8 @@ struct Other {
   unsigned long long memory = 0;
 
   explicit Other(int gpu) {
-    REQUIRE(entry<int(void**, unsigned, int)>("cuCtxCreate_v2")(&context, 0, gpu) == 0);  // current from here on
+    // current from here on
+    REQUIRE(entry<int(void**, unsigned, int)>("cuCtxCreate_v2")(&context, 0, gpu) == 0);
     REQUIRE(entry<int(void**, unsigned)>("cuStreamCreate")(&stream, 0) == 0);
     REQUIRE(entry<int(unsigned long long*, size_t)>("cuMemAlloc_v2")(&memory, 4096) == 0);
     void* popped;
@@ -45,7 +49,9 @@ struct Other {
 
 }  // namespace
 
-TEST_CASE("cuda: two GPUs: each session has its own context, modules and weights; the free memory is that of its GPU") {
+TEST_CASE(
+    "cuda: two GPUs: each session has its own context, modules and weights; the free memory is "
+    "that of its GPU") {
   two_gpus();
   FileBytes bytes(chain_network(1000));
   {
@@ -110,7 +116,9 @@ TEST_CASE("cuda: a stream of another GPU, or of nobody, is refused by name; noth
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: two contexts of one GPU: sessions beside each other, memory of the other one is refused by name") {
+TEST_CASE(
+    "cuda: two contexts of one GPU: sessions beside each other, memory of the other one is refused "
+    "by name") {
   two_gpus();
   FileBytes bytes(chain_network(4));
   {
@@ -121,7 +129,8 @@ TEST_CASE("cuda: two contexts of one GPU: sessions beside each other, memory of 
     Session cpu = make(model, on("cpu"));
     const std::vector<float> expected = answer(cpu);
     {
-      Session primary = make(model, on("cuda")), inside = make(model, options), again = make(model, options);
+      Session primary = make(model, on("cuda")), inside = make(model, options),
+              again = make(model, options);
       CHECK(fake_cuda().contexts == 3);  // with the one on the other GPU
       CHECK(answer(primary) == expected);
       CHECK(answer(inside) == expected);
@@ -182,7 +191,9 @@ TEST_CASE("cuda: a context that the caller has current is current after every ca
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: with another context current, runs, started runs and pipelines are in the session's, on any thread") {
+TEST_CASE(
+    "cuda: with another context current, runs, started runs and pipelines are in the session's, on "
+    "any thread") {
   two_gpus();
   FileBytes bytes(chain_network(4));
   {
@@ -205,7 +216,8 @@ TEST_CASE("cuda: with another context current, runs, started runs and pipelines 
       }
       CHECK(gpu.wait().ok());
       CHECK(read<float>(gpu.output(0)) == expected);
-      CHECK(pipeline->push([&](Pipeline& p) { write(p.input(0), ramp(p.input(0)->bytes / 4)); }).ok());
+      CHECK(pipeline->push([&](Pipeline& p) { write(p.input(0), ramp(p.input(0)->bytes / 4)); })
+                .ok());
       CHECK(pipeline->pop().ok());
       CHECK(read<float>(pipeline->output(0)) == expected);
       pipeline->release().value();
@@ -223,7 +235,8 @@ TEST_CASE("cuda: with another context current, runs, started runs and pipelines 
 }
 
 TEST_CASE(
-    "cuda: with another context current, whatever call fails: nothing is made in that context, and it stays current") {
+    "cuda: with another context current, whatever call fails: nothing is made in that context, and "
+    "it stays current") {
   two_gpus();
   FileBytes bytes(chain_network(10));
   {

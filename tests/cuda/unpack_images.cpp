@@ -1,5 +1,5 @@
-// tests/cuda/unpack_images.cpp - unpack_images FILE: each entry of a container and the SHA-256 of what it unpacks to; tests/cuda/pack_test.py
-// compares. With --time also microseconds (best of 9).
+// tests/cuda/unpack_images.cpp - unpack_images FILE: each entry of a container and the SHA-256 of
+// what it unpacks to; tests/cuda/pack_test.py compares. With --time also microseconds (best of 9).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,8 +28,9 @@ int main(int argc, char** argv) {
       const auto began = std::chrono::steady_clock::now();
       module = cuda::unpack_image(entry, bytes.data());
       good = module != nullptr;
-      best =
-          std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+      best = std::min(
+          best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began)
+                    .count());
     }
     uint8_t digest[kSha256Bytes];
     if (good) sha256(module, size_t(entry.unpacked_bytes), digest);

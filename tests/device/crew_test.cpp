@@ -1,4 +1,5 @@
-// The crew: every step by every member once, barriers inside steps, late and lost helpers, busy pools, forks.
+// The crew: every step by every member once, barriers inside steps, late and lost helpers, busy
+// pools, forks.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ constexpr bool kTsan = false;
 constexpr bool kTsan = false;
 #endif
 
-/// A run of steps in which plain memory passes from member to member: what TSan and the sums would catch.
+/// A run of steps in which plain memory passes from member to member: what TSan and the sums would
+/// catch.
 struct Relay {
   static constexpr int kSteps = 200;
   int cells[kMaxTeam] = {};  // written by a member, read by its neighbour behind the barrier
@@ -71,7 +73,9 @@ struct Relay {
 
 }  // namespace
 
-TEST_CASE("crew: every member takes each step once, barriers part its halves, helpers join as they come") {
+TEST_CASE(
+    "crew: every member takes each step once, barriers part its halves, helpers join as they "
+    "come") {
   for (int threads : {1, 2, 3, 4, 8}) {
     CAPTURE(threads);
     ThreadPool pool;
@@ -102,8 +106,9 @@ TEST_CASE("crew: a limit below the pool's size holds, whoever is woken") {
   pool.stop();
 }
 
-// In the next three nothing is measured in time, so that no load of the machine changes them: a helper is late until the leader has begun to
-// wait for it. What they wait for themselves has no bound but that of the whole program: a crew without helpers would not end.
+// In the next three nothing is measured in time, so that no load of the machine changes them: a
+// helper is late until the leader has begun to wait for it. What they wait for themselves has no
+// bound but that of the whole program: a crew without helpers would not end.
 
 TEST_CASE("crew: helpers do come, and a step waits for all of them") {
   ThreadPool pool;
@@ -117,7 +122,8 @@ TEST_CASE("crew: helpers do come, and a step waits for all of them") {
     // A run whose leader had to wait goes on alone: only the next one has helpers.
     while (g.most < 3 && crew->waits() == 0) {
       g.arrived = 0;
-      const int size = crew->step([](void* p, const Team&) { static_cast<Gather*>(p)->arrived++; }, &g);
+      const int size =
+          crew->step([](void* p, const Team&) { static_cast<Gather*>(p)->arrived++; }, &g);
       g.wrong += g.arrived != size;
       g.most = std::max(g.most, size);
       std::this_thread::yield();
@@ -227,7 +233,8 @@ TEST_CASE("crew: the child of a fork runs alone, says so, and can be destroyed")
     pool.stop();
     ThreadPool own;  // a new pool in the child has threads
     Relay again;
-    const bool works = own.start(2, nullptr).ok() && own.run(2, Relay::lead, &again).wakes == 1 && again.wrong == 0;
+    const bool works = own.start(2, nullptr).ok() && own.run(2, Relay::lead, &again).wakes == 1 &&
+                       again.wrong == 0;
     own.stop();
     _exit(right && works ? 0 : 1);
   }

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Stripped sizes as exact figures, each under its committed ceiling (tests/figures/ceilings.json); raising one is a commit of its own.
+"""Stripped sizes as exact figures, each under its committed ceiling (tests/figures/ceilings.json);
+raising one is a commit of its own.
 
   binary_sizes.py --ingot BIN --work DIR [--record]
 
-one_cnn_static   a static x86-64 program that opens one file and runs it with only that network's kernels (musl is not needed: glibc)
-one_cnn_code     of it, what is ours: text and constants of our objects, without the C library
-cli              the command line
-shared_library   libingot.so
-cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and pictures apart; :digits
+one_cnn_static   a static x86-64 program that opens one file and runs it with only that network's
+kernels (musl is not needed: glibc) one_cnn_code     of it, what is ours: text and constants of our
+objects, without the C library cli              the command line shared_library   libingot.so
+cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and
+pictures apart; :digits
                  where its network is not mnist_8 but the stand-in
-cuda_host        the back end of GPUs on the host: text and constants of ingot_cuda and of the plans, without device code
-cuda_all         device code of all architectures, packed (from the last cuda stage); cuda_one: of the largest of them
-arena:NAME       arena bytes of a network, one thread, weights included
+cuda_host        the back end of GPUs on the host: text and constants of ingot_cuda and of the
+plans, without device code cuda_all         device code of all architectures, packed (from the last
+cuda stage); cuda_one: of the largest of them arena:NAME       arena bytes of a network, one thread,
+weights included
 """
+
 import argparse
 import json
 import pathlib
@@ -23,12 +26,23 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cuda"))
 import image_sizes  # noqa: E402
+
 CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
-FLAGS = ["-O2", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections"]
+FLAGS = [
+    "-O2",
+    "-ffp-contract=off",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-asynchronous-unwind-tables",
+    "-ffunction-sections",
+    "-fdata-sections",
+]
 
 
 def call(*command):
-    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [str(c) for c in command], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def stripped(path, work):
@@ -41,12 +55,51 @@ def one_cnn(ingot, tree, work):
     cast = work / "digits.ingot"
     call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", cast, "--dim", "n=1")
     source = work / "kernels.cpp"
-    source.write_text(subprocess.run([ingot, "kernels", str(cast)], check=True, capture_output=True, text=True,
-                                     env={"INGOT_CPU_ISA": "avx2", "PATH": "/usr/bin:/bin"}).stdout)
-    call("g++", "-std=c++17", *FLAGS, "-mavx2", "-mfma", "-mtune=haswell", f"-I{ROOT}", f"-I{ROOT}/runtime/include", "-c", source, "-o", work / "kernels.o")
-    call("gcc", *FLAGS[:2], "-ffunction-sections", f"-I{ROOT}/runtime/include", "-c", ROOT / "tests/figures/one_cnn.c", "-o", work / "one_cnn.o")
+    source.write_text(
+        subprocess.run(
+            [ingot, "kernels", str(cast)],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={"INGOT_CPU_ISA": "avx2", "PATH": "/usr/bin:/bin"},
+        ).stdout
+    )
+    call(
+        "g++",
+        "-std=c++17",
+        *FLAGS,
+        "-mavx2",
+        "-mfma",
+        "-mtune=haswell",
+        f"-I{ROOT}",
+        f"-I{ROOT}/runtime/include",
+        "-c",
+        source,
+        "-o",
+        work / "kernels.o",
+    )
+    call(
+        "gcc",
+        *FLAGS[:2],
+        "-ffunction-sections",
+        f"-I{ROOT}/runtime/include",
+        "-c",
+        ROOT / "tests/figures/one_cnn.c",
+        "-o",
+        work / "one_cnn.o",
+    )
     program = work / "one_cnn"
-    call("g++", "-static", "-Wl,--gc-sections", f"-Wl,-Map={work}/one_cnn.map", work / "one_cnn.o", work / "kernels.o", tree / "runtime/libingot_runtime.a", "-o", program)
+    call(
+        "g++",
+        "-static",
+        "-Wl,--gc-sections",
+        f"-Wl,-Map={work}/one_cnn.map",
+        work / "one_cnn.o",
+        work / "kernels.o",
+        tree / "runtime/libingot_runtime.a",
+        "-o",
+        program,
+    )
     print(call(program, cast).strip())
     ours = 0
     for line in call("nm", "-S", "--size-sort", "-C", program).splitlines():
@@ -71,10 +124,14 @@ def old_ceilings():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
-    parser.add_argument("--record", action="store_true", help="write today's figures plus 2 % as the ceilings")
+    parser.add_argument(
+        "--record", action="store_true", help="write today's figures plus 2 % as the ceilings"
+    )
     args = parser.parse_args()
     work, ingot = pathlib.Path(args.work).resolve(), pathlib.Path(args.ingot).resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -85,26 +142,45 @@ def main():
         figures["shared_library"] = stripped(library, work)
     image = tree.parent / "firmware/image.elf"
     if image.exists():
-        sections = dict(re.findall(r"^(\.\w+)\s+(\d+)", call("arm-none-eabi-size", "-A", image), re.M))
-        network = (image.parent / "name").read_text().strip() if (image.parent / "name").exists() else "mnist_8"
-        figures["cortex_m4_code" + ("" if network == "mnist_8" else f":{network}")] = int(sections[".text"])
+        sections = dict(
+            re.findall(r"^(\.\w+)\s+(\d+)", call("arm-none-eabi-size", "-A", image), re.M)
+        )
+        network = (
+            (image.parent / "name").read_text().strip()
+            if (image.parent / "name").exists()
+            else "mnist_8"
+        )
+        figures["cortex_m4_code" + ("" if network == "mnist_8" else f":{network}")] = int(
+            sections[".text"]
+        )
         figures["cortex_m4_ram"] = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
     figures["cuda_host"] = cuda_host(tree)
     code = tree.parent / "cuda_code"
     if (code / "kernels/cuda/device_images.bin.tsv").exists():
         rows, figures["cuda_all"] = image_sizes.read(code)
-        figures["cuda_one"] = max(sum(r[4] for r in rows if r[1:3] == key) for key in {r[1:3] for r in rows})
+        figures["cuda_one"] = max(
+            sum(r[4] for r in rows if r[1:3] == key) for key in {r[1:3] for r in rows}
+        )
     for cast in [work / "digits.ingot", *sorted((tree.parent / "models").glob("*_224.ingot"))]:
-        figures[f"arena:{cast.stem}"] = json.loads(call(ingot, "bench", cast, "--threads", "1", "--seconds", "0", "--json"))["arena_bytes"]
+        figures[f"arena:{cast.stem}"] = json.loads(
+            call(ingot, "bench", cast, "--threads", "1", "--seconds", "0", "--json")
+        )["arena_bytes"]
     if args.record:
-        CEILINGS.write_text(json.dumps({**old_ceilings(), **{k: int(v * 1.02) for k, v in figures.items()}}, indent=1) + "\n")
+        CEILINGS.write_text(
+            json.dumps(
+                {**old_ceilings(), **{k: int(v * 1.02) for k, v in figures.items()}}, indent=1
+            )
+            + "\n"
+        )
     ceilings = old_ceilings()
     failed = 0
     for name, size in figures.items():
         ceiling = ceilings.get(name)
         bad = ceiling is None or size > ceiling
         failed += bad
-        print(f"{'ERROR ' if bad else ''}{name:24} {size:>12,} bytes, ceiling {ceiling if ceiling is None else format(ceiling, ',')}")
+        print(
+            f"{'ERROR ' if bad else ''}{name:24} {size:>12,} bytes, ceiling {ceiling if ceiling is None else format(ceiling, ',')}"
+        )
     print(f"sizes: {len(figures) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

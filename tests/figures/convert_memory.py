@@ -1,7 +1,10 @@
-"""Memory of conversion: what is resident at most, beside the source, for every kind of source that this machine can make.
+"""Memory of conversion: what is resident at most, beside the source, for every kind of source that
+this machine can make.
   convert_memory.py --ingot BIN --work FOLDER [--mb 300] [--only WORD ...]
-Fails where conversion takes more than 1.3 times the bytes of its source (external data counted; of an overlay the larger of
-network and checkpoint). Sources are made by a process of their own, so that its memory is not the converter's."""
+Fails where conversion takes more than 1.3 times the bytes of its source (external data counted; of
+an overlay the larger of network and checkpoint). Sources are made by a process of their own, so
+that its memory is not the converter's."""
+
 import argparse
 import os
 import subprocess
@@ -15,6 +18,7 @@ def onnx_network(path, op, shape, megabytes, half=False, external=False):
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
+
     rng = np.random.default_rng(1)
     dtype = np.float16 if half else np.float32
     kind = TensorProto.FLOAT16 if half else TensorProto.FLOAT
@@ -35,11 +39,18 @@ def onnx_network(path, op, shape, megabytes, half=False, external=False):
         x = f"y{i}"
     dims = [1, shape[1], 8, 8] if op == "Conv" else [4, shape[0]]
     end = [1, shape[0], 8, 8] if op == "Conv" else [4, shape[1]]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", kind, dims)],
-                              [helper.make_tensor_value_info(x, kind, end)], weights)
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, dims)],
+        [helper.make_tensor_value_info(x, kind, end)],
+        weights,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     if external:
-        onnx.save(model, path, save_as_external_data=True, location=os.path.basename(path) + ".data")
+        onnx.save(
+            model, path, save_as_external_data=True, location=os.path.basename(path) + ".data"
+        )
     else:
         onnx.save(model, path)
 
@@ -47,6 +58,7 @@ def onnx_network(path, op, shape, megabytes, half=False, external=False):
 def torch_network(folder, megabytes):
     import torch
     from safetensors.torch import save_file
+
     n = 1024
     layers = []
     for _ in range(max(1, round(megabytes * 1e6 / (4 * n * n)))):
@@ -63,8 +75,12 @@ def torch_network(folder, megabytes):
 def keras_network(path, megabytes):
     os.environ.setdefault("KERAS_BACKEND", "torch")
     import keras
+
     n = 1024
-    layers = [keras.layers.Dense(n, activation="relu") for _ in range(max(1, round(megabytes * 1e6 / (4 * n * n))))]
+    layers = [
+        keras.layers.Dense(n, activation="relu")
+        for _ in range(max(1, round(megabytes * 1e6 / (4 * n * n))))
+    ]
     keras.Sequential([keras.Input((n,))] + layers).save(path)
 
 
@@ -88,15 +104,24 @@ ONNX = {  # file: operator, shape of a weight, f16, external data
     "f16": ("MatMul", (2048, 2048), True, False),
     "external": ("MatMul", (2048, 2048), False, True),
 }
-TORCH = [["net.jit"], ["net.pt2"], ["net.onnx"], ["net.onnx", "--weights", "net.safetensors"],
-         ["net.onnx", "--weights", "net.pth"], ["net.pt2", "--weights", "net.safetensors"], ["net.onnx", "--check"]]
+TORCH = [
+    ["net.jit"],
+    ["net.pt2"],
+    ["net.onnx"],
+    ["net.onnx", "--weights", "net.safetensors"],
+    ["net.onnx", "--weights", "net.pth"],
+    ["net.pt2", "--weights", "net.safetensors"],
+    ["net.onnx", "--check"],
+]
 
 
 def making(arguments):
     try:
         if arguments.make in ONNX:
             op, shape, half, external = ONNX[arguments.make]
-            onnx_network(f"{arguments.work}/{arguments.make}.onnx", op, shape, arguments.mb, half, external)
+            onnx_network(
+                f"{arguments.work}/{arguments.make}.onnx", op, shape, arguments.mb, half, external
+            )
         elif arguments.make == "torch":
             torch_network(arguments.work, arguments.mb)
         else:
@@ -109,10 +134,16 @@ def making(arguments):
 def measure(ingot, folder, words):
     """Bytes of the source and of what was resident at most."""
     paths = [os.path.join(folder, word) for word in words if not word.startswith("-")]
-    source = max(os.path.getsize(p) + (os.path.getsize(p + ".data") if os.path.exists(p + ".data") else 0)
-                 for p in paths)
+    source = max(
+        os.path.getsize(p) + (os.path.getsize(p + ".data") if os.path.exists(p + ".data") else 0)
+        for p in paths
+    )
     out = os.path.join(folder, "out.ingot")
-    call = [ingot, "convert"] + [w if w.startswith("-") else os.path.join(folder, w) for w in words] + ["-o", out]
+    call = (
+        [ingot, "convert"]
+        + [w if w.startswith("-") else os.path.join(folder, w) for w in words]
+        + ["-o", out]
+    )
     with open(os.path.join(folder, "messages"), "w+b") as messages:
         process = subprocess.Popen(call, stdout=messages, stderr=messages)
         _, status, used = os.wait4(process.pid, 0)
@@ -147,8 +178,10 @@ def main():
                 source, most = measure(arguments.ingot, folder, words)
                 worst = max(worst, most / source)
                 mark = "" if most <= CEILING * source else "  TOO MUCH"
-                print(f"{' '.join(words):44} {source / 1e6:8.1f} {most / 1e6:14.1f} MB {most / source:6.2f}{mark}",
-                      flush=True)
+                print(
+                    f"{' '.join(words):44} {source / 1e6:8.1f} {most / 1e6:14.1f} MB {most / source:6.2f}{mark}",
+                    flush=True,
+                )
     if worst > CEILING:
         sys.exit(f"memory of conversion: {worst:.2f} times the source, at most {CEILING} expected")
 

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Other extents in one arena: a session that is rebound gives, byte for byte, what files cast for each extent give, without the heap.
+"""Other extents in one arena: a session that is rebound gives, byte for byte, what files cast for
+each extent give, without the heap.
 
   dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
 
-Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every length up to 512, and the detector
-and the recogniser of rapidocr over 200 picture sizes. Each is cast once with its extents open, and once for every extent with --dim
-NAME=VALUE; Winograd is off in both, since a cast chooses it by extent. Answers of static casts are kept in DIR/dynamic.json, by the hashes
-of the source and of both programs, so that a run that was broken off goes on where it stopped; --write puts the figures into a page. What
-cannot be had is a counted skip.
+Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every
+length up to 512, and the detector and the recogniser of rapidocr over 200 picture sizes. Each is
+cast once with its extents open, and once for every extent with --dim NAME=VALUE; Winograd is off in
+both, since a cast chooses it by extent. Answers of static casts are kept in DIR/dynamic.json, by
+the hashes of the source and of both programs, so that a run that was broken off goes on where it
+stopped; --write puts the figures into a page. What cannot be had is a counted skip.
 """
+
 import argparse
 import hashlib
 import json
@@ -35,9 +38,11 @@ def call(command, text=None):
 
 
 def small_text_model(path, hidden=32, heads=4, words=50, most=32):
-    """One encoder layer with positions and a mask, as exporters write it: shapes come from the input."""
+    """One encoder layer with positions and a mask, as exporters write it: shapes come from the
+    input."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
+
     rng, nodes, constants = np.random.default_rng(7), [], []
 
     def constant(array, name):
@@ -45,7 +50,9 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
         return name
 
     def weight(*dims):
-        return constant((rng.standard_normal(dims) / np.sqrt(dims[0])).astype(np.float32), f"w{len(constants)}")
+        return constant(
+            (rng.standard_normal(dims) / np.sqrt(dims[0])).astype(np.float32), f"w{len(constants)}"
+        )
 
     def op(kind, *inputs, **attributes):
         nodes.append(helper.make_node(kind, inputs, [f"v{len(nodes)}"], **attributes))
@@ -56,25 +63,59 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
         return op("Transpose", op("Reshape", x, shape), perm=[0, 2, 1, 3])
 
     length = op("Gather", op("Shape", "ids"), constant(np.array([1]), "one"), axis=0)
-    positions = op("Slice", weight(most, hidden), constant(np.array([0]), "zero"), length, constant(np.array([0]), "axis"))
+    positions = op(
+        "Slice",
+        weight(most, hidden),
+        constant(np.array([0]), "zero"),
+        length,
+        constant(np.array([0]), "axis"),
+    )
     x = op("Add", op("Gather", weight(words, hidden), "ids"), positions)
-    scores = op("MatMul", split_heads(op("MatMul", x, weight(hidden, hidden))),
-                op("Transpose", split_heads(op("MatMul", x, weight(hidden, hidden))), perm=[0, 1, 3, 2]))
-    mask = op("Unsqueeze", op("Cast", "mask", to=TensorProto.FLOAT), constant(np.array([1, 2]), "axes"))
-    far = op("Mul", op("Sub", constant(np.float32(1), "f1"), mask), constant(np.float32(-1e9), "far"))
-    mixed = op("MatMul", op("Softmax", op("Add", scores, far), axis=-1), split_heads(op("MatMul", x, weight(hidden, hidden))))
-    joined = op("Reshape", op("Transpose", mixed, perm=[0, 2, 1, 3]), constant(np.array([0, 0, hidden]), "joined"))
-    y = op("LayerNormalization", op("Add", x, op("MatMul", joined, weight(hidden, hidden))), weight(hidden), weight(hidden))
+    scores = op(
+        "MatMul",
+        split_heads(op("MatMul", x, weight(hidden, hidden))),
+        op("Transpose", split_heads(op("MatMul", x, weight(hidden, hidden))), perm=[0, 1, 3, 2]),
+    )
+    mask = op(
+        "Unsqueeze", op("Cast", "mask", to=TensorProto.FLOAT), constant(np.array([1, 2]), "axes")
+    )
+    far = op(
+        "Mul", op("Sub", constant(np.float32(1), "f1"), mask), constant(np.float32(-1e9), "far")
+    )
+    mixed = op(
+        "MatMul",
+        op("Softmax", op("Add", scores, far), axis=-1),
+        split_heads(op("MatMul", x, weight(hidden, hidden))),
+    )
+    joined = op(
+        "Reshape",
+        op("Transpose", mixed, perm=[0, 2, 1, 3]),
+        constant(np.array([0, 0, hidden]), "joined"),
+    )
+    y = op(
+        "LayerNormalization",
+        op("Add", x, op("MatMul", joined, weight(hidden, hidden))),
+        weight(hidden),
+        weight(hidden),
+    )
     nodes[-1].output[0] = y = "y"
     dims = ["batch", "length"]
-    graph = helper.make_graph(nodes, "small_text", [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("ids", "mask")],
-                              [helper.make_tensor_value_info(y, TensorProto.FLOAT, dims + [hidden])], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    graph = helper.make_graph(
+        nodes,
+        "small_text",
+        [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("ids", "mask")],
+        [helper.make_tensor_value_info(y, TensorProto.FLOAT, dims + [hidden])],
+        constants,
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path
+    )
     return path
 
 
 def ocr_sizes():
-    """200 pictures for the detector, heights and widths multiples of 32, and 200 widths of a line of text for the recogniser."""
+    """200 pictures for the detector, heights and widths multiples of 32, and 200 widths of a line
+    of text for the recogniser."""
     pictures = [(32 * (1 + (7 * i) % 16), 32 * (1 + (5 * i + i // 16) % 16)) for i in range(200)]
     lines = [16 + 8 * ((13 * i) % 200) for i in range(200)]
     assert len(set(pictures)) == len(set(lines)) == 200
@@ -85,7 +126,7 @@ def open_symbols(cast, ingot):
     lines = call([ingot, "inspect", cast]).splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith("Open dimensions"))
     names = []
-    for line in lines[begin + 1:]:
+    for line in lines[begin + 1 :]:
         if not line.startswith("  "):
             break
         names.append(line.split()[0])
@@ -103,7 +144,9 @@ class StaticAnswers:
         """`cast(path)` makes the file where the answer is not known yet."""
         key = " ".join([*self.programs, source_hash, *dims])
         if key not in self.known:
-            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # hundreds of files, each read once
+            memory = (
+                "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+            )  # hundreds of files, each read once
             with tempfile.TemporaryDirectory(dir=memory) as folder:
                 self.known[key] = cast(pathlib.Path(folder) / "static.ingot")
             if len(self.known) % 16 == 0:
@@ -122,7 +165,10 @@ def sha256(path):
 
 def show(name, source, cases, args):
     """The line to print, and True when the rebound session equals every static cast."""
-    work, runner = pathlib.Path(args.work), pathlib.Path(args.ingot).resolve().parents[1] / "tests/traps/rebind_runner"
+    work, runner = (
+        pathlib.Path(args.work),
+        pathlib.Path(args.ingot).resolve().parents[1] / "tests/traps/rebind_runner",
+    )
     static, source_hash = StaticAnswers(work, (args.ingot, runner)), sha256(source)
     convert = [args.ingot, "convert", source, "--winograd", "off", "-o"]
     cast = work / f"dynamic_{name}.ingot"
@@ -133,9 +179,11 @@ def show(name, source, cases, args):
     figures = dict(zip(*[iter(answers.pop()[2:].split())] * 2))
     different = [line for answer, line in zip(answers, lines) if answer.split(" ", 2)[2] != line]
     for done, (answer, line) in enumerate(zip(answers, lines)):
+
         def answer_of(fixed, dims=line.split()):
             call(convert + [fixed] + [word for dim in dims for word in ("--dim", dim)])
             return call([runner, "bind", fixed], "\n").split()[:2]
+
         if static.of(source_hash, line.split(), answer_of) != answer.split()[:2]:
             different.append(line)
         if sys.stderr.isatty():
@@ -143,14 +191,19 @@ def show(name, source, cases, args):
     static.keep()
     cast.unlink()
     same = not different and len(answers) == len(cases)
-    return (f"{name}: {len(cases)} extents of {', '.join(names)} in one arena of {int(figures['arena']) / 1e6:.2f} MB"
-            f" (activations {int(figures['activations']) / 1e6:.2f}, tables {int(figures['tables']) / 1e3:.0f} KB), equal to their static"
-            f" casts, no allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run"
-            f" {int(figures['run_ns']) / 1e6:.2f} ms" + ("" if same else f"; different: {different[:5]}")), same
+    return (
+        f"{name}: {len(cases)} extents of {', '.join(names)} in one arena of {int(figures['arena']) / 1e6:.2f} MB"
+        f" (activations {int(figures['activations']) / 1e6:.2f}, tables {int(figures['tables']) / 1e3:.0f} KB), equal to their static"
+        f" casts, no allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run"
+        f" {int(figures['run_ns']) / 1e6:.2f} ms"
+        + ("" if same else f"; different: {different[:5]}")
+    ), same
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--full", action="store_true")
@@ -158,12 +211,32 @@ def main():
     args = parser.parse_args()
     work = pathlib.Path(args.work)
     work.mkdir(parents=True, exist_ok=True)
-    models = [("small_text", small_text_model(work / "small_text.onnx"), [(1 + n % 2, n) for n in range(1, 33)])]
+    models = [
+        (
+            "small_text",
+            small_text_model(work / "small_text.onnx"),
+            [(1 + n % 2, n) for n in range(1, 33)],
+        )
+    ]
     if args.full:
         pictures, lines = ocr_sizes()
-        models += [("ocr_detection", sources.fetch(OCR + "ch_PP-OCRv4_det_infer.onnx", work), [(1, h, w) for h, w in pictures]),
-                   ("ocr_recognition", sources.fetch(OCR + "ch_PP-OCRv4_rec_infer.onnx", work), [(1, 48, w) for w in lines]),
-                   ("minilm", sources.make_minilm(work / "minilm.onnx", work)[0], [(1, n) for n in range(1, 513)])]
+        models += [
+            (
+                "ocr_detection",
+                sources.fetch(OCR + "ch_PP-OCRv4_det_infer.onnx", work),
+                [(1, h, w) for h, w in pictures],
+            ),
+            (
+                "ocr_recognition",
+                sources.fetch(OCR + "ch_PP-OCRv4_rec_infer.onnx", work),
+                [(1, 48, w) for w in lines],
+            ),
+            (
+                "minilm",
+                sources.make_minilm(work / "minilm.onnx", work)[0],
+                [(1, n) for n in range(1, 513)],
+            ),
+        ]
     tally, says = sources.Tally(), []
     for name, source, cases in models:
         if source is None:

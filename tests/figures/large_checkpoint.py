@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""A large checkpoint made into safetensors: `ingot extract` beside torch.load and safetensors' save_file, in turns, each in a process of its own.
+"""A large checkpoint made into safetensors: `ingot extract` beside torch.load and safetensors'
+save_file, in turns, each in a process of its own.
 
   large_checkpoint.py --ingot BIN --work DIR [--gib 2] [--rounds 3]
 
-Prints seconds and the largest resident memory of each (mapped files count), and compares the two files byte for byte in what the tensors hold.
-Passes when Ingot takes no more time and at most 1.2 times the checkpoint's size. Needs torch and safetensors, and four times the size on the disk.
+Prints seconds and the largest resident memory of each (mapped files count), and compares the two
+files byte for byte in what the tensors hold. Passes when Ingot takes no more time and at most 1.2
+times the checkpoint's size. Needs torch and safetensors, and four times the size on the disk.
 """
+
 import argparse
 import hashlib
 import json
@@ -25,7 +28,8 @@ save_file({k: v.contiguous() for k, v in state.items()}, sys.argv[2])
 """
 
 
-# A state dictionary of so many GiB, a part of it Half, with tensors of 3 KiB to 64 MiB, as a transformer has them.
+# A state dictionary of so many GiB, a part of it Half, with tensors of 3 KiB to 64 MiB, as a
+# transformer has them.
 MAKE = """
 import sys, torch
 torch.manual_seed(1)
@@ -41,7 +45,8 @@ torch.save(state, sys.argv[1])
 
 
 def measured(command):
-    """(seconds, peak resident KiB) of a process. This one stays small: a child begins with what its parent has."""
+    """(seconds, peak resident KiB) of a process. This one stays small: a child begins with what its
+    parent has."""
     began = time.perf_counter()
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -64,7 +69,7 @@ def digest(f, count):
 def hashes(path):
     """{name: (type, shape, hash of its bytes)} of a safetensors file."""
     with open(path, "rb") as f:
-        size, = struct.unpack("<Q", f.read(8))
+        (size,) = struct.unpack("<Q", f.read(8))
         header, found = json.loads(f.read(size)), {}
         for name, about in header.items():
             if name == "__metadata__":
@@ -76,7 +81,9 @@ def hashes(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--gib", type=float, default=2)
@@ -84,14 +91,21 @@ def main():
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
-    source, ours, theirs = work / f"large_{args.gib:g}.pth", work / "ours.safetensors", work / "theirs.safetensors"
+    source, ours, theirs = (
+        work / f"large_{args.gib:g}.pth",
+        work / "ours.safetensors",
+        work / "theirs.safetensors",
+    )
     if not source.exists():
         subprocess.run([sys.executable, "-c", MAKE, str(source), str(args.gib)], check=True)
     size = source.stat().st_size
     with open(source, "rb") as f:  # into the page cache, for both
         while f.read(1 << 24):
             pass
-    contenders = {"ingot": [args.ingot, "extract", source, "-o", ours], "torch": [sys.executable, "-c", TORCH, source, theirs]}
+    contenders = {
+        "ingot": [args.ingot, "extract", source, "-o", ours],
+        "torch": [sys.executable, "-c", TORCH, source, theirs],
+    }
     times, peaks = {name: [] for name in contenders}, {name: 0 for name in contenders}
     for _ in range(args.rounds):
         for name, command in contenders.items():
@@ -104,8 +118,10 @@ def main():
     subprocess.run([str(c) for c in contenders["ingot"]], check=True, stdout=subprocess.DEVNULL)
     same = hashes(ours) == hashes(theirs)
     for name in contenders:
-        print(f"{name}: {statistics.median(times[name]):.2f} s ({min(times[name]):.2f}..{max(times[name]):.2f}), "
-              f"peak {peaks[name] / 2 ** 10:,.0f} MiB, {peaks[name] * 1024 / size:.2f} of the checkpoint's {size / 2 ** 30:.2f} GiB")
+        print(
+            f"{name}: {statistics.median(times[name]):.2f} s ({min(times[name]):.2f}..{max(times[name]):.2f}), "
+            f"peak {peaks[name] / 2**10:,.0f} MiB, {peaks[name] * 1024 / size:.2f} of the checkpoint's {size / 2**30:.2f} GiB"
+        )
     ratio = statistics.median(a / b for a, b in zip(times["ingot"], times["torch"]))
     print(f"time over torch's, paired: {ratio:.2f}; tensors equal: {'yes' if same else 'NO'}")
     good = same and ratio <= 1 and peaks["ingot"] * 1024 <= 1.2 * size

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""A 100 MB model, pages in the cache: time until it is mapped, proved and ready, without hashing weights; first result against steady
-runs, with the page faults of the weights inside, and with every page touched before the clock starts. Median of several processes.
+"""A 100 MB model, pages in the cache: time until it is mapped, proved and ready, without hashing
+weights; first result against steady runs, with the page faults of the weights inside, and with
+every page touched before the clock starts. Median of several processes.
 
   load_time.py --ingot BIN --work DIR [--model resnet50_224] [--processes 9]
 """
+
 import argparse
 import json
 import pathlib
@@ -16,7 +18,9 @@ from sources import cast_from_zoo  # noqa: E402
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--model", default="resnet50_224")
@@ -27,16 +31,26 @@ def main():
     rows, touched = [], []
     for _ in range(args.processes):
         for extra, into in (((), rows), (("--prefault",), touched)):
-            done = subprocess.run([args.ingot, "bench", cast, "--threads", "1", "--seconds", "0.5", "--json", *extra], capture_output=True,
-                                  text=True, check=True)
+            done = subprocess.run(
+                [args.ingot, "bench", cast, "--threads", "1", "--seconds", "0.5", "--json", *extra],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
             into.append(json.loads(done.stdout))
     middle = lambda key, of: statistics.median(r[key] for r in of)
     ratio = lambda of: statistics.median(r["first_ms"] / r["median_ms"] for r in of)
-    print(f"{args.model}: file {rows[0]['file_bytes'] / 1e6:.1f} MB; ready in {middle('load_ms', rows):.2f} ms "
-          f"(worst {max(r['load_ms'] for r in rows):.2f}); steady run {middle('median_ms', rows):.1f} ms")
+    print(
+        f"{args.model}: file {rows[0]['file_bytes'] / 1e6:.1f} MB; ready in {middle('load_ms', rows):.2f} ms "
+        f"(worst {max(r['load_ms'] for r in rows):.2f}); steady run {middle('median_ms', rows):.1f} ms"
+    )
     for name, of in (("with its page faults", rows), ("page faults apart   ", touched)):
-        print(f"  first result {name}: {middle('first_ms', of):.1f} ms, {ratio(of):.2f} steady runs, {middle('page_faults', of):.0f} faults")
-    print(f"  touching every page: {middle('load_ms', touched) - middle('load_ms', rows):.1f} ms at load")
+        print(
+            f"  first result {name}: {middle('first_ms', of):.1f} ms, {ratio(of):.2f} steady runs, {middle('page_faults', of):.0f} faults"
+        )
+    print(
+        f"  touching every page: {middle('load_ms', touched) - middle('load_ms', rows):.1f} ms at load"
+    )
     checks = [middle("load_ms", rows) < 5, ratio(touched) <= 1.3]
     print(f"load: {sum(checks)} passed, {len(checks) - sum(checks)} failed")
     sys.exit(0 if all(checks) else 1)

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What every model of tests/models/models.tsv takes: arena against the lower bound (largest sum of live bytes at one step), and beside
-onnxruntime and LiteRT; with --write the table in docs/memory.md is brought up to date.
+"""What every model of tests/models/models.tsv takes: arena against the lower bound (largest sum of
+live bytes at one step), and beside onnxruntime and LiteRT; with --write the table in docs/memory.md
+is brought up to date.
 
   memory_table.py --ingot BIN --work DIR [--write FILE] [name ...]
 
-Models that DIR does not have are cast first. A peer that is not installed, or cannot run a model, is a counted skip.
+Models that DIR does not have are cast first. A peer that is not installed, or cannot run a model,
+is a counted skip.
 """
+
 import argparse
 import importlib.util
 import json
@@ -18,14 +21,40 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "models"))
 from page import replace_figures  # noqa: E402
-from sources import KINDS, SHARED, Tally, call, dims_of, fetch, input_arrays, locate, read_rows, shapes_of, symbols  # noqa: E402
+from sources import (
+    KINDS,
+    SHARED,
+    Tally,
+    call,
+    dims_of,
+    fetch,
+    input_arrays,
+    locate,
+    read_rows,
+    shapes_of,
+    symbols,
+)  # noqa: E402
 
-# The same network in both formats. Ultraface's file ends before its boxes are decoded, which its ONNX file does.
-TFLITE = {"basic_pitch": "pypi:basic-pitch==0.4.0:basic_pitch/saved_models/icassp_2022/nmp.tflite",
-          "dtln_1": "shared:models/breizhn__DTLN/model_1.tflite",
-          "ultraface_slim_320": "shared:models/Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_without_postprocessing.tflite"}
-COLUMNS = ("model", "weights", "activations", "lower bound", "ratio", "scratch", "arena", "resident", "onnxruntime arena", "resident",
-           "LiteRT resident")
+# The same network in both formats. Ultraface's file ends before its boxes are decoded, which its
+# ONNX file does.
+TFLITE = {
+    "basic_pitch": "pypi:basic-pitch==0.4.0:basic_pitch/saved_models/icassp_2022/nmp.tflite",
+    "dtln_1": "shared:models/breizhn__DTLN/model_1.tflite",
+    "ultraface_slim_320": "shared:models/Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_without_postprocessing.tflite",
+}
+COLUMNS = (
+    "model",
+    "weights",
+    "activations",
+    "lower bound",
+    "ratio",
+    "scratch",
+    "arena",
+    "resident",
+    "onnxruntime arena",
+    "resident",
+    "LiteRT resident",
+)
 
 
 def peer(runtime, package, model, inputs, name, tally):
@@ -34,7 +63,9 @@ def peer(runtime, package, model, inputs, name, tally):
         return {}
     done = call([sys.executable, HERE / "peer_memory.py", runtime, model, inputs])
     if done.returncode:
-        tally.skip(f"{name}: {runtime} does not run it: {done.stderr.strip().splitlines()[-1][:200]}")
+        tally.skip(
+            f"{name}: {runtime} does not run it: {done.stderr.strip().splitlines()[-1][:200]}"
+        )
         return {}
     return json.loads(done.stdout)
 
@@ -46,7 +77,8 @@ def tflite_of(name, work):
 
 
 def measure(row, ingot, work, tally):
-    """Figures of one model by column, in bytes; None where its source is not to be had or it fails."""
+    """Figures of one model by column, in bytes; None where its source is not to be had or it
+    fails."""
     found = locate(row, work, tally)
     if not found:
         return None
@@ -56,17 +88,32 @@ def measure(row, ingot, work, tally):
         if done.returncode:
             return tally.check(False, f"{name}: convert", done.stderr) or None
     described = json.loads(call([ingot, "inspect", cast, "--json"]).stdout)
-    typical = {} if golden else json.loads(call([ingot, "bench", cast, "--seconds", "0", "--json"]).stdout)["dims"]
+    typical = (
+        {}
+        if golden
+        else json.loads(call([ingot, "bench", cast, "--seconds", "0", "--json"]).stdout)["dims"]
+    )
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
     bindings = symbols(described["inputs"], shapes_of(arrays))
-    dims, known = [word for binding in bindings for word in ("--dim", binding)], dict(b.split("=") for b in bindings)
-    states = {v["name"]: np.zeros([int(known.get(d, d)) for d in dims_of(v)], KINDS[v["dtype"]]) for v in described["state_variables"]}
+    dims, known = (
+        [word for binding in bindings for word in ("--dim", binding)],
+        dict(b.split("=") for b in bindings),
+    )
+    states = {
+        v["name"]: np.zeros([int(known.get(d, d)) for d in dims_of(v)], KINDS[v["dtype"]])
+        for v in described["state_variables"]
+    }
     inputs, ours = work / "inputs" / f"{name}.npz", work / "inputs" / f"{name}.ports.npz"
     inputs.parent.mkdir(exist_ok=True)
     np.savez(inputs, **arrays, **states)
     np.savez(ours, **arrays)
-    done = [call([ingot, *command, "--json"]) for command in (("bench", cast, "--threads", "1", "--seconds", "0", "--inputs", ours),
-                                                             ("inspect", cast, *dims))]
+    done = [
+        call([ingot, *command, "--json"])
+        for command in (
+            ("bench", cast, "--threads", "1", "--seconds", "0", "--inputs", ours),
+            ("inspect", cast, *dims),
+        )
+    ]
     if any(d.returncode for d in done):
         return tally.check(False, name, done[0].stderr + done[1].stderr) or None
     bench, need = (json.loads(d.stdout) for d in done)
@@ -76,18 +123,33 @@ def measure(row, ingot, work, tally):
     if name in TFLITE and not tflite:
         tally.skip(f"{name}: its .tflite is not to be had here")
     mega = lambda figures: figures["resident_mb"] * 1e6 if figures else None
-    return {"weights": bench["weights_bytes"], "activations": need["activation_bytes"], "bound": need["activation_lower_bound"],
-            "scratch": bench["scratch_bytes"], "arena": bench["arena_bytes"],
-            "resident": (bench["rss_peak_mb"] - bench["rss_start_mb"]) * 1e6, "ort_arena": ort.get("arena_bytes"), "ort": mega(ort),
-            "litert": mega(litert)}
+    return {
+        "weights": bench["weights_bytes"],
+        "activations": need["activation_bytes"],
+        "bound": need["activation_lower_bound"],
+        "scratch": bench["scratch_bytes"],
+        "arena": bench["arena_bytes"],
+        "resident": (bench["rss_peak_mb"] - bench["rss_start_mb"]) * 1e6,
+        "ort_arena": ort.get("arena_bytes"),
+        "ort": mega(ort),
+        "litert": mega(litert),
+    }
 
 
 def table(rows):
     kib = lambda n: f"{max(n, 0) / 1024:,.0f}" if n is not None else ""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "--:|" * (len(COLUMNS) - 1)]
     for name, f in rows.items():
-        cells = [kib(f["weights"]), kib(f["activations"]), kib(f["bound"]), f"{f['activations'] / max(f['bound'], 1):.3f}",
-                 *(kib(f[key]) for key in ("scratch", "arena", "resident", "ort_arena", "ort", "litert"))]
+        cells = [
+            kib(f["weights"]),
+            kib(f["activations"]),
+            kib(f["bound"]),
+            f"{f['activations'] / max(f['bound'], 1):.3f}",
+            *(
+                kib(f[key])
+                for key in ("scratch", "arena", "resident", "ort_arena", "ort", "litert")
+            ),
+        ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
@@ -98,11 +160,15 @@ def beside(rows, key, ours, what):
     if not pairs:
         return []
     middle = sorted(a / b for a, b in pairs)[len(pairs) // 2]
-    return [f"{what}: less on {sum(a < b for a, b in pairs)} of {len(pairs)} models, in the middle {middle:.2f} of it."]
+    return [
+        f"{what}: less on {sum(a < b for a, b in pairs)} of {len(pairs)} models, in the middle {middle:.2f} of it."
+    ]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--write")
@@ -118,15 +184,25 @@ def main():
             print(table({row["name"]: figures})[-1], flush=True)
     close = sum(f["activations"] <= 1.05 * max(f["bound"], 1) for f in rows.values())
     says = [f"{close} of {len(rows)} models are within 5 % of the lower bound."]
-    says += beside(rows, "ort_arena", lambda f: f["activations"] + f["scratch"], "Activations and scratch against onnxruntime's arena")
+    says += beside(
+        rows,
+        "ort_arena",
+        lambda f: f["activations"] + f["scratch"],
+        "Activations and scratch against onnxruntime's arena",
+    )
     says += beside(rows, "ort", lambda f: f["resident"], "Resident against onnxruntime")
     says += beside(rows, "litert", lambda f: f["resident"], "Resident against LiteRT")
     text = "\n".join(table(rows)) + "\n\n" + "\n".join(says) + "\n"
     print(text)
     if len(rows) < len(listed):
         print(f"{len(listed) - len(rows)} of {len(listed)} models were not measured")
-    tally.check(rows and close >= 0.9 * len(rows), f"{close} of {len(rows)} models within 5 % of the lower bound")
-    if args.write and not args.names and len(rows) == len(listed):  # a table that lacks models does not replace one that has them
+    tally.check(
+        rows and close >= 0.9 * len(rows),
+        f"{close} of {len(rows)} models within 5 % of the lower bound",
+    )
+    if (
+        args.write and not args.names and len(rows) == len(listed)
+    ):  # a table that lacks models does not replace one that has them
         replace_figures(args.write, "memory", text)
     print(f"memory: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed else 0)

@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
   ingot_tensor input, output;
   open.kernels = ingot_model_kernels();
   options.threads = 1;
-  if (argc < 2 || ingot_model_open(argv[1], &open, &model, &error) || ingot_session_create(model, &options, &session, &error)) return 1;
+  if (argc < 2 || ingot_model_open(argv[1], &open, &model, &error) ||
+      ingot_session_create(model, &options, &session, &error))
+    return 1;
   ingot_session_input(session, 0, &input);
   memset(input.data, 0, input.bytes);
   if (ingot_session_run(session, &error)) return 2;

@@ -1,4 +1,5 @@
 """Figures in pages of docs/: the text between two markers is what a command measured."""
+
 import pathlib
 
 
@@ -9,5 +10,7 @@ def replace_figures(page, line, text):
     before, _, rest = path.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{page}: has no place for the figures of {line}: {begin.strip()} ... {end}")
+        raise SystemExit(
+            f"{page}: has no place for the figures of {line}: {begin.strip()} ... {end}"
+        )
     path.write_text(before + begin + text.rstrip() + "\n" + end + after)

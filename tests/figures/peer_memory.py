@@ -3,11 +3,14 @@
 
   peer_memory.py onnxruntime|litert MODEL INPUTS.npz
 
-resident_mb  the most that was resident (VmHWM) from before the model is opened until it has run three times, less what was resident
+resident_mb  the most that was resident (VmHWM) from before the model is opened until it has run
+three times, less what was resident
              (VmRSS) when the runtime was imported and the inputs were read
-arena_bytes  onnxruntime: "Total allocated bytes" as its log says it, all that its arena took from the system: activations and what kernels
+arena_bytes  onnxruntime: "Total allocated bytes" as its log says it, all that its arena took from
+the system: activations and what kernels
              asked for; weights lie elsewhere unless it packed them anew
 """
+
 import json
 import os
 import pathlib
@@ -21,7 +24,15 @@ RUNS = 3
 
 
 def status_mb(name):
-    return int(re.search(rf"^{name}:\s+(\d+) kB", pathlib.Path("/proc/self/status").read_text(), re.M).group(1)) * 1024 / 1e6
+    return (
+        int(
+            re.search(
+                rf"^{name}:\s+(\d+) kB", pathlib.Path("/proc/self/status").read_text(), re.M
+            ).group(1)
+        )
+        * 1024
+        / 1e6
+    )
 
 
 class Log:
@@ -40,6 +51,7 @@ class Log:
 
 def open_onnxruntime(path):
     import onnxruntime
+
     onnxruntime.set_default_logger_severity(1)
 
     def start(inputs):
@@ -48,6 +60,7 @@ def open_onnxruntime(path):
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         feeds = {i.name: inputs[i.name] for i in session.get_inputs()}
         return lambda: session.run(None, feeds)
+
     return start
 
 
@@ -59,10 +72,12 @@ def open_litert(path):
         interpreter.allocate_tensors()
         arrays = list(inputs.values())
         for port in interpreter.get_input_details():
-            # Names differ between the two exports, and pictures are written channels last: dims say which is meant.
+            # Names differ between the two exports, and pictures are written channels last: dims say
+            # which is meant.
             fits = [a for a in arrays if sorted(a.shape) == sorted(port["shape"])]
             interpreter.set_tensor(port["index"], fits[0].reshape(port["shape"]))
         return interpreter.invoke
+
     return start
 
 
@@ -78,7 +93,9 @@ def main():
             run()
         peak = status_mb("VmHWM")
     totals = [int(n) for n in re.findall(r"Total allocated bytes: (\d+)", log.text)]
-    print(json.dumps({"resident_mb": peak - before, "arena_bytes": max(totals) if totals else None}))
+    print(
+        json.dumps({"resident_mb": peak - before, "arena_bytes": max(totals) if totals else None})
+    )
 
 
 main()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Two processes run one model at once: how much of its weights each is charged (PSS) against how much is resident (RSS).
+"""Two processes run one model at once: how much of its weights each is charged (PSS) against how
+much is resident (RSS).
 
-  shared_weights.py --ingot BIN --work DIR [--model resnet50_224]
+shared_weights.py --ingot BIN --work DIR [--model resnet50_224]
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -26,21 +28,33 @@ def mapping(pid, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--model", default="resnet50_224")
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
     cast = cast_from_zoo(args.ingot, args.model, work)
-    runs = [subprocess.Popen([args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"], stdout=subprocess.DEVNULL) for _ in range(2)]
+    runs = [
+        subprocess.Popen(
+            [args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"],
+            stdout=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
     time.sleep(2.5)
     both = [mapping(p.pid, cast) for p in runs]
     for p in runs:
         p.wait()
     for i, m in enumerate(both):
-        print(f"process {i + 1}: weights resident {m['Rss'] / 1024:.1f} MiB, charged (PSS) {m['Pss'] / 1024:.1f} MiB, private dirty {m['Private_Dirty']} kB")
-    shared = all(m["Rss"] > 0 and m["Pss"] <= 0.55 * m["Rss"] and m["Private_Dirty"] == 0 for m in both)
+        print(
+            f"process {i + 1}: weights resident {m['Rss'] / 1024:.1f} MiB, charged (PSS) {m['Pss'] / 1024:.1f} MiB, private dirty {m['Private_Dirty']} kB"
+        )
+    shared = all(
+        m["Rss"] > 0 and m["Pss"] <= 0.55 * m["Rss"] and m["Private_Dirty"] == 0 for m in both
+    )
     print(f"share: {int(shared)} passed, {int(not shared)} failed")
     sys.exit(0 if shared else 1)
 

@@ -1,11 +1,13 @@
-// main.cpp - a network in flash, its arena a static array, no heap, no operating system: reads one picture and compares the answer.
+// main.cpp - a network in flash, its arena a static array, no heap, no operating system: reads one
+// picture and compares the answer.
 #include <ingot/ingot.h>
 
 #include <cstdint>
 
 extern "C" {
 void board_print(const char* text);
-extern const uint8_t model_begin[], model_end[], input_begin[], input_end[], expected_begin[], expected_end[];
+extern const uint8_t model_begin[], model_end[], input_begin[], input_end[], expected_begin[],
+    expected_end[];
 extern const ingot_kernel_table* ingot_model_kernels(void);
 }
 
@@ -45,7 +47,9 @@ int main() {
   open.kernels = ingot_model_kernels();
   open.memory = model_memory, open.memory_bytes = sizeof model_memory;
   ingot_model* model = nullptr;
-  if (ingot_model_open_memory(model_begin, static_cast<uint64_t>(model_end - model_begin), &open, &model, &error)) return fail("open", error);
+  if (ingot_model_open_memory(model_begin, static_cast<uint64_t>(model_end - model_begin), &open,
+                              &model, &error))
+    return fail("open", error);
   ingot_session_options options{};
   options.size = sizeof options;
   options.threads = 1;
@@ -68,7 +72,9 @@ int main() {
   ingot_session* session = nullptr;
   if (ingot_session_create(model, &options, &session, &error)) return fail("create", error);
   ingot_tensor input{}, output{};
-  if (ingot_session_input(session, 0, &input) || input.bytes != static_cast<uint64_t>(input_end - input_begin)) return board_print("input size\n"), 1;
+  if (ingot_session_input(session, 0, &input) ||
+      input.bytes != static_cast<uint64_t>(input_end - input_begin))
+    return board_print("input size\n"), 1;
   for (uint64_t i = 0; i < input.bytes; i++) static_cast<uint8_t*>(input.data)[i] = input_begin[i];
   if (ingot_session_run(session, &error)) return fail("run", error);
   ingot_session_output(session, 0, &output);
@@ -88,7 +94,8 @@ int main() {
   print_number("the picture shows ", best);
   print_number("arena bytes ", need.arena_bytes);
   print_number("model memory bytes ", summary.model_bytes);
-  print_number("largest error, parts per million of the largest output ", static_cast<uint64_t>(largest / top * 1e6f));
+  print_number("largest error, parts per million of the largest output ",
+               static_cast<uint64_t>(largest / top * 1e6f));
   const bool good = largest <= 1e-4f * top;
   board_print(good ? "firmware: 1 passed, 0 failed\n" : "firmware: 0 passed, 1 failed\n");
   return good ? 0 : 1;

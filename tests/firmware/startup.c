@@ -1,9 +1,11 @@
-/* startup.c - vector table, C start and semihosting for a bare Cortex-M4 (QEMU's netduinoplus2: 1 MiB flash, 128 KiB RAM).
-   No heap: nothing here defines _sbrk, so that a link that needs malloc fails. */
+/* startup.c - vector table, C start and semihosting for a bare Cortex-M4 (QEMU's netduinoplus2: 1
+   MiB flash, 128 KiB RAM). No heap: nothing here defines _sbrk, so that a link that needs malloc
+   fails. */
 #include <stddef.h>
 #include <stdint.h>
 
-extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[], __stack_top[];
+extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[],
+    __stack_top[];
 int main(void);
 
 static int semihost(int operation, const void* argument) {

@@ -1,6 +1,6 @@
 // tests/flux/arguments_test.cpp - no field of a layer is ignored: in the committed samples each is
-// changed in turn, and the program must change with it or be refused. What changes nothing must stand
-// in the list of fields without effect.
+// changed in turn, and the program must change with it or be refused. What changes nothing must
+// stand in the list of fields without effect.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -25,14 +25,16 @@ std::string program(const JuliaTree& tree) {
     return test::GraphText(flux::import_flux_tree(tree)).whole();
   } catch (const graph::CastError& error) {
     std::string all = "refused: " + error.message;
-    for (const graph::Unsupported& u : error.unsupported) all += " " + u.op + " " + u.attribute + ": " + u.why;
+    for (const graph::Unsupported& u : error.unsupported)
+      all += " " + u.op + " " + u.attribute + ": " + u.why;
     return all;
   } catch (const host::Failure& failure) {
     return "refused: " + failure.message();
   }
 }
 
-/// The field as another node: a number that is another, something where nothing was, a text where an array was.
+/// The field as another node: a number that is another, something where nothing was, a text where
+/// an array was.
 JuliaId changed(JuliaTree* tree, JuliaId id) {
   JuliaNode node = tree->at(id);
   switch (node.kind) {
@@ -61,7 +63,8 @@ JuliaId changed(JuliaTree* tree, JuliaId id) {
 TEST_CASE("no field of a layer is ignored") {
   size_t changes = 0, refusals = 0;
   std::set<std::string> kinds;
-  for (const char* name : {"mlp.bson", "more.bson", "picture.bson", "recurrent.bson", "two_dense.jld2"}) {
+  for (const char* name :
+       {"mlp.bson", "more.bson", "picture.bson", "recurrent.bson", "two_dense.jld2"}) {
     const std::string path = std::string(INGOT_FLUX_SAMPLES) + "/" + name;
     CAPTURE(path);
     const bool bson = std::filesystem::path(path).extension() == ".bson";
@@ -73,11 +76,14 @@ TEST_CASE("no field of a layer is ignored") {
       const std::vector<std::string>* const fields = checkpoint::flux_fields(kind);
       if (!fields || tree.at(id).kind != JuliaKind::kStruct) continue;
       kinds.insert(kind);
-      const std::vector<std::string>& names = tree.at(id).names.empty() ? *fields : tree.at(id).names;
+      const std::vector<std::string>& names =
+          tree.at(id).names.empty() ? *fields : tree.at(id).names;
       for (size_t i = 0; i <= tree.at(id).items.size(); i++) {  // the last: a field of a newer Flux
         JuliaTree other = tree;
         const bool more = i == tree.at(id).items.size();
-        const std::string field = more ? "a_field_of_a_newer_flux" : i < names.size() ? names[i] : "";
+        const std::string field = more               ? "a_field_of_a_newer_flux"
+                                  : i < names.size() ? names[i]
+                                                     : "";
         if (more) {
           JuliaNode seven;
           seven.kind = JuliaKind::kInteger;
@@ -93,10 +99,12 @@ TEST_CASE("no field of a layer is ignored") {
         const std::string now = program(other);
         refusals += now.rfind("refused", 0) == 0;
         if (now == plain)
-          CHECK_MESSAGE(flux::no_effect(kind, field), "'" << field << "' of a " << kind << " is ignored");
+          CHECK_MESSAGE(flux::no_effect(kind, field),
+                        "'" << field << "' of a " << kind << " is ignored");
       }
     }
   }
   CHECK(kinds.size() > 8);
-  MESSAGE(kinds.size() << " kinds of layers, " << changes << " changed fields, of which " << refusals << " refused");
+  MESSAGE(kinds.size() << " kinds of layers, " << changes << " changed fields, of which "
+                       << refusals << " refused");
 }

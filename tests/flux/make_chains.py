@@ -1,6 +1,9 @@
-"""Writes Flux Chains in BSON, as BSON.jl does, with the outputs that numpy computes for them: goldens for flux_test.py.
+"""Writes Flux Chains in BSON, as BSON.jl does, with the outputs that numpy computes for them:
+goldens for flux_test.py.
   make_chains.py FOLDER
-Arrays here have Julia's order of extents; a golden has them turned around, which is the same memory."""
+Arrays here have Julia's order of extents; a golden has them turned around, which is the same
+memory."""
+
 import os
 import struct
 import sys
@@ -42,12 +45,21 @@ def datatype(*name, params=()):
 
 
 def number(kind, value):
-    return {"tag": "struct", "type": datatype("Main", "Core", kind), "data": np.array(value, {"Float32": "<f4"}[kind]).tobytes()}
+    return {
+        "tag": "struct",
+        "type": datatype("Main", "Core", kind),
+        "data": np.array(value, {"Float32": "<f4"}[kind]).tobytes(),
+    }
 
 
 def array(a):
     kind = {"float32": "Float32", "float64": "Float64", "float16": "Float16"}[a.dtype.name]
-    return {"tag": "array", "type": datatype("Main", "Core", kind), "size": [int(n) for n in a.shape], "data": a.tobytes(order="F")}
+    return {
+        "tag": "array",
+        "type": datatype("Main", "Core", kind),
+        "size": [int(n) for n in a.shape],
+        "data": a.tobytes(order="F"),
+    }
 
 
 def tup(*items):
@@ -62,8 +74,16 @@ def function(*name):
     return {"tag": "struct", "type": datatype(*name[:-1], "#" + name[-1]), "data": []}
 
 
-relu, tanh, sigmoid = function("NNlib", "relu"), function("Main", "Base", "tanh"), function("NNlib", "σ")
-identity, softmax, flatten = function("Main", "Base", "identity"), function("NNlib", "softmax"), function("Flux", "flatten")
+relu, tanh, sigmoid = (
+    function("NNlib", "relu"),
+    function("Main", "Base", "tanh"),
+    function("NNlib", "σ"),
+)
+identity, softmax, flatten = (
+    function("Main", "Base", "identity"),
+    function("NNlib", "softmax"),
+    function("Flux", "flatten"),
+)
 plus, vcat = function("Main", "Base", "+"), function("Main", "Base", "vcat")
 
 
@@ -75,7 +95,8 @@ def f32(*shape, scale=0.5):
     return (rng.standard_normal(shape) * scale).astype("f4")
 
 
-# What the layers compute, one sample at a time, written down from Flux' documentation and not from any code here.
+# What the layers compute, one sample at a time, written down from Flux' documentation and not from
+# any code here.
 def sig(x):
     return 1 / (1 + np.exp(-x))
 
@@ -99,7 +120,11 @@ def conv(x, w, b, stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1), groups=1):
                 total = float(b[o]) if b is not None else 0.0
                 for p in range(kw):
                     for q in range(kh):
-                        at = x[i * stride[0] + p * dilation[0], j * stride[1] + q * dilation[1], group * cin:(group + 1) * cin]
+                        at = x[
+                            i * stride[0] + p * dilation[0],
+                            j * stride[1] + q * dilation[1],
+                            group * cin : (group + 1) * cin,
+                        ]
                         total += float(at @ w[kw - 1 - p, kh - 1 - q, :, o])
                 y[i, j, o] = total
     return y
@@ -107,33 +132,68 @@ def conv(x, w, b, stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1), groups=1):
 
 def pool(x, k, stride, how):
     ow, oh = (x.shape[0] - k[0]) // stride[0] + 1, (x.shape[1] - k[1]) // stride[1] + 1
-    return np.array([[how(x[i * stride[0]:i * stride[0] + k[0], j * stride[1]:j * stride[1] + k[1]], axis=(0, 1)) for j in range(oh)]
-                     for i in range(ow)])
+    return np.array(
+        [
+            [
+                how(
+                    x[i * stride[0] : i * stride[0] + k[0], j * stride[1] : j * stride[1] + k[1]],
+                    axis=(0, 1),
+                )
+                for j in range(oh)
+            ]
+            for i in range(ow)
+        ]
+    )
 
 
 def mlp():
     w1, b1, w2, b2, a, c = f32(6, 4), f32(6), f32(3, 6), f32(3), f32(4, 4), f32(3, 3)
     x = f32(4)
-    model = chain(layer("Dense", array(w1), array(b1), relu), layer("Dropout", 0.5, {"tag": "symbol", "name": ":"}, None, None),
-                  layer("Dense", array(w2), array(b2), tanh),
-                  layer("SkipConnection", chain(layer("Dense", array(c), False, sigmoid)), plus), softmax)
+    model = chain(
+        layer("Dense", array(w1), array(b1), relu),
+        layer("Dropout", 0.5, {"tag": "symbol", "name": ":"}, None, None),
+        layer("Dense", array(w2), array(b2), tanh),
+        layer("SkipConnection", chain(layer("Dense", array(c), False, sigmoid)), plus),
+        softmax,
+    )
     h = np.tanh(w2 @ np.maximum(w1 @ x + b1, 0) + b2)
     return model, x, soft(sig(c @ h) + h)
 
 
 def picture():
     w1, b1, w2 = f32(3, 2, 2, 4), f32(4), f32(3, 3, 2, 4)
-    beta, gamma, mean, variance = f32(4), f32(4) + 1, f32(4), np.abs(f32(4)) + .5
+    beta, gamma, mean, variance = f32(4), f32(4) + 1, f32(4), np.abs(f32(4)) + 0.5
     wd, bd = f32(5, 8), f32(5)
     x = f32(9, 8, 2)
-    model = chain(layer("Conv", relu, array(w1), array(b1), tup(2, 1), tup(1, 1, 0, 0), tup(1, 1), 1),
-                  layer("BatchNorm", tanh, array(beta), array(gamma), array(mean), array(variance), number("Float32", 1e-5),
-                        number("Float32", 0.1), True, True, None, 4),
-                  layer("Conv", identity, array(w2), False, tup(1, 1), tup(1, 1), tup(1, 1), 2),
-                  layer("MaxPool", tup(2, 2), tup(0, 0), tup(2, 2)),
-                  layer("MeanPool", tup(2, 2), tup(0, 0), tup(1, 2)), flatten,
-                  layer("Parallel", vcat, tup(layer("Dense", array(wd[:, :4].copy()), array(bd), identity),
-                                              layer("Dense", array(wd[:, 4:].copy()), array(bd), relu))))
+    model = chain(
+        layer("Conv", relu, array(w1), array(b1), tup(2, 1), tup(1, 1, 0, 0), tup(1, 1), 1),
+        layer(
+            "BatchNorm",
+            tanh,
+            array(beta),
+            array(gamma),
+            array(mean),
+            array(variance),
+            number("Float32", 1e-5),
+            number("Float32", 0.1),
+            True,
+            True,
+            None,
+            4,
+        ),
+        layer("Conv", identity, array(w2), False, tup(1, 1), tup(1, 1), tup(1, 1), 2),
+        layer("MaxPool", tup(2, 2), tup(0, 0), tup(2, 2)),
+        layer("MeanPool", tup(2, 2), tup(0, 0), tup(1, 2)),
+        flatten,
+        layer(
+            "Parallel",
+            vcat,
+            tup(
+                layer("Dense", array(wd[:, :4].copy()), array(bd), identity),
+                layer("Dense", array(wd[:, 4:].copy()), array(bd), relu),
+            ),
+        ),
+    )
     h = np.maximum(conv(x, w1, b1, stride=(2, 1), pad=(1, 1, 0, 0)), 0)
     h = np.tanh((h - mean) / np.sqrt(variance + 1e-5) * gamma + beta)
     h = conv(h, w2, None, pad=(1, 1, 1, 1), groups=2)
@@ -149,8 +209,11 @@ def recurrent():
     gi, gh, gb = f32(3 * h, h), f32(3 * h, h), f32(3 * h)
     ri, rh, rb = f32(4, h), f32(4, 4), f32(4)
     x = f32(n, 6)
-    model = chain(layer("LSTM", layer("LSTMCell", array(wi), array(wh), array(b))), layer("GRU", layer("GRUCell", array(gi), array(gh), array(gb))),
-                  layer("RNN", layer("RNNCell", tanh, array(ri), array(rh), array(rb))))
+    model = chain(
+        layer("LSTM", layer("LSTMCell", array(wi), array(wh), array(b))),
+        layer("GRU", layer("GRUCell", array(gi), array(gh), array(gb))),
+        layer("RNN", layer("RNNCell", tanh, array(ri), array(rh), array(rb))),
+    )
     state, cell, first = np.zeros(h), np.zeros(h), []
     for t in range(6):
         i, f, c, o = np.split(wi @ x[:, t] + wh @ state + b, 4)
@@ -173,9 +236,20 @@ def recurrent():
 def more():
     w, b, scale, shift, gain, offset = f32(3, 3, 2, 3), f32(3), f32(3), f32(3), f32(3), f32(3)
     x = f32(6, 5, 2)
-    model = chain(layer("CrossCor", identity, array(w), array(b), tup(1, 1), tup(0, 0), tup(1, 1)), layer("GlobalMeanPool"), flatten,
-                  layer("Scale", array(scale), array(shift), relu),
-                  layer("LayerNorm", tanh, layer("Scale", array(gain), array(offset), identity), number("Float32", 1e-2), tup(3), True))
+    model = chain(
+        layer("CrossCor", identity, array(w), array(b), tup(1, 1), tup(0, 0), tup(1, 1)),
+        layer("GlobalMeanPool"),
+        flatten,
+        layer("Scale", array(scale), array(shift), relu),
+        layer(
+            "LayerNorm",
+            tanh,
+            layer("Scale", array(gain), array(offset), identity),
+            number("Float32", 1e-2),
+            tup(3),
+            True,
+        ),
+    )
     h = conv(x, w[::-1, ::-1], b).mean(axis=(0, 1))
     h = np.maximum(h * scale + shift, 0)
     h = (h - h.mean()) / np.sqrt(h.var() + 1e-4)
@@ -188,9 +262,22 @@ def main(folder):
         with open(os.path.join(folder, make.__name__ + ".bson"), "wb") as out:
             out.write(document({"model": model}))
         turned = {"in:x": x.astype("f4").T[None], "out:y": y.astype("f4").T[None]}
-        np.savez(os.path.join(folder, make.__name__ + ".npz"), **{k: np.ascontiguousarray(v) for k, v in turned.items()})
-    code = {"tag": "struct", "type": {"tag": "jl_anonymous", "params": [], "typename": {"tag": "symbol", "name": "##1#2"}}, "data": []}
-    model = chain(layer("Dense", array(f32(2, 2)), array(f32(2)), relu), code, layer("MyLayer", array(f32(2))))
+        np.savez(
+            os.path.join(folder, make.__name__ + ".npz"),
+            **{k: np.ascontiguousarray(v) for k, v in turned.items()},
+        )
+    code = {
+        "tag": "struct",
+        "type": {
+            "tag": "jl_anonymous",
+            "params": [],
+            "typename": {"tag": "symbol", "name": "##1#2"},
+        },
+        "data": [],
+    }
+    model = chain(
+        layer("Dense", array(f32(2, 2)), array(f32(2)), relu), code, layer("MyLayer", array(f32(2)))
+    )
     with open(os.path.join(folder, "refused.bson"), "wb") as out:
         out.write(document({"model": model}))
 

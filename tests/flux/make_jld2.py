@@ -1,5 +1,7 @@
-"""Writes one of the chains of make_chains.py as JLD2 does: committed compound types with the attribute julia_type, fields as object references, functions as types
-without data. Needs h5py.   make_jld2.py FOLDER"""
+"""Writes one of the chains of make_chains.py as JLD2 does: committed compound types with the
+attribute julia_type, fields as object references, functions as types without data. Needs h5py.
+make_jld2.py FOLDER"""
+
 import os
 import sys
 
@@ -23,7 +25,11 @@ class Writer:
             return self.types[name]
         self.count += 1
         size = sum(t.get_size() for _, t in fields) or 1
-        made = h5py.h5t.create(h5py.h5t.COMPOUND, size) if fields else h5py.h5t.create(h5py.h5t.OPAQUE, 1)
+        made = (
+            h5py.h5t.create(h5py.h5t.COMPOUND, size)
+            if fields
+            else h5py.h5t.create(h5py.h5t.OPAQUE, 1)
+        )
         at = 0
         for field, kind in fields:
             made.insert(field.encode(), at, kind)
@@ -34,13 +40,20 @@ class Writer:
         self.attribute(item, name)
         if all_names:
             item.attrs.create("field_names", np.array(all_names, dtype=object), dtype=text)
-            item.attrs.create("field_datatypes", np.array([t.ref if t is not None else h5py.Reference() for t in all_types], dtype=reference),
-                              dtype=reference)
+            item.attrs.create(
+                "field_datatypes",
+                np.array(
+                    [t.ref if t is not None else h5py.Reference() for t in all_types],
+                    dtype=reference,
+                ),
+                dtype=reference,
+            )
         self.types[name] = item
         return item
 
     def attribute(self, item, name):
-        """julia_type: the name. What a type is applied to stands beside it in JLD2 and is left out here."""
+        """julia_type: the name. What a type is applied to stands beside it in JLD2 and is left out
+        here."""
         dtype = np.dtype([("name", text)])
         value = np.zeros((), dtype=dtype)
         value["name"] = name.split("{")[0]
@@ -56,7 +69,12 @@ class Writer:
         """items: [(field, dataset, array or type without data)]. Gives a dataset."""
         ref = h5py.h5t.STD_REF_OBJ
         fields = [(field, ref) for field, value in items if not isinstance(value, h5py.Datatype)]
-        kind = self.commit(name, fields, [field for field, _ in items], [v if isinstance(v, h5py.Datatype) else None for _, v in items])
+        kind = self.commit(
+            name,
+            fields,
+            [field for field, _ in items],
+            [v if isinstance(v, h5py.Datatype) else None for _, v in items],
+        )
         dtype = np.dtype([(field, reference) for field, _ in fields])
         value = np.zeros((), dtype=dtype)
         for field, v in items:
@@ -81,13 +99,26 @@ class Writer:
 
 
 rng = np.random.default_rng(9)
-w1, b1, w2, b2 = [(rng.standard_normal(shape) * .5).astype("f4") for shape in ((6, 4), 6, (3, 6), 3)]
+w1, b1, w2, b2 = [
+    (rng.standard_normal(shape) * 0.5).astype("f4") for shape in ((6, 4), 6, (3, 6), 3)
+]
 x = rng.standard_normal(4).astype("f4")
 writer = Writer(os.path.join(folder, "two_dense.jld2"))
-first = writer.struct("Flux.Dense{relu}", [("weight", writer.array(w1)), ("bias", writer.array(b1)), ("σ", writer.ghost("NNlib.#relu"))])
-second = writer.struct("Flux.Dense{tanh}", [("weight", writer.array(w2)), ("bias", writer.array(b2)), ("σ", writer.ghost("Base.#tanh"))])
-layers = writer.struct("Core.Tuple", [("1", first), ("2", second), ("3", writer.ghost("NNlib.#softmax"))])
+first = writer.struct(
+    "Flux.Dense{relu}",
+    [("weight", writer.array(w1)), ("bias", writer.array(b1)), ("σ", writer.ghost("NNlib.#relu"))],
+)
+second = writer.struct(
+    "Flux.Dense{tanh}",
+    [("weight", writer.array(w2)), ("bias", writer.array(b2)), ("σ", writer.ghost("Base.#tanh"))],
+)
+layers = writer.struct(
+    "Core.Tuple", [("1", first), ("2", second), ("3", writer.ghost("NNlib.#softmax"))]
+)
 model = writer.struct("Flux.Chain", [("layers", layers)])
 writer.close("model", model)
 y = np.exp(np.tanh(w2 @ np.maximum(w1 @ x + b1, 0) + b2))
-np.savez(os.path.join(folder, "two_dense.npz"), **{"in:x": x[None], "out:y": (y / y.sum()).astype("f4")[None]})
+np.savez(
+    os.path.join(folder, "two_dense.npz"),
+    **{"in:x": x[None], "out:y": (y / y.sum()).astype("f4")[None]},
+)

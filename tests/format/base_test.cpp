@@ -14,11 +14,13 @@ using namespace ingot;
 namespace {
 std::string hex(const std::string& text, size_t piece) {
   Sha256 hash;
-  for (size_t i = 0; i < text.size(); i += piece) hash.update(text.data() + i, std::min(piece, text.size() - i));
+  for (size_t i = 0; i < text.size(); i += piece)
+    hash.update(text.data() + i, std::min(piece, text.size() - i));
   uint8_t digest[32];
   hash.finish(digest);
   std::string out;
-  for (const uint8_t byte : digest) out += "0123456789abcdef"[byte >> 4], out += "0123456789abcdef"[byte & 15];
+  for (const uint8_t byte : digest)
+    out += "0123456789abcdef"[byte >> 4], out += "0123456789abcdef"[byte & 15];
   return out;
 }
 }  // namespace
@@ -31,9 +33,11 @@ TEST_CASE("sha256: the standard's examples, absorbed in any pieces") {
                {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
                {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
                 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-               {std::string(1000000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
+               {std::string(1000000, 'a'),
+                "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
   for (const auto& c : cases)
-    for (const size_t piece : {size_t{1}, size_t{63}, size_t{64}, size_t{1000}}) CHECK(hex(c.text, piece) == c.digest);
+    for (const size_t piece : {size_t{1}, size_t{63}, size_t{64}, size_t{1000}})
+      CHECK(hex(c.text, piece) == c.digest);
 }
 
 TEST_CASE("sha256: the processor's instructions and the portable rounds are one function") {
@@ -106,7 +110,8 @@ TEST_CASE("region: intersections agree with counting elements, for every small c
   for (int64_t offset = 0; offset < 5; offset++)
     for (int64_t rows = 1; rows <= 4; rows++)
       for (int64_t stride = 1; stride <= 6; stride++)
-        for (int64_t length = 1; length <= stride; length++) combs[count++] = {offset, rows, length, stride};
+        for (int64_t length = 1; length <= stride; length++)
+          combs[count++] = {offset, rows, length, stride};
   for (int i = 0; i < count; i++)
     for (int k = 0; k < count; k++) {
       const Region &a = combs[i], &b = combs[k];

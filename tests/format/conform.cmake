@@ -1,5 +1,6 @@
-# conform.cmake - every schema must stay readable by what was released: flatc --conform, for each released/v*/NAME.fbs. And the
-# check itself must bite: a schema with a field taken away has to be refused.
+# conform.cmake - every schema must stay readable by what was released: flatc --conform, for each
+# released/v*/NAME.fbs. And the check itself must bite: a schema with a field taken away has to be
+# refused.
 file(GLOB released ${SCHEMA}/released/v*/*.fbs)
 list(LENGTH released count)
 if(count EQUAL 0)
@@ -7,7 +8,8 @@ if(count EQUAL 0)
 endif()
 foreach(old ${released})
   get_filename_component(name ${old} NAME)
-  execute_process(COMMAND ${FLATC} --conform ${old} ${SCHEMA}/${name} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  execute_process(COMMAND ${FLATC} --conform ${old} ${SCHEMA}/${name} RESULT_VARIABLE failed
+    OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(failed)
     message(FATAL_ERROR "schema/${name} breaks ${old}: ${text}")
   endif()
@@ -20,7 +22,8 @@ endif()
 file(WRITE ${WORK}/broken.fbs "${broken}")
 list(GET released 0 any)
 get_filename_component(folder ${any} DIRECTORY)
-execute_process(COMMAND ${FLATC} --conform ${folder}/ingot.fbs ${WORK}/broken.fbs RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+execute_process(COMMAND ${FLATC} --conform ${folder}/ingot.fbs ${WORK}/broken.fbs RESULT_VARIABLE
+  failed OUTPUT_QUIET ERROR_QUIET)
 if(NOT failed)
   message(FATAL_ERROR "flatc --conform accepted a schema with a field taken away")
 endif()

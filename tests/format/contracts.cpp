@@ -6,7 +6,8 @@ namespace ingot::test {
 
 const KernelTable& contract_table() {
   static const KernelEntry entries[] = {
-#define INGOT_OPERATOR(name, number, text, family) {OpCode::k##name, "", &k##name##Contract, nullptr, nullptr},
+#define INGOT_OPERATOR(name, number, text, family) \
+  {OpCode::k##name, "", &k##name##Contract, nullptr, nullptr},
 #include "runtime/op/operators.def"
   };
   static const KernelTable table = {"none", entries, sizeof entries / sizeof entries[0], nullptr};

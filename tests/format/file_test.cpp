@@ -28,7 +28,9 @@ struct Folder {
     path = name;
   }
   ~Folder() { fs::remove_all(path); }
-  size_t entries() const { return size_t(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+  size_t entries() const {
+    return size_t(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+  }
 };
 
 void write_at(int fd, uint64_t offset, const uint8_t* bytes, size_t count) {
@@ -38,12 +40,14 @@ void write_at(int fd, uint64_t offset, const uint8_t* bytes, size_t count) {
 }  // namespace
 
 TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
-  constexpr uint64_t kWeightBytes = uint64_t{5} << 30, kFar = (uint64_t{9} << 29) + 64;  // 4.5 GiB and a bit
-  cast::FileSpec spec =
-      one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
+  // 4.5 GiB and a bit
+  constexpr uint64_t kWeightBytes = uint64_t{5} << 30, kFar = (uint64_t{9} << 29) + 64;
+  cast::FileSpec spec = one_instruction(
+      step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
   spec.goldens.push_back({{{"x", DType::kF32, {2, 4}, std::vector<uint8_t>(32, 7)}}, {}, 0, 0});
   Bytes bytes = cast::write_memory(spec);
-  const size_t weights = kHeaderFixedBytes + 2 * kPartEntryBytes, golden = weights + kPartEntryBytes;
+  const size_t weights = kHeaderFixedBytes + 2 * kPartEntryBytes,
+               golden = weights + kPartEntryBytes;
   const uint64_t start = load_little<uint64_t>(bytes.data() + weights + 8),
                  old = load_little<uint64_t>(bytes.data() + golden + 8);
   const uint64_t golden_bytes = load_little<uint64_t>(bytes.data() + golden + 16);
@@ -84,7 +88,9 @@ TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
   os::unmap_file(mapped, page);
   const PartEntry far_golden = file_part(opened.file, uint32_t(opened.file.golden_part));
   Bytes back(far_golden.bytes);
-  CHECK(read_part(source, opened.file, uint32_t(opened.file.golden_part), {back.data(), back.size()}, &detail).ok());
+  CHECK(read_part(source, opened.file, uint32_t(opened.file.golden_part),
+                  {back.data(), back.size()}, &detail)
+            .ok());
   close_source(&source);
 }
 
@@ -92,16 +98,19 @@ TEST_CASE("file: what is no regular file is refused by name of the reason") {
   const Folder folder;
   Source source;
   ErrorDetail detail;
-  CHECK(source_from_path((folder.path / "none").c_str(), &source, &detail).code() == Code::kFileOpen);
+  CHECK(source_from_path((folder.path / "none").c_str(), &source, &detail).code() ==
+        Code::kFileOpen);
   CHECK(detail.have == ENOENT);
   CHECK(source_from_path(folder.path.c_str(), &source, &detail).code() == Code::kFileOpen);
   CHECK(detail.have == EISDIR);
   REQUIRE(mkfifo((folder.path / "fifo").c_str(), 0600) == 0);
-  CHECK(source_from_path((folder.path / "fifo").c_str(), &source, &detail).code() == Code::kFileOpen);
+  CHECK(source_from_path((folder.path / "fifo").c_str(), &source, &detail).code() ==
+        Code::kFileOpen);
   alignas(16) uint8_t memory[64] = {};
   CHECK(source_from_memory(memory + 4, 32, &source, &detail).code() == Code::kMisaligned);
   CHECK(source_from_memory(nullptr, 32, &source, &detail).code() == Code::kInvalidArgument);
-  CHECK(source_from_reader(32, nullptr, nullptr, &source, &detail).code() == Code::kInvalidArgument);
+  CHECK(source_from_reader(32, nullptr, nullptr, &source, &detail).code() ==
+        Code::kInvalidArgument);
 }
 
 TEST_CASE("file: a reader that fails is an error of reading") {
@@ -135,8 +144,9 @@ TEST_CASE("write: the file on disk is the file in memory, and replaces an older 
 
 TEST_CASE("write: no room, no folder, a folder as name: exit code 7 and nothing left behind") {
   const Folder folder;
-  cast::FileSpec spec = one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})},
-                                        {output("y", {2, 4096})});
+  cast::FileSpec spec =
+      one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})},
+                      {output("y", {2, 4096})});
   const auto exit_code = [&](const fs::path& path) {
     try {
       cast::write_file(spec, path.string());

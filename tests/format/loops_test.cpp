@@ -1,4 +1,5 @@
-// tests/format/loops_test.cpp - how loops are laid out, and that lifetimes cover whatever a run does.
+// tests/format/loops_test.cpp - how loops are laid out, and that lifetimes cover whatever a run
+// does.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,9 +31,13 @@ class Generator {
 
  private:
   int32_t pick(const std::vector<int32_t>& from) { return from[random_() % from.size()]; }
-  int32_t fresh() { return spec.program.add_value(activation("v" + std::to_string(spec.program.values.size()), {4})); }
+  int32_t fresh() {
+    return spec.program.add_value(
+        activation("v" + std::to_string(spec.program.values.size()), {4}));
+  }
   void unary(uint32_t subprogram, int32_t from, int32_t to) {
-    spec.program.subprograms[subprogram].instructions.push_back({step(ElementwiseOp::kNeg), {from}, {to}, {}, 1});
+    spec.program.subprograms[subprogram].instructions.push_back(
+        {step(ElementwiseOp::kNeg), {from}, {to}, {}, 1});
   }
   uint32_t open() {
     spec.program.subprograms.push_back({"s" + std::to_string(spec.program.subprograms.size()), {}});
@@ -45,14 +50,16 @@ class Generator {
       if (kind == 0 && depth < 3) {
         const int32_t result = fresh();
         const uint32_t branches[] = {open(), open()};
-        for (const uint32_t branch : branches) unary(branch, pick(block(branch, visible, depth + 1)), result);
+        for (const uint32_t branch : branches)
+          unary(branch, pick(block(branch, visible, depth + 1)), result);
         spec.program.subprograms[subprogram].instructions.push_back(
             {IfAttributes{branches[0], branches[1]}, {flag_}, {result}, {}, 1});
         visible.push_back(result);
       } else if (kind == 1 && depth < 3) {
         const int32_t carried = fresh();
         unary(subprogram, pick(visible), carried);
-        const int32_t iteration = spec.program.add_value(activation("i" + std::to_string(carried), {}, DType::kI64));
+        const int32_t iteration =
+            spec.program.add_value(activation("i" + std::to_string(carried), {}, DType::kI64));
         const uint32_t body = open();
         visible.push_back(carried);
         unary(body, pick(block(body, visible, depth + 1)), carried);
@@ -89,8 +96,10 @@ std::vector<uint32_t> trace(const ProgramDef& p, std::mt19937* random) {
   return taken;
 }
 
-/// From each write to each read of what it wrote, every step of the run lies in the value's lifetime.
-void check_run(const Opened& o, const std::vector<Lifetime>& lifetimes, const std::vector<uint32_t>& run) {
+/// From each write to each read of what it wrote, every step of the run lies in the value's
+/// lifetime.
+void check_run(const Opened& o, const std::vector<Lifetime>& lifetimes,
+               const std::vector<uint32_t>& run) {
   const ProgramDef& p = o.program;
   std::vector<size_t> written(p.values.size, 0);
   const auto covers = [&](int32_t value, size_t from, size_t to) {
@@ -104,14 +113,16 @@ void check_run(const Opened& o, const std::vector<Lifetime>& lifetimes, const st
     if (at.kind == StepKind::kJump) continue;
     const InstructionDef& i = p.instructions[at.index];
     for (uint32_t k = 0; k < i.input_count; k++)
-      if (i.inputs[k] >= 0) CHECK_MESSAGE(covers(i.inputs[k], written[size_t(i.inputs[k])], t), i.inputs[k]);
+      if (i.inputs[k] >= 0)
+        CHECK_MESSAGE(covers(i.inputs[k], written[size_t(i.inputs[k])], t), i.inputs[k]);
     for (uint32_t k = 0; k < i.output_count && at.kind != StepKind::kIf; k++) {
       if (i.outputs[k] < 0) continue;
       written[size_t(i.outputs[k])] = t;
       CHECK(covers(i.outputs[k], t, t));
     }
   }
-  for (const PortDef& port : p.outputs) CHECK(covers(port.value, written[size_t(port.value)], run.size() - 1));
+  for (const PortDef& port : p.outputs)
+    CHECK(covers(port.value, written[size_t(port.value)], run.size() - 1));
 }
 
 }  // namespace
@@ -132,8 +143,8 @@ TEST_CASE("loops: lifetimes cover every run of random programs of loops and bran
       loops++;
       inside += at.loop > 0;
       for (const Lifetime& life : lifetimes)  // the body's memory is not kept over its iterations
-        short_lived +=
-            life.bytes && life.first_step > uint32_t(&at - o.program.steps.data) && life.last_step < at.target - 2;
+        short_lived += life.bytes && life.first_step > uint32_t(&at - o.program.steps.data) &&
+                       life.last_step < at.target - 2;
     }
   }
   CHECK(loops > 100);
@@ -143,7 +154,8 @@ TEST_CASE("loops: lifetimes cover every run of random programs of loops and bran
 
 namespace {
 
-/// Instructions of steps [begin, end) at most, as the layout says them: the plain way, by recursion.
+/// Instructions of steps [begin, end) at most, as the layout says them: the plain way, by
+/// recursion.
 uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
   uint64_t sum = 0;
   for (uint32_t s = begin; s < end;) {
@@ -164,7 +176,8 @@ uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
   return sum;
 }
 
-/// `depth` loops in each other, each of `most` iterations; n is measured, and `most` may depend on it.
+/// `depth` loops in each other, each of `most` iterations; n is measured, and `most` may depend on
+/// it.
 cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n)>& most) {
   cast::FileSpec f;
   f.segment_alignment = 16;
@@ -201,27 +214,38 @@ uint64_t steps_of(const cast::FileSpec& file) {
 
 }  // namespace
 
-TEST_CASE("loops: the largest number of instructions, of random programs and of those that no number holds") {
+TEST_CASE(
+    "loops: the largest number of instructions, of random programs and of those that no number "
+    "holds") {
   for (uint32_t seed = 1; seed <= 200; seed++) {
     CAPTURE(seed);
     const Opened o = open_bytes(cast::write_memory(Generator(seed).spec));
     REQUIRE(o.status.ok());
     CHECK(count_steps(o.program, o.bound) == longest(o, 0, uint32_t(o.program.steps.size)));
   }
-  const auto fixed = [](int64_t most) { return [most](cast::ProgramSpec*, Dim) { return Dim(most); }; };
+  const auto fixed = [](int64_t most) {
+    return [most](cast::ProgramSpec*, Dim) { return Dim(most); };
+  };
   CHECK(steps_of(nest(1, fixed(int64_t{1} << 40))) == (uint64_t{1} << 40) + 4);
   CHECK(steps_of(nest(1, fixed(0))) == 4);
   CHECK(steps_of(nest(2, fixed(3))) == 4 + 3 * (3 + 3));
   CHECK(steps_of(nest(2, fixed(int64_t{1} << 40))) == UINT64_MAX);  // 2^80
   // A count that falls as more is measured: what the bounds say is not the most.
   CHECK(steps_of(nest(1, [](cast::ProgramSpec*, Dim n) { return n; })) == 4 + 12);
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(DimOp::kAdd, n, 5); })) == 4 + 17);
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(DimOp::kSub, n, 5); })) == 4 + 7);
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+          return p->add_dim_expr(DimOp::kAdd, n, 5);
+        })) == 4 + 17);
+  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+          return p->add_dim_expr(DimOp::kSub, n, 5);
+        })) == 4 + 7);
   for (const DimOp op : {DimOp::kSub, DimOp::kFloorDiv, DimOp::kCeilDiv})
-    CHECK(steps_of(nest(1, [op](cast::ProgramSpec* p, Dim n) { return p->add_dim_expr(op, 20, n); })) == UINT64_MAX);
+    CHECK(steps_of(nest(1, [op](cast::ProgramSpec* p, Dim n) {
+            return p->add_dim_expr(op, 20, n);
+          })) == UINT64_MAX);
   CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
           const Dim less = p->add_dim_expr(DimOp::kSub, n, 20);
-          return p->add_dim_expr(DimOp::kMul, less, less);  // 64 at the bound, 400 when nothing is found
+          // 64 at the bound, 400 when nothing is found
+          return p->add_dim_expr(DimOp::kMul, less, less);
         })) == UINT64_MAX);
 }
 
@@ -239,8 +263,9 @@ TEST_CASE("loops: a body lies between the two ends of its loop") {
   p.add_instruction(step(ElementwiseOp::kNeg), {0}, {1});
   p.add_instruction(LoopAttributes{1, n}, {-1, -1, 1}, {4});
   p.add_instruction(step(ElementwiseOp::kAbs), {1}, {3});
-  p.subprograms.push_back(
-      {"body", {{step(ElementwiseOp::kAdd, 0, 1), {1, 0}, {2}, {}, 1}, {step(ElementwiseOp::kNeg), {2}, {1}, {}, 1}}});
+  p.subprograms.push_back({"body",
+                           {{step(ElementwiseOp::kAdd, 0, 1), {1, 0}, {2}, {}, 1},
+                            {step(ElementwiseOp::kNeg), {2}, {1}, {}, 1}}});
   add_ports(&f);
   OpenWith how;
   how.symbol_values = {7};

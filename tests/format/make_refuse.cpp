@@ -1,7 +1,8 @@
-// Writes what tests/format/refuse_table.h says to a folder: the files of tests/golden/refuse and rules.tsv, which
-// names for each the rule that refuses it. A second folder gets the files that they are changes of, which open:
-// tests/golden/accept/v1, once a release.
-//   rm tests/golden/refuse/*; build/tests/format/make_refuse tests/golden/refuse [tests/golden/accept/v1]
+// Writes what tests/format/refuse_table.h says to a folder: the files of tests/golden/refuse and
+// rules.tsv, which names for each the rule that refuses it. A second folder gets the files that
+// they are changes of, which open: tests/golden/accept/v1, once a release.
+//   rm tests/golden/refuse/*; build/tests/format/make_refuse tests/golden/refuse
+//   [tests/golden/accept/v1]
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -28,15 +29,19 @@ int main(int argc, char** argv) {
     const ingot::test::Bytes bytes = c.make();
     if (bytes.size() <= ingot::test::kMaxCommittedBytes) write(folder + "/" + c.file_name(), bytes);
     const ingot::test::Opened opened = ingot::test::open_bytes(bytes);
-    rules << c.file_name() << '\t' << ingot::code_name(opened.status.code()) << '\t' << opened.detail.field << '\n';
+    rules << c.file_name() << '\t' << ingot::code_name(opened.status.code()) << '\t'
+          << opened.detail.field << '\n';
     if (opened.status.code() == c.code) continue;
     wrong++;
-    std::cerr << c.file_name() << ": " << ingot::code_name(opened.status.code()) << " " << opened.detail.field << "\n";
+    std::cerr << c.file_name() << ": " << ingot::code_name(opened.status.code()) << " "
+              << opened.detail.field << "\n";
   }
   if (argc == 3) {
     for (const ingot::test::AcceptedBase& base : ingot::test::refuse_table().bases)
-      write(std::string(argv[2]) + "/" + base.name + ".ingot", ingot::cast::write_memory(base.make()));
-    write(std::string(argv[2]) + "/small_network.ingot", ingot::cast::write_memory(ingot::test::small_network()));
+      write(std::string(argv[2]) + "/" + base.name + ".ingot",
+            ingot::cast::write_memory(base.make()));
+    write(std::string(argv[2]) + "/small_network.ingot",
+          ingot::cast::write_memory(ingot::test::small_network()));
     write(std::string(argv[2]) + "/branching_network.ingot",
           ingot::cast::write_memory(ingot::test::branching_network()));
   }

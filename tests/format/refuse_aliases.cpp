@@ -3,8 +3,12 @@
 namespace ingot::test {
 namespace {
 
-std::vector<int32_t>& inputs_of(ProgramSpec& p, size_t i) { return p.subprograms[0].instructions[i].inputs; }
-std::vector<int32_t>& outputs_of(ProgramSpec& p, size_t i) { return p.subprograms[0].instructions[i].outputs; }
+std::vector<int32_t>& inputs_of(ProgramSpec& p, size_t i) {
+  return p.subprograms[0].instructions[i].inputs;
+}
+std::vector<int32_t>& outputs_of(ProgramSpec& p, size_t i) {
+  return p.subprograms[0].instructions[i].outputs;
+}
 
 /// x [2,4] -> relu -> left, neg -> right, both views of all [2,8]; copy all -> y.
 cast::FileSpec joined() {
@@ -27,15 +31,18 @@ cast::FileSpec joined() {
 
 void add_views(RefuseTable* t) {
   t->base("view", joined);
-  t->spec("half_is_not_written",
-          [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin()); });
-  t->spec("half_is_written_too_late",
-          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]); });
+  t->spec("half_is_not_written", [](ProgramSpec& p) {
+    p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin());
+  });
+  t->spec("half_is_written_too_late", [](ProgramSpec& p) {
+    std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]);
+  });
   t->spec("halves_overlap", [](ProgramSpec& p) { p.values[3].alias_offset = 3; });
   t->spec("halves_are_the_same", [](ProgramSpec& p) { p.values[3].alias_offset = 0; });
   t->spec("offset_leaves_the_root", [](ProgramSpec& p) { p.values[3].alias_offset = 5; });
   t->spec("offset_huge", [](ProgramSpec& p) { p.values[3].alias_offset = INT64_MAX; });
-  t->spec("offset_beyond_2_48", [](ProgramSpec& p) { p.values[3].alias_offset = int64_t{1} << 49; });
+  t->spec("offset_beyond_2_48",
+          [](ProgramSpec& p) { p.values[3].alias_offset = int64_t{1} << 49; });
   t->spec("offset_no_such_expression", [](ProgramSpec& p) { p.values[3].alias_offset = -1; });
   t->spec("offset_negative", [](ProgramSpec& p) {
     p.dim_exprs.push_back({DimOp::kSub, 0, 4});
@@ -46,15 +53,20 @@ void add_views(RefuseTable* t) {
   t->spec("of_itself", [](ProgramSpec& p) { p.values[3].alias_of = 3; });
   t->spec("of_nothing", [](ProgramSpec& p) { p.values[3].alias_of = -1; });
   t->spec("of_no_value", [](ProgramSpec& p) { p.values[3].alias_of = 7; });
-  t->spec("cycle_of_two", [](ProgramSpec& p) { p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 2; });
+  t->spec("cycle_of_two",
+          [](ProgramSpec& p) { p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 2; });
   t->spec("cycle_of_three", [](ProgramSpec& p) {
     p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 3;
     p.values[3].alias_of = 2;
   });
   t->spec("of_a_packed_constant", [](ProgramSpec& p) { p.values[3].alias_of = 5; });
   t->spec("of_a_constant_is_written", [](ProgramSpec& p) { p.values[3].alias_of = 6; });
-  t->spec("of_an_input_is_written", [](ProgramSpec& p) { p.values[3] = view_of(activation("right", {2, 4}), 0); });
-  t->spec("input_is_a_view", [](ProgramSpec& p) { p.values[0] = view_of(input("x", {2, 4}), 1, 0, 8); });
+  t->spec("of_an_input_is_written", [](ProgramSpec& p) {
+    p.values[3] = view_of(activation("right", {2, 4}), 0);
+  });
+  t->spec("input_is_a_view", [](ProgramSpec& p) {
+    p.values[0] = view_of(input("x", {2, 4}), 1, 0, 8);
+  });
   t->spec("output_is_a_view_of_an_input", [](ProgramSpec& p) {
     p.values[4] = view_of(output("y", {2, 4}), 0);
     p.subprograms[0].instructions.pop_back();
@@ -65,14 +77,16 @@ void add_views(RefuseTable* t) {
   });
   t->spec("output_is_half_of_an_unwritten_value", [](ProgramSpec& p) {
     p.values[4] = view_of(output("y", {8}), 1, 8);
-    p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1, p.subprograms[0].instructions.end());
+    p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1,
+                                        p.subprograms[0].instructions.end());
   });
   t->spec("of_a_view_leaves_it", [](ProgramSpec& p) {
     p.values.push_back(view_of(activation("wide", {2, 5}), 2, 0, 8));
     inputs_of(p, 2) = {7};
     p.values[4].dims = {2, 5};
   });
-  t->spec("reads_what_it_writes", [](ProgramSpec& p) { inputs_of(p, 1) = {2}, p.values[3].alias_offset = 2; });
+  t->spec("reads_what_it_writes",
+          [](ProgramSpec& p) { inputs_of(p, 1) = {2}, p.values[3].alias_offset = 2; });
   t->spec("whole_is_written_over_halves", [](ProgramSpec& p) {
     p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin() + 2,
                                          {step(ElementwiseOp::kNeg), {6}, {1}, {}, 1});
@@ -131,7 +145,9 @@ void add_in_place(RefuseTable* t) {
     p.values[1].kind = ValueKind::kOutput;
     p.outputs.push_back({"a", 1, "", {}});
   });
-  t->spec("of_an_input", [](ProgramSpec& p) { p.values[1] = in_place_of(activation("a", {2, 4}), 0); });
+  t->spec("of_an_input", [](ProgramSpec& p) {
+    p.values[1] = in_place_of(activation("a", {2, 4}), 0);
+  });
   t->spec("of_a_constant", [](ProgramSpec& p) { p.values[2].alias_of = 4, inputs_of(p, 1) = {4}; });
   t->spec("of_what_is_not_read", [](ProgramSpec& p) { inputs_of(p, 1) = {0}; });
   t->spec("with_an_offset", [](ProgramSpec& p) { p.values[2].alias_offset = 1; });
@@ -145,13 +161,15 @@ void add_in_place(RefuseTable* t) {
   t->spec("of_the_wrong_operand", [](ProgramSpec& p) {  // normalize may overwrite x, not its scale
     NormalizeAttributes a;
     a.axis = 1;
-    p.values[0].dims = p.values[1].dims = p.values[2].dims = p.values[3].dims = p.values[4].dims = {1, 4};
+    p.values[0].dims = p.values[1].dims = p.values[2].dims = p.values[3].dims =
+        p.values[4].dims = {1, 4};
     p.subprograms[0].instructions[1] = {a, {0, 1}, {2}, {}, 1};
   });
   t->spec("of_two_operands_one_not_allowed", [](ProgramSpec& p) {
     NormalizeAttributes a;
     a.axis = 1;
-    p.values[0].dims = p.values[1].dims = p.values[2].dims = p.values[3].dims = p.values[4].dims = {1, 4};
+    p.values[0].dims = p.values[1].dims = p.values[2].dims = p.values[3].dims =
+        p.values[4].dims = {1, 4};
     p.subprograms[0].instructions[1] = {a, {1, 1}, {2}, {}, 1};
   });
   t->spec("of_a_broadcast_operand", [](ProgramSpec& p) {
@@ -200,20 +218,24 @@ cast::FileSpec joined_and_overwritten() {
 void add_overwritten_wholes(RefuseTable* t) {
   t->base("in_place_of_parts", joined_and_overwritten);
   t->spec("whole_read_later", [](ProgramSpec& p) { inputs_of(p, 3) = {1}; });
-  t->spec("part_read_later", [](ProgramSpec& p) { inputs_of(p, 3) = {2}, p.values[4].dims = {2, 4}; });
+  t->spec("part_read_later", [](ProgramSpec& p) {
+    inputs_of(p, 3) = {2}, p.values[4].dims = {2, 4};
+  });
   t->spec("view_of_the_whole_read_later", [](ProgramSpec& p) {
     p.values.push_back(view_of(activation("flat", {16}), 1));
     inputs_of(p, 3) = {8};
   });
-  t->spec("part_written_later",
-          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]); });
+  t->spec("part_written_later", [](ProgramSpec& p) {
+    std::swap(p.subprograms[0].instructions[1], p.subprograms[0].instructions[2]);
+  });
   t->spec("twice", [](ProgramSpec& p) {
     p.values.push_back(in_place_of(activation("z2", {2, 8}), 1));
     p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin() + 3,
                                          {step(ElementwiseOp::kNeg), {1}, {8}, {}, 1});
   });
 
-  t->base("in_place_of_a_part", [] {  // all is read after its left half was overwritten: it then has the new half
+  // all is read after its left half was overwritten: it then has the new half
+  t->base("in_place_of_a_part", [] {
     cast::FileSpec f = joined();
     f.program.values.push_back(in_place_of(view_of(activation("new", {2, 4}), 2, 0, 8), 2));  // 7
     f.program.subprograms[0].instructions.insert(f.program.subprograms[0].instructions.begin() + 1,
@@ -242,10 +264,12 @@ void add_order(RefuseTable* t) {
     add_ports(&f);
     return f;
   });
-  t->spec("read_before_written",
-          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[1]); });
-  t->spec("never_written",
-          [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1); });
+  t->spec("read_before_written", [](ProgramSpec& p) {
+    std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[1]);
+  });
+  t->spec("never_written", [](ProgramSpec& p) {
+    p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin() + 1);
+  });
   t->spec("reads_its_own_result", [](ProgramSpec& p) { inputs_of(p, 1) = {2}; });
   t->spec("output_never_written", [](ProgramSpec& p) { p.subprograms[0].instructions.pop_back(); });
   t->spec("written_twice", [](ProgramSpec& p) { outputs_of(p, 1) = {1}; });
@@ -260,9 +284,11 @@ void add_order(RefuseTable* t) {
   t->spec("output_absent", [](ProgramSpec& p) { outputs_of(p, 2) = {-1}; });
   t->spec("no_instructions", [](ProgramSpec& p) { p.subprograms[0].instructions.clear(); });
   t->spec(
-      "version_two", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 2; }, Code::kUnsupportedOperator);
+      "version_two", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 2; },
+      Code::kUnsupportedOperator);
   t->spec(
-      "version_zero", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 0; }, Code::kUnsupportedOperator);
+      "version_zero", [](ProgramSpec& p) { p.subprograms[0].instructions[1].version = 0; },
+      Code::kUnsupportedOperator);
   t->bytes(
       "operator_250", [](Bytes& b) { set_operator(&b, 1, 250); }, Code::kUnsupportedOperator);
   t->bytes(
@@ -270,11 +296,13 @@ void add_order(RefuseTable* t) {
   t->bytes(
       "operator_none", [](Bytes& b) { set_operator(&b, 1, 0); }, Code::kUnsupportedOperator);
   t->spec(
-      "required_feature", [](ProgramSpec& p) { p.required_features = {"time travel"}; }, Code::kUnsupportedFeature);
+      "required_feature", [](ProgramSpec& p) { p.required_features = {"time travel"}; },
+      Code::kUnsupportedFeature);
   t->spec(
       "too_many_operands",
       [](ProgramSpec& p) {
-        p.subprograms[0].instructions[1] = {ConcatAttributes{0}, std::vector<int32_t>(9000, 1), {2}, {}, 1};
+        p.subprograms[0].instructions[1] = {
+            ConcatAttributes{0}, std::vector<int32_t>(9000, 1), {2}, {}, 1};
       },
       Code::kLimitExceeded);
   t->spec(

@@ -3,7 +3,9 @@
 namespace ingot::test {
 namespace {
 
-cast::InstructionSpec unary(ElementwiseOp op, int32_t from, int32_t to) { return {step(op), {from}, {to}, {}, 1}; }
+cast::InstructionSpec unary(ElementwiseOp op, int32_t from, int32_t to) {
+  return {step(op), {from}, {to}, {}, 1};
+}
 
 /// if flag: y = relu x; else: t = neg x, y = tanh t
 cast::FileSpec branches() {
@@ -18,7 +20,8 @@ cast::FileSpec branches() {
   p.add_instruction(IfAttributes{1, 2}, {0}, {3});
   p.add_instruction(step(ElementwiseOp::kAbs), {3}, {4});
   p.subprograms.push_back({"then", {unary(ElementwiseOp::kRelu, 1, 3)}});
-  p.subprograms.push_back({"else", {unary(ElementwiseOp::kNeg, 1, 2), unary(ElementwiseOp::kTanh, 2, 3)}});
+  p.subprograms.push_back(
+      {"else", {unary(ElementwiseOp::kNeg, 1, 2), unary(ElementwiseOp::kTanh, 2, 3)}});
   add_ports(&f);
   return f;
 }
@@ -66,23 +69,32 @@ void add_loop_cases(RefuseTable* t) {
   t->spec("most_is_negative", [](ProgramSpec& p) { the_loop(p).most = -1; });  // no such expression
   t->spec("most_is_huge", [](ProgramSpec& p) { the_loop(p).most = int64_t{1} << 50; });
   t->spec("count_f32", [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs[0] = 1; });
-  t->spec("count_carried_condition", [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs[0] = 5; });
+  t->spec("count_carried_condition",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs[0] = 5; });
   t->spec("condition_i64", [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs[1] = 6; });
   t->spec("condition_is_an_input", [](ProgramSpec& p) {
     p.values[0].dtype = DType::kBool;
     p.subprograms[0].instructions[2].inputs = {-1, 0, 2};
   });
-  t->spec("operands_missing", [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs = {0}; });
-  t->spec("carried_twice", [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs = {0, 5, 2, 2}; });
-  t->spec("carried_not_written_before",
-          [](ProgramSpec& p) { p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin()); });
-  t->spec("carried_written_after",
-          [](ProgramSpec& p) { std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[2]); });
-  t->spec("carried_not_written_in_the_body", [](ProgramSpec& p) { p.subprograms[1].instructions.pop_back(); });
-  t->spec("carried_written_twice_in_the_body",
-          [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 3, 2)); });
-  t->spec("condition_not_written_in_the_body",
-          [](ProgramSpec& p) { p.subprograms[1].instructions.erase(p.subprograms[1].instructions.begin() + 1); });
+  t->spec("operands_missing",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[2].inputs = {0}; });
+  t->spec("carried_twice", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[2].inputs = {0, 5, 2, 2};
+  });
+  t->spec("carried_not_written_before", [](ProgramSpec& p) {
+    p.subprograms[0].instructions.erase(p.subprograms[0].instructions.begin());
+  });
+  t->spec("carried_written_after", [](ProgramSpec& p) {
+    std::swap(p.subprograms[0].instructions[0], p.subprograms[0].instructions[2]);
+  });
+  t->spec("carried_not_written_in_the_body",
+          [](ProgramSpec& p) { p.subprograms[1].instructions.pop_back(); });
+  t->spec("carried_written_twice_in_the_body", [](ProgramSpec& p) {
+    p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 3, 2));
+  });
+  t->spec("condition_not_written_in_the_body", [](ProgramSpec& p) {
+    p.subprograms[1].instructions.erase(p.subprograms[1].instructions.begin() + 1);
+  });
   t->spec("written_in_the_body_and_not_carried", [](ProgramSpec& p) {
     p.subprograms[0].instructions[2].inputs = {0, 5};
   });
@@ -96,7 +108,8 @@ void add_loop_cases(RefuseTable* t) {
   });
   t->spec("carried_in_place_of_what_was", [](ProgramSpec& p) {
     p.values.push_back(activation("before", {4}));
-    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(), unary(ElementwiseOp::kNeg, 1, 7));
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(),
+                                         unary(ElementwiseOp::kNeg, 1, 7));
     p.subprograms[0].instructions[1].inputs = {7};
     p.values[2] = in_place_of(p.values[2], 7);
   });
@@ -109,30 +122,39 @@ void add_loop_cases(RefuseTable* t) {
   });
   t->spec("carried_overwritten_in_place", [](ProgramSpec& p) {
     p.values.push_back(in_place_of(activation("over", {4}), 2));
-    p.subprograms[1].instructions.insert(p.subprograms[1].instructions.begin(), unary(ElementwiseOp::kNeg, 2, 7));
+    p.subprograms[1].instructions.insert(p.subprograms[1].instructions.begin(),
+                                         unary(ElementwiseOp::kNeg, 2, 7));
     p.subprograms[1].instructions[1].inputs = {7, 1};
   });
-  t->spec("outside_overwritten_in_place", [](ProgramSpec& p) {  // the next iteration would read what it became
+  // the next iteration would read what it became
+  t->spec("outside_overwritten_in_place", [](ProgramSpec& p) {
     p.values.push_back(activation("outside", {4}));
     p.values.push_back(in_place_of(activation("over", {4}), 7));
-    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(), unary(ElementwiseOp::kNeg, 1, 7));
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(),
+                                         unary(ElementwiseOp::kNeg, 1, 7));
     p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 7, 8));
   });
   t->spec("carried_from_itself_without_leave", [](ProgramSpec& p) {
     p.subprograms[1].instructions.pop_back();
     p.subprograms[1].instructions.push_back({TransposeAttributes{1, {0}}, {2}, {2}, {}, 1});
   });
-  t->spec("body_reads_the_iteration_before",
-          [](ProgramSpec& p) { std::swap(p.subprograms[1].instructions[0], p.subprograms[1].instructions[2]); });
-  t->spec("main_reads_from_the_body", [](ProgramSpec& p) { p.subprograms[0].instructions[3].inputs = {3}; });
+  t->spec("body_reads_the_iteration_before", [](ProgramSpec& p) {
+    std::swap(p.subprograms[1].instructions[0], p.subprograms[1].instructions[2]);
+  });
+  t->spec("main_reads_from_the_body",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[3].inputs = {3}; });
   t->spec("iteration_f32", [](ProgramSpec& p) { p.values[6].dtype = DType::kF32; });
   t->spec("iteration_written_in_the_body", [](ProgramSpec& p) {
     p.subprograms[1].instructions.push_back({CopyAttributes{}, {0}, {6}, {}, 1});
   });
-  t->spec("two_iterations", [](ProgramSpec& p) { p.subprograms[0].instructions[2].outputs = {6, 3}; });
+  t->spec("two_iterations", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[2].outputs = {6, 3};
+  });
 }
 
-IfAttributes& the_if(ProgramSpec& p) { return std::get<IfAttributes>(p.subprograms[0].instructions[0].attributes); }
+IfAttributes& the_if(ProgramSpec& p) {
+  return std::get<IfAttributes>(p.subprograms[0].instructions[0].attributes);
+}
 
 /// `depth` Ifs inside each other, each with an empty else.
 void nest(ProgramSpec* p, uint32_t depth) {
@@ -141,7 +163,8 @@ void nest(ProgramSpec* p, uint32_t depth) {
     const uint32_t then_branch = uint32_t(p->subprograms.size());
     p->subprograms.push_back({"", {}});
     p->subprograms.push_back({"", {}});
-    p->subprograms[inside].instructions.push_back({IfAttributes{then_branch, then_branch + 1}, {0}, {}, {}, 1});
+    p->subprograms[inside].instructions.push_back(
+        {IfAttributes{then_branch, then_branch + 1}, {0}, {}, {}, 1});
     inside = then_branch;
   }
 }
@@ -206,24 +229,35 @@ void add_control_cases(RefuseTable* t) {
     p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 5));
     p.subprograms[2].instructions[1].inputs = {5};
   });
-  t->spec("main_reads_from_else", [](ProgramSpec& p) { p.subprograms[0].instructions[1].inputs = {2}; });
+  t->spec("main_reads_from_else",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[1].inputs = {2}; });
   t->spec("output_written_before", [](ProgramSpec& p) {
-    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(), unary(ElementwiseOp::kNeg, 1, 3));
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(),
+                                         unary(ElementwiseOp::kNeg, 1, 3));
   });
-  t->spec("output_written_after",
-          [](ProgramSpec& p) { p.subprograms[0].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
-  t->spec("output_written_twice_inside",
-          [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3)); });
-  t->spec("both_write_what_is_not_listed",
-          [](ProgramSpec& p) { p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 2)); });
-  t->spec("output_listed_twice", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {3, 3}; });
-  t->spec("output_is_an_input", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {1}; });
-  t->spec("output_not_listed", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {}; });
+  t->spec("output_written_after", [](ProgramSpec& p) {
+    p.subprograms[0].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3));
+  });
+  t->spec("output_written_twice_inside", [](ProgramSpec& p) {
+    p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 3));
+  });
+  t->spec("both_write_what_is_not_listed", [](ProgramSpec& p) {
+    p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 1, 2));
+  });
+  t->spec("output_listed_twice", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[0].outputs = {3, 3};
+  });
+  t->spec("output_is_an_input",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {1}; });
+  t->spec("output_not_listed",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs = {}; });
   t->spec("condition_f32", [](ProgramSpec& p) { p.values[0].dtype = DType::kF32; });
   t->spec("condition_of_two", [](ProgramSpec& p) { p.values[0].dims = {2}; });
   t->spec("condition_empty", [](ProgramSpec& p) { p.values[0].dims = {0}; });
-  t->spec("condition_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {-1}; });
-  t->spec("condition_missing", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {}; });
+  t->spec("condition_absent",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {-1}; });
+  t->spec("condition_missing",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {}; });
   t->spec("condition_not_written", [](ProgramSpec& p) {
     p.values.push_back(activation("later", {}, DType::kBool));
     p.subprograms[0].instructions[0].inputs = {5};
@@ -231,7 +265,8 @@ void add_control_cases(RefuseTable* t) {
   t->spec("then_overwrites_what_else_reads", [](ProgramSpec& p) {
     p.values.push_back(activation("a", {4}));
     p.values.push_back(in_place_of(activation("b", {4}), 5));
-    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(), unary(ElementwiseOp::kNeg, 1, 5));
+    p.subprograms[0].instructions.insert(p.subprograms[0].instructions.begin(),
+                                         unary(ElementwiseOp::kNeg, 1, 5));
     p.subprograms[1].instructions.push_back(unary(ElementwiseOp::kNeg, 5, 6));
     p.subprograms[2].instructions[0].inputs = {5};
   });

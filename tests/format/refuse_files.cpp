@@ -18,8 +18,8 @@ uint64_t get64(const Bytes& b, size_t at) { return load_little<uint64_t>(b.data(
 
 void add_file_cases(RefuseTable* t) {
   t->base("header", [] {
-    cast::FileSpec f =
-        one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
+    cast::FileSpec f = one_instruction(
+        step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
     f.goldens.push_back({});
     return f;
   });
@@ -46,8 +46,8 @@ void add_file_cases(RefuseTable* t) {
   t->bytes(
       "bytes_behind_the_end", [](Bytes& b) { b.push_back(0); }, Code::kHeaderInvalid);
   t->bytes(
-      "part_grown_over_the_end", [](Bytes& b) { put64(b, entry(3) + 16, get64(b, entry(3) + 16) + 1); },
-      Code::kHeaderInvalid);
+      "part_grown_over_the_end",
+      [](Bytes& b) { put64(b, entry(3) + 16, get64(b, entry(3) + 16) + 1); }, Code::kHeaderInvalid);
   t->bytes(
       "segment_alignment_zero", [](Bytes& b) { put32(b, 24, 0); }, Code::kHeaderInvalid);
   t->bytes(
@@ -61,7 +61,8 @@ void add_file_cases(RefuseTable* t) {
   t->stale(
       "part_count_huge", [](Bytes& b) { put32(b, 28, 0xffffffffu); }, Code::kLimitExceeded);
   t->stale(
-      "part_count_wraps", [](Bytes& b) { put32(b, 28, 0x4000001u), put32(b, 12, 128); }, Code::kLimitExceeded);
+      "part_count_wraps", [](Bytes& b) { put32(b, 28, 0x4000001u), put32(b, 12, 128); },
+      Code::kLimitExceeded);
   t->bytes(
       "part_kind_zero", [](Bytes& b) { put32(b, entry(1), 0); }, Code::kHeaderInvalid);
   t->bytes(
@@ -73,24 +74,30 @@ void add_file_cases(RefuseTable* t) {
   t->bytes(
       "part_in_the_header", [](Bytes& b) { put64(b, entry(0) + 8, 64); }, Code::kHeaderInvalid);
   t->bytes(
-      "parts_overlap", [](Bytes& b) { put64(b, entry(1) + 8, get64(b, entry(0) + 8)); }, Code::kHeaderInvalid);
+      "parts_overlap", [](Bytes& b) { put64(b, entry(1) + 8, get64(b, entry(0) + 8)); },
+      Code::kHeaderInvalid);
   t->bytes(
-      "part_unaligned", [](Bytes& b) { put64(b, entry(1) + 8, get64(b, entry(1) + 8) + 4); }, Code::kHeaderInvalid);
+      "part_unaligned", [](Bytes& b) { put64(b, entry(1) + 8, get64(b, entry(1) + 8) + 4); },
+      Code::kHeaderInvalid);
   t->bytes(
       "part_leaves_a_gap", [](Bytes& b) { put64(b, entry(0) + 16, get64(b, entry(0) + 16) - 64); },
       Code::kHeaderInvalid);
   t->bytes(
-      "part_bytes_overflow", [](Bytes& b) { put64(b, entry(2) + 16, ~uint64_t{0}); }, Code::kHeaderInvalid);
+      "part_bytes_overflow", [](Bytes& b) { put64(b, entry(2) + 16, ~uint64_t{0}); },
+      Code::kHeaderInvalid);
   t->bytes(
-      "part_offset_overflow", [](Bytes& b) { put64(b, entry(3) + 8, ~uint64_t{15}); }, Code::kHeaderInvalid);
+      "part_offset_overflow", [](Bytes& b) { put64(b, entry(3) + 8, ~uint64_t{15}); },
+      Code::kHeaderInvalid);
   t->bytes(
       "program_twice", [](Bytes& b) { put32(b, entry(3), 1); }, Code::kHeaderInvalid);
   t->bytes(
-      "no_program", [](Bytes& b) { put32(b, entry(0), 4), put32(b, entry(3), 5); }, Code::kHeaderInvalid);
+      "no_program", [](Bytes& b) { put32(b, entry(0), 4), put32(b, entry(3), 5); },
+      Code::kHeaderInvalid);
   t->bytes(
       "metadata_twice", [](Bytes& b) { put32(b, entry(3), 2); }, Code::kHeaderInvalid);
   t->bytes(
-      "weights_apart", [](Bytes& b) { put32(b, entry(1), 3), put32(b, entry(2), 2), put32(b, entry(3), 3); },
+      "weights_apart",
+      [](Bytes& b) { put32(b, entry(1), 3), put32(b, entry(2), 2), put32(b, entry(3), 3); },
       Code::kHeaderInvalid);
   t->bytes(
       "program_of_zero_bytes",
@@ -107,16 +114,20 @@ void add_file_cases(RefuseTable* t) {
   t->bytes(
       "program_is_noise",
       [](Bytes& b) {
-        for (uint64_t i = 0; i < get64(b, entry(0) + 16); i++) b[get64(b, entry(0) + 8) + i] = uint8_t(i * 37 + 11);
+        for (uint64_t i = 0; i < get64(b, entry(0) + 16); i++)
+          b[get64(b, entry(0) + 8) + i] = uint8_t(i * 37 + 11);
       },
       Code::kStructureInvalid);
   t->bytes(
-      "program_is_zero", [](Bytes& b) { memset(b.data() + get64(b, entry(0) + 8), 0, get64(b, entry(0) + 16)); },
+      "program_is_zero",
+      [](Bytes& b) { memset(b.data() + get64(b, entry(0) + 8), 0, get64(b, entry(0) + 16)); },
       Code::kStructureInvalid);
   t->bytes(
-      "program_identifier", [](Bytes& b) { b[get64(b, entry(0) + 8) + 4] = 'X'; }, Code::kStructureInvalid);
+      "program_identifier", [](Bytes& b) { b[get64(b, entry(0) + 8) + 4] = 'X'; },
+      Code::kStructureInvalid);
   t->bytes(
-      "program_root_outside", [](Bytes& b) { put32(b, get64(b, entry(0) + 8), 0x7ffffff0u); }, Code::kStructureInvalid);
+      "program_root_outside", [](Bytes& b) { put32(b, get64(b, entry(0) + 8), 0x7ffffff0u); },
+      Code::kStructureInvalid);
   t->stale(
       "cut_in_the_magic", [](Bytes& b) { b.resize(5); }, Code::kNotIngot);
   t->stale(
@@ -126,7 +137,8 @@ void add_file_cases(RefuseTable* t) {
   t->stale(
       "cut_in_the_part_table", [](Bytes& b) { b.resize(100); }, Code::kTruncated);
   t->stale(
-      "cut_in_the_program", [](Bytes& b) { b.resize(get64(b, entry(0) + 8) + 9); }, Code::kTruncated);
+      "cut_in_the_program", [](Bytes& b) { b.resize(get64(b, entry(0) + 8) + 9); },
+      Code::kTruncated);
 }
 
 }  // namespace ingot::test

@@ -26,7 +26,8 @@ cast::FileSpec measuring() {
   return f;
 }
 
-/// One operator, its last output the number found; -1 in the outputs' dims is the symbol that it measures.
+/// One operator, its last output the number found; -1 in the outputs' dims is the symbol that it
+/// measures.
 cast::FileSpec finding(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
                        std::vector<cast::ValueSpec> outputs, Dim bound) {
   cast::FileSpec f = one_instruction(std::move(attributes), std::move(inputs), std::move(outputs));
@@ -63,7 +64,8 @@ void add_operators(RefuseTable* t) {
   t->dims("static_dims", 1, {2, 6});
   t->dims("static_dims_too_large", 1, {2, 16});
   t->spec("of_another_symbol", [](ProgramSpec& p) { other_symbol(&p, 1, 1); });
-  t->spec("of_an_expression", [](ProgramSpec& p) { p.values[1].dims[1] = p.add_dim_expr(DimOp::kMax, -1, 6); });
+  t->spec("of_an_expression",
+          [](ProgramSpec& p) { p.values[1].dims[1] = p.add_dim_expr(DimOp::kMax, -1, 6); });
   t->spec("of_a_free_symbol", [](ProgramSpec& p) {
     p.symbols = {{"free", 6, 6}};
     p.required_features = {};
@@ -76,8 +78,9 @@ void add_operators(RefuseTable* t) {
 
   t->base("unique", [] {
     return finding(UniqueAttributes{1, false, true}, {input("x", {2, 5})},
-                   {output("y", {2, -1}), output("first", {-1}, DType::kI64), output("inverse", {5}, DType::kI64),
-                    output("counts", {-1}, DType::kI64), output("n", {}, DType::kI64)},
+                   {output("y", {2, -1}), output("first", {-1}, DType::kI64),
+                    output("inverse", {5}, DType::kI64), output("counts", {-1}, DType::kI64),
+                    output("n", {}, DType::kI64)},
                    5);
   });
   t->attributes<UniqueAttributes>("axis_beyond_rank", [](UniqueAttributes& a) { a.axis = 2; });
@@ -92,9 +95,10 @@ void add_operators(RefuseTable* t) {
   t->spec("count_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs[4] = -1; });
 
   t->base("non_max_suppression", [] {
-    return finding(NonMaxSuppressionAttributes(),
-                   {input("boxes", {1, 5, 4}), input("scores", {1, 2, 5}), input("most", {1}, DType::kI64)},
-                   {output("y", {-1, 3}, DType::kI64), output("n", {}, DType::kI64)}, 10);
+    return finding(
+        NonMaxSuppressionAttributes(),
+        {input("boxes", {1, 5, 4}), input("scores", {1, 2, 5}), input("most", {1}, DType::kI64)},
+        {output("y", {-1, 3}, DType::kI64), output("n", {}, DType::kI64)}, 10);
   });
   t->dims("static_dims", 3, {10, 3});
   t->dims("boxes_of_three", 0, {1, 5, 3});
@@ -111,8 +115,9 @@ void add_measured_cases(RefuseTable* t) {
   t->base("measured", measuring);
   t->spec("by_no_value", [](ProgramSpec& p) { p.symbols[0].measured_by = 6; });
   t->spec("by_a_vector", [](ProgramSpec& p) { p.symbols[0].measured_by = 3; });
-  t->spec("by_an_input",
-          [](ProgramSpec& p) { p.values[0].dims = {}, p.values[0].dtype = DType::kI64, p.symbols[0].measured_by = 0; });
+  t->spec("by_an_input", [](ProgramSpec& p) {
+    p.values[0].dims = {}, p.values[0].dtype = DType::kI64, p.symbols[0].measured_by = 0;
+  });
   t->spec("by_what_nobody_writes", [](ProgramSpec& p) {
     p.values.push_back(activation("silent", {}, DType::kI64));
     p.symbols[0].measured_by = 6;

@@ -7,7 +7,8 @@ namespace {
 
 void add_gathers(RefuseTable* t) {
   t->base("gather", [] {
-    return one_instruction(GatherAttributes{1}, {input("x", {2, 5, 3}), input("i", {4}, DType::kI64)},
+    return one_instruction(GatherAttributes{1},
+                           {input("x", {2, 5, 3}), input("i", {4}, DType::kI64)},
                            {output("y", {2, 4, 3})});
   });
   t->attributes<GatherAttributes>("axis_beyond_rank", [](GatherAttributes& a) { a.axis = 3; });
@@ -18,21 +19,25 @@ void add_gathers(RefuseTable* t) {
   t->dims("output_dims", 2, {2, 5, 3});
 
   t->base("gather_elements", [] {
-    return one_instruction(GatherElementsAttributes{1}, {input("x", {2, 5}), input("i", {2, 3}, DType::kI32)},
+    return one_instruction(GatherElementsAttributes{1},
+                           {input("x", {2, 5}), input("i", {2, 3}, DType::kI32)},
                            {output("y", {2, 3})});
   });
-  t->attributes<GatherElementsAttributes>("axis_beyond_rank", [](GatherElementsAttributes& a) { a.axis = 2; });
+  t->attributes<GatherElementsAttributes>("axis_beyond_rank",
+                                          [](GatherElementsAttributes& a) { a.axis = 2; });
   t->dims("indices_rank", 1, {6});
   t->spec("indices_outside", [](ProgramSpec& p) { p.values[1].dims = p.values[2].dims = {3, 3}; });
   t->dims("output_dims", 2, {2, 4});
   t->dtype("indices_u8", 1, DType::kU8);
 
   t->base("gather_nd", [] {
-    return one_instruction(GatherNdAttributes{0}, {input("x", {2, 5, 3}), input("i", {4, 2}, DType::kI64)},
+    return one_instruction(GatherNdAttributes{0},
+                           {input("x", {2, 5, 3}), input("i", {4, 2}, DType::kI64)},
                            {output("y", {4, 3})});
   });
   t->attributes<GatherNdAttributes>("batch_dims", [](GatherNdAttributes& a) { a.batch_dims = 3; });
-  t->attributes<GatherNdAttributes>("batch_dims_disagree", [](GatherNdAttributes& a) { a.batch_dims = 1; });
+  t->attributes<GatherNdAttributes>("batch_dims_disagree",
+                                    [](GatherNdAttributes& a) { a.batch_dims = 1; });
   t->dims("index_too_deep", 1, {4, 4});
   t->dims("index_empty", 1, {4, 0});
   t->dims("indices_scalar", 1, {});
@@ -41,30 +46,34 @@ void add_gathers(RefuseTable* t) {
   t->dtype("indices_i16", 1, DType::kI16);
 
   t->base("scatter_nd", [] {
-    return one_instruction(ScatterNdAttributes(),
-                           {input("x", {5, 3}), input("i", {4, 1}, DType::kI64), input("u", {4, 3})},
-                           {output("y", {5, 3})});
+    return one_instruction(
+        ScatterNdAttributes(),
+        {input("x", {5, 3}), input("i", {4, 1}, DType::kI64), input("u", {4, 3})},
+        {output("y", {5, 3})});
   });
-  t->attributes<ScatterNdAttributes>("reduction_unknown",
-                                     [](ScatterNdAttributes& a) { a.reduction = ScatterReduction(5); });
+  t->attributes<ScatterNdAttributes>(
+      "reduction_unknown", [](ScatterNdAttributes& a) { a.reduction = ScatterReduction(5); });
   t->dims("updates_dims", 2, {4, 2});
   t->dims("output_dims", 3, {3, 5});
   t->dtype("updates_dtype", 2, DType::kI32);
   t->dims("index_too_deep", 1, {4, 3});
   t->spec("bool_adds", [](ProgramSpec& p) {
-    std::get<ScatterNdAttributes>(p.subprograms[0].instructions[0].attributes).reduction = ScatterReduction::kAdd;
+    std::get<ScatterNdAttributes>(p.subprograms[0].instructions[0].attributes).reduction =
+        ScatterReduction::kAdd;
     p.values[0].dtype = p.values[2].dtype = p.values[3].dtype = DType::kBool;
   });
 
   t->base("scatter_elements", [] {
     ScatterElementsAttributes a;
     a.axis = 1;
-    return one_instruction(a, {input("x", {2, 5}), input("i", {2, 3}, DType::kI64), input("u", {2, 3})},
-                           {output("y", {2, 5})});
+    return one_instruction(
+        a, {input("x", {2, 5}), input("i", {2, 3}, DType::kI64), input("u", {2, 3})},
+        {output("y", {2, 5})});
   });
-  t->attributes<ScatterElementsAttributes>("axis_beyond_rank", [](ScatterElementsAttributes& a) { a.axis = 2; });
-  t->attributes<ScatterElementsAttributes>("reduction_unknown",
-                                           [](ScatterElementsAttributes& a) { a.reduction = ScatterReduction(9); });
+  t->attributes<ScatterElementsAttributes>("axis_beyond_rank",
+                                           [](ScatterElementsAttributes& a) { a.axis = 2; });
+  t->attributes<ScatterElementsAttributes>(
+      "reduction_unknown", [](ScatterElementsAttributes& a) { a.reduction = ScatterReduction(9); });
   t->dims("updates_dims", 2, {2, 4});
   t->dims("indices_rank", 1, {6});
   t->spec("indices_outside", [](ProgramSpec& p) { p.values[1].dims = p.values[2].dims = {3, 3}; });
@@ -72,7 +81,8 @@ void add_gathers(RefuseTable* t) {
 
 void add_joins(RefuseTable* t) {
   t->base("concat", [] {
-    return one_instruction(ConcatAttributes{1}, {input("a", {2, 3}), input("b", {2, 4})}, {output("y", {2, 7})});
+    return one_instruction(ConcatAttributes{1}, {input("a", {2, 3}), input("b", {2, 4})},
+                           {output("y", {2, 7})});
   });
   t->attributes<ConcatAttributes>("axis_beyond_rank", [](ConcatAttributes& a) { a.axis = 2; });
   t->dims("input_rank", 1, {2, 4, 1});
@@ -81,13 +91,19 @@ void add_joins(RefuseTable* t) {
   t->dims("sum_overflows", 0, {int64_t{1} << 62, 3});
   t->dtype("dtype", 1, DType::kI32);
   t->spec("no_inputs", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs.clear(); });
-  t->spec("an_input_is_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0, -1}; });
+  t->spec("an_input_is_absent", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[0].inputs = {0, -1};
+  });
 
-  t->base("copy", [] { return one_instruction(CopyAttributes(), {input("x", {2, 6})}, {output("y", {3, 4})}); });
+  t->base("copy", [] {
+    return one_instruction(CopyAttributes(), {input("x", {2, 6})}, {output("y", {3, 4})});
+  });
   t->dims("elements", 1, {3, 5});
   t->dtype("dtype", 1, DType::kI32);
 
-  t->base("tile", [] { return one_instruction(TileAttributes(), {input("x", {2, 3})}, {output("y", {2, 6})}); });
+  t->base("tile", [] {
+    return one_instruction(TileAttributes(), {input("x", {2, 3})}, {output("y", {2, 6})});
+  });
   t->dims("no_multiple", 1, {2, 7});
   t->dims("rank", 1, {1, 2, 6});
   t->dtype("dtype", 1, DType::kF16);
@@ -158,7 +174,8 @@ void add_windows(RefuseTable* t) {
   t->attributes<P>("rank", [](P& a) { a.rank = 1; });
   t->attributes<P>("before_huge", [](P& a) { a.before[0] = INT64_MAX; });
   t->attributes<P>("before_no_such_expression", [](P& a) { a.before[0] = INT64_MIN; });
-  t->attributes<P>("reflect_beyond_period", [](P& a) { a.mode = PadMode::kReflect, a.before[1] = 4; });
+  t->attributes<P>("reflect_beyond_period",
+                   [](P& a) { a.mode = PadMode::kReflect, a.before[1] = 4; });
   t->attributes<P>("wrap_beyond_period", [](P& a) { a.mode = PadMode::kWrap, a.before[1] = 5; });
   t->spec("reflect_after_beyond_period", [](ProgramSpec& p) {
     std::get<P>(p.subprograms[0].instructions[0].attributes).mode = PadMode::kReflect;
@@ -192,7 +209,8 @@ void add_windows(RefuseTable* t) {
   t->dims("from_nothing", 0, {1, 0, 4, 3});
   t->dims("extent_beyond_24_bits", 1, {1, 1 << 25, 8, 3});
   t->dims("four_dimensions_change", 1, {2, 8, 8, 6});
-  t->spec("linear_of_integers", [](ProgramSpec& p) { p.values[0].dtype = p.values[1].dtype = DType::kU8; });
+  t->spec("linear_of_integers",
+          [](ProgramSpec& p) { p.values[0].dtype = p.values[1].dtype = DType::kU8; });
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ PictureAttributes nv12() {
 }
 
 cast::FileSpec one_picture(const PictureAttributes& a) {
-  cast::FileSpec f = one_instruction(a, {input("frame", {1, 9, 8}, DType::kU8)}, {output("y", {1, 4, 5, 3})});
+  cast::FileSpec f =
+      one_instruction(a, {input("frame", {1, 9, 8}, DType::kU8)}, {output("y", {1, 4, 5, 3})});
   f.program.required_features = {"picture"};
   return f;
 }
@@ -29,7 +30,8 @@ void add_picture_cases(RefuseTable* t) {
   t->base("picture", [] { return one_picture(nv12()); });
   t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
   t->spec(
-      "unknown_feature", [](ProgramSpec& p) { p.required_features.push_back("pictures"); }, Code::kUnsupportedFeature);
+      "unknown_feature", [](ProgramSpec& p) { p.required_features.push_back("pictures"); },
+      Code::kUnsupportedFeature);
   t->attributes<P>("format_unknown", [](P& a) { a.format = PixelFormat(10); });
   t->attributes<P>("interpolation_unknown", [](P& a) { a.interpolation = PixelInterpolation(3); });
   t->attributes<P>("matrix_unknown", [](P& a) { a.matrix = ColorMatrix(2); });
@@ -59,9 +61,11 @@ void add_picture_cases(RefuseTable* t) {
   t->base("planes", [] {
     P a = nv12();
     a.format = PixelFormat::kI420;
-    cast::FileSpec f = one_instruction(
-        a, {input("y", {1, 6, 8}, DType::kU8), input("u", {1, 3, 4}, DType::kU8), input("v", {1, 3, 5}, DType::kU8)},
-        {output("picture", {1, 4, 5, 3})});
+    cast::FileSpec f =
+        one_instruction(a,
+                        {input("y", {1, 6, 8}, DType::kU8), input("u", {1, 3, 4}, DType::kU8),
+                         input("v", {1, 3, 5}, DType::kU8)},
+                        {output("picture", {1, 4, 5, 3})});
     f.program.required_features = {"picture"};
     return f;
   });

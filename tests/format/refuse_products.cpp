@@ -13,10 +13,11 @@ Conv2dAttributes conv3x3() {
 
 void add_conv2d(RefuseTable* t) {
   t->base("conv2d", [] {
-    return one_instruction(conv3x3(),
-                           {input("x", {1, 4, 4, 3}), constant("w", {8, 3, 3, 3}, Packing::kPanels16),
-                            constant("b", {8}, Packing::kVector16), input("r", {1, 4, 4, 8})},
-                           {output("y", {1, 4, 4, 8})});
+    return one_instruction(
+        conv3x3(),
+        {input("x", {1, 4, 4, 3}), constant("w", {8, 3, 3, 3}, Packing::kPanels16),
+         constant("b", {8}, Packing::kVector16), input("r", {1, 4, 4, 8})},
+        {output("y", {1, 4, 4, 8})});
   });
   using A = Conv2dAttributes;
   t->attributes<A>("kernel_zero", [](A& a) { a.kernel_h = 0; });
@@ -40,7 +41,9 @@ void add_conv2d(RefuseTable* t) {
   t->dims("weights_kernel", 1, {8, 5, 3, 3});
   t->spec("weights_packing", [](ProgramSpec& p) { p.values[1].packing = Packing::kDepthwise16; });
   t->dims("bias_length", 2, {9});
-  t->spec("bias_rank", [](ProgramSpec& p) { p.values[2].packing = Packing::kDense, p.values[2].dims = {8, 1}; });
+  t->spec("bias_rank", [](ProgramSpec& p) {
+    p.values[2].packing = Packing::kDense, p.values[2].dims = {8, 1};
+  });
   t->spec("bias_panels16", [](ProgramSpec& p) { p.values[2].packing = Packing::kPanels16; });
   t->dims("residual_dims", 3, {1, 4, 4, 4});
   t->dims("y_rank", 4, {4, 4, 8});
@@ -50,16 +53,20 @@ void add_conv2d(RefuseTable* t) {
   t->dtype("x_f16", 0, DType::kF16);
   t->dtype("weights_i8", 1, DType::kI8);
   t->dtype("y_f64", 4, DType::kF64);
-  t->spec("weights_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[1] = -1; });
+  t->spec("weights_absent",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[1] = -1; });
   t->spec("too_few_inputs", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0}; });
-  t->spec("too_many_inputs", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, 3}; });
+  t->spec("too_many_inputs", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, 3};
+  });
   t->spec("no_output", [](ProgramSpec& p) { p.subprograms[0].instructions[0].outputs.clear(); });
 
   t->base("conv2d_winograd", [] {
     Conv2dAttributes a = conv3x3();
     a.method = ConvMethod::kWinogradF43;
-    return one_instruction(a, {input("x", {1, 4, 4, 1}), constant("w", {1, 3, 3, 1}, Packing::kWinogradF43)},
-                           {output("y", {1, 4, 4, 1})});
+    return one_instruction(
+        a, {input("x", {1, 4, 4, 1}), constant("w", {1, 3, 3, 1}, Packing::kWinogradF43)},
+        {output("y", {1, 4, 4, 1})});
   });
   t->attributes<A>("stride_two", [](A& a) { a.stride_h = a.stride_w = 2; });
   t->attributes<A>("reads_nchw", [](A& a) { a.input_layout = PictureLayout::kNchw; });
@@ -69,8 +76,9 @@ void add_conv2d(RefuseTable* t) {
     Conv2dAttributes a = conv3x3();
     a.method = ConvMethod::kDepthwise;
     a.groups = 4;
-    return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 1}, Packing::kDepthwise16)},
-                           {output("y", {1, 4, 4, 4})});
+    return one_instruction(
+        a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 1}, Packing::kDepthwise16)},
+        {output("y", {1, 4, 4, 4})});
   });
   t->attributes<A>("groups_not_channels", [](A& a) { a.groups = 2; });
   t->spec("more_outputs_than_channels", [](ProgramSpec& p) {
@@ -81,7 +89,8 @@ void add_conv2d(RefuseTable* t) {
     Conv2dAttributes a = conv3x3();
     a.method = ConvMethod::kGrouped;
     a.groups = 2;
-    return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 2})}, {output("y", {1, 4, 4, 4})});
+    return one_instruction(a, {input("x", {1, 4, 4, 4}), constant("w", {4, 3, 3, 2})},
+                           {output("y", {1, 4, 4, 4})});
   });
   t->attributes<A>("groups_do_not_divide", [](A& a) { a.groups = 3; });
   t->spec("outputs_do_not_divide", [](ProgramSpec& p) {
@@ -121,7 +130,8 @@ void add_other_convolutions(RefuseTable* t) {
     cast::FileSpec f =
         one_instruction(a,
                         {input("x", {1, 4, 4, 3}), constant("w", {8, 1, 1, 3}, Packing::kPanels16),
-                         constant("b", {8}, Packing::kVector16), constant("d", {8, 3, 3, 1}, Packing::kDepthwise16)},
+                         constant("b", {8}, Packing::kVector16),
+                         constant("d", {8, 3, 3, 1}, Packing::kDepthwise16)},
                         {output("y", {1, 4, 4, 8})});
     f.program.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1};
     return f;
@@ -137,17 +147,19 @@ void add_other_convolutions(RefuseTable* t) {
   t->attributes<C>("groups_of_stage", [](C& a) { a.stages[1].groups = 4; });
   t->dims("second_weights", 3, {4, 3, 3, 1});
   t->dims("y_channels", 4, {1, 4, 4, 16});
-  t->spec("weights_absent", [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[3] = -1; });
-  t->spec("inputs_of_three_stages",
-          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1, -1, 3, -1}; });
+  t->spec("weights_absent",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[3] = -1; });
+  t->spec("inputs_of_three_stages", [](ProgramSpec& p) {
+    p.subprograms[0].instructions[0].inputs = {0, 1, 2, 3, -1, -1, 3, -1};
+  });
 }
 
 void add_products(RefuseTable* t) {
   t->base("linear", [] {
-    return one_instruction(
-        LinearAttributes(),
-        {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16), constant("b", {3}, Packing::kVector16)},
-        {output("y", {2, 3})});
+    return one_instruction(LinearAttributes(),
+                           {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16),
+                            constant("b", {3}, Packing::kVector16)},
+                           {output("y", {2, 3})});
   });
   using L = LinearAttributes;
   t->attributes<L>("activation_prelu", [](L& a) { a.activation.kind = Activation::kPrelu; });
@@ -159,7 +171,8 @@ void add_products(RefuseTable* t) {
   t->dims("y_columns", 3, {2, 4});
   t->dims("y_rows", 3, {3, 3});
   t->dtype("weights_u8", 1, DType::kU8);
-  t->spec("weights_depthwise16", [](ProgramSpec& p) { p.values[1].packing = Packing::kDepthwise16; });
+  t->spec("weights_depthwise16",
+          [](ProgramSpec& p) { p.values[1].packing = Packing::kDepthwise16; });
 
   t->base("matmul", [] {
     return one_instruction(MatMulAttributes(), {input("a", {2, 3, 4}), input("b", {1, 4, 5})},
@@ -200,8 +213,9 @@ void add_recurrent(RefuseTable* t) {
     a.hidden = 4;
     cast::FileSpec f = one_instruction(
         a,
-        {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16), constant("r", {64, 4}, Packing::kPanels16),
-         constant("bias", {1, 1, 64}), input("h0", {1, 1, 4}), input("c0", {1, 1, 4}), input("lens", {1}, DType::kI32)},
+        {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16),
+         constant("r", {64, 4}, Packing::kPanels16), constant("bias", {1, 1, 64}),
+         input("h0", {1, 1, 4}), input("c0", {1, 1, 4}), input("lens", {1}, DType::kI32)},
         {output("y", {3, 1, 1, 4}), output("h", {1, 1, 4}), output("c", {1, 1, 4})});
     return f;
   });
@@ -216,9 +230,11 @@ void add_recurrent(RefuseTable* t) {
   t->attributes<R>("clip_negative", [](R& a) { a.clip = -1; });
   t->attributes<R>("linear_before_reset_lstm", [](R& a) { a.linear_before_reset = true; });
   t->attributes<R>("two_activations", [](R& a) { a.activation_count = 2; });
-  t->attributes<R>("activation_prelu",
-                   [](R& a) { a.activation_count = 3, a.activations[1].kind = Activation::kPrelu; });
-  t->attributes<R>("activation_unknown", [](R& a) { a.activation_count = 3, a.activations[0].kind = Activation(99); });
+  t->attributes<R>("activation_prelu", [](R& a) {
+    a.activation_count = 3, a.activations[1].kind = Activation::kPrelu;
+  });
+  t->attributes<R>("activation_unknown",
+                   [](R& a) { a.activation_count = 3, a.activations[0].kind = Activation(99); });
   t->attributes<R>("batch_first", [](R& a) { a.batch_first = true; });
   t->dims("x_rank", 0, {3, 5});
   t->dims("weights_rows", 1, {16, 5});
@@ -239,10 +255,11 @@ void add_attention(RefuseTable* t) {
   t->base("attention", [] {
     AttentionAttributes a;
     a.heads = 4, a.kv_heads = 2, a.empty_rows = EmptyRows::kMean;
-    cast::FileSpec f = one_instruction(a,
-                                       {input("q", {1, 3, 8}), input("k", {1, 5, 4}), input("v", {1, 5, 6}),
-                                        input("mask", {1, 1, 3, 5}, DType::kBool)},
-                                       {output("y", {1, 3, 12})});
+    cast::FileSpec f =
+        one_instruction(a,
+                        {input("q", {1, 3, 8}), input("k", {1, 5, 4}), input("v", {1, 5, 6}),
+                         input("mask", {1, 1, 3, 5}, DType::kBool)},
+                        {output("y", {1, 3, 12})});
     f.program.required_features = {"empty_rows"};
     return f;
   });

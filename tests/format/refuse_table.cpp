@@ -29,7 +29,8 @@ void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> 
   bases.push_back({name, std::move(make)});
 }
 
-void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change, Code code) {
+void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change,
+                       Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({base.name, name, code, [base, change] {
                      cast::FileSpec file = base.make();
@@ -71,7 +72,9 @@ namespace {
 uint8_t* program_part(Bytes* bytes) {
   return bytes->data() + load_little<uint64_t>(bytes->data() + kHeaderFixedBytes + 8);
 }
-flatbuffers::Table* as_table(const void* table) { return static_cast<flatbuffers::Table*>(const_cast<void*>(table)); }
+flatbuffers::Table* as_table(const void* table) {
+  return static_cast<flatbuffers::Table*>(const_cast<void*>(table));
+}
 void must(bool done) {
   if (!done) throw std::logic_error("the field is not in the file");
 }
@@ -81,9 +84,12 @@ void must(bool done) {
 void set_value_field(Bytes* bytes, uint32_t value, ValueField field, uint64_t to) {
   flatbuffers::Table* table = as_table(fb::GetProgram(program_part(bytes))->values()->Get(value));
   switch (field) {
-    case ValueField::kKind: return must(table->SetField<uint8_t>(fb::Value::VT_KIND, uint8_t(to), 0));
-    case ValueField::kPacking: return must(table->SetField<uint8_t>(fb::Value::VT_PACKING, uint8_t(to), 0));
-    case ValueField::kSegment: return must(table->SetField<uint32_t>(fb::Value::VT_SEGMENT, uint32_t(to), 0xffffffffu));
+    case ValueField::kKind:
+      return must(table->SetField<uint8_t>(fb::Value::VT_KIND, uint8_t(to), 0));
+    case ValueField::kPacking:
+      return must(table->SetField<uint8_t>(fb::Value::VT_PACKING, uint8_t(to), 0));
+    case ValueField::kSegment:
+      return must(table->SetField<uint32_t>(fb::Value::VT_SEGMENT, uint32_t(to), 0xffffffffu));
     case ValueField::kSegmentOffset:
       return must(table->SetField<uint64_t>(fb::Value::VT_SEGMENT_OFFSET, to, ~uint64_t{0}));
   }
@@ -102,7 +108,8 @@ void shift_dims(Bytes* bytes, uint32_t value) {
 }
 
 void set_operator(Bytes* bytes, uint32_t instruction, uint8_t to) {
-  const auto* i = fb::GetProgram(program_part(bytes))->subprograms()->Get(0)->instructions()->Get(instruction);
+  const auto* i =
+      fb::GetProgram(program_part(bytes))->subprograms()->Get(0)->instructions()->Get(instruction);
   must(as_table(i)->SetField<uint8_t>(fb::Instruction::VT_ATTRIBUTES_TYPE, to, 77));
 }
 

@@ -1,5 +1,6 @@
-// tests/format/refuse_table.h - files that are sound as FlatBuffers and wrong in meaning, each one change away from a base that
-// opens. tests/golden/refuse/ holds what this table makes (make_refuse regenerates it); the code is in the file's name.
+// tests/format/refuse_table.h - files that are sound as FlatBuffers and wrong in meaning, each one
+// change away from a base that opens. tests/golden/refuse/ holds what this table makes (make_refuse
+// regenerates it); the code is in the file's name.
 #pragma once
 #include <functional>
 #include <string>
@@ -31,17 +32,21 @@ class RefuseTable {
   /// What follows changes this file. It must open itself.
   void base(const std::string& name, std::function<cast::FileSpec()> make);
   /// A changed spec; refused with kMeaningInvalid unless another code is named.
-  void spec(const std::string& name, std::function<void(ProgramSpec&)> change, Code code = Code::kMeaningInvalid);
+  void spec(const std::string& name, std::function<void(ProgramSpec&)> change,
+            Code code = Code::kMeaningInvalid);
   /// Changed attributes of instruction 0 of the main program.
   template <class A>
   void attributes(const std::string& name, std::function<void(A&)> change) {
-    spec(name, [change](ProgramSpec& p) { change(std::get<A>(p.subprograms[0].instructions[0].attributes)); });
+    spec(name, [change](ProgramSpec& p) {
+      change(std::get<A>(p.subprograms[0].instructions[0].attributes));
+    });
   }
   /// Changed dims of one value; a constant gets bytes that fit.
   void dims(const std::string& name, size_t value, std::vector<Dim> dims);
   void dtype(const std::string& name, size_t value, DType dtype);
   /// Changed bytes of the finished file; hashes are brought up to date afterwards.
-  void bytes(const std::string& name, std::function<void(Bytes&)> change, Code code = Code::kMeaningInvalid);
+  void bytes(const std::string& name, std::function<void(Bytes&)> change,
+             Code code = Code::kMeaningInvalid);
   /// The same with hashes left as they are.
   void stale(const std::string& name, std::function<void(Bytes&)> change, Code code);
 

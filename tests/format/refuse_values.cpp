@@ -6,7 +6,8 @@ namespace {
 void add_fields(RefuseTable* t) {
   t->base("value", [] {
     return one_instruction(step(ElementwiseOp::kFma, 0, 1),
-                           {input("x", {2, 4}), constant("w", {4}), constant("v", {2, 4})}, {output("y", {2, 4})});
+                           {input("x", {2, 4}), constant("w", {4}), constant("v", {2, 4})},
+                           {output("y", {2, 4})});
   });
   t->dtype("dtype_zero", 0, DType::kInvalid);
   t->dtype("dtype_14", 0, DType(14));
@@ -31,19 +32,24 @@ void add_fields(RefuseTable* t) {
   t->spec("alias_offset_without_alias", [](ProgramSpec& p) { p.values[3].alias_offset = 4; });
 
   t->bytes("constant_segment", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 1); });
-  t->bytes("constant_segment_huge", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 0xffffffffu); });
-  t->bytes("constant_offset_unaligned", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 4); });
-  t->bytes("constant_offset_outside", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 48); });
+  t->bytes("constant_segment_huge",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 0xffffffffu); });
+  t->bytes("constant_offset_unaligned",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 4); });
+  t->bytes("constant_offset_outside",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 48); });
   t->bytes("constant_offset_overflows",
            [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
   t->bytes("constant_larger_than_part", [](Bytes& b) { set_dim(&b, 1, 0, 400); });
   t->bytes("constant_dim_symbolic", [](Bytes& b) { set_dim(&b, 1, 0, -1); });
   t->bytes("constant_dim_huge", [](Bytes& b) { set_dim(&b, 1, 0, INT64_MAX); });
-  t->bytes("segment_of_an_activation", [](Bytes& b) { set_value_field(&b, 2, ValueField::kKind, 0); });
+  t->bytes("segment_of_an_activation",
+           [](Bytes& b) { set_value_field(&b, 2, ValueField::kKind, 0); });
   t->bytes(
       "dims_not_aligned", [](Bytes& b) { shift_dims(&b, 0); }, Code::kStructureInvalid);
   t->spec("constant_row_stride", [](ProgramSpec& p) { p.values[2].row_stride = 8; });
-  t->spec("constant_alias", [](ProgramSpec& p) { p.values[2].alias = AliasKind::kView, p.values[2].alias_of = 1; });
+  t->spec("constant_alias",
+          [](ProgramSpec& p) { p.values[2].alias = AliasKind::kView, p.values[2].alias_of = 1; });
   t->spec("alignment_zero", [](ProgramSpec& p) { p.alignment = 0; });
   t->spec("alignment_48", [](ProgramSpec& p) { p.alignment = 48; });
   t->spec("alignment_8192", [](ProgramSpec& p) { p.alignment = 8192; });
@@ -55,19 +61,22 @@ void add_fields(RefuseTable* t) {
       Code::kPlanInvalid);
 
   t->base("packed", [] {
-    return one_instruction(LinearAttributes(), {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16)},
+    return one_instruction(LinearAttributes(),
+                           {input("x", {2, 5}), constant("w", {3, 5}, Packing::kPanels16)},
                            {output("y", {2, 3})});
   });
   t->bytes("packing_unknown", [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, 77); });
-  t->bytes("packing_does_not_fit_rank",
-           [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kVector16)); });
-  t->bytes("winograd_without_3x3",
-           [](Bytes& b) { set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kWinogradF43)); });
+  t->bytes("packing_does_not_fit_rank", [](Bytes& b) {
+    set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kVector16));
+  });
+  t->bytes("winograd_without_3x3", [](Bytes& b) {
+    set_value_field(&b, 1, ValueField::kPacking, uint64_t(Packing::kWinogradF43));
+  });
   t->bytes("larger_than_part", [](Bytes& b) { set_dim(&b, 1, 0, 17); });
 
   t->base("inline", [] {
-    cast::FileSpec f =
-        one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
+    cast::FileSpec f = one_instruction(
+        step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
     f.program.values[1].inline_data = true;
     return f;
   });
@@ -78,9 +87,9 @@ void add_fields(RefuseTable* t) {
 
 void add_stored(RefuseTable* t) {
   t->base("stored", [] {
-    cast::FileSpec f =
-        one_instruction(step(ElementwiseOp::kFma, 0, 1),
-                        {input("x", {2, 40}), constant("w", {40}), constant("v", {2, 40})}, {output("y", {2, 40})});
+    cast::FileSpec f = one_instruction(
+        step(ElementwiseOp::kFma, 0, 1),
+        {input("x", {2, 40}), constant("w", {40}), constant("v", {2, 40})}, {output("y", {2, 40})});
     f.program.required_features = {"widened"};
     f.program.values[1].stored = DType::kF16;
     f.program.values[2].stored = DType::kBF16;
@@ -96,17 +105,22 @@ void add_stored(RefuseTable* t) {
   t->spec("input", [](ProgramSpec& p) { p.values[0].stored = DType::kF16; });
   t->spec("output", [](ProgramSpec& p) { p.values[3].stored = DType::kBF16; });
   t->bytes("segment", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegment, 1); });
-  t->bytes("offset_unaligned", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 2); });
-  t->bytes("offset_outside", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 176); });
-  t->bytes("offset_overflows", [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
+  t->bytes("offset_unaligned",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 2); });
+  t->bytes("offset_outside",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, 176); });
+  t->bytes("offset_overflows",
+           [](Bytes& b) { set_value_field(&b, 1, ValueField::kSegmentOffset, ~uint64_t{15}); });
   t->bytes("larger_than_part", [](Bytes& b) { set_dim(&b, 2, 1, 41 * 2); });
   t->bytes("dims_huge", [](Bytes& b) { set_dim(&b, 1, 0, INT64_MAX); });
-  t->spec("aliased", [](ProgramSpec& p) { p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 2; });
+  t->spec("aliased",
+          [](ProgramSpec& p) { p.values[1].alias = AliasKind::kView, p.values[1].alias_of = 2; });
 }
 
 void add_ports_and_states(RefuseTable* t) {
   t->base("port", [] {
-    return one_instruction(step(ElementwiseOp::kAdd), {input("a", {4}), input("b", {4})}, {output("y", {4})});
+    return one_instruction(step(ElementwiseOp::kAdd), {input("a", {4}), input("b", {4})},
+                           {output("y", {4})});
   });
   t->spec("input_value_negative", [](ProgramSpec& p) { p.inputs[0].value = -1; });
   t->spec("input_value_beyond", [](ProgramSpec& p) { p.inputs[0].value = 3; });
@@ -115,7 +129,8 @@ void add_ports_and_states(RefuseTable* t) {
   t->spec("input_twice", [](ProgramSpec& p) { p.inputs[1].value = 0; });
   t->spec("input_name_twice", [](ProgramSpec& p) { p.inputs[1].name = "a"; });
   t->spec("input_name_empty", [](ProgramSpec& p) { p.inputs[0].name = ""; });
-  t->spec("input_name_with_zero", [](ProgramSpec& p) { p.inputs[0].name = std::string("a\0c", 3); });
+  t->spec("input_name_with_zero",
+          [](ProgramSpec& p) { p.inputs[0].name = std::string("a\0c", 3); });
   t->spec("input_name_long", [](ProgramSpec& p) { p.inputs[0].name = std::string(1025, 'n'); });
   t->spec("output_value_is_input", [](ProgramSpec& p) { p.outputs[0].value = 0; });
   t->spec("output_value_beyond", [](ProgramSpec& p) { p.outputs[0].value = INT32_MAX; });
@@ -125,7 +140,8 @@ void add_ports_and_states(RefuseTable* t) {
 
   t->base("state", [] {
     cast::FileSpec f = one_instruction(
-        step(ElementwiseOp::kAdd), {input("x", {4}), activation("s", {4}), constant("init", {4})}, {output("y", {4})});
+        step(ElementwiseOp::kAdd), {input("x", {4}), activation("s", {4}), constant("init", {4})},
+        {output("y", {4})});
     f.program.subprograms[0].instructions[0].inputs = {0, 1};
     f.program.values[1].kind = ValueKind::kState;
     f.program.states.push_back({"s", 1, 2, 0, 0});
@@ -149,7 +165,8 @@ void add_ports_and_states(RefuseTable* t) {
 void add_dims(RefuseTable* t) {
   t->base("symbolic_state", [] {
     cast::FileSpec f =
-        one_instruction(step(ElementwiseOp::kAdd), {activation("s", {2}), constant("init", {2})}, {output("y", {2})});
+        one_instruction(step(ElementwiseOp::kAdd), {activation("s", {2}), constant("init", {2})},
+                        {output("y", {2})});
     f.program.subprograms[0].instructions[0].inputs = {0, 0};
     f.program.values[0].kind = ValueKind::kState;
     f.program.values[0].dims[0] = f.program.values[2].dims[0] = f.program.add_symbol("N", 2, 8);
@@ -159,11 +176,12 @@ void add_dims(RefuseTable* t) {
   t->spec("init_of_another_size", [](ProgramSpec& p) { p.symbols[0].low = 3; });
 
   t->base("symbol", [] {
-    cast::FileSpec f =
-        one_instruction(step(ElementwiseOp::kAdd), {input("x", {1, 4}), constant("w", {4})}, {output("y", {1, 4})});
+    cast::FileSpec f = one_instruction(
+        step(ElementwiseOp::kAdd), {input("x", {1, 4}), constant("w", {4})}, {output("y", {1, 4})});
     const Dim n = f.program.add_symbol("N", 2, 8);
     const Dim twice = f.program.add_dim_expr(DimOp::kMul, n, 2);
-    f.program.values[0].dims[0] = f.program.values[2].dims[0] = f.program.add_dim_expr(DimOp::kFloorDiv, twice, 2);
+    f.program.values[0].dims[0] = f.program.values[2].dims[0] =
+        f.program.add_dim_expr(DimOp::kFloorDiv, twice, 2);
     return f;
   });
   t->bytes("constant_dim", [](Bytes& b) { set_dim(&b, 1, 0, -1); });
@@ -205,13 +223,16 @@ void add_dims(RefuseTable* t) {
   t->spec("dims_disagree", [](ProgramSpec& p) { p.values[2].dims[0] = -2; });
 
   t->base("static_expr", [] {
-    cast::FileSpec f = one_instruction(step(ElementwiseOp::kRelu), {input("x", {1, 4})}, {output("y", {1, 4})});
+    cast::FileSpec f =
+        one_instruction(step(ElementwiseOp::kRelu), {input("x", {1, 4})}, {output("y", {1, 4})});
     f.program.dim_exprs.push_back({DimOp::kMul, 2, 3});
     f.program.values[0].dims[0] = f.program.values[1].dims[0] = -1;
     return f;
   });
   t->spec("negative", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kSub, 2, 3}; });
-  t->spec("overflows", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kMul, int64_t{1} << 40, int64_t{1} << 40}; });
+  t->spec("overflows", [](ProgramSpec& p) {
+    p.dim_exprs[0] = {DimOp::kMul, int64_t{1} << 40, int64_t{1} << 40};
+  });
   t->spec("divides_by_zero", [](ProgramSpec& p) { p.dim_exprs[0] = {DimOp::kCeilDiv, 2, 0}; });
 }
 

@@ -88,7 +88,8 @@ TEST_CASE("open: one byte of memory less than measured is refused with both numb
   std::vector<uint64_t> binding(bind_need / 8 + 2);
   BoundProgram bound;
   memory = reinterpret_cast<uint8_t*>(binding.data());
-  CHECK(bind_program(good.program, {}, {memory, bind_need - 1}, &bound, &detail).code() == Code::kArenaTooSmall);
+  CHECK(bind_program(good.program, {}, {memory, bind_need - 1}, &bound, &detail).code() ==
+        Code::kArenaTooSmall);
   CHECK(bind_program(good.program, {}, {memory, bind_need}, &bound, &detail).ok());
 }
 
@@ -101,8 +102,8 @@ TEST_CASE("open: an operator that the table lacks is refused with its name") {
   std::vector<uint64_t> block(1 << 16);
   ProgramDef program;
   ErrorDetail detail;
-  const Status status =
-      open_program(good.file, table, {reinterpret_cast<uint8_t*>(block.data()), 8 << 16}, &program, &detail);
+  const Status status = open_program(
+      good.file, table, {reinterpret_cast<uint8_t*>(block.data()), 8 << 16}, &program, &detail);
   CHECK(status.code() == Code::kUnsupportedOperator);
   CHECK(status.instruction() == 1);
   CHECK(std::string(detail.field) == "elementwise");

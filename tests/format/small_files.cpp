@@ -29,16 +29,19 @@ Opened open_source(const Source& source, const OpenWith& how) {
   uint64_t bytes = 0;
   const auto steps = [&]() -> Status {
     INGOT_TRY(measure_head(source, &bytes, &o.detail));
-    INGOT_TRY(read_head(source, bytes ? take_memory(&o, bytes) : Span<uint8_t>(), &o.file, &o.detail));
+    INGOT_TRY(
+        read_head(source, bytes ? take_memory(&o, bytes) : Span<uint8_t>(), &o.file, &o.detail));
     if (how.hashes) INGOT_TRY(check_all_hashes(source, o.file, &o.detail));
     INGOT_TRY(measure_program(o.file, contract_table(), &bytes, &o.detail));
-    INGOT_TRY(open_program(o.file, contract_table(), take_memory(&o, bytes), &o.program, &o.detail));
+    INGOT_TRY(
+        open_program(o.file, contract_table(), take_memory(&o, bytes), &o.program, &o.detail));
     if (!how.bind) return {};
     std::vector<int64_t> values = how.symbol_values;
     if (values.empty())
-      for (size_t i = 0; i < o.program.free_symbols; i++) values.push_back(o.program.symbols[i].low);
-    return bind_program(o.program, {values.data(), values.size()}, take_memory(&o, binding_bytes(o.program)), &o.bound,
-                        &o.detail);
+      for (size_t i = 0; i < o.program.free_symbols; i++)
+        values.push_back(o.program.symbols[i].low);
+    return bind_program(o.program, {values.data(), values.size()},
+                        take_memory(&o, binding_bytes(o.program)), &o.bound, &o.detail);
   };
   o.status = steps();
   return o;
@@ -65,8 +68,10 @@ void rehash(std::vector<uint8_t>* bytes) {
   const uint32_t parts = load_little<uint32_t>(p + 28);
   for (uint32_t i = 0; i < parts; i++) {
     uint8_t* entry = p + kHeaderFixedBytes + i * kPartEntryBytes;
-    const uint64_t offset = load_little<uint64_t>(entry + 8), count = load_little<uint64_t>(entry + 16);
-    if (offset <= bytes->size() && count <= bytes->size() - offset) sha256(p + offset, count, entry + 32);
+    const uint64_t offset = load_little<uint64_t>(entry + 8),
+                   count = load_little<uint64_t>(entry + 16);
+    if (offset <= bytes->size() && count <= bytes->size() - offset)
+      sha256(p + offset, count, entry + 32);
   }
   memset(p + 32, 0, kSha256Bytes);
   sha256(p, load_little<uint32_t>(p + 12), p + 32);
@@ -74,7 +79,8 @@ void rehash(std::vector<uint8_t>* bytes) {
 
 cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed) {
   auto bytes = std::make_shared<std::vector<uint8_t>>(count);
-  for (uint64_t i = 0; i < count; i++) (*bytes)[i] = uint8_t((i * 7 + seed) % 61);  // small numbers in every dtype
+  // small numbers in every dtype
+  for (uint64_t i = 0; i < count; i++) (*bytes)[i] = uint8_t((i * 7 + seed) % 61);
   return {bytes, nullptr};
 }
 
@@ -98,7 +104,8 @@ cast::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dty
   return v;
 }
 
-cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing, DType dtype) {
+cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing,
+                         DType dtype) {
   cast::ValueSpec v = activation(name, std::move(dims), dtype);
   v.kind = ValueKind::kConstant;
   v.packing = packing;
@@ -139,7 +146,8 @@ void add_ports(cast::FileSpec* spec) {
   for (size_t i = 0; i < spec->program.values.size(); i++) {
     const cast::ValueSpec& v = spec->program.values[i];
     if (v.kind == ValueKind::kInput) spec->program.inputs.push_back({v.name, int32_t(i), "", {}});
-    if (v.kind == ValueKind::kOutput) spec->program.outputs.push_back({v.name, int32_t(i), "NHWC", {"1", "n"}});
+    if (v.kind == ValueKind::kOutput)
+      spec->program.outputs.push_back({v.name, int32_t(i), "NHWC", {"1", "n"}});
   }
 }
 

@@ -15,7 +15,8 @@ namespace ingot::test {
 /// Memory of exactly the size asked for, so that a sanitizer sees one byte too many.
 class AlignedBytes {
  public:
-  explicit AlignedBytes(size_t bytes) : bytes_(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t(16)))) {}
+  explicit AlignedBytes(size_t bytes)
+      : bytes_(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t(16)))) {}
   uint8_t* data() const { return bytes_.get(); }
 
  private:
@@ -46,22 +47,24 @@ struct OpenWith {
 Opened open_bytes(const std::vector<uint8_t>& bytes, const OpenWith& how = {});
 Opened open_source(const Source& source, const OpenWith& how = {});
 
-/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between them and the
-/// reader.
+/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between
+/// them and the reader.
 void rehash(std::vector<uint8_t>* bytes);
 
 cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);
-cast::ValueSpec activation(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+cast::ValueSpec activation(const std::string& name, std::vector<Dim> dims,
+                           DType dtype = DType::kF32);
 cast::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
 cast::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
-cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing = Packing::kDense,
-                         DType dtype = DType::kF32);
+cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims,
+                         Packing packing = Packing::kDense, DType dtype = DType::kF32);
 cast::ValueSpec view_of(cast::ValueSpec value, int32_t of, Dim offset = 0, Dim row_stride = 0);
 cast::ValueSpec in_place_of(cast::ValueSpec value, int32_t of);
 /// One elementwise step.
 ElementwiseAttributes step(ElementwiseOp op, uint8_t a = 0, uint8_t b = 1);
 
-/// x -> conv 3x3 + relu (in place) -> linear over the channels -> y; two weights of equal bytes. Flash alignment.
+/// x -> conv 3x3 + relu (in place) -> linear over the channels -> y; two weights of equal bytes.
+/// Flash alignment.
 cast::FileSpec small_network();
 /// Batch symbolic: x [N, 8] -> Slice, Concat in place through views, an If with both branches -> y.
 cast::FileSpec branching_network();

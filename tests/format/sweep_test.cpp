@@ -1,5 +1,5 @@
-// Truncation at every byte and damage to every byte of small files: with hashes each is refused; without, nothing
-// crashes.
+// Truncation at every byte and damage to every byte of small files: with hashes each is refused;
+// without, nothing crashes.
 #include <doctest/doctest.h>
 
 #include "runtime/base/byte_order.h"
@@ -11,9 +11,11 @@ using namespace ingot::test;
 namespace {
 
 std::vector<Bytes> sweep_files() {
-  std::vector<Bytes> files = {cast::write_memory(small_network()), cast::write_memory(branching_network())};
+  std::vector<Bytes> files = {cast::write_memory(small_network()),
+                              cast::write_memory(branching_network())};
   for (const AcceptedBase& base : refuse_table().bases)
-    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic" || base.name == "stored")
+    if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic" ||
+        base.name == "stored")
       files.push_back(cast::write_memory(base.make()));
   return files;
 }
@@ -23,7 +25,8 @@ PartKind part_of(const Bytes& file, size_t at) {
   const uint32_t parts = load_little<uint32_t>(file.data() + 28);
   for (uint32_t i = 0; i < parts; i++) {
     const uint8_t* entry = file.data() + kHeaderFixedBytes + i * kPartEntryBytes;
-    const uint64_t offset = load_little<uint64_t>(entry + 8), bytes = load_little<uint64_t>(entry + 16);
+    const uint64_t offset = load_little<uint64_t>(entry + 8),
+                   bytes = load_little<uint64_t>(entry + 16);
     if (at >= offset && at - offset < bytes) return PartKind(load_little<uint32_t>(entry));
   }
   return PartKind(0);
@@ -37,13 +40,16 @@ TEST_CASE("sweep: a file cut anywhere is refused") {
       for (const bool as_memory : {false, true}) {
         OpenWith how;
         how.as_memory = as_memory;
-        const Code code = open_bytes(Bytes(file.begin(), file.begin() + long(length)), how).status.code();
+        const Code code =
+            open_bytes(Bytes(file.begin(), file.begin() + long(length)), how).status.code();
         if (code != (length < 8 ? Code::kNotIngot : Code::kTruncated))
           FAIL_CHECK("length ", length, ": ", code_name(code));
       }
 }
 
-TEST_CASE("sweep: with hashes every changed byte is refused; without, only bytes that cannot steer are let through") {
+TEST_CASE(
+    "sweep: with hashes every changed byte is refused; without, only bytes that cannot steer are "
+    "let through") {
   const uint8_t changes[] = {0x01, 0x80, 0xff};
   for (const Bytes& file : sweep_files())
     for (size_t at = 0; at < file.size(); at++)
@@ -52,10 +58,12 @@ TEST_CASE("sweep: with hashes every changed byte is refused; without, only bytes
         damaged[at] ^= change;
         OpenWith how;
         how.hashes = true;
-        if (open_bytes(damaged, how).status.ok()) FAIL_CHECK("byte ", at, " of ", file.size(), " with hashes");
+        if (open_bytes(damaged, how).status.ok())
+          FAIL_CHECK("byte ", at, " of ", file.size(), " with hashes");
         how.hashes = false;
         const PartKind part = part_of(file, at);
-        const bool steers = at < load_little<uint32_t>(file.data() + 12) || part == PartKind::kProgram;
+        const bool steers =
+            at < load_little<uint32_t>(file.data() + 12) || part == PartKind::kProgram;
         if (open_bytes(damaged, how).status.ok() == steers)
           FAIL_CHECK("byte ", at, " of ", file.size(), " without hashes");
       }

@@ -1,4 +1,5 @@
-// Half-size floats to f32: every one of them, on every path, at every length, in place as a session does it.
+// Half-size floats to f32: every one of them, on every path, at every length, in place as a session
+// does it.
 #include "runtime/base/widen.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,8 @@ namespace {
 uint32_t expected_f16(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023;
   if (exponent == 31) return sign | 0x7f800000 | mantissa << 13;
-  const double value = exponent ? std::ldexp(1024.0 + mantissa, int(exponent) - 25) : std::ldexp(double(mantissa), -24);
+  const double value = exponent ? std::ldexp(1024.0 + mantissa, int(exponent) - 25)
+                                : std::ldexp(double(mantissa), -24);
   const float x = float(value);
   uint32_t bits;
   std::memcpy(&bits, &x, 4);
@@ -24,7 +26,8 @@ uint32_t expected_f16(uint32_t half) {
 
 std::vector<uint8_t> all_halves() {
   std::vector<uint8_t> bytes(65536 * 2);
-  for (uint32_t i = 0; i < 65536; i++) bytes[2 * i] = uint8_t(i), bytes[2 * i + 1] = uint8_t(i >> 8);
+  for (uint32_t i = 0; i < 65536; i++)
+    bytes[2 * i] = uint8_t(i), bytes[2 * i + 1] = uint8_t(i >> 8);
   return bytes;
 }
 
@@ -36,7 +39,8 @@ uint32_t word(const uint8_t* bytes, size_t i) {
 
 }  // namespace
 
-TEST_CASE("widen: every f16 and bf16, bit by bit, infinities, subnormals and signalling NaNs included") {
+TEST_CASE(
+    "widen: every f16 and bf16, bit by bit, infinities, subnormals and signalling NaNs included") {
   const std::vector<uint8_t> halves = all_halves();
   std::vector<uint8_t> fast(65536 * 4), portable(65536 * 4), bf16(65536 * 4);
   widen_f16(halves.data(), fast.data(), 65536);
@@ -49,7 +53,9 @@ TEST_CASE("widen: every f16 and bf16, bit by bit, infinities, subnormals and sig
   CHECK(fast == portable);
 }
 
-TEST_CASE("widen: any length, any address, also from the upper half of where it goes, and not a byte beyond") {
+TEST_CASE(
+    "widen: any length, any address, also from the upper half of where it goes, and not a byte "
+    "beyond") {
   const std::vector<uint8_t> halves = all_halves();
   for (size_t count = 0; count < 70; count++)
     for (const size_t first : {0u, 1000u, 0x7bf0u, 0xfbe0u})

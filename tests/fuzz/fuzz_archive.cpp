@@ -1,6 +1,7 @@
-// Any members in a zip archive with sound checksums, which mutated archives do not have: weights of torch and Keras and NumPy, programs of TorchScript, torch.export and
-// Keras. Tensors and a model with every type known, or an error of a class that a source can cause.
-// The input is text: each member begins after a line "%%% NAME".
+// Any members in a zip archive with sound checksums, which mutated archives do not have: weights of
+// torch and Keras and NumPy, programs of TorchScript, torch.export and Keras. Tensors and a model
+// with every type known, or an error of a class that a source can cause. The input is text: each
+// member begins after a line "%%% NAME".
 #include "tests/checkpoint/stored_zip.h"
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
@@ -20,7 +21,8 @@ std::vector<std::pair<std::string, std::string>> members_of(const std::string& t
   std::vector<std::pair<std::string, std::string>> members;
   const std::string mark = "%%% ";
   for (size_t at = text.find(mark); at != std::string::npos && members.size() < kMostMembers;) {
-    const size_t name = at + mark.size(), line = text.find('\n', name), next = text.find("\n" + mark, name);
+    const size_t name = at + mark.size(), line = text.find('\n', name),
+                 next = text.find("\n" + mark, name);
     if (line == std::string::npos) break;
     const std::string bytes = next == std::string::npos ? text.substr(line + 1)
                               : next > line             ? text.substr(line + 1, next - line - 1)
@@ -36,7 +38,8 @@ graph::Model import_program(const std::string& path) {
     torchscript::ImportOptions options;
     for (const torchscript::Parameter& parameter : torchscript::describe_parameters(path)) {
       if (parameter.type == "Tensor" && parameter.shape.empty())
-        options.input_shapes[parameter.name] = {graph::Dim(1), graph::Dim(3), graph::Dim(6), graph::Dim(6)};
+        options.input_shapes[parameter.name] = {graph::Dim(1), graph::Dim(3), graph::Dim(6),
+                                                graph::Dim(6)};
       if (parameter.type == "int") options.arguments[parameter.name] = "2";
     }
     return torchscript::import_torchscript(path, options).model;
@@ -49,7 +52,8 @@ graph::Model import_program(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string zip = test::stored_zip(members_of(std::string(reinterpret_cast<const char*>(data), size)));
+  const std::string zip =
+      test::stored_zip(members_of(std::string(reinterpret_cast<const char*>(data), size)));
   const fuzz::MemoryFile file(reinterpret_cast<const uint8_t*>(zip.data()), zip.size());
   try {
     fuzz::read_all(checkpoint::read_checkpoint(file.path()));

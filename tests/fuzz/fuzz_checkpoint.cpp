@@ -1,4 +1,5 @@
-// Checkpoints of HDF5 (Keras, JLD2) and BSON (Flux): every byte string ends in tensors or in a refusal.
+// Checkpoints of HDF5 (Keras, JLD2) and BSON (Flux): every byte string ends in tensors or in a
+// refusal.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int file = memfd_create("checkpoint", MFD_CLOEXEC);
   if (file < 0 || write(file, data, size) != ssize_t(size)) return 0;
   try {
-    const checkpoint::Checkpoint c = checkpoint::read_checkpoint("/proc/self/fd/" + std::to_string(file));
+    const checkpoint::Checkpoint c =
+        checkpoint::read_checkpoint("/proc/self/fd/" + std::to_string(file));
     uint64_t read = 0;
     for (const checkpoint::Tensor& t : c.tensors)
       if ((read += t.bytes()) < (64u << 20)) (void)checkpoint::tensor_bytes(t);

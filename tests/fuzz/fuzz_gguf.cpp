@@ -1,4 +1,5 @@
-// Any bytes as GGUF, block types included: tensors that are read whole, or a Failure, never anything else.
+// Any bytes as GGUF, block types included: tensors that are read whole, or a Failure, never
+// anything else.
 #include "tests/fuzz/memory_file.h"
 #include "tools/checkpoint/readers.h"
 #include "tools/files/failure.h"

@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kMost = 1 << 16;
   cuda::ImageEntry entry;
   for (uint32_t i = 0; cuda::image_at({data, size}, i, &entry); i++) {
-    if (strlen(entry.unit) > 15 || entry.unpacked_bytes > cuda::kMostUnpackedBytes) __builtin_trap();
+    if (strlen(entry.unit) > 15 || entry.unpacked_bytes > cuda::kMostUnpackedBytes)
+      __builtin_trap();
     if (entry.stream_bytes > kMost) continue;
     const std::unique_ptr<uint8_t[]> out(new uint8_t[entry.stream_bytes]);
     (void)cuda::unpack_image(entry, out.get());
@@ -20,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (size < 2) return 0;
   const size_t wanted =
-      data[0] | data[1] << 8;  // the hash above stops most inputs; the decoder gets the bytes as they are too
+      // the hash above stops most inputs; the decoder gets the bytes as they are too
+      data[0] | data[1] << 8;
   const std::unique_ptr<uint8_t[]> out(new uint8_t[wanted]);
   cuda::lzma_decode({data + 2, size - 2}, out.get(), wanted);
   return 0;

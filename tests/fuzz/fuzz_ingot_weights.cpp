@@ -1,4 +1,5 @@
-// Any bytes as the weights of an .ingot file, hashes brought up to date: tensors that are read whole, or a Failure, never anything else.
+// Any bytes as the weights of an .ingot file, hashes brought up to date: tensors that are read
+// whole, or a Failure, never anything else.
 #include <vector>
 
 #include "tests/fuzz/memory_file.h"

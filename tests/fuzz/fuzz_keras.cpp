@@ -1,4 +1,5 @@
-// Any text as a Keras configuration, with weights for none of its layers, and any bytes as a Keras model in HDF5 or a Chain of Flux: a graph or a refusal.
+// Any text as a Keras configuration, with weights for none of its layers, and any bytes as a Keras
+// model in HDF5 or a Chain of Flux: a graph or a refusal.
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
 #include "tools/flux/import.h"
@@ -9,7 +10,8 @@ using namespace ingot;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const checkpoint::Checkpoint none;
   try {
-    (void)keras::import_keras_config(std::string(reinterpret_cast<const char*>(data), size), none, "memory");
+    (void)keras::import_keras_config(std::string(reinterpret_cast<const char*>(data), size), none,
+                                     "memory");
   } catch (const graph::CastError&) {
   } catch (const host::Failure&) {
   }

@@ -1,4 +1,5 @@
-// Any bytes as an .npz (through a file in memory) and as an .npy: an array or a Failure, never anything else.
+// Any bytes as an .npz (through a file in memory) and as an .npy: an array or a Failure, never
+// anything else.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,7 +18,8 @@ namespace {
 /// What is read must be what its shape says; otherwise the reader lied.
 void check_whole(const Array& array) {
   if (array.is_text) return;
-  if (array.bytes.size() != size_t(array.elements()) * size_t(ingot::dtype_bytes(array.dtype))) abort();
+  if (array.bytes.size() != size_t(array.elements()) * size_t(ingot::dtype_bytes(array.dtype)))
+    abort();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Any bytes as an .onnx file: a model with every shape known, or a CastError of a class that a source can cause;
-// nothing else.
+// Any bytes as an .onnx file: a model with every shape known, or a CastError of a class that a
+// source can cause; nothing else.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -28,7 +28,8 @@ void look_at(const graph::Model& model, const graph::Graph& graph) {
   for (const graph::Value& value : model.values) {
     if (!value.constant) continue;
     const size_t bytes = value.constant->bytes ? value.constant->bytes->size() : 0;
-    if (bytes != size_t(value.constant->elements()) * size_t(dtype_bytes(value.constant->dtype))) abort();
+    if (bytes != size_t(value.constant->elements()) * size_t(dtype_bytes(value.constant->dtype)))
+      abort();
   }
 }
 
@@ -36,8 +37,8 @@ void look_at(const graph::Model& model, const graph::Graph& graph) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    const graph::Model model =
-        onnx::import_onnx_bytes({reinterpret_cast<const char*>(data), size}, "fuzz.onnx", "/nonexistent");
+    const graph::Model model = onnx::import_onnx_bytes({reinterpret_cast<const char*>(data), size},
+                                                       "fuzz.onnx", "/nonexistent");
     look_at(model, model.graph);
   } catch (const graph::CastError& error) {
     const int code = error.exit_code;

@@ -1,4 +1,5 @@
-// Any bytes as a file: opened, bound and looked at, with hashes brought up to date so that the proof is what stands in the way.
+// Any bytes as a file: opened, bound and looked at, with hashes brought up to date so that the
+// proof is what stands in the way.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +18,8 @@ namespace {
 using namespace ingot;
 
 struct Aligned {
-  explicit Aligned(size_t count) : bytes(static_cast<uint8_t*>(::operator new(count, std::align_val_t(16)))) {}
+  explicit Aligned(size_t count)
+      : bytes(static_cast<uint8_t*>(::operator new(count, std::align_val_t(16)))) {}
   ~Aligned() { ::operator delete(bytes, std::align_val_t(16)); }
   Aligned(const Aligned&) = delete;
   Aligned& operator=(const Aligned&) = delete;
@@ -31,12 +33,14 @@ size_t look_at(const FileView& file, const ProgramDef& program, const BoundProgr
     const ValueDef& v = program.values[i];
     sum += strlen(v.name) + size_t(value_type(program, bound, int32_t(i)).elements());
     if (v.inline_data)
-      for (uint64_t k = 0; k < v.constant_bytes; k++) sum += static_cast<const uint8_t*>(v.inline_data)[k];
+      for (uint64_t k = 0; k < v.constant_bytes; k++)
+        sum += static_cast<const uint8_t*>(v.inline_data)[k];
     if (v.kind == ValueKind::kConstant && !v.inline_data) {
       const PartEntry part = weight_part(file, v.segment);
       if (v.segment_offset > part.bytes || stored_bytes(v) > part.bytes - v.segment_offset) abort();
     }
-    if (is_widened(v) && kWidenedBlock * v.widened_block + v.constant_bytes > program.widened_bytes) abort();
+    if (is_widened(v) && kWidenedBlock * v.widened_block + v.constant_bytes > program.widened_bytes)
+      abort();
   }
   for (const PortDef& port : program.inputs) sum += strlen(port.name) + strlen(port.layout);
   for (const StateDef& state : program.states) sum += strlen(state.name);
@@ -61,14 +65,18 @@ void open_and_bind(const Source& source) {
   (void)check_all_hashes(source, file, &detail);
   if (!measure_program(file, test::contract_table(), &bytes, &detail).ok()) return;
   const Aligned block(bytes);
-  if (!open_program(file, test::contract_table(), {block.bytes, size_t(bytes)}, &program, &detail).ok()) return;
+  if (!open_program(file, test::contract_table(), {block.bytes, size_t(bytes)}, &program, &detail)
+           .ok())
+    return;
   const size_t need = size_t(binding_bytes(program));
   const Aligned memory(need);
   std::vector<int64_t> values;
   for (const int extra : {0, 5}) {
     values.clear();
-    for (size_t i = 0; i < program.free_symbols; i++) values.push_back(program.symbols[i].low + extra);
-    if (bind_program(program, {values.data(), values.size()}, {memory.bytes, need}, &bound, &detail).ok()) {
+    for (size_t i = 0; i < program.free_symbols; i++)
+      values.push_back(program.symbols[i].low + extra);
+    if (bind_program(program, {values.data(), values.size()}, {memory.bytes, need}, &bound, &detail)
+            .ok()) {
       volatile size_t sink = look_at(file, program, bound);
       (void)sink;
     }

@@ -19,7 +19,8 @@ size_t look_at_golden(Span<const uint8_t> part, uint32_t cases) {
     for (uint32_t i = 0; i < counts.input_count + counts.output_count; i++) {
       const bool is_input = i < counts.input_count;
       const char* name;
-      const TensorView view = golden_tensor(part, c, is_input, is_input ? i : i - counts.input_count, &name);
+      const TensorView view =
+          golden_tensor(part, c, is_input, is_input ? i : i - counts.input_count, &name);
       const size_t bytes = size_t(view.elements()) * size_t(dtype_bytes(view.dtype));
       sum += strlen(name);
       for (size_t k = 0; k < bytes; k++) sum += static_cast<const uint8_t*>(view.data)[k];

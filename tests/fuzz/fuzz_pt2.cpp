@@ -1,5 +1,6 @@
-// Any bytes as the program of a torch.export archive, beside the weights of a sound one: a model with every shape known, or an error of a class that a
-// source can cause; nothing else. (Bytes as the archive itself are the business of the reader of checkpoints.)
+// Any bytes as the program of a torch.export archive, beside the weights of a sound one: a model
+// with every shape known, or an error of a class that a source can cause; nothing else. (Bytes as
+// the archive itself are the business of the reader of checkpoints.)
 #include <cstdint>
 #include <cstdlib>
 
@@ -21,7 +22,8 @@ void look_at(const graph::Model& model) {
   for (const graph::Value& value : model.values) {
     if (!value.constant) continue;
     const size_t bytes = value.constant->bytes ? value.constant->bytes->size() : 0;
-    if (bytes != size_t(value.constant->elements()) * size_t(dtype_bytes(value.constant->dtype))) abort();
+    if (bytes != size_t(value.constant->elements()) * size_t(dtype_bytes(value.constant->dtype)))
+      abort();
   }
 }
 
@@ -32,7 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     look_at(pt2::import_program(std::vector<uint8_t>(data, data + size), INGOT_PT2_WEIGHTS));
   } catch (const graph::CastError& error) {
     if (error.exit_code != 2 && error.exit_code != 4 && error.exit_code != 5) abort();
-    if (error.message.empty() || (error.exit_code == 4 && error.message.find('\n') != std::string::npos)) abort();
+    if (error.message.empty() ||
+        (error.exit_code == 4 && error.message.find('\n') != std::string::npos))
+      abort();
   } catch (const host::Failure&) {
   }
   return 0;

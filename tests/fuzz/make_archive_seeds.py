@@ -1,17 +1,32 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_archive: members of the small archives that other tests have, each after a line "%%% NAME"."""
+"""Writes the seeds of fuzz_archive: members of the small archives that other tests have, each after
+a line "%%% NAME"."""
+
 import pathlib
 import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 OUT = TESTS / "fuzz/seeds/fuzz_archive"
-SOURCES = ["checkpoint/keras/bf16.keras", "checkpoint/keras/lambda.keras", "torchscript/data/control.pt", "torchscript/data/rounds.pt", "torchscript/data/streaming.pt",
-           "torchscript/data/traced.pt", "torch/data/turned.pt2", "torch/data/refuse_buffer.pt2", "checkpoint/matrix/data/zip_lightning_other_fp32.pth",
-           "checkpoint/matrix/data/zip_dataparallel_cuda0_fp16.pth", "checkpoint/matrix/data/pt2_compile_cuda1_amp.pt2",
-           "checkpoint/matrix/data/torchscript_dataparallel_other_amp.pt", "fuzz/seeds/fuzz_npz/linear.npz"]
+SOURCES = [
+    "checkpoint/keras/bf16.keras",
+    "checkpoint/keras/lambda.keras",
+    "torchscript/data/control.pt",
+    "torchscript/data/rounds.pt",
+    "torchscript/data/streaming.pt",
+    "torchscript/data/traced.pt",
+    "torch/data/turned.pt2",
+    "torch/data/refuse_buffer.pt2",
+    "checkpoint/matrix/data/zip_lightning_other_fp32.pth",
+    "checkpoint/matrix/data/zip_dataparallel_cuda0_fp16.pth",
+    "checkpoint/matrix/data/pt2_compile_cuda1_amp.pt2",
+    "checkpoint/matrix/data/torchscript_dataparallel_other_amp.pt",
+    "fuzz/seeds/fuzz_npz/linear.npz",
+]
 
 OUT.mkdir(parents=True, exist_ok=True)
 for source in SOURCES:
     with zipfile.ZipFile(TESTS / source) as archive:
-        text = b"\n".join(b"%%% " + name.encode() + b"\n" + archive.read(name) for name in archive.namelist())
+        text = b"\n".join(
+            b"%%% " + name.encode() + b"\n" + archive.read(name) for name in archive.namelist()
+        )
     (OUT / pathlib.Path(source).name).write_bytes(text)

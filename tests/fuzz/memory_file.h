@@ -25,7 +25,8 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// Reads every tensor of moderate size, and checks that a reader gives as many bytes as its shape says.
+/// Reads every tensor of moderate size, and checks that a reader gives as many bytes as its shape
+/// says.
 inline void read_all(const checkpoint::Checkpoint& c) {
   uint64_t left = 64 << 20;  // sharing makes little files name much
   for (const checkpoint::Tensor& t : c.tensors) {

@@ -1,4 +1,5 @@
-// tests/fuzz/mend_hashes.h - an .ingot file's size and hashes brought up to date, so that what stands in the way is the proof.
+// tests/fuzz/mend_hashes.h - an .ingot file's size and hashes brought up to date, so that what
+// stands in the way is the proof.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -14,9 +15,11 @@ inline void mend(uint8_t* p, size_t size) {
   if (size < kHeaderFixedBytes) return;
   store_little<uint64_t>(p + 16, size);
   const uint32_t parts = load_little<uint32_t>(p + 28), header = load_little<uint32_t>(p + 12);
-  for (uint32_t i = 0; i < parts && kHeaderFixedBytes + size_t(i + 1) * kPartEntryBytes <= size && i < 16; i++) {
+  for (uint32_t i = 0;
+       i < parts && kHeaderFixedBytes + size_t(i + 1) * kPartEntryBytes <= size && i < 16; i++) {
     uint8_t* entry = p + kHeaderFixedBytes + size_t(i) * kPartEntryBytes;
-    const uint64_t offset = load_little<uint64_t>(entry + 8), count = load_little<uint64_t>(entry + 16);
+    const uint64_t offset = load_little<uint64_t>(entry + 8),
+                   count = load_little<uint64_t>(entry + 16);
     if (offset <= size && count <= size - offset) sha256(p + offset, size_t(count), entry + 32);
   }
   memset(p + 32, 0, kSha256Bytes);

@@ -97,14 +97,19 @@ struct ProgramMutator::Reach {
     fields->push_back({table, index, table->names ? table->names[index] : "", kind, {}});
     return &fields->back().sites;
   }
-  void note(const TypeTable* table, uint32_t index, const uint8_t* at, uint8_t width, Site::Kind kind) const {
+  void note(const TypeTable* table, uint32_t index, const uint8_t* at, uint8_t width,
+            Site::Kind kind) const {
     sites_of(table, index, kind)->push_back({uint32_t(at - file), width, kind});
   }
-  void scalar(const TypeTable* table, uint32_t index, const uint8_t* at, ElementaryType type) const {
+  void scalar(const TypeTable* table, uint32_t index, const uint8_t* at,
+              ElementaryType type) const {
     const bool is_float = type == flatbuffers::ET_FLOAT || type == flatbuffers::ET_DOUBLE;
-    note(table, index, at, uint8_t(flatbuffers::InlineSize(type, nullptr)), is_float ? Site::kFloat : Site::kInteger);
+    note(table, index, at, uint8_t(flatbuffers::InlineSize(type, nullptr)),
+         is_float ? Site::kFloat : Site::kInteger);
   }
-  static const uint8_t* follow(const uint8_t* at) { return at + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(at); }
+  static const uint8_t* follow(const uint8_t* at) {
+    return at + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(at);
+  }
 
   void vector(const TypeTable* table, uint32_t index, const uint8_t* at, ElementaryType type,
               const TypeTable* of) const {
@@ -130,7 +135,8 @@ struct ProgramMutator::Reach {
     for (uint32_t i = 0; i < table->num_elems; i++) {
       const flatbuffers::TypeCode code = table->type_codes[i];
       const auto type = ElementaryType(code.base_type);
-      const TypeTable* of = code.sequence_ref >= 0 ? table->type_refs[code.sequence_ref]() : nullptr;
+      const TypeTable* of =
+          code.sequence_ref >= 0 ? table->type_refs[code.sequence_ref]() : nullptr;
       const uint8_t* field = table->st == flatbuffers::ST_STRUCT
                                  ? at + table->values[i]
                                  : reinterpret_cast<const flatbuffers::Table*>(at)->GetAddressOf(
@@ -166,7 +172,8 @@ ProgramMutator::ProgramMutator(const std::vector<uint8_t>& file) : file_(file) {
   reach.object(fb::ProgramTypeTable(), Reach::follow(buffer));
 }
 
-void ProgramMutator::change_offset(Random* random, const Field& field, std::vector<uint8_t>* bytes) const {
+void ProgramMutator::change_offset(Random* random, const Field& field,
+                                   std::vector<uint8_t>* bytes) const {
   const Site& one = field.sites[random->below(field.sites.size())];
   const Site& other = field.sites[random->below(field.sites.size())];
   const uint64_t to_one = one.at + load(file_, one), to_other = other.at + load(file_, other);
@@ -179,13 +186,15 @@ void ProgramMutator::change_field(Random* random, std::vector<uint8_t>* bytes) c
   if (field.kind == Site::kOffset) return change_offset(random, field, bytes);
   const Site& site = field.sites[random->below(field.sites.size())];
   const uint64_t value = sign_extended(load(*bytes, site), site.width);
-  if (random->one_in(3)) {  // what another one of the same field has, or (a dimension, an index) any field
+  // what another one of the same field has, or (a dimension, an index) any field
+  if (random->one_in(3)) {
     const Field& from = random->one_in(3) ? fields_[random->below(fields_.size())] : field;
     const Site& other = from.sites[random->below(from.sites.size())];
     return store(bytes, site, sign_extended(load(file_, other), other.width));
   }
   store(bytes, site,
-        field.kind == Site::kFloat ? changed_float(random, site.width, value) : changed_integer(random, value));
+        field.kind == Site::kFloat ? changed_float(random, site.width, value)
+                                   : changed_integer(random, value));
 }
 
 void ProgramMutator::change_bytes(Random* random, std::vector<uint8_t>* bytes) const {
@@ -218,14 +227,16 @@ std::vector<uint8_t> with_all_fields(const std::vector<uint8_t>& file) {
   flatbuffers::FlatBufferBuilder builder;
   builder.ForceDefaults(true);
   fb::FinishProgramBuffer(builder, fb::CreateProgram(builder, &unpacked));
-  std::vector<uint8_t> out(file.begin(), file.begin() + int64_t(load_little<uint32_t>(file.data() + 12)));
+  std::vector<uint8_t> out(file.begin(),
+                           file.begin() + int64_t(load_little<uint32_t>(file.data() + 12)));
   constexpr uint64_t kSegment = 64;  // in place of a page, whose zeros would be most of a mutant
   const uint64_t alignment = std::min<uint64_t>(load_little<uint32_t>(file.data() + 24), kSegment);
   store_little<uint32_t>(out.data() + 24, uint32_t(alignment));
   const uint32_t parts = load_little<uint32_t>(file.data() + 28);
   for (uint32_t i = 0; i < parts; i++) {
     const Part from = part_of(file, i);
-    const bool is_weights = load_little<uint32_t>(entry_of(&out, i)) == uint32_t(PartKind::kWeights);
+    const bool is_weights =
+        load_little<uint32_t>(entry_of(&out, i)) == uint32_t(PartKind::kWeights);
     const uint64_t step = is_weights ? alignment : 16;
     out.resize((out.size() + step - 1) / step * step);
     const uint8_t* data = i == 0 ? builder.GetBufferPointer() : file.data() + from.offset;

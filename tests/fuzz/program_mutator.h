@@ -1,5 +1,5 @@
-// tests/fuzz/program_mutator.h - changes to the fields of an .ingot file: each field of the schema is as likely as any other, however
-// often it occurs. The generated reflection says where they lie.
+// tests/fuzz/program_mutator.h - changes to the fields of an .ingot file: each field of the schema
+// is as likely as any other, however often it occurs. The generated reflection says where they lie.
 // Uses vectors alone of the C++ library, which no MemorySanitizer sees through.
 #pragma once
 #include <cstddef>
@@ -57,7 +57,8 @@ class ProgramMutator {
   uint32_t program_ = 0, program_bytes_ = 0;
 };
 
-/// The same file with every number of its program in it, those at their defaults too, so that each can be changed where it lies.
+/// The same file with every number of its program in it, those at their defaults too, so that each
+/// can be changed where it lies.
 std::vector<uint8_t> with_all_fields(const std::vector<uint8_t>& file);
 
 }  // namespace ingot::fuzz

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for $fuzz_seconds (default 30) under ASan and UBSan, from the committed seeds.
+# Runs every fuzz target for $fuzz_seconds (default 30) under ASan and UBSan, from the committed
+# seeds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 seconds=${fuzz_seconds:-30}
-configure_and_build asan fuzz_targets -- "${asan_options[@]}"  # the tree of stage asan: nearly all of it is needed by both
+# the tree of stage asan: nearly all of it is needed by both
+configure_and_build asan fuzz_targets -- "${asan_options[@]}"
 
 # One target: 0 and what it did, or 1 and what it found.
 fuzz_one() {
@@ -13,7 +15,8 @@ fuzz_one() {
   work=build/fuzz/corpus/$name
   mkdir -p "$work" "build/fuzz/finds"
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
-  [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)  # whole files too, with what came after v1
+  # whole files too, with what came after v1
+  [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)
   if "$target" -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -print_final_stats=1 \
       -artifact_prefix=build/fuzz/finds/ "$work" "${seeds[@]}" >"build/logs/$name.log" 2>&1; then
     echo "$name: no finding in $seconds s, $(grep -o 'number_of_executed_units: *[0-9]*' "build/logs/$name.log" | grep -o '[0-9]*$') runs"

@@ -1,11 +1,14 @@
-// tests/fuzz/run_mutants.cpp - damaged .ingot files with sound hashes: opened, and what the validation accepts is run, twice, over arenas
-// that hold different bytes; in the second each value has bytes of its own (INGOT_KEEP_VALUES), in the first they follow each other. Outputs
-// and state must have the same bits: where they have not, what nobody wrote reached them, or what another value left.
+// tests/fuzz/run_mutants.cpp - damaged .ingot files with sound hashes: opened, and what the
+// validation accepts is run, twice, over arenas that hold different bytes; in the second each value
+// has bytes of its own (INGOT_KEEP_VALUES), in the first they follow each other. Outputs and state
+// must have the same bits: where they have not, what nobody wrote reached them, or what another
+// value left.
 //
 //   run_mutants --expand FILE OUT           the file with every field in it, for mutants to change
 //   run_mutants [--mutants N] [--seed S] [--from I] [--finds FOLDER] FILE...
 //
-// Mutant I of a file and a seed is always the same. Under MemorySanitizer the arena counts as never written. The last line counts.
+// Mutant I of a file and a seed is always the same. Under MemorySanitizer the arena counts as never
+// written. The last line counts.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -39,12 +42,15 @@ using fuzz::Random;
 using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kMaxArena = 1 << 20, kMaxSteps = 4096;  // beyond: not run
-constexpr uint64_t kMaxRunNs = 10000000000;                // then cut between two instructions, and not compared
-constexpr long kMaxMutantSeconds = 60;                     // of the processor's time, of 64 mutants: a finding
-constexpr int kRuns = 3;                                   // of a session: state goes on
+// then cut between two instructions, and not compared
+constexpr uint64_t kMaxRunNs = 10000000000;
+// of the processor's time, of 64 mutants: a finding
+constexpr long kMaxMutantSeconds = 60;
+constexpr int kRuns = 3;  // of a session: state goes on
 
 struct Tally {
-  uint64_t mutants = 0, accepted = 0, bounded = 0, large = 0, sessions = 0, runs = 0, compared = 0, slow = 0, finds = 0;
+  uint64_t mutants = 0, accepted = 0, bounded = 0, large = 0, sessions = 0, runs = 0, compared = 0,
+           slow = 0, finds = 0;
 };
 
 // For handlers, which find the mutant at hand here.
@@ -80,7 +86,8 @@ bool read_file(const char* path, Bytes* out) {
   if (!in) return false;
   uint8_t block[4096];
   size_t count;
-  while ((count = fread(block, 1, sizeof block, in)) > 0) out->insert(out->end(), block, block + count);
+  while ((count = fread(block, 1, sizeof block, in)) > 0)
+    out->insert(out->end(), block, block + count);
   fclose(in);
   return true;
 }
@@ -88,7 +95,9 @@ bool read_file(const char* path, Bytes* out) {
 /// Exactly so many bytes, so that one too many shows.
 struct Block {
   Block(uint64_t bytes, uint64_t alignment) : size(bytes) {
-    if (posix_memalign(&data, size_t(alignment < 16 ? 16 : alignment), size_t(bytes ? bytes : 1)) != 0) abort();
+    if (posix_memalign(&data, size_t(alignment < 16 ? 16 : alignment), size_t(bytes ? bytes : 1)) !=
+        0)
+      abort();
   }
   ~Block() { free(data); }
   Block(const Block&) = delete;
@@ -100,7 +109,8 @@ struct Block {
 void fill(const Block& block, int which) {
   uint8_t* bytes = static_cast<uint8_t*>(block.data);
   Random random{uint64_t(which)};
-  for (uint64_t i = 0; i < block.size; i++) bytes[i] = which == 0 ? 0xa5 : uint8_t(random.next() >> 24);
+  for (uint64_t i = 0; i < block.size; i++)
+    bytes[i] = which == 0 ? 0xa5 : uint8_t(random.next() >> 24);
 #ifdef INGOT_MSAN
   __msan_allocated_memory(block.data, size_t(block.size));
 #endif
@@ -113,7 +123,8 @@ void make_number(Random* random, ingot_dtype dtype, uint8_t* to) {
   constexpr uint16_t kBrains[] = {0, 0, 0x3f80, 0xbf80, 0x3f00, 0x4000, 0xc020, 0x4040};
   const uint64_t pick = random->below(8);
   const double wide = double(kNumbers[pick]);
-  const int64_t whole = random->one_in(200) ? int64_t(random->below(40)) - 20 : int64_t(random->below(4));
+  const int64_t whole =
+      random->one_in(200) ? int64_t(random->below(40)) - 20 : int64_t(random->below(4));
   switch (dtype) {
     case INGOT_F32: memcpy(to, &kNumbers[pick], 4); break;
     case INGOT_F16: memcpy(to, &kHalves[pick], 2); break;
@@ -131,7 +142,8 @@ void each_row(const ingot_tensor& tensor, Visit visit) {
   int64_t rows = 1;
   for (int i = 0; i + 1 < tensor.rank; i++) rows *= tensor.dims[i];
   for (int64_t r = 0; r < rows && length > 0; r++)
-    visit(static_cast<uint8_t*>(tensor.data) + r * tensor.row_stride * width, size_t(length * width));
+    visit(static_cast<uint8_t*>(tensor.data) + r * tensor.row_stride * width,
+          size_t(length * width));
 }
 
 void write_input(const ingot_tensor& tensor, Random* random) {
@@ -141,7 +153,8 @@ void write_input(const ingot_tensor& tensor, Random* random) {
   });
 }
 
-/// What a caller sees of a tensor, with its extents; and where MemorySanitizer knows of a byte that nobody wrote, that.
+/// What a caller sees of a tensor, with its extents; and where MemorySanitizer knows of a byte that
+/// nobody wrote, that.
 void append(const ingot_tensor& tensor, int filling, Bytes* out) {
   (void)filling;
   const uint8_t* dims = reinterpret_cast<const uint8_t*>(tensor.dims);
@@ -164,8 +177,10 @@ struct Program {
   uint64_t input_seed;
 };
 
-/// Everything that may be seen of a session over an arena filled so; false where there is none, or a run was cut.
-bool execute(const Program& p, const ingot_requirements& need, int filling, Bytes* seen, Tally* tally) {
+/// Everything that may be seen of a session over an arena filled so; false where there is none, or
+/// a run was cut.
+bool execute(const Program& p, const ingot_requirements& need, int filling, Bytes* seen,
+             Tally* tally) {
   const Block arena(need.arena_bytes, need.arena_alignment);
   fill(arena, filling);
   ingot_session_options options = p.options;
@@ -212,11 +227,13 @@ size_t look_at_golden(const ingot_model* model) {
       const char* name = "";
       ingot_tensor tensor;
       const bool is_input = i < shape.input_count;
-      if ((is_input ? ingot_golden_input(golden, c, i, &name, &tensor)
-                    : ingot_golden_output(golden, c, i - shape.input_count, &name, &tensor)) != INGOT_OK)
+      if ((is_input
+               ? ingot_golden_input(golden, c, i, &name, &tensor)
+               : ingot_golden_output(golden, c, i - shape.input_count, &name, &tensor)) != INGOT_OK)
         continue;
       sum += strlen(name);
-      for (uint64_t k = 0; k < tensor.bytes; k++) sum += static_cast<const uint8_t*>(tensor.data)[k];
+      for (uint64_t k = 0; k < tensor.bytes; k++)
+        sum += static_cast<const uint8_t*>(tensor.data)[k];
     }
   }
   ingot_golden_close(golden);
@@ -230,7 +247,8 @@ std::vector<ingot_binding> bind(const ingot_model* model, uint32_t count, Random
     ingot_symbol symbol;
     if (ingot_model_symbol(model, i, &symbol) != INGOT_OK) continue;
     const bool is_near_end = symbol.low > INT64_MAX - 8;
-    bindings.push_back({symbol.name, is_near_end ? symbol.low : symbol.low + int64_t(random->below(8))});
+    bindings.push_back(
+        {symbol.name, is_near_end ? symbol.low : symbol.low + int64_t(random->below(8))});
   }
   return bindings;
 }
@@ -243,7 +261,8 @@ Status leave_a_byte(const OpArguments& a, const Team& team) {
   if (!kernel) return Code::kInternal;
   if (op != faulty_op || !a.output_count || !a.outputs[0].data || a.outputs[0].elements() == 0)
     return kernel->run(a, team);
-  uint8_t& last = a.outputs[0].as<uint8_t>()[dtype_bytes(a.outputs[0].dtype) - 1];  // of the first element
+  // of the first element
+  uint8_t& last = a.outputs[0].as<uint8_t>()[dtype_bytes(a.outputs[0].dtype) - 1];
   const uint8_t before = last;
   const Status status = kernel->run(a, team);
   last = before;
@@ -269,7 +288,8 @@ const ingot_kernel_table* pick_kernels(Random* random) {
 }
 
 /// False: a finding. Without `kernels` any that there are.
-bool try_mutant(const Bytes& file, Random* random, Tally* tally, const ingot_kernel_table* kernels = nullptr) {
+bool try_mutant(const Bytes& file, Random* random, Tally* tally,
+                const ingot_kernel_table* kernels = nullptr) {
   tally->mutants++;
   const Block memory(file.size(), 64);
   memcpy(memory.data, file.data(), file.size());
@@ -277,7 +297,8 @@ bool try_mutant(const Bytes& file, Random* random, Tally* tally, const ingot_ker
   open.size = sizeof open;
   open.kernels = kernels ? kernels : pick_kernels(random);
   ingot_model* model = nullptr;
-  if (ingot_model_open_memory(memory.data, memory.size, &open, &model, nullptr) != INGOT_OK) return true;
+  if (ingot_model_open_memory(memory.data, memory.size, &open, &model, nullptr) != INGOT_OK)
+    return true;
   tally->accepted++;
   (void)ingot_model_verify_hashes(model, nullptr);
   volatile size_t sink = look_at_golden(model);
@@ -304,7 +325,8 @@ bool try_mutant(const Bytes& file, Random* random, Tally* tally, const ingot_ker
     kept.options.flags = INGOT_KEEP_VALUES;
     if (ingot_model_requirements(model, &kept.options, &need_kept, nullptr) != INGOT_OK) {
       same = false;
-    } else if (need.arena_bytes > kMaxArena || need_kept.arena_bytes > kMaxArena || need.steps > kMaxSteps) {
+    } else if (need.arena_bytes > kMaxArena || need_kept.arena_bytes > kMaxArena ||
+               need.steps > kMaxSteps) {
       tally->large++;
     } else if (execute(p, need, 0, &one, tally) && execute(kept, need_kept, 1, &other, tally)) {
       same = one == other;
@@ -317,12 +339,13 @@ bool try_mutant(const Bytes& file, Random* random, Tally* tally, const ingot_ker
 
 void print(const char* what, const Tally& t) {
   printf(
-      "%s: %llu mutants, %llu accepted, %llu bound to dimensions, %llu too large to run, %llu runs, %llu compared, "
+      "%s: %llu mutants, %llu accepted, %llu bound to dimensions, %llu too large to run, %llu "
+      "runs, %llu compared, "
       "%llu "
       "cut for time, %llu findings\n",
-      what, (unsigned long long)t.mutants, (unsigned long long)t.accepted, (unsigned long long)t.bounded,
-      (unsigned long long)t.large, (unsigned long long)t.runs, (unsigned long long)t.compared,
-      (unsigned long long)t.slow, (unsigned long long)t.finds);
+      what, (unsigned long long)t.mutants, (unsigned long long)t.accepted,
+      (unsigned long long)t.bounded, (unsigned long long)t.large, (unsigned long long)t.runs,
+      (unsigned long long)t.compared, (unsigned long long)t.slow, (unsigned long long)t.finds);
   fflush(stdout);
 }
 
@@ -339,9 +362,11 @@ constexpr bool kEndsAtFaults = true;
 constexpr bool kEndsAtFaults = false;
 #endif
 
-/// With bindings and inputs that the file takes, a kernel that leaves a byte unwritten makes a difference.
+/// With bindings and inputs that the file takes, a kernel that leaves a byte unwritten makes a
+/// difference.
 bool finds_faults(const Bytes& file, Random* random, Tally* tally) {
-  const ingot_kernel_table* faulty = faulty_kernels(std::make_integer_sequence<int, kOpCodeCount>());
+  const ingot_kernel_table* faulty =
+      faulty_kernels(std::make_integer_sequence<int, kOpCodeCount>());
   for (int k = 0; k < 8 * kOpCodeCount; k++) {
     faulty_op = k % kOpCodeCount;
     if (!try_mutant(file, random, tally, faulty)) return true;
@@ -361,7 +386,8 @@ bool fuzz_file(const char* path, uint64_t seed, uint64_t from, uint64_t count, T
   if (tally.runs == 0 || tally.compared == 0)
     return fprintf(stderr, "%s: does not open and run as it is\n", path), false;
   if (!kEndsAtFaults && !finds_faults(file, &first, &tally))
-    return fprintf(stderr, "%s: kernels that leave a byte unwritten were not found out\n", path), false;
+    return fprintf(stderr, "%s: kernels that leave a byte unwritten were not found out\n", path),
+           false;
   tally = {};
   const ProgramMutator mutator(file);
   current_mutant = &mutant;

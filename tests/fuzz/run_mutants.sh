@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Mutants of whole models with sound hashes (run_mutants.cpp): $mutants of them (default 20000), shared by the models of seeds/run_mutants, under
-# ASan and UBSan with every instruction set, and a tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.
+# Mutants of whole models with sound hashes (run_mutants.cpp): $mutants of them (default 20000),
+# shared by the models of seeds/run_mutants, under ASan and UBSan with every instruction set, and a
+# tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
@@ -20,7 +21,8 @@ for seed_file in tests/fuzz/seeds/run_mutants/*.ingot; do
   files+=("$whole")
 done
 
-# try TREE FIRST EACH FILE...: what it did, or 1 and what it found. A sanitizer ends the process: the mutants behind are then not tried.
+# try TREE FIRST EACH FILE...: what it did, or 1 and what it found. A sanitizer ends the process:
+# the mutants behind are then not tried.
 try() {
   local tree=$1 from=$2 each=$3; shift 3
   local log=build/logs/run_mutants.$tree.$from.log

@@ -31,7 +31,8 @@ Node& add(Model& model, const char* op, std::vector<ValueId> inputs, ValueId out
 Model product(DType half) {
   Model model;
   const ValueId x = value(model, "x", half, {1, 2}), y = value(model, "y", half, {1, 2});
-  const ValueId w = model.add_constant("w", make_floating(half, {2, 2}, {1, -0.5, 65504, 6.103515625e-05}));
+  const ValueId w =
+      model.add_constant("w", make_floating(half, {2, 2}, {1, -0.5, 65504, 6.103515625e-05}));
   model.graph.inputs = {x};
   model.graph.outputs = {y};
   add(model, "MatMul", {x, w}, y);
@@ -45,7 +46,8 @@ TEST_CASE("a product of half precision is computed in f32 between ports that kee
     Model model = product(half);
     CHECK(compute_in_single(model) == 3);
     REQUIRE(model.graph.nodes.size() == 3);
-    const Node &in = model.graph.nodes[0], &product = model.graph.nodes[1], &out = model.graph.nodes[2];
+    const Node &in = model.graph.nodes[0], &product = model.graph.nodes[1],
+               &out = model.graph.nodes[2];
     CHECK(in.op == "Cast");
     CHECK(product.op == "MatMul");
     CHECK(out.op == "Cast");
@@ -58,7 +60,8 @@ TEST_CASE("a product of half precision is computed in f32 between ports that kee
     CHECK(type(model.graph.outputs[0]) == half);
     CHECK(model.values[size_t(model.graph.inputs[0])].name == "x");
     CHECK(model.values[size_t(model.graph.outputs[0])].name == "y");
-    for (const ValueId id : {product.inputs[0], product.inputs[1], product.outputs[0]}) CHECK(type(id) == DType::kF32);
+    for (const ValueId id : {product.inputs[0], product.inputs[1], product.outputs[0]})
+      CHECK(type(id) == DType::kF32);
     const Constant& w = *model.constant(product.inputs[1]);
     REQUIRE(w.dtype == DType::kF32);
     for (int64_t i = 0; i < 4; i++)
@@ -71,7 +74,8 @@ TEST_CASE("a product of half precision is computed in f32 between ports that kee
 
 TEST_CASE("what autocast puts before a product is no rounding any more") {
   Model model = product(DType::kF16);
-  const ValueId wide = value(model, "wide", DType::kF32, {1, 2}), narrow = value(model, "narrow", DType::kF16, {1, 2});
+  const ValueId wide = value(model, "wide", DType::kF32, {1, 2}),
+                narrow = value(model, "narrow", DType::kF16, {1, 2});
   model.graph.inputs = {wide};
   add(model, "Cast", {wide}, narrow).attributes["to"] = int64_t(DType::kF16);
   std::swap(model.graph.nodes[0], model.graph.nodes[1]);
@@ -82,7 +86,9 @@ TEST_CASE("what autocast puts before a product is no rounding any more") {
   CHECK(model.values[size_t(model.graph.inputs[0])].dtype == DType::kF32);
 }
 
-TEST_CASE("elementwise operators and movement stay as they are, also in a branch; a product in a branch does not") {
+TEST_CASE(
+    "elementwise operators and movement stay as they are, also in a branch; a product in a branch "
+    "does not") {
   Model model;
   const ValueId x = value(model, "x", DType::kF16, {2}), y = value(model, "y", DType::kF16, {2});
   model.graph.inputs = {x};
@@ -92,7 +98,8 @@ TEST_CASE("elementwise operators and movement stay as they are, also in a branch
   CHECK(model.graph.nodes.size() == 1);
   CHECK(model.notes.empty());
 
-  const ValueId inner = value(model, "inner", DType::kF16, {2}), whether = value(model, "whether", DType::kBool, {});
+  const ValueId inner = value(model, "inner", DType::kF16, {2}),
+                whether = value(model, "whether", DType::kBool, {});
   const auto branch = [&](const char* op) {
     auto body = std::make_shared<Graph>();
     Node node;

@@ -1,4 +1,5 @@
-// tests/graph/dim_test.cpp - the normal form of dims, and that it never changes what an expression is worth.
+// tests/graph/dim_test.cpp - the normal form of dims, and that it never changes what an expression
+// is worth.
 #include "tools/graph/dim.h"
 
 #include <doctest/doctest.h>
@@ -53,9 +54,18 @@ TEST_CASE("dim: bounds decide min and max") {
 }
 
 TEST_CASE("dim: every rewrite keeps the value, on small numbers exhaustively") {
-  std::vector<Dim> pool = {
-      W,    H, W + H, W * 3 - 1, W * H, W / 2, (W + H) / 3, ceil_div(W, 4), min(W, H), max(W, H * 2), (W * 6 + 4) / 4,
-      W / H};
+  std::vector<Dim> pool = {W,
+                           H,
+                           W + H,
+                           W * 3 - 1,
+                           W * H,
+                           W / 2,
+                           (W + H) / 3,
+                           ceil_div(W, 4),
+                           min(W, H),
+                           max(W, H * 2),
+                           (W * 6 + 4) / 4,
+                           W / H};
   const auto floor_of = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); };
   for (int64_t w = 1; w <= 7; w++) {
     for (int64_t h = 1; h <= 5; h++) {
@@ -73,7 +83,8 @@ TEST_CASE("dim: every rewrite keeps the value, on small numbers exhaustively") {
           CHECK(min(a, b).evaluate(at) == std::min(x, y));
           CHECK(max(a, b).evaluate(at) == std::max(x, y));
           if (y > 0) CHECK((a / b).evaluate(at) == floor_of(x, y));
-          for (const int64_t c : {1, 2, 3, 4, 6}) CHECK(((a - b) / c).evaluate(at) == floor_of(x - y, c));
+          for (const int64_t c : {1, 2, 3, 4, 6})
+            CHECK(((a - b) / c).evaluate(at) == floor_of(x - y, c));
           if (proven_at_least(a, b)) CHECK(x >= y);
         }
       }

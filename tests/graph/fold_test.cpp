@@ -21,7 +21,8 @@ struct Made {
     return model.add_constant("c" + std::to_string(model.values.size()),
                               make_constant(DType::kI64, std::move(dims), values.data()));
   }
-  ValueId node(const std::string& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
+  ValueId node(const std::string& op, std::vector<ValueId> inputs,
+               std::map<std::string, Attribute> attributes = {}) {
     Node made;
     made.op = op;
     made.inputs = std::move(inputs);
@@ -69,7 +70,11 @@ TEST_CASE("fold: movement of bytes") {
        {{"mode", std::string("reflect")}, {"pads", Ints{0, 2, 0, 1}}},
        {2, 6},
        {2, 1, 0, 1, 2, 1, 5, 4, 3, 4, 5, 4}},
-      {"pad that cuts", "Pad", {{"mode", std::string("constant")}, {"pads", Ints{0, -1, 0, 0}}}, {2, 2}, {1, 2, 4, 5}},
+      {"pad that cuts",
+       "Pad",
+       {{"mode", std::string("constant")}, {"pads", Ints{0, -1, 0, 0}}},
+       {2, 2},
+       {1, 2, 4, 5}},
       {"tile", "Tile", {{"repeats", Ints{1, 2}}}, {2, 6}, {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
       {"cumulative sum", "CumSum", {{"axis", int64_t(1)}}, {2, 3}, {0, 1, 3, 3, 7, 12}},
       {"mean", "ReduceMean", {{"axes", Ints{1}}, {"keepdims", int64_t(0)}}, {2}, {1, 4}},
@@ -89,11 +94,13 @@ TEST_CASE("fold: movement of bytes") {
 TEST_CASE("fold: indices count from the end, and those out of range are left to the kernel") {
   Made made;
   const ValueId x = made.constant({3}, std::vector<float>{5, 6, 7});
-  const Constant y = made.result(made.node("Gather", {x, made.constant({2}, Ints{-1, 0})}, {{"axis", int64_t(0)}}));
+  const Constant y = made.result(
+      made.node("Gather", {x, made.constant({2}, Ints{-1, 0})}, {{"axis", int64_t(0)}}));
   CHECK(read_numbers(y) == std::vector<double>{7, 5});
   Made bad;
-  const ValueId out = bad.node("Gather", {bad.constant({3}, std::vector<float>{5, 6, 7}), bad.constant({1}, Ints{3})},
-                               {{"axis", int64_t(0)}});
+  const ValueId out = bad.node(
+      "Gather", {bad.constant({3}, std::vector<float>{5, 6, 7}), bad.constant({1}, Ints{3})},
+      {{"axis", int64_t(0)}});
   bad.model.graph.outputs = {out};
   infer_shapes(bad.model);
   fold_constants(bad.model);
@@ -107,7 +114,8 @@ TEST_CASE("fold: integers wrap and truncate, division by zero is left alone") {
   CHECK(read_integers(made.result(made.node("Div", {a, b}))) == Ints{-3, INT64_MAX});
   Made wraps;
   CHECK(read_integers(wraps.result(wraps.node(
-            "Add", {wraps.constant({1}, Ints{INT64_MAX}), wraps.constant({1}, Ints{1})}))) == Ints{INT64_MIN});
+            "Add", {wraps.constant({1}, Ints{INT64_MAX}), wraps.constant({1}, Ints{1})}))) ==
+        Ints{INT64_MIN});
   Made zero;
   const ValueId out = zero.node("Div", {zero.constant({1}, Ints{1}), zero.constant({1}, Ints{0})});
   zero.model.graph.outputs = {out};
@@ -124,7 +132,8 @@ TEST_CASE("fold: equal constants become one, dead nodes go, a large Expand stays
   model.values[size_t(x)].dims = {2};
   model.values[size_t(x)].shape_known = true;
   model.graph.inputs = {x};
-  const ValueId a = made.constant({2}, std::vector<float>{1, 2}), b = made.constant({2}, std::vector<float>{1, 2});
+  const ValueId a = made.constant({2}, std::vector<float>{1, 2}),
+                b = made.constant({2}, std::vector<float>{1, 2});
   const ValueId sum = made.node("Add", {x, a}), result = made.node("Mul", {sum, b});
   made.node("Exp", {x});
   model.graph.outputs = {result};
@@ -134,8 +143,8 @@ TEST_CASE("fold: equal constants become one, dead nodes go, a large Expand stays
   CHECK(model.graph.nodes[0].inputs[1] == model.graph.nodes[1].inputs[1]);
 
   Made large;
-  const ValueId wide =
-      large.node("Expand", {large.constant({}, std::vector<float>{1})}, {{"shape", Ints{1 << 14, 1 << 14}}});
+  const ValueId wide = large.node("Expand", {large.constant({}, std::vector<float>{1})},
+                                  {{"shape", Ints{1 << 14, 1 << 14}}});
   large.model.graph.outputs = {wide};
   infer_shapes(large.model);
   fold_constants(large.model);

@@ -1,6 +1,6 @@
-// tests/keras/arguments_test.cpp - no field of a layer and no argument of a call is ignored: in the committed samples each is
-// changed in turn, and the program must change with it or be refused. What changes nothing must stand in the list of fields
-// without effect.
+// tests/keras/arguments_test.cpp - no field of a layer and no argument of a call is ignored: in the
+// committed samples each is changed in turn, and the program must change with it or be refused.
+// What changes nothing must stand in the list of fields without effect.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ std::string program(const Json& config, const checkpoint::Checkpoint& weights) {
     return test::GraphText(model).whole();
   } catch (const graph::CastError& error) {
     std::string all = "refused: " + error.message;
-    for (const graph::Unsupported& u : error.unsupported) all += " " + u.op + " " + u.attribute + ": " + u.why;
+    for (const graph::Unsupported& u : error.unsupported)
+      all += " " + u.op + " " + u.attribute + ": " + u.why;
     return all;
   }
 }
@@ -43,15 +44,18 @@ std::vector<Json> changes_of(const Json& value) {
         out.push_back(value);
         out.back()[i] = item;
       }
-  if (value.is_object() && out.empty()) out.push_back({{"class_name", "Another"}, {"config", {{"x", 1}}}});
+  if (value.is_object() && out.empty())
+    out.push_back({{"class_name", "Another"}, {"config", {{"x", 1}}}});
   return out;
 }
 
 /// Every layer of a configuration, those of models and wrappers inside too.
 void collect_layers(Json& at, std::vector<Json*>* out) {
-  if (at.is_object() && at.contains("class_name") && at.contains("config") && at["config"].is_object()) {
+  if (at.is_object() && at.contains("class_name") && at.contains("config") &&
+      at["config"].is_object()) {
     const std::string kind = at["class_name"].get<std::string>();
-    if (kind != "Functional" && kind != "Sequential" && kind != "Model" && kind != "function" && kind != "DTypePolicy")
+    if (kind != "Functional" && kind != "Sequential" && kind != "Model" && kind != "function" &&
+        kind != "DTypePolicy")
       out->push_back(&at);
   }
   if (at.is_structured())
@@ -81,7 +85,8 @@ TEST_CASE("no field of a layer is ignored") {
     REQUIRE(plain.rfind("refused", 0) != 0);
     std::vector<Json*> layers;
     collect_layers(config, &layers);
-    std::reverse(layers.begin(), layers.end());  // those inside first: a changed field moves what it holds
+    // those inside first: a changed field moves what it holds
+    std::reverse(layers.begin(), layers.end());
     for (Json* layer : layers) {
       if (!is_layer(*layer)) continue;
       const std::string kind = (*layer)["class_name"].get<std::string>();
@@ -97,8 +102,9 @@ TEST_CASE("no field of a layer is ignored") {
           const std::string now = program(config, file);
           refusals += now.rfind("refused", 0) == 0;
           if (now == plain)
-            CHECK_MESSAGE(keras::no_effect(kind, key), "'" << key << "' of a " << kind << " is ignored: "
-                                                           << other.dump() << " for " << before.dump());
+            CHECK_MESSAGE(keras::no_effect(kind, key), "'" << key << "' of a " << kind
+                                                           << " is ignored: " << other.dump()
+                                                           << " for " << before.dump());
           fields[key] = before;
         }
         if (key == keys[0]) fields.erase(key);
@@ -106,7 +112,8 @@ TEST_CASE("no field of a layer is ignored") {
     }
   }
   CHECK(kinds.size() > 35);
-  MESSAGE(kinds.size() << " kinds of layers, " << changes << " changed fields, of which " << refusals << " refused");
+  MESSAGE(kinds.size() << " kinds of layers, " << changes << " changed fields, of which "
+                       << refusals << " refused");
 }
 
 TEST_CASE("what a call says is refused where nobody reads it") {
@@ -151,12 +158,15 @@ TEST_CASE("an activation layer used as a function keeps its parameters or is ref
     seen++;
     const Json before = layer["config"]["activation"];
     const auto with = [&](const char* kind, const Json& fields) {
-      layer["config"]["activation"] = {{"module", "keras.layers"}, {"class_name", kind}, {"config", fields}};
+      layer["config"]["activation"] = {
+          {"module", "keras.layers"}, {"class_name", kind}, {"config", fields}};
       return program(config, file);
     };
     CHECK(with("ReLU", {{"max_value", 6.0}}).find("ReLU with max_value 6.0") != std::string::npos);
-    CHECK(with("LeakyReLU", {{"negative_slope", 0.3}}).find("LeakyReLU with negative_slope 0.3") != std::string::npos);
-    CHECK(with("ReLU", {{"max_value", nullptr}, {"negative_slope", 0.0}, {"name", "r"}}).find("refused") != 0);
+    CHECK(with("LeakyReLU", {{"negative_slope", 0.3}}).find("LeakyReLU with negative_slope 0.3") !=
+          std::string::npos);
+    CHECK(with("ReLU", {{"max_value", nullptr}, {"negative_slope", 0.0}, {"name", "r"}})
+              .find("refused") != 0);
     layer["config"]["activation"] = before;
   }
   CHECK(seen > 0);
@@ -164,31 +174,41 @@ TEST_CASE("an activation layer used as a function keeps its parameters or is ref
 
 TEST_CASE("the same in the form of Keras 2, and of inputs, models and tensors beside the first") {
   // Input, Dropout called with `arguments`, ReLU.
-  const auto said = [](const Json& arguments, const Json& input = Json::object(), const Json& second = Json::array()) {
+  const auto said = [](const Json& arguments, const Json& input = Json::object(),
+                       const Json& second = Json::array()) {
     Json calls = {{{"x", 0, 0, arguments}}};
     for (const Json& more : second) calls[0].push_back(more);
-    Json first = {{"name", "x"}, {"dtype", "float32"}, {"batch_input_shape", {nullptr, 4}}, {"sparse", false}};
+    Json first = {{"name", "x"},
+                  {"dtype", "float32"},
+                  {"batch_input_shape", {nullptr, 4}},
+                  {"sparse", false}};
     first.update(input);
-    const Json layers = {
-        {{"class_name", "InputLayer"}, {"name", "x"}, {"config", first}, {"inbound_nodes", Json::array()}},
-        {{"class_name", "Dropout"},
-         {"name", "d"},
-         {"config", {{"name", "d"}, {"rate", 0.5}}},
-         {"inbound_nodes", calls}},
-        {{"class_name", "ReLU"},
-         {"name", "y"},
-         {"config", {{"name", "y"}}},
-         {"inbound_nodes", {{{"d", 0, 0, Json::object()}}}}}};
-    const Json model = {
-        {"class_name", "Functional"},
-        {"config",
-         {{"name", "m"}, {"layers", layers}, {"input_layers", {{"x", 0, 0}}}, {"output_layers", {{"y", 0, 0}}}}}};
+    const Json layers = {{{"class_name", "InputLayer"},
+                          {"name", "x"},
+                          {"config", first},
+                          {"inbound_nodes", Json::array()}},
+                         {{"class_name", "Dropout"},
+                          {"name", "d"},
+                          {"config", {{"name", "d"}, {"rate", 0.5}}},
+                          {"inbound_nodes", calls}},
+                         {{"class_name", "ReLU"},
+                          {"name", "y"},
+                          {"config", {{"name", "y"}}},
+                          {"inbound_nodes", {{{"d", 0, 0, Json::object()}}}}}};
+    const Json model = {{"class_name", "Functional"},
+                        {"config",
+                         {{"name", "m"},
+                          {"layers", layers},
+                          {"input_layers", {{"x", 0, 0}}},
+                          {"output_layers", {{"y", 0, 0}}}}}};
     return program(model, checkpoint::Checkpoint());
   };
   CHECK(said(Json::object()).find("Relu") != std::string::npos);
   CHECK(said({{"training", false}}).find("Relu") != std::string::npos);
-  CHECK(said({{"training", true}}).find("Dropout training: is true in a call") != std::string::npos);
-  CHECK(said(Json::object(), {{"sparse", true}}).find("InputLayer sparse: is true") != std::string::npos);
-  CHECK(said(Json::object(), Json::object(), {{"x", 0, 0, Json::object()}}).find("the second is not read") !=
+  CHECK(said({{"training", true}}).find("Dropout training: is true in a call") !=
         std::string::npos);
+  CHECK(said(Json::object(), {{"sparse", true}}).find("InputLayer sparse: is true") !=
+        std::string::npos);
+  CHECK(said(Json::object(), Json::object(), {{"x", 0, 0, Json::object()}})
+            .find("the second is not read") != std::string::npos);
 }

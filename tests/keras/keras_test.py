@@ -1,5 +1,7 @@
 """Whole Keras models are cast and give keras' own outputs; what cannot be cast is refused by name.
-  keras_test.py INGOT SOURCE_DIR      networks beyond the committed samples: INGOT_KERAS_NETWORKS=FOLDER (make_networks.py FOLDER MobileNetV2 ...)"""
+keras_test.py INGOT SOURCE_DIR      networks beyond the committed samples:
+INGOT_KERAS_NETWORKS=FOLDER (make_networks.py FOLDER MobileNetV2 ...)"""
+
 import glob
 import json
 import os
@@ -22,8 +24,12 @@ def check(ok, text):
 
 def convert(path, *options):
     with tempfile.TemporaryDirectory() as folder:
-        result = subprocess.run([ingot, "convert", path, "-o", os.path.join(folder, "out.ingot"), *options], capture_output=True, text=True,
-                                timeout=300)
+        result = subprocess.run(
+            [ingot, "convert", path, "-o", os.path.join(folder, "out.ingot"), *options],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         left = os.listdir(folder)
     check(result.returncode == 0 or not left, f"{path}: refused, and left {left}")
     return result
@@ -37,9 +43,16 @@ def equal_outputs(folder):
             if not os.path.exists(path):
                 continue
             result = convert(path, "--golden", golden)
-            check(result.returncode == 0, f"{path}: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}")
+            check(
+                result.returncode == 0,
+                f"{path}: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
+            )
             if folder != samples and result.returncode == 0:
-                print(os.path.basename(path) + ": " + [line for line in result.stdout.splitlines() if line.startswith("ok")][0])
+                print(
+                    os.path.basename(path)
+                    + ": "
+                    + [line for line in result.stdout.splitlines() if line.startswith("ok")][0]
+                )
             count += 1
     return count
 
@@ -63,13 +76,16 @@ def changed(name, change):
 
 def refused(name, change, code, *words):
     result = changed(name, change)
-    check(result.returncode == code and all(w in result.stderr for w in words),
-          f"{name}: exit {result.returncode}, expected {code} with {words}: {result.stderr.strip()[:400]}")
+    check(
+        result.returncode == code and all(w in result.stderr for w in words),
+        f"{name}: exit {result.returncode}, expected {code} with {words}: {result.stderr.strip()[:400]}",
+    )
 
 
 def set_field(layer, key, value):
     def change(layers):
         layers[layer]["config"][key] = value
+
     return change
 
 
@@ -79,23 +95,37 @@ def two_kinds(layers):
 
 
 def overlays():
-    """A sample with its numbers overwritten gives the sample's outputs again under --weights, in both containers."""
+    """A sample with its numbers overwritten gives the sample's outputs again under --weights, in
+    both containers."""
     for name in ("mix.keras", "nested.h5"):
-        path, golden = os.path.join(samples, name), os.path.join(samples, name.split(".")[0] + ".npz")
+        path, golden = (
+            os.path.join(samples, name),
+            os.path.join(samples, name.split(".")[0] + ".npz"),
+        )
         with tempfile.TemporaryDirectory() as folder:
             extracted = os.path.join(folder, "w.safetensors")
-            subprocess.run([ingot, "extract", path, "-o", extracted], check=True, capture_output=True)
+            subprocess.run(
+                [ingot, "extract", path, "-o", extracted], check=True, capture_output=True
+            )
             with open(extracted, "rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 header, body = json.loads(file.read(size)), file.read()
-            spans = [t["data_offsets"] for k, t in header.items() if k != "__metadata__" and t["dtype"] == "F32" and t["data_offsets"][1] - t["data_offsets"][0] >= 32]
+            spans = [
+                t["data_offsets"]
+                for k, t in header.items()
+                if k != "__metadata__"
+                and t["dtype"] == "F32"
+                and t["data_offsets"][1] - t["data_offsets"][0] >= 32
+            ]
             changed = 0
 
             def scramble(data):
                 nonlocal changed
                 for low, high in spans:
                     if data.count(body[low:high]) == 1:
-                        data = data.replace(body[low:high], b"\x00\x00\x80\x3e" * ((high - low) // 4))
+                        data = data.replace(
+                            body[low:high], b"\x00\x00\x80\x3e" * ((high - low) // 4)
+                        )
                         changed += 1
                 return data
 
@@ -109,31 +139,55 @@ def overlays():
                         data = archive.read(member)
                         out.writestr(member, scramble(data) if member.endswith(".h5") else data)
             check(changed >= 2, f"{name}: {changed} weights overwritten, expected 2 or more")
-            check(convert(other, "--golden", golden).returncode == 6, f"{name}: overwritten weights give the sample's outputs")
+            check(
+                convert(other, "--golden", golden).returncode == 6,
+                f"{name}: overwritten weights give the sample's outputs",
+            )
             result = convert(other, "--weights", path, "--golden", golden)
-            check(result.returncode == 0, f"{name} --weights: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}")
+            check(
+                result.returncode == 0,
+                f"{name} --weights: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
+            )
             result = convert(other, "--weights", os.path.join(samples, "gru.keras"))
-            check(result.returncode == 5 and "missing" in result.stderr and "unexpected" in result.stderr, f"{name} with other weights: {result.stderr[:300]}")
+            check(
+                result.returncode == 5
+                and "missing" in result.stderr
+                and "unexpected" in result.stderr,
+                f"{name} with other weights: {result.stderr[:300]}",
+            )
 
 
 samples = os.path.join(source, "tests", "keras", "samples")
 count = equal_outputs(samples)
 check(count >= 8, f"{count} samples were found, expected 8 or more")
-refused("sequential.keras", two_kinds, 4, "2 things are not supported", "never executed", "MyOwnLayer")
+refused(
+    "sequential.keras", two_kinds, 4, "2 things are not supported", "never executed", "MyOwnLayer"
+)
 refused("sequential.keras", set_field(1, "filters", 6), 5, "belong to different models")
 refused("sequential.keras", set_field(1, "padding", "sideways"), 4, "sideways")
 refused("sequential.keras", set_field(1, "surprise", 3), 4, "surprise")
 refused("sequential.keras", set_field(1, "kernel_size", [0, 3]), 2, "window")
 refused("lstm.keras", lambda layers: layers[1]["config"].update(mask_zero=True), 4, "mask_zero")
-refused("lstm.keras", lambda layers: layers[1]["inbound_nodes"].clear(), 2, "reads what nothing makes")
-check(convert(os.path.join(source, "tests", "checkpoint", "keras", "lambda.keras")).returncode == 4, "lambda.keras is not refused with 4")
-check(convert(os.path.join(source, "tests", "checkpoint", "keras", "small.weights.h5")).returncode == 4, "weights alone are not refused with 4")
+refused(
+    "lstm.keras", lambda layers: layers[1]["inbound_nodes"].clear(), 2, "reads what nothing makes"
+)
+check(
+    convert(os.path.join(source, "tests", "checkpoint", "keras", "lambda.keras")).returncode == 4,
+    "lambda.keras is not refused with 4",
+)
+check(
+    convert(os.path.join(source, "tests", "checkpoint", "keras", "small.weights.h5")).returncode
+    == 4,
+    "weights alone are not refused with 4",
+)
 overlays()
 networks = os.environ.get("INGOT_KERAS_NETWORKS")
 if networks:
     check(equal_outputs(networks) > 0, networks + " holds no networks")
 else:
     skipped = 1
-    print("[skip] keras.applications: INGOT_KERAS_NETWORKS names no folder of tests/keras/make_networks.py")
+    print(
+        "[skip] keras.applications: INGOT_KERAS_NETWORKS names no folder of tests/keras/make_networks.py"
+    )
 print(f"keras: {passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed else 0)

@@ -1,5 +1,6 @@
-// Ingot's elementary functions: every f16 value and samples of every float exponent against the C library in double,
-// with the largest error in units of the last place, and the same bits on every instruction set.
+// Ingot's elementary functions: every f16 value and samples of every float exponent against the C
+// library in double, with the largest error in units of the last place, and the same bits on every
+// instruction set.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,12 +17,16 @@ using Op = ElementwiseOp;
 
 namespace {
 
-double gelu(double x) { return std::isinf(x) ? (x > 0 ? x : 0) : x * std::erfc(-x / std::sqrt(2.0)) / 2; }
+double gelu(double x) {
+  return std::isinf(x) ? (x > 0 ? x : 0) : x * std::erfc(-x / std::sqrt(2.0)) / 2;
+}
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double gelu_tanh(double x) {
   return x * sigmoid(2 * std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x));
 }
-double softplus(double x) { return std::isnan(x) ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
+double softplus(double x) {
+  return std::isnan(x) ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+}
 double mish(double x) { return x * std::tanh(softplus(x)); }
 double silu(double x) { return x * sigmoid(x); }
 double rsqrt(double x) { return 1 / std::sqrt(x); }
@@ -92,11 +97,14 @@ std::vector<float> run(const KernelTable& table, const ElementwiseStep& step,
 std::vector<float> samples() {
   std::vector<float> x;
   for (uint32_t h = 0; h < 65536; h++) x.push_back(cpu::f16_to_f32(uint16_t(h)));
-  for (uint64_t bits = 0; bits < 0x100000000ull; bits += 40503) x.push_back(cpu::bits_float(uint32_t(bits)));
+  for (uint64_t bits = 0; bits < 0x100000000ull; bits += 40503)
+    x.push_back(cpu::bits_float(uint32_t(bits)));
   return x;
 }
 
-bool same_float(float a, float b) { return std::memcmp(&a, &b, 4) == 0 || (std::isnan(a) && std::isnan(b)); }
+bool same_float(float a, float b) {
+  return std::memcmp(&a, &b, 4) == 0 || (std::isnan(a) && std::isnan(b));
+}
 
 void check_isas(const ElementwiseStep& step, const std::vector<std::vector<float>>& inputs,
                 const std::vector<float>& scalar) {
@@ -113,8 +121,8 @@ void check_isas(const ElementwiseStep& step, const std::vector<std::vector<float
   }
 }
 
-void check_errors(const std::vector<float>& y, const std::vector<double>& want, const std::vector<float>& x,
-                  double ulps, double absolute) {
+void check_errors(const std::vector<float>& y, const std::vector<double>& want,
+                  const std::vector<float>& x, double ulps, double absolute) {
   double worst = 0;
   size_t worst_at = 0, special = 0;
   for (size_t i = 0; i < y.size(); i++) {
@@ -126,7 +134,8 @@ void check_errors(const std::vector<float>& y, const std::vector<double>& want, 
     const double error = std::fabs(double(y[i]) - want[i]);
     if (std::isnan(y[i])) special++;
     if (error <= absolute) continue;
-    const double unit = std::fmax(std::ldexp(1.0, std::ilogb(want[i] == 0 ? 1e-300 : want[i]) - 23), 1.4012984643e-45);
+    const double unit = std::fmax(std::ldexp(1.0, std::ilogb(want[i] == 0 ? 1e-300 : want[i]) - 23),
+                                  1.4012984643e-45);
     if (error / unit > worst) worst = error / unit, worst_at = i;
   }
   CAPTURE(x[worst_at]);
@@ -162,8 +171,8 @@ TEST_CASE("math: functions of two numbers are accurate and the same on every ins
                    {"atan2", Op::kAtan2, [](double a, double b) { return std::atan2(a, b); }, 2},
                    {"fmod", Op::kFmod, [](double a, double b) { return std::fmod(a, b); }, 0}};
   for (const auto& f : functions)
-    for (float second :
-         {2.0f, 0.5f, -1.5f, 3.0f, 17.3f, -0.001f, 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e10f, -1.0f, 1e-40f}) {
+    for (float second : {2.0f, 0.5f, -1.5f, 3.0f, 17.3f, -0.001f, 0.0f, -0.0f, INFINITY, -INFINITY,
+                         NAN, 1e10f, -1.0f, 1e-40f}) {
       const std::vector<float> other(all.size(), second);
       for (bool swapped : {false, true}) {
         CAPTURE(std::string(f.name));
@@ -173,7 +182,8 @@ TEST_CASE("math: functions of two numbers are accurate and the same on every ins
         const std::vector<float> y = run(*cpu_kernels("scalar"), step, {all, other});
         std::vector<double> want;
         for (float v : all)
-          want.push_back(swapped ? f.reference(double(second), double(v)) : f.reference(double(v), double(second)));
+          want.push_back(swapped ? f.reference(double(second), double(v))
+                                 : f.reference(double(v), double(second)));
         check_errors(y, want, all, f.ulps, 0);
         if (!swapped) check_isas(step, {all, other}, y);
       }
@@ -193,7 +203,8 @@ TEST_CASE("half: every f16 and bf16 value goes to float and back") {
       CHECK(cpu::f32_to_bf16(b) == h);
     if (std::isnan(f) || std::isinf(f) || (h & 0x7fff) >= 0x7bff) continue;
     // Halfway to the next value goes to the even one; a little off goes to the nearer.
-    const float next = cpu::f16_to_f32(uint16_t(h + 1)), middle = float((double(f) + double(next)) / 2);
+    const float next = cpu::f16_to_f32(uint16_t(h + 1)),
+                middle = float((double(f) + double(next)) / 2);
     CHECK(cpu::f32_to_f16(middle) == (h & 1 ? h + 1 : h));
     CHECK(cpu::f32_to_f16(std::nextafterf(middle, f)) == h);
     CHECK(cpu::f32_to_f16(std::nextafterf(middle, next)) == h + 1);

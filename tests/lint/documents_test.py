@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What the documents name exists: links, and paths of this repository in backticks or in a README's four facts.
+"""What the documents name exists: links, and paths of this repository in backticks or in a README's
+four facts.
 
   documents_test.py ROOT        the last line counts
 
 A path is named by its first folder; {a,b} stands for both, NAME, <family> and * for any."""
+
 import itertools
 import pathlib
 import re
@@ -46,10 +48,21 @@ def findings(name, text, tree):
 
 
 def main():
-    tree = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                          capture_output=True, text=True, check=True).stdout.split("\n")
-    documents = [name for name in tree if name.endswith(".md") and name not in RECORDS and (ROOT / name).exists()]
-    planted = list(findings("README.md", "[x](nothing.md) `runtime/nothing` tools/{graph,nothing}", tree))
+    tree = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    documents = [
+        name
+        for name in tree
+        if name.endswith(".md") and name not in RECORDS and (ROOT / name).exists()
+    ]
+    planted = list(
+        findings("README.md", "[x](nothing.md) `runtime/nothing` tools/{graph,nothing}", tree)
+    )
     wrong = [line for name in documents for line in findings(name, (ROOT / name).read_text(), tree)]
     if len(planted) != 3:
         wrong.append(f"of three planted mistakes {len(planted)} were found")

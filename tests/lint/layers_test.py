@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Plants one violation of each rule of tools/lint/layers.py: each must be found, and nothing else.
 
-  layers_test.py ROOT        the last line counts"""
+layers_test.py ROOT        the last line counts"""
+
 import pathlib
 import sys
 
@@ -13,24 +14,58 @@ import layers  # noqa: E402
 PLANTED = [
     ("runtime/op/x.h", '#include "runtime/format/program.h"', "order is base -> op"),
     ("runtime/device/x.cpp", '#include "runtime/session/session.h"', "order is base -> op"),
-    ("runtime/session/x.cpp", '#include "kernels/cpu/cpu_kernels.h"', "runtime never includes kernels"),
+    (
+        "runtime/session/x.cpp",
+        '#include "kernels/cpu/cpu_kernels.h"',
+        "runtime never includes kernels",
+    ),
     ("runtime/plan/x.cpp", '#include "tools/files/file.h"', "runtime never includes tools"),
-    ("runtime/api/x.cpp", "#include <flatbuffers/flatbuffers.h>", "only runtime/format sees FlatBuffers"),
+    (
+        "runtime/api/x.cpp",
+        "#include <flatbuffers/flatbuffers.h>",
+        "only runtime/format sees FlatBuffers",
+    ),
     ("runtime/format/x.cpp", "#include <flatbuffers/flatbuffers.h>", ""),
-    ("runtime/device/x.h", "struct OpenModel;", "declares OpenModel of runtime/session, a layer above"),
+    (
+        "runtime/device/x.h",
+        "struct OpenModel;",
+        "declares OpenModel of runtime/session, a layer above",
+    ),
     ("runtime/base/x.h", "struct OpContract;", "declares OpContract of runtime/op, a layer above"),
     ("runtime/session/x.h", "struct Device;", ""),
-    ("runtime/device/cuda/x.cpp", "Status assign_devices(const OpenModel& model,\n                      int x);",
-     "declares assign_devices, which another file defines"),
-    ("runtime/device/cuda/x.cpp", "extern const PairsCode kPairsCode;", "declares kPairsCode, which another file defines"),
-    ("runtime/device/cuda/x.cpp", 'extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;',
-     "declares ingot_cuda_backend, which another file defines"),
+    (
+        "runtime/device/cuda/x.cpp",
+        "Status assign_devices(const OpenModel& model,\n                      int x);",
+        "declares assign_devices, which another file defines",
+    ),
+    (
+        "runtime/device/cuda/x.cpp",
+        "extern const PairsCode kPairsCode;",
+        "declares kPairsCode, which another file defines",
+    ),
+    (
+        "runtime/device/cuda/x.cpp",
+        'extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;',
+        "declares ingot_cuda_backend, which another file defines",
+    ),
     ("runtime/device/cuda/x.cpp", "Status later(int x);\nStatus later(int x) {\n}", ""),
-    ("kernels/cpu/x.inl", '#include "runtime/device/device.h"', "kernels include runtime/base and runtime/op"),
-    ("kernels/cpu/x.inl", '#include "runtime/device/gpu/kernel_set.h"', "kernels include runtime/base and runtime/op"),
+    (
+        "kernels/cpu/x.inl",
+        '#include "runtime/device/device.h"',
+        "kernels include runtime/base and runtime/op",
+    ),
+    (
+        "kernels/cpu/x.inl",
+        '#include "runtime/device/gpu/kernel_set.h"',
+        "kernels include runtime/base and runtime/op",
+    ),
     ("kernels/cuda/x.h", '#include "runtime/device/gpu/kernel_set.h"', ""),
     ("kernels/cuda/x.cu", '#include "tests/support/values.h"', "kernels never include tests"),
-    ("kernels/cuda/x.cuh", '#include "kernels/cpu/attention/attention.inl"', "share nothing but arithmetic"),
+    (
+        "kernels/cuda/x.cuh",
+        '#include "kernels/cpu/attention/attention.inl"',
+        "share nothing but arithmetic",
+    ),
     ("kernels/cuda/x.cuh", '#include "kernels/cpu/resize/taps.inl"', ""),
     ("tools/graph/x.cpp", '#include "tests/support/values.h"', "tools never include tests"),
     ("tools/graph/x.cpp", '#include "tools/onnx/import.h"', "order is files -> npz"),

@@ -1,4 +1,6 @@
-"""Casts of models.tsv that stage models left, or made here: for runners that want a file and raw inputs."""
+"""Casts of models.tsv that stage models left, or made here: for runners that want a file and raw
+inputs."""
+
 import json
 import pathlib
 import shlex
@@ -8,11 +10,17 @@ from sources import call, input_arrays, locate, shapes_of, write_inputs
 
 
 class Cast:
-    """A file and its inputs, where stage models left them or made now; `problem` where they cannot be had."""
+    """A file and its inputs, where stage models left them or made now; `problem` where they cannot
+    be had."""
 
     def __init__(self, row, ingot, work, tally):
         work = pathlib.Path(work)
-        self.name, self.path, self.inputs, self.problem = row["name"], work / f"{row['name']}.ingot", work / "inputs" / row["name"], None
+        self.name, self.path, self.inputs, self.problem = (
+            row["name"],
+            work / f"{row['name']}.ingot",
+            work / "inputs" / row["name"],
+            None,
+        )
         stored = work / "hashes.json"
         known = (json.loads(stored.read_text()) if stored.exists() else {}).get(self.name)
         self.answer = known and known["answer"]
@@ -23,12 +31,20 @@ class Cast:
         if not found:
             self.problem = "its source is not to be had"
             return
-        done = call([ingot, "convert", found[0], "-o", self.path, *shlex.split(row["options"] or "")])
+        done = call(
+            [ingot, "convert", found[0], "-o", self.path, *shlex.split(row["options"] or "")]
+        )
         if done.returncode:
             self.problem = f"convert: {done.stderr.strip()[-300:]}"
             return
         described = json.loads(call([ingot, "inspect", self.path, "--json"]).stdout)
-        typical = {} if found[1] else json.loads(call([ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)["dims"]
+        typical = (
+            {}
+            if found[1]
+            else json.loads(call([ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)[
+                "dims"
+            ]
+        )
         arrays = input_arrays(found[1], described["inputs"], typical, np.random.default_rng(3))
         write_inputs(arrays, self.inputs)
         self.shapes = shapes_of(arrays)

@@ -3,9 +3,11 @@
 
   decoder_bits.py --ingot BIN --work DIR
 
-Casts decoder_full and decoder_state of make_decoder.py, runs the first, and checks the second against its logits, step by step, with
-no tolerance at all, on every instruction set of this machine; then with one bit changed, which must be found.
+Casts decoder_full and decoder_state of make_decoder.py, runs the first, and checks the second
+against its logits, step by step, with no tolerance at all, on every instruction set of this
+machine; then with one bit changed, which must be found.
 """
+
 import argparse
 import json
 import os
@@ -16,7 +18,9 @@ import sys
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-STATES = [f"past_{name}_{layer}=present_{name}_{layer}" for layer in range(2) for name in ("key", "value")]
+STATES = [
+    f"past_{name}_{layer}=present_{name}_{layer}" for layer in range(2) for name in ("key", "value")
+]
 
 
 def call(*command, isa=None):
@@ -25,7 +29,9 @@ def call(*command, isa=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     args = parser.parse_args()
@@ -35,8 +41,23 @@ def main():
     steps = [
         made,
         call(args.ingot, "convert", work / "decoder_full.onnx", "-o", full),
-        call(args.ingot, "convert", work / "decoder_state.onnx", "-o", state, *(word for s in STATES for word in ("--state", s))),
-        call(args.ingot, "run", full, "--inputs", work / "decoder_full.npz", "--outputs", work / "logits.npz"),
+        call(
+            args.ingot,
+            "convert",
+            work / "decoder_state.onnx",
+            "-o",
+            state,
+            *(word for s in STATES for word in ("--state", s)),
+        ),
+        call(
+            args.ingot,
+            "run",
+            full,
+            "--inputs",
+            work / "decoder_full.npz",
+            "--outputs",
+            work / "logits.npz",
+        ),
     ]
     failed = [s.stderr.strip() for s in steps if s.returncode]
     if failed:
@@ -47,18 +68,28 @@ def main():
     golden["out:logits"] = logits.reshape(golden["out:logits"].shape)
     np.savez(exact, **golden)
     faults = 0
-    isas = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
+    isas = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[
+        os.uname().machine
+    ]
     for isa in isas:
-        done = call(args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0", isa=isa)
+        done = call(
+            args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0", isa=isa
+        )
         if "instruction set" in done.stderr and done.returncode:
             print(f"[skip] {isa}: not on this machine")
             continue
         faults += done.returncode != 0
-        print(("[ok]   " if done.returncode == 0 else "[fail] ") + f"decoder: {len(logits)} steps equal the whole sequence, {isa}: "
-              + (done.stdout + done.stderr).strip()[-200:])
+        print(
+            ("[ok]   " if done.returncode == 0 else "[fail] ")
+            + f"decoder: {len(logits)} steps equal the whole sequence, {isa}: "
+            + (done.stdout + done.stderr).strip()[-200:]
+        )
     golden["out:logits"].reshape(-1).view(np.int32)[-1] ^= 1
     np.savez(exact, **golden)
-    found = call(args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0").returncode == 6
+    found = (
+        call(args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0").returncode
+        == 6
+    )
     print(("[ok]   " if found else "[fail] ") + "decoder: one bit of the last step is found")
     return 1 if faults or not found else 0
 

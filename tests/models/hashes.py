@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv, cast once with exact products, on every
-instruction set of this machine, on the emulated GPU, and under qemu on NEON and on the emulated GPU of aarch64.
+"""One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv, cast
+once with exact products, on every instruction set of this machine, on the emulated GPU, and under
+qemu on NEON and on the emulated GPU of aarch64.
 
   hashes.py --ingot BIN --work DIR [--arm TREE] [--all] [name ...]
 
---arm: the tree of a cross build with raw_runner and fake_cuda. Small networks; --all: the large ones too, minutes each under qemu. (The emulated
-GPU under qemu is for small ones.) Prints a line for each network; every NaN counts as one pattern. The closing line counts networks, and what
-could not be run here is a counted skip.
+--arm: the tree of a cross build with raw_runner and fake_cuda. Small networks; --all: the large
+ones too, minutes each under qemu. (The emulated GPU under qemu is for small ones.) Prints a line
+for each network; every NaN counts as one pattern. The closing line counts networks, and what could
+not be run here is a counted skip.
 """
+
 import argparse
 import collections
 import hashlib
@@ -24,18 +27,30 @@ NO_KERNEL = "no kernel for any instruction"
 
 
 class Targets:
-    """How to run a file on each of them: (words before the runner's own arguments, its word for the target)."""
+    """How to run a file on each of them: (words before the runner's own arguments, its word for the
+    target)."""
 
     def __init__(self, args):
         native = pathlib.Path(args.ingot).resolve().parents[1] / "tests"
         runner, fake = "support/raw_runner", "cuda/libfake_cuda.so"
-        isas = ["avx512", "avx2", "scalar"] if os.uname().machine == "x86_64" else ["neon", "scalar"]
+        isas = (
+            ["avx512", "avx2", "scalar"] if os.uname().machine == "x86_64" else ["neon", "scalar"]
+        )
         self.environment = {**os.environ, "INGOT_CUDA_DRIVER": str(native / fake)}
-        self.each = [(isa, [native / runner], isa) for isa in isas] + [("gpu", [native / runner], "cuda")]
+        self.each = [(isa, [native / runner], isa) for isa in isas] + [
+            ("gpu", [native / runner], "cuda")
+        ]
         self.emulated = []
         if args.arm:
             arm = pathlib.Path(args.arm).resolve() / "tests"
-            qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"INGOT_CUDA_DRIVER={arm / fake}", arm / runner]
+            qemu = [
+                "qemu-aarch64",
+                "-L",
+                "/usr/aarch64-linux-gnu",
+                "-E",
+                f"INGOT_CUDA_DRIVER={arm / fake}",
+                arm / runner,
+            ]
             self.emulated = [("neon (qemu)", qemu, "neon"), ("gpu (qemu)", qemu, "cuda")]
 
     def of(self, row):
@@ -46,7 +61,20 @@ def run(command, word, cast, folder, environment):
     """(SHA-256 or None, what went wrong or why it did not run)"""
     out = pathlib.Path(folder) / "outputs"
     out.unlink(missing_ok=True)
-    done = call([*command[:-1], command[-1], "--write", out, cast.path, word, "1", cast.inputs, *cast.shapes], env=environment)
+    done = call(
+        [
+            *command[:-1],
+            command[-1],
+            "--write",
+            out,
+            cast.path,
+            word,
+            "1",
+            cast.inputs,
+            *cast.shapes,
+        ],
+        env=environment,
+    )
     if done.returncode or not out.exists():
         return None, (done.stdout + done.stderr).strip()[-300:] or f"exit {done.returncode}"
     return hashlib.sha256(out.read_bytes()).hexdigest(), ""
@@ -70,11 +98,18 @@ def judge(row, cast, targets, folder, tally, absent):
     tally.failed += not equal
     said = "; ".join(f"{digest}  {' = '.join(names)}" for digest, names in hashes.items())
     said += f"; nothing in it for: {', '.join(refused)}" if refused else ""
-    print(f"{'[ok]  ' if equal else '[FAIL]'} {row['name']:30} {said} ({time.monotonic() - began:.1f} s)", *broken, sep="\n         ", flush=True)
+    print(
+        f"{'[ok]  ' if equal else '[FAIL]'} {row['name']:30} {said} ({time.monotonic() - began:.1f} s)",
+        *broken,
+        sep="\n         ",
+        flush=True,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--arm")

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""The same file within its tolerance everywhere: networks cast with --precision exact, fast and fp16, each file checked against its golden on
-AVX-512, AVX2 and the emulated GPU by `ingot check` and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.
+"""The same file within its tolerance everywhere: networks cast with --precision exact, fast and
+fp16, each file checked against its golden on AVX-512, AVX2 and the emulated GPU by `ingot check`
+and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.
 
   precision.py --ingot BIN --work DIR [--arm TREE] [--all] [name ...]
 
-Prints for each network, precision and target the largest error of any output, as a part of that output's largest number, and what is allowed.
-There is no command line under qemu: raw outputs of one run there are compared with this machine's, whose error they then have; other bits fail.
-A precision that changes nothing on the GPU in any network fails too. --arm: as for hashes.py. --all: every network that has a golden. The
-closing line counts network x precision x target.
+Prints for each network, precision and target the largest error of any output, as a part of that
+output's largest number, and what is allowed. There is no command line under qemu: raw outputs of
+one run there are compared with this machine's, whose error they then have; other bits fail. A
+precision that changes nothing on the GPU in any network fails too. --arm: as for hashes.py. --all:
+every network that has a golden. The closing line counts network x precision x target.
 """
+
 import argparse
 import json
 import os
@@ -22,8 +25,10 @@ from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, wri
 
 PRECISIONS = ("exact", "fast", "fp16")
 # Convolutions of each kind, products, attention, LSTM and GRU; seconds each.
-NETWORKS = ("mnist_8 ultraface_slim_320 dtln_1 silero_vad_half silero_vad_16k_op15_state ppocr_cls pulsevad_teacher_81k dnsmos_model_v8 "
-            "asr_gigaam_v3 byte_sb_bidi_lstm minilm_l6 mobilenetv2_224 decoder_full").split()
+NETWORKS = (
+    "mnist_8 ultraface_slim_320 dtln_1 silero_vad_half silero_vad_16k_op15_state ppocr_cls pulsevad_teacher_81k dnsmos_model_v8 "
+    "asr_gigaam_v3 byte_sb_bidi_lstm minilm_l6 mobilenetv2_224 decoder_full"
+).split()
 ROW = "{network:26} {precision:6} {target:11} {error:>9} {allowed:>9}  {verdict}"
 
 
@@ -32,33 +37,61 @@ class Bench:
 
     def __init__(self, args):
         self.ingot, self.tests = args.ingot, pathlib.Path(args.ingot).resolve().parents[1] / "tests"
-        self.environment = {**os.environ, "INGOT_CUDA_DRIVER": str(self.tests / "cuda/libfake_cuda.so")}
+        self.environment = {
+            **os.environ,
+            "INGOT_CUDA_DRIVER": str(self.tests / "cuda/libfake_cuda.so"),
+        }
         isas = ["avx512", "avx2"] if os.uname().machine == "x86_64" else ["neon"]
         self.checked = [(isa, "cpu", isa) for isa in isas] + [("gpu", "cuda", None)]
         self.emulated = []
         if args.arm:
             arm = pathlib.Path(args.arm).resolve() / "tests"
-            qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"INGOT_CUDA_DRIVER={arm / 'cuda/libfake_cuda.so'}", arm / "support/raw_runner"]
+            qemu = [
+                "qemu-aarch64",
+                "-L",
+                "/usr/aarch64-linux-gnu",
+                "-E",
+                f"INGOT_CUDA_DRIVER={arm / 'cuda/libfake_cuda.so'}",
+                arm / "support/raw_runner",
+            ]
             self.emulated = [("neon (qemu)", qemu, "neon"), ("gpu (qemu)", qemu, "cuda")]
 
     def check(self, path, golden, device, isa):
-        """(largest error and what is allowed, relative, of the worst output; passed; what was said)"""
+        """(largest error and what is allowed, relative, of the worst output; passed; what was
+        said)"""
         environment = {**self.environment, **({"INGOT_CPU_ISA": isa} if isa else {})}
-        done = call([self.ingot, "check", path, "--golden", golden, "--device", device, "--json"], env=environment)
+        done = call(
+            [self.ingot, "check", path, "--golden", golden, "--device", device, "--json"],
+            env=environment,
+        )
         if done.returncode not in (0, 4) or not done.stdout.startswith("{"):
             return None, None, False, (done.stderr + done.stdout).strip()[-300:]
         report = json.loads(done.stdout)
         if isa and report["isa"] != isa:
             return None, None, False, f"[skip] {isa}: not on this machine"
-        worst = max(report["outputs"], key=lambda o: (not o["passed"], o["largest_error"] / (o["allowed"] or 1)))
+        worst = max(
+            report["outputs"],
+            key=lambda o: (not o["passed"], o["largest_error"] / (o["allowed"] or 1)),
+        )
         unit = worst["largest_expected"] or 1
-        return worst["largest_error"] / unit, worst["allowed"] / unit, report["passed"] and done.returncode == 0, done.stderr.strip()
+        return (
+            worst["largest_error"] / unit,
+            worst["allowed"] / unit,
+            report["passed"] and done.returncode == 0,
+            done.stderr.strip(),
+        )
 
     def outputs(self, command, target, path, inputs, shapes):
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "outputs"
-            done = call([*command, "--write", out, path, target, "1", inputs, *shapes], env=self.environment)
-            return out.read_bytes() if done.returncode == 0 else (done.stdout + done.stderr).strip()[-300:]
+            done = call(
+                [*command, "--write", out, path, target, "1", inputs, *shapes], env=self.environment
+            )
+            return (
+                out.read_bytes()
+                if done.returncode == 0
+                else (done.stdout + done.stderr).strip()[-300:]
+            )
 
 
 def judge_file(bench, network, precision, path, golden, raw, tally, absent):
@@ -69,8 +102,17 @@ def judge_file(bench, network, precision, path, golden, raw, tally, absent):
         tally.passed += passed
         tally.failed += not passed
         number = lambda x: "" if x is None else f"{x:.2e}"
-        print(ROW.format(network=network, precision=precision, target=target, error=number(error), allowed=number(allowed),
-                         verdict=("[ok] " if passed else "[FAIL] ") + said), flush=True)
+        print(
+            ROW.format(
+                network=network,
+                precision=precision,
+                target=target,
+                error=number(error),
+                allowed=number(allowed),
+                verdict=("[ok] " if passed else "[FAIL] ") + said,
+            ),
+            flush=True,
+        )
 
     for target, device, isa in bench.checked:
         error, allowed, passed, said = bench.check(path, golden, device, isa)
@@ -86,12 +128,20 @@ def judge_file(bench, network, precision, path, golden, raw, tally, absent):
         same = isinstance(there, bytes) and there == here
         like = "gpu" if word == "cuda" else next(isa for isa in found if isa != "gpu")
         error, allowed, passed = found[like]
-        line(target, error, allowed, same and passed, f"the bits of {like}" if same else f"other bits: {there!r:.200}")
+        line(
+            target,
+            error,
+            allowed,
+            same and passed,
+            f"the bits of {like}" if same else f"other bits: {there!r:.200}",
+        )
     return found["gpu"][0]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--arm")
@@ -100,10 +150,25 @@ def main():
     args = parser.parse_intermixed_args()
     work = pathlib.Path(args.work)
     os.makedirs(work / "precision", exist_ok=True)
-    bench, tally, absent, changed, sources = Bench(args), Tally(), set(), {"fast": 0, "fp16": 0}, Tally()
+    bench, tally, absent, changed, sources = (
+        Bench(args),
+        Tally(),
+        set(),
+        {"fast": 0, "fp16": 0},
+        Tally(),
+    )
     if not args.arm:
         absent.add("aarch64: no tree of a cross build was given")
-    print(ROW.format(network="network", precision="", target="target", error="error", allowed="allowed", verdict=""))
+    print(
+        ROW.format(
+            network="network",
+            precision="",
+            target="target",
+            error="error",
+            allowed="allowed",
+            verdict="",
+        )
+    )
     for row in read_rows(args.names or (() if args.all else NETWORKS)):
         found = locate(row, work, sources)
         if not found or not found[1]:
@@ -112,7 +177,18 @@ def main():
         errors, raw = {}, None
         for precision in PRECISIONS:
             path = work / "precision" / f"{row['name']}.{precision}.ingot"
-            done = call([args.ingot, "convert", found[0], "-o", path, "--precision", precision, *shlex.split(row["options"] or "")])
+            done = call(
+                [
+                    args.ingot,
+                    "convert",
+                    found[0],
+                    "-o",
+                    path,
+                    "--precision",
+                    precision,
+                    *shlex.split(row["options"] or ""),
+                ]
+            )
             if done.returncode:
                 tally.check(False, f"{row['name']}: convert --precision {precision}", done.stderr)
                 continue
@@ -121,7 +197,9 @@ def main():
                 arrays = input_arrays(found[1], described["inputs"], {}, np.random.default_rng(3))
                 raw = work / "precision" / row["name"], shapes_of(arrays)
                 write_inputs(arrays, raw[0])
-            errors[precision] = judge_file(bench, row["name"], precision, path, found[1], raw, tally, absent)
+            errors[precision] = judge_file(
+                bench, row["name"], precision, path, found[1], raw, tally, absent
+            )
         for precision in changed:
             changed[precision] += precision in errors and errors[precision] != errors.get("exact")
     for precision, count in changed.items():

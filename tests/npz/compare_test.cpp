@@ -61,11 +61,15 @@ TEST_CASE("compare: fp32 is judged against the largest output and the reference'
 
 TEST_CASE("compare: integers are exact, also where a double cannot tell them apart") {
   const int64_t big = int64_t{1} << 60;
-  CHECK(compare("y", make<int64_t>(DType::kI64, {1}, {big}), make<int64_t>(DType::kI64, {1}, {big}), {}).passed);
-  const auto off = compare("y", make<int64_t>(DType::kI64, {1}, {big}), make<int64_t>(DType::kI64, {1}, {big + 1}), {});
+  CHECK(compare("y", make<int64_t>(DType::kI64, {1}, {big}), make<int64_t>(DType::kI64, {1}, {big}),
+                {})
+            .passed);
+  const auto off = compare("y", make<int64_t>(DType::kI64, {1}, {big}),
+                           make<int64_t>(DType::kI64, {1}, {big + 1}), {});
   CHECK(!off.passed);
   CHECK(off.largest_error == 1);
-  CHECK(!compare("y", make<int8_t>(DType::kI8, {1}, {3}), make<int8_t>(DType::kI8, {1}, {4}), {}).passed);
+  CHECK(!compare("y", make<int8_t>(DType::kI8, {1}, {3}), make<int8_t>(DType::kI8, {1}, {4}), {})
+             .passed);
 }
 
 TEST_CASE("compare: shape and type must be the expected ones") {

@@ -1,4 +1,5 @@
-// Output files appear whole or not at all; a file's content decides what it is; near names are suggested.
+// Output files appear whole or not at all; a file's content decides what it is; near names are
+// suggested.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -31,7 +32,9 @@ std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-void spill(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void spill(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 template <class F>
 int exit_of(F&& action, std::string* message = nullptr) {
@@ -116,7 +119,9 @@ TEST_CASE("OutputFile: a file size limit is an ordinary error") {
   CHECK(scratch.count() == 0);
 }
 
-TEST_CASE("install_interrupt_cleanup: an interrupt removes what was being written and ends with the signal") {
+TEST_CASE(
+    "install_interrupt_cleanup: an interrupt removes what was being written and ends with the "
+    "signal") {
   const Scratch scratch;
   for (const int number : {SIGINT, SIGTERM}) {
     const pid_t child = fork();
@@ -146,7 +151,8 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
   };
   const Refused refused[] = {
       {"empty.onnx", "", 2, "is empty"},
-      {"lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n", 2, "1234 bytes"},
+      {"lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n", 2,
+       "1234 bytes"},
       {"page.onnx", "\n<!DOCTYPE html><html></html>", 2, "HTML"},
       {"bom.onnx", "\xef\xbb\xbf<HTML>", 2, "HTML"},
   };

@@ -1,5 +1,5 @@
-// Archives as numpy writes them are read to the value; what we write is read back and is the same bytes each time; the
-// hostile ones in data/ are refused with the exit code in their name.
+// Archives as numpy writes them are read to the value; what we write is read back and is the same
+// bytes each time; the hostile ones in data/ are refused with the exit code in their name.
 #include "tools/npz/npz.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,9 @@ std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-void spill(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+void spill(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 int exit_of_reading(const std::string& path, const NpzLimits& limits = {}) {
   try {
@@ -59,7 +61,8 @@ Array make(const std::string& name, DType dtype, std::vector<int64_t> dims, std:
 
 }  // namespace
 
-TEST_CASE("read_npz: every element type, byte order and storage order of numpy gives the same values") {
+TEST_CASE(
+    "read_npz: every element type, byte order and storage order of numpy gives the same values") {
   if (!has_npz_reader()) {
     MESSAGE("[skip] built without libzip");
     return;
@@ -69,8 +72,9 @@ TEST_CASE("read_npz: every element type, byte order and storage order of numpy g
     const auto arrays = read_npz((kData / file).string());
     CHECK(arrays.size() == 42);
     const char* kinds[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"};
-    const DType dtypes[] = {DType::kF16, DType::kF32, DType::kF64, DType::kI8,  DType::kI16, DType::kI32,
-                            DType::kI64, DType::kU8,  DType::kU16, DType::kU32, DType::kU64};
+    const DType dtypes[] = {DType::kF16, DType::kF32, DType::kF64, DType::kI8,
+                            DType::kI16, DType::kI32, DType::kI64, DType::kU8,
+                            DType::kU16, DType::kU32, DType::kU64};
     for (int k = 0; k < 11; k++) {
       for (const std::string prefix : {"", "big_", "fortran_"}) {
         CAPTURE(prefix + kinds[k]);
@@ -100,7 +104,9 @@ TEST_CASE("read_npz: every element type, byte order and storage order of numpy g
   CHECK(single[0].as<float>()[23] == 23);
 }
 
-TEST_CASE("read_npz: each hostile archive is refused with its exit code, in one line that names the file") {
+TEST_CASE(
+    "read_npz: each hostile archive is refused with its exit code, in one line that names the "
+    "file") {
   if (!has_npz_reader()) return;
   int refused = 0;
   for (const auto& entry : fs::directory_iterator(kData)) {
@@ -127,7 +133,8 @@ TEST_CASE("read_npz: the limit on unpacked bytes counts all arrays together") {
   CHECK(exit_of_reading((kData / "sound_deflated.npz").string(), limits) == 7);
 }
 
-TEST_CASE("read_npz: no truncation and no flipped byte crashes, and a flipped payload byte is noticed") {
+TEST_CASE(
+    "read_npz: no truncation and no flipped byte crashes, and a flipped payload byte is noticed") {
   if (!has_npz_reader()) return;
   const Scratch scratch;
   const std::string path = scratch / "damaged.npz";
@@ -185,7 +192,8 @@ TEST_CASE("write_npz: more members than 16 bits can count need the 64-bit record
   CHECK(back[65599].bytes == arrays[65599].bytes);
 }
 
-TEST_CASE("npy_header: long shapes and every rank give a header that is a multiple of 64 and parses") {
+TEST_CASE(
+    "npy_header: long shapes and every rank give a header that is a multiple of 64 and parses") {
   for (size_t rank = 0; rank < 60; rank++) {
     Array array = make<uint8_t>("x", DType::kU8, std::vector<int64_t>(rank, 1), {9});
     const std::string bytes = npy_header(array) + '\x09';

@@ -1,4 +1,5 @@
-// The reader of builds without libzip: what numpy.savez writes, and nothing that it does not understand.
+// The reader of builds without libzip: what numpy.savez writes, and nothing that it does not
+// understand.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -30,7 +31,8 @@ int exit_of(const std::string& path, std::vector<Array>* out = nullptr) {
 
 }  // namespace
 
-TEST_CASE("stored npz: the same arrays as libzip gives, and packed ones are refused with what to do") {
+TEST_CASE(
+    "stored npz: the same arrays as libzip gives, and packed ones are refused with what to do") {
   const std::string path = (kData / "sound_stored.npz").string();
   std::vector<Array> mine;
   REQUIRE(exit_of(path, &mine) == 0);
@@ -50,7 +52,8 @@ TEST_CASE("stored npz: the same arrays as libzip gives, and packed ones are refu
   CHECK(exit_of((kData / "sound_deflated.npz").string()) == 4);
 }
 
-TEST_CASE("stored npz: cut anywhere it is refused; a changed byte is refused or changes no element") {
+TEST_CASE(
+    "stored npz: cut anywhere it is refused; a changed byte is refused or changes no element") {
   const fs::path path = fs::temp_directory_path() / "ingot_stored_test.npz";
   Array a;
   a.name = "x";
@@ -60,7 +63,9 @@ TEST_CASE("stored npz: cut anywhere it is refused; a changed byte is refused or 
   write_npz(path.string(), {a});
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  const auto spill = [&](const std::string& content) { std::ofstream(path, std::ios::binary) << content; };
+  const auto spill = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  };
   for (size_t size = 1; size < bytes.size(); size++) {
     spill(bytes.substr(0, size));
     CAPTURE(size);

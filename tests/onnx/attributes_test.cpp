@@ -1,5 +1,6 @@
-// tests/onnx/attributes_test.cpp - an attribute that no operator knows is refused by every operator, and one that could be read
-// in two ways is an error. That none of the known ones is ignored is shown by tests/onnx_nodes/run_attributes.py.
+// tests/onnx/attributes_test.cpp - an attribute that no operator knows is refused by every
+// operator, and one that could be read in two ways is an error. That none of the known ones is
+// ignored is shown by tests/onnx_nodes/run_attributes.py.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -13,7 +14,8 @@ using namespace ingot::onnx;
 namespace {
 
 /// What one node of `inputs` inputs gives: "", "error: ...", or the refused attributes.
-std::string outcome(Text op, Translate translate, size_t inputs, const std::vector<Attribute>& attributes) {
+std::string outcome(Text op, Translate translate, size_t inputs,
+                    const std::vector<Attribute>& attributes) {
   static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
   const Model source;
   const ImportOptions options;
@@ -58,7 +60,8 @@ TEST_CASE("every operator refuses an attribute of a newer opset by name") {
       const std::string plain = outcome(name, translate, n, {});
       if (!plain.empty()) continue;  // wants other inputs, attributes or a graph
       taken = true;
-      CHECK_MESSAGE(outcome(name, translate, n, {integer("of_a_newer_onnx", 1)}) == "of_a_newer_onnx ", op);
+      CHECK_MESSAGE(
+          outcome(name, translate, n, {integer("of_a_newer_onnx", 1)}) == "of_a_newer_onnx ", op);
     }
     operators += taken;
   }
@@ -71,8 +74,10 @@ TEST_CASE("an attribute that can be read in two ways is an error") {
     return outcome("Softmax", softmax, 1, attributes);
   };
   CHECK(said({integer("axis", 1)}) == "");
-  CHECK(said({integer("axis", 1), integer("axis", 0)}).find("'axis' stands twice") != std::string::npos);
-  CHECK(said({integer("axis", 1, kAttributeUndefined)}).find("'axis' has no type, expected INT") != std::string::npos);
+  CHECK(said({integer("axis", 1), integer("axis", 0)}).find("'axis' stands twice") !=
+        std::string::npos);
+  CHECK(said({integer("axis", 1, kAttributeUndefined)}).find("'axis' has no type, expected INT") !=
+        std::string::npos);
   Attribute referring = integer("axis", 0);
   referring.reference = "its_axis";
   CHECK(said({referring}).find("refers to an argument of a function") != std::string::npos);

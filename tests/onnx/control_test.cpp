@@ -15,15 +15,21 @@ OnnxGraph guarded(const std::string& dim) {
   flat.shape_input("minus", {-1}).node("Reshape", {"x", "minus"}, {"a"}).output("a");
   as_it_is.node("Identity", {"x"}, {"b"}).output("b");
   g.input("x", {"B", "T"}).output("y").node("Shape", {"x"}, {"s"}).node("Size", {"x"}, {"area"});
-  g.shape_input("at", {1}).node("Gather", {"s", "at"}, {"T"}).shape_input("four", {4}).shape_input("one", {1});
+  g.shape_input("at", {1})
+      .node("Gather", {"s", "at"}, {"T"})
+      .shape_input("four", {4})
+      .shape_input("one", {1});
   g.node("Div", {dim, "four"}, {"quarter"}).node("Equal", {"quarter", "one"}, {"c"});
-  return g.node("If", {"c"}, {"y"},
-                {graph_attribute("then_branch", flat.proto), graph_attribute("else_branch", as_it_is.proto)});
+  return g.node(
+      "If", {"c"}, {"y"},
+      {graph_attribute("then_branch", flat.proto), graph_attribute("else_branch", as_it_is.proto)});
 }
 
 }  // namespace
 
-TEST_CASE("control: an If that a dimension decides is cast for the extents that take one branch, and says so") {
+TEST_CASE(
+    "control: an If that a dimension decides is cast for the extents that take one branch, and "
+    "says so") {
   const graph::Model model = import(guarded("T"));
   CHECK(output_type(model) == "f32[B*T]");
   CHECK(model.symbols.at("T").low == 4);
@@ -56,10 +62,13 @@ namespace {
 /// x [1, T] summed to [1] where T // divisor is `expected`, else to [1, 1].
 OnnxGraph summed(const std::string& name, const std::string& divisor, const std::string& expected) {
   OnnxGraph g, flat, kept;
-  flat.node("ReduceSum", {"x", "last"}, {name + "f"}, {attribute("keepdims", int64_t(0))}).output(name + "f");
-  kept.node("ReduceSum", {"x", "last"}, {name + "k"}, {attribute("keepdims", int64_t(1))}).output(name + "k");
+  flat.node("ReduceSum", {"x", "last"}, {name + "f"}, {attribute("keepdims", int64_t(0))})
+      .output(name + "f");
+  kept.node("ReduceSum", {"x", "last"}, {name + "k"}, {attribute("keepdims", int64_t(1))})
+      .output(name + "k");
   g.node("Shape", {"x"}, {name + "s"}).node("Gather", {name + "s", "last"}, {name + "T"});
-  g.node("Div", {name + "T", divisor}, {name + "q"}).node("Equal", {name + "q", expected}, {name + "c"});
+  g.node("Div", {name + "T", divisor}, {name + "q"})
+      .node("Equal", {name + "q", expected}, {name + "c"});
   g.node("If", {name + "c"}, {name},
          {graph_attribute("then_branch", flat.proto), graph_attribute("else_branch", kept.proto)});
   g.output(name);
@@ -72,19 +81,24 @@ OnnxGraph by_data(const OnnxGraph& then_branch, const OnnxGraph& else_branch) {
   g.shape_input("last", {1}).shape_input("eight", {8}).shape_input("forty", {40});
   g.shape_input("one", {1}).shape_input("zero", {0});
   return g.node("If", {"c"}, {"y"},
-                {graph_attribute("then_branch", then_branch.proto), graph_attribute("else_branch", else_branch.proto)});
+                {graph_attribute("then_branch", then_branch.proto),
+                 graph_attribute("else_branch", else_branch.proto)});
 }
 
 }  // namespace
 
-TEST_CASE("control: a branch that runs for some extents of a dimension is guarded, the model has those of the other") {
-  const graph::Model model = import(by_data(summed("narrow", "eight", "one"), summed("wide", "forty", "zero")));
+TEST_CASE(
+    "control: a branch that runs for some extents of a dimension is guarded, the model has those "
+    "of the other") {
+  const graph::Model model =
+      import(by_data(summed("narrow", "eight", "one"), summed("wide", "forty", "zero")));
   CHECK(output_type(model) == "f32[1]");
   CHECK(model.symbols.at("T").low == 8);
   CHECK(model.symbols.at("T").high == 39);
   const auto has_note = [&](const char* text) {
-    return std::any_of(model.notes.begin(), model.notes.end(),
-                       [&](const std::string& note) { return note.find(text) != std::string::npos; });
+    return std::any_of(model.notes.begin(), model.notes.end(), [&](const std::string& note) {
+      return note.find(text) != std::string::npos;
+    });
   };
   CHECK(has_note("'T' is cast for 8..39"));
   CHECK(has_note("above T = 15"));
@@ -101,7 +115,8 @@ TEST_CASE("control: a branch that runs for some extents of a dimension is guarde
 
 TEST_CASE("control: no branch is kept that no extent of the model could run") {
   // [1] from 40 to 79 in the one, below 40 in the other: both make [1, 1] from 80 on.
-  const graph::Model model = import(by_data(summed("far", "forty", "one"), summed("near", "forty", "zero")));
+  const graph::Model model =
+      import(by_data(summed("far", "forty", "one"), summed("near", "forty", "zero")));
   CHECK(output_type(model) == "f32[1, 1]");
   CHECK(model.symbols.at("T").low == 80);
 }
@@ -116,19 +131,23 @@ TEST_CASE("control: a choice by two dimensions is refused, and says what would h
 TEST_CASE("comparison: bounds that decide are found by trying, and proved beyond") {
   using graph::Comparison;
   const graph::Dim t = graph::Dim::symbol("T");
-  const auto runs = graph::deciding_bounds({Comparison::Kind::kAtLeast, t / 3, 2, true});  // T//3 < 2
+  // T//3 < 2
+  const auto runs = graph::deciding_bounds({Comparison::Kind::kAtLeast, t / 3, 2, true});
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].holds);
   CHECK(runs[0].bounds.low == 1);
   CHECK(runs[0].bounds.high == 5);
   CHECK(runs[1].bounds.low == 6);
   CHECK(runs[1].bounds.high == 0);
-  const graph::Dim bounded = graph::Dim::symbol("T", 5, 8);  // (T*T) % 2 == T % 2, which no bound proves
-  const graph::Dim odd = bounded - bounded / 2 * 2, square = bounded * bounded - bounded * bounded / 2 * 2;
+  // (T*T) % 2 == T % 2, which no bound proves
+  const graph::Dim bounded = graph::Dim::symbol("T", 5, 8);
+  const graph::Dim odd = bounded - bounded / 2 * 2,
+                   square = bounded * bounded - bounded * bounded / 2 * 2;
   CHECK(graph::answer({Comparison::Kind::kEqual, odd, square, false}) == true);
   CHECK(graph::answer({Comparison::Kind::kEqual, odd, square, true}) == false);
   CHECK(!graph::answer({Comparison::Kind::kEqual, t, 3, false}));
-  CHECK(graph::deciding_bounds({Comparison::Kind::kEqual, t, graph::Dim::symbol("U"), false}).empty());
+  CHECK(graph::deciding_bounds({Comparison::Kind::kEqual, t, graph::Dim::symbol("U"), false})
+            .empty());
 }
 
 namespace {
@@ -155,7 +174,8 @@ OnnxGraph with_x() {
 TEST_CASE("control: a loop needs a bound, and the refusal says what would give one") {
   OnnxGraph body = body_of("go");
   body.output("b");
-  const graph::CastError counted = import_error(loop_of(with_x().input("n", {}, 7), "n", body).bytes());
+  const graph::CastError counted =
+      import_error(loop_of(with_x().input("n", {}, 7), "n", body).bytes());
   CHECK(counted.exit_code == 4);
   CHECK(counted.message.find("nothing bounds the loop") != std::string::npos);
   REQUIRE(counted.unsupported.size() == 1);
@@ -163,13 +183,15 @@ TEST_CASE("control: a loop needs a bound, and the refusal says what would give o
   const graph::CastError endless = import_error(loop_of(with_x(), "", body).bytes());
   CHECK(endless.exit_code == 4);
   CHECK(endless.message.find("nothing bounds") != std::string::npos);
-  const graph::Model model = import(loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body));
+  const graph::Model model =
+      import(loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body));
   CHECK(operators(model.graph) == "Loop");
   CHECK(model.graph.nodes[0].dims("most") == graph::Dims{3});
   CHECK(output_type(model) == "f32[B, T]");
 }
 
-TEST_CASE("control: rows whose number only the run knows are refused, those of a count are stacked") {
+TEST_CASE(
+    "control: rows whose number only the run knows are refused, those of a count are stacked") {
   OnnxGraph always = body_of("go"), early = body_of("less");
   always.output("b").output("b2").node("Neg", {"b"}, {"b2"});
   early.output("b").output("b2").node("Neg", {"b"}, {"b2"});
@@ -186,8 +208,8 @@ TEST_CASE("control: rows whose number only the run knows are refused, those of a
 TEST_CASE("control: what a loop carries keeps its shape") {
   OnnxGraph body = body_of("go");
   body.node("Concat", {"b", "a"}, {"longer"}, {attribute("axis", int64_t(1))}).output("longer");
-  const graph::CastError error =
-      import_error(loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body).bytes());
+  const graph::CastError error = import_error(
+      loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body).bytes());
   CHECK(error.exit_code == 4);
   CHECK(error.message.find("[B, 2*T] after it") != std::string::npos);
 }

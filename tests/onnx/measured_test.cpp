@@ -1,4 +1,5 @@
-// Sizes that only the data tells: which symbols stand for them, what they are at most, and what is refused with the way out.
+// Sizes that only the data tells: which symbols stand for them, what they are at most, and what is
+// refused with the way out.
 #include "tests/onnx/import_helpers.h"
 
 using namespace ingot;
@@ -15,7 +16,9 @@ std::string bounds(const graph::Model& model) {
 
 }  // namespace
 
-TEST_CASE("measured: NonZero, Compress and TopK have dims that are measured, at most what their inputs allow") {
+TEST_CASE(
+    "measured: NonZero, Compress and TopK have dims that are measured, at most what their inputs "
+    "allow") {
   OnnxGraph g;
   g.input("x", {2, "W"}).output("y").node("NonZero", {"x"}, {"y"});
   graph::Model model = import(g);
@@ -42,7 +45,9 @@ TEST_CASE("measured: NonZero, Compress and TopK have dims that are measured, at 
 TEST_CASE("measured: what makes a size stays, even if only extents need it") {
   OnnxGraph g;  // as many ones as x has elements that are not zero: no data flows from NonZero
   g.input("x", {12}).output("y").node("NonZero", {"x"}, {"where"}).node("Shape", {"where"}, {"s"});
-  g.shape_input("one", {1}).node("Gather", {"s", "one"}, {"n"}).node("ConstantOfShape", {"n"}, {"y"});
+  g.shape_input("one", {1})
+      .node("Gather", {"s", "one"}, {"n"})
+      .node("ConstantOfShape", {"n"}, {"y"});
   const graph::Model model = import(g);
   CHECK(operators(model.graph).find("NonZero") == 0);
 }

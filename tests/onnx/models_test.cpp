@@ -1,6 +1,7 @@
-// tests/onnx/models_test.cpp - every real model that is at hand imports with all shapes known. Models of
-// tests/models/models.tsv come from $INGOT_SHARED (default ../shared) and, for those inside packages, from $INGOT_PYPI
-// (<package>==<version>/<member>); what is not there is a counted skip. The last line counts both.
+// tests/onnx/models_test.cpp - every real model that is at hand imports with all shapes known.
+// Models of tests/models/models.tsv come from $INGOT_SHARED (default ../shared) and, for those
+// inside packages, from $INGOT_PYPI (<package>==<version>/<member>); what is not there is a counted
+// skip. The last line counts both.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -37,13 +38,16 @@ std::vector<Row> rows() {
 }
 fs::path locate(const std::string& source) {
   const size_t colon = source.find(':');
-  const std::string kind = source.substr(0, colon), rest = colon == std::string::npos ? "" : source.substr(colon + 1);
-  if (kind == "shared") return fs::path(root_of("INGOT_SHARED", std::string(SOURCE_DIR) + "/../shared")) / rest;
+  const std::string kind = source.substr(0, colon),
+                    rest = colon == std::string::npos ? "" : source.substr(colon + 1);
+  if (kind == "shared")
+    return fs::path(root_of("INGOT_SHARED", std::string(SOURCE_DIR) + "/../shared")) / rest;
   if (kind == "file") return fs::path(SOURCE_DIR) / rest;
   if (kind != "pypi") return {};
   const std::string packages = root_of("INGOT_PYPI", "");
   const size_t member = rest.find(':');
-  return packages.empty() ? fs::path() : fs::path(packages) / rest.substr(0, member) / rest.substr(member + 1);
+  return packages.empty() ? fs::path()
+                          : fs::path(packages) / rest.substr(0, member) / rest.substr(member + 1);
 }
 onnx::ImportOptions options_of(const std::string& text) {
   onnx::ImportOptions options;
@@ -100,7 +104,8 @@ TEST_CASE("models: those that must run import, with every shape known") {
 TEST_CASE("models: any other .onnx at hand imports or gives its whole list") {
   size_t imported = 0, refused = 0;
   for (const std::string& root :
-       {root_of("INGOT_SHARED", std::string(SOURCE_DIR) + "/../shared") + "/models", root_of("INGOT_PYPI", "")}) {
+       {root_of("INGOT_SHARED", std::string(SOURCE_DIR) + "/../shared") + "/models",
+        root_of("INGOT_PYPI", "")}) {
     if (root.empty() || !fs::exists(root)) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
       if (entry.path().extension() != ".onnx" || !entry.is_regular_file()) continue;

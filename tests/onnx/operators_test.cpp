@@ -1,5 +1,5 @@
-// tests/onnx/operators_test.cpp - operators in the forms that opsets 7 to 23 gave them, and what they are in normal
-// form.
+// tests/onnx/operators_test.cpp - operators in the forms that opsets 7 to 23 gave them, and what
+// they are in normal form.
 #include "tests/onnx/import_helpers.h"
 
 using namespace ingot;
@@ -31,15 +31,50 @@ OnnxGraph graph_of(const Form& form) {
 }
 
 const Form kForms[] = {
-    {"Squeeze by attribute", 11, {1, 3, 1}, "Squeeze", {attribute("axes", Ints{0})}, {}, "Reshape", "f32[3, 1]"},
+    {"Squeeze by attribute",
+     11,
+     {1, 3, 1},
+     "Squeeze",
+     {attribute("axes", Ints{0})},
+     {},
+     "Reshape",
+     "f32[3, 1]"},
     {"Squeeze by input", 13, {1, 3, 1}, "Squeeze", {}, {{-1}}, "Reshape", "f32[1, 3]"},
     {"Squeeze everything", 13, {1, 3, 1}, "Squeeze", {}, {}, "Reshape", "f32[3]"},
-    {"Unsqueeze by attribute", 11, {3}, "Unsqueeze", {attribute("axes", Ints{0, 2})}, {}, "Reshape", "f32[1, 3, 1]"},
+    {"Unsqueeze by attribute",
+     11,
+     {3},
+     "Unsqueeze",
+     {attribute("axes", Ints{0, 2})},
+     {},
+     "Reshape",
+     "f32[1, 3, 1]"},
     {"Unsqueeze by input", 13, {3}, "Unsqueeze", {}, {{-1}}, "Reshape", "f32[3, 1]"},
-    {"Flatten", 13, {2, 3, 4}, "Flatten", {attribute("axis", int64_t(2))}, {}, "Reshape", "f32[6, 4]"},
+    {"Flatten",
+     13,
+     {2, 3, 4},
+     "Flatten",
+     {attribute("axis", int64_t(2))},
+     {},
+     "Reshape",
+     "f32[6, 4]"},
     {"Reshape with 0 and -1", 13, {2, 3, 4}, "Reshape", {}, {{0, -1}}, "Reshape", "f32[2, 12]"},
-    {"Reshape to the same is nothing", 13, {2, 3}, "Reshape", {}, {{2, -1}}, "Identity", "f32[2, 3]"},
-    {"Transpose reverses by default", 13, {2, 3, 4}, "Transpose", {}, {}, "Transpose", "f32[4, 3, 2]"},
+    {"Reshape to the same is nothing",
+     13,
+     {2, 3},
+     "Reshape",
+     {},
+     {{2, -1}},
+     "Identity",
+     "f32[2, 3]"},
+    {"Transpose reverses by default",
+     13,
+     {2, 3, 4},
+     "Transpose",
+     {},
+     {},
+     "Transpose",
+     "f32[4, 3, 2]"},
     {"Slice by attributes",
      9,
      {8, 5},
@@ -48,7 +83,14 @@ const Form kForms[] = {
      {},
      "Slice",
      "f32[6, 5]"},
-    {"Slice by inputs with steps", 13, {8, 5}, "Slice", {}, {{6, 0}, {-100, 5}, {0, 1}, {-2, 3}}, "Slice", "f32[4, 2]"},
+    {"Slice by inputs with steps",
+     13,
+     {8, 5},
+     "Slice",
+     {},
+     {{6, 0}, {-100, 5}, {0, 1}, {-2, 3}},
+     "Slice",
+     "f32[4, 2]"},
     {"DFT is a product",
      20,
      {2, 8, 1},
@@ -65,16 +107,72 @@ const Form kForms[] = {
      {},
      "Transpose Reshape MatMul Reshape Transpose",
      "f32[2, 8, 3, 2]"},
-    {"ReverseSequence of whole sequences", 13, {3, 2, 4}, "ReverseSequence", {}, {{3, 3}}, "Slice", "f32[3, 2, 4]"},
-    {"Split by attribute", 11, {6}, "Split", {attribute("split", Ints{6})}, {}, "Identity", "f32[6]"},
-    {"Pad by attributes", 9, {2, 3}, "Pad", {attribute("pads", Ints{0, 1, 0, 2})}, {}, "Pad", "f32[2, 6]"},
-    {"Pad by input", 13, {2, 3}, "Pad", {attribute("mode", std::string("edge"))}, {{1, 0, 0, 0}}, "Pad", "f32[3, 3]"},
+    {"ReverseSequence of whole sequences",
+     13,
+     {3, 2, 4},
+     "ReverseSequence",
+     {},
+     {{3, 3}},
+     "Slice",
+     "f32[3, 2, 4]"},
+    {"Split by attribute",
+     11,
+     {6},
+     "Split",
+     {attribute("split", Ints{6})},
+     {},
+     "Identity",
+     "f32[6]"},
+    {"Pad by attributes",
+     9,
+     {2, 3},
+     "Pad",
+     {attribute("pads", Ints{0, 1, 0, 2})},
+     {},
+     "Pad",
+     "f32[2, 6]"},
+    {"Pad by input",
+     13,
+     {2, 3},
+     "Pad",
+     {attribute("mode", std::string("edge"))},
+     {{1, 0, 0, 0}},
+     "Pad",
+     "f32[3, 3]"},
     {"negative Pad cuts", 13, {2, 3}, "Pad", {}, {{0, -1, 0, 2}}, "Slice Pad", "f32[2, 4]"},
-    {"Clip by attributes", 7, {4}, "Clip", {attribute("min", 0.0f), attribute("max", 6.0f)}, {}, "Clip", "f32[4]"},
+    {"Clip by attributes",
+     7,
+     {4},
+     "Clip",
+     {attribute("min", 0.0f), attribute("max", 6.0f)},
+     {},
+     "Clip",
+     "f32[4]"},
     {"Clip without limits is nothing", 13, {4}, "Clip", {}, {}, "Identity", "f32[4]"},
-    {"Softmax over flattened dimensions", 11, {2, 3, 4}, "Softmax", {}, {}, "Reshape Softmax Reshape", "f32[2, 3, 4]"},
-    {"Softmax that flattens one", 11, {2, 3, 1, 1}, "Softmax", {}, {}, "Softmax", "f32[2, 3, 1, 1]"},
-    {"Softmax of opset 13", 13, {2, 3, 4}, "Softmax", {attribute("axis", int64_t(1))}, {}, "Softmax", "f32[2, 3, 4]"},
+    {"Softmax over flattened dimensions",
+     11,
+     {2, 3, 4},
+     "Softmax",
+     {},
+     {},
+     "Reshape Softmax Reshape",
+     "f32[2, 3, 4]"},
+    {"Softmax that flattens one",
+     11,
+     {2, 3, 1, 1},
+     "Softmax",
+     {},
+     {},
+     "Softmax",
+     "f32[2, 3, 1, 1]"},
+    {"Softmax of opset 13",
+     13,
+     {2, 3, 4},
+     "Softmax",
+     {attribute("axis", int64_t(1))},
+     {},
+     "Softmax",
+     "f32[2, 3, 4]"},
     {"ReduceMean by attribute",
      13,
      {2, 3, 4},
@@ -83,8 +181,22 @@ const Form kForms[] = {
      {},
      "ReduceMean",
      "f32[2, 3]"},
-    {"ReduceMean by input", 18, {2, 3, 4}, "ReduceMean", {}, {{1, 2}}, "ReduceMean", "f32[2, 1, 1]"},
-    {"ReduceSum of everything", 13, {2, 3}, "ReduceSum", {attribute("keepdims", int64_t(0))}, {}, "ReduceSum", "f32[]"},
+    {"ReduceMean by input",
+     18,
+     {2, 3, 4},
+     "ReduceMean",
+     {},
+     {{1, 2}},
+     "ReduceMean",
+     "f32[2, 1, 1]"},
+    {"ReduceSum of everything",
+     13,
+     {2, 3},
+     "ReduceSum",
+     {attribute("keepdims", int64_t(0))},
+     {},
+     "ReduceSum",
+     "f32[]"},
     {"ReduceSum of nothing",
      13,
      {2, 3},
@@ -94,14 +206,29 @@ const Form kForms[] = {
      "Identity",
      "f32[2, 3]"},
     {"ArgMax", 13, {2, 3}, "ArgMax", {attribute("axis", int64_t(-1))}, {}, "ArgMax", "i64[2, 1]"},
-    {"TopK before inputs", 9, {2, 9}, "TopK", {attribute("k", int64_t(4))}, {}, "TopK", "f32[2, 4]"},
+    {"TopK before inputs",
+     9,
+     {2, 9},
+     "TopK",
+     {attribute("k", int64_t(4))},
+     {},
+     "TopK",
+     "f32[2, 4]"},
     {"TopK", 13, {2, 9}, "TopK", {}, {{4}}, "TopK", "f32[2, 4]"},
-    {"GlobalAveragePool", 13, {2, 3, 4, 5}, "GlobalAveragePool", {}, {}, "ReduceMean", "f32[2, 3, 1, 1]"},
+    {"GlobalAveragePool",
+     13,
+     {2, 3, 4, 5},
+     "GlobalAveragePool",
+     {},
+     {},
+     "ReduceMean",
+     "f32[2, 3, 1, 1]"},
     {"MaxPool rounding up",
      13,
      {1, 1, 6, 6},
      "MaxPool",
-     {attribute("kernel_shape", Ints{3, 3}), attribute("strides", Ints{2, 2}), attribute("ceil_mode", int64_t(1))},
+     {attribute("kernel_shape", Ints{3, 3}), attribute("strides", Ints{2, 2}),
+      attribute("ceil_mode", int64_t(1))},
      {},
      "MaxPool",
      "f32[1, 1, 3, 3]"},
@@ -109,8 +236,8 @@ const Form kForms[] = {
      13,
      {1, 1, 3, 3},
      "MaxPool",
-     {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2}), attribute("pads", Ints{0, 0, 1, 1}),
-      attribute("ceil_mode", int64_t(1))},
+     {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2}),
+      attribute("pads", Ints{0, 0, 1, 1}), attribute("ceil_mode", int64_t(1))},
      {},
      "MaxPool",
      "f32[1, 1, 2, 2]"},
@@ -141,7 +268,14 @@ const Form kForms[] = {
      "f32[1, 12, 2, 3]"},
     {"Expand", 13, {3, 1}, "Expand", {}, {{2, 1, 4}}, "Expand", "f32[2, 3, 4]"},
     {"Tile", 13, {3, 1}, "Tile", {}, {{2, 5}}, "Tile", "f32[6, 5]"},
-    {"Gather", 13, {5, 6}, "Gather", {attribute("axis", int64_t(1))}, {{0, 2, -1}}, "Gather", "f32[5, 3]"},
+    {"Gather",
+     13,
+     {5, 6},
+     "Gather",
+     {attribute("axis", int64_t(1))},
+     {{0, 2, -1}},
+     "Gather",
+     "f32[5, 3]"},
     {"CumSum", 13, {5, 6}, "CumSum", {}, {{1}}, "CumSum", "f32[5, 6]"},
     {"Upsample by attribute",
      7,
@@ -160,7 +294,14 @@ const Form kForms[] = {
      {},
      "Mul Reshape AveragePool Reshape Mul Add Pow Div",
      "f32[1, 5, 2, 2]"},
-    {"Cast to what it is", 13, {2}, "Cast", {attribute("to", int64_t(1))}, {}, "Identity", "f32[2]"},
+    {"Cast to what it is",
+     13,
+     {2},
+     "Cast",
+     {attribute("to", int64_t(1))},
+     {},
+     "Identity",
+     "f32[2]"},
     {"Cast", 13, {2}, "Cast", {attribute("to", int64_t(10))}, {}, "Cast", "f16[2]"},
     {"Dropout", 13, {2}, "Dropout", {}, {}, "Identity", "f32[2]"},
     {"Einsum of one operand",
@@ -193,9 +334,10 @@ TEST_CASE("import: resize by scales, by sizes, and by what is left empty") {
     std::vector<std::string> inputs;
     const char* output;
   };
-  const Case cases[] = {{"scales of opset 10", 10, {"x", "scales"}, "f32[1, 1, 6, 12]"},
-                        {"scales", 13, {"x", "", "scales"}, "f32[1, 1, 6, 12]"},
-                        {"empty scales and sizes", 13, {"x", "", "empty", "sizes"}, "f32[1, 1, 5, 9]"}};
+  const Case cases[] = {
+      {"scales of opset 10", 10, {"x", "scales"}, "f32[1, 1, 6, 12]"},
+      {"scales", 13, {"x", "", "scales"}, "f32[1, 1, 6, 12]"},
+      {"empty scales and sizes", 13, {"x", "", "empty", "sizes"}, "f32[1, 1, 5, 9]"}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     OnnxGraph g;
@@ -203,7 +345,8 @@ TEST_CASE("import: resize by scales, by sizes, and by what is left empty") {
         .output("y")
         .initializer("scales", {4}, Floats{1, 1, 1.5f, 1.5f})
         .initializer("empty", {0}, Floats{});
-    g.shape_input("sizes", {1, 1, 5, 9}).node("Resize", c.inputs, {"y"}, {attribute("mode", std::string("linear"))});
+    g.shape_input("sizes", {1, 1, 5, 9})
+        .node("Resize", c.inputs, {"y"}, {attribute("mode", std::string("linear"))});
     CHECK(output_type(import(g, c.opset)) == c.output);
   }
 }
@@ -233,7 +376,8 @@ TEST_CASE("import: transposed convolutions by output_padding, output_shape and S
   const Case cases[] = {
       {"plain", {attribute("strides", Ints{2, 2})}, "f32[1, 3, 9, 9]", {0, 0, 0, 0}},
       {"output_padding",
-       {attribute("strides", Ints{2, 2}), attribute("pads", Ints{1, 1, 1, 1}), attribute("output_padding", Ints{1, 1})},
+       {attribute("strides", Ints{2, 2}), attribute("pads", Ints{1, 1, 1, 1}),
+        attribute("output_padding", Ints{1, 1})},
        "f32[1, 3, 8, 8]",
        {1, 1, 1, 1}},
       {"output_shape",
@@ -282,8 +426,8 @@ TEST_CASE("import: products") {
   for (const Case& c : cases) {
     CAPTURE(c.equation);
     OnnxGraph g;
-    g.input("a", c.a).input("b", c.b).output("y").node("Einsum", {"a", "b"}, {"y"},
-                                                       {attribute("equation", std::string(c.equation))});
+    g.input("a", c.a).input("b", c.b).output("y").node(
+        "Einsum", {"a", "b"}, {"y"}, {attribute("equation", std::string(c.equation))});
     CHECK(output_type(import(g)) == c.output);
   }
   OnnxGraph vectors;
@@ -314,7 +458,9 @@ TEST_CASE("import: LSTM with every attribute filled in, lengths that say nothing
 }
 
 TEST_CASE("import: an If of constant condition is its branch, any other keeps both") {
-  const auto branch = [](const char* op) { return OnnxGraph().node(op, {"x"}, {"z"}).output("z").proto; };
+  const auto branch = [](const char* op) {
+    return OnnxGraph().node(op, {"x"}, {"z"}).output("z").proto;
+  };
   const std::vector<Proto> branches = {graph_attribute("then_branch", branch("Exp")),
                                        graph_attribute("else_branch", branch("Neg"))};
   OnnxGraph fixed;
@@ -348,10 +494,10 @@ TEST_CASE("import: functions of the model are inlined, with their attributes") {
   REQUIRE(operators(made.graph) == "LeakyRelu");
   CHECK(made.graph.nodes[0].number("alpha", 0) == 0.25);
   OnnxGraph more;
-  more.input("x", {2}).output("y").node("Leak", {"x"}, {"y"},
-                                        {attribute("slope", 0.25f), attribute("clip", 0.5f)}, "own");
-  const graph::CastError error =
-      import_error(more.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes);
+  more.input("x", {2}).output("y").node(
+      "Leak", {"x"}, {"y"}, {attribute("slope", 0.25f), attribute("clip", 0.5f)}, "own");
+  const graph::CastError error = import_error(
+      more.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes);
   CHECK(error.exit_code == 4);
   REQUIRE(error.unsupported.size() == 1);
   CHECK(error.unsupported[0].attribute == "clip");

@@ -1,5 +1,5 @@
-// tests/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one line each, with the exit code
-// of its class.
+// tests/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one line each,
+// with the exit code of its class.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -60,19 +60,29 @@ TEST_CASE("refuse: files that are no models") {
   check_line(file_error(folder.path.string()), 7, "is a directory");
   check_line(file_error(folder.write("empty.onnx", "")), 2, "empty");
   check_line(
-      file_error(folder.write("lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")), 2,
-      "git lfs pull");
-  check_line(file_error(folder.write("page.onnx", "\n<!DOCTYPE html><html><body>404</body></html>")), 2, "web page");
+      file_error(folder.write(
+          "lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")),
+      2, "git lfs pull");
+  check_line(
+      file_error(folder.write("page.onnx", "\n<!DOCTYPE html><html><body>404</body></html>")), 2,
+      "web page");
   check_line(file_error(folder.write("zip.onnx", std::string("PK\x03\x04", 4) + good)), 2, "zip");
-  check_line(file_error(folder.write("noise.onnx", "abcdefgh, this is no protobuf")), 2, "no valid ONNX model");
+  check_line(file_error(folder.write("noise.onnx", "abcdefgh, this is no protobuf")), 2,
+             "no valid ONNX model");
   check_line(file_error(folder.write("nograph.onnx", Proto().varint(1, 8).bytes)), 2, "no graph");
   CHECK_NOTHROW(onnx::import_onnx(folder.write("good.onnx", good)));
 }
 
-TEST_CASE("refuse: every truncation and every flipped byte of a small model is an error or a model, never a crash") {
+TEST_CASE(
+    "refuse: every truncation and every flipped byte of a small model is an error or a model, "
+    "never a crash") {
   OnnxGraph g;
-  g.input("x", {"N", 2, 8, 8}).output("y").initializer("w", {3, 2, 3, 3}, Floats(54, 0.5f)).shape_input("s", {0, -1});
-  g.node("Conv", {"x", "w"}, {"c"}, {attribute("pads", Ints{1, 1, 1, 1})}).node("Reshape", {"c", "s"}, {"y"});
+  g.input("x", {"N", 2, 8, 8})
+      .output("y")
+      .initializer("w", {3, 2, 3, 3}, Floats(54, 0.5f))
+      .shape_input("s", {0, -1});
+  g.node("Conv", {"x", "w"}, {"c"}, {attribute("pads", Ints{1, 1, 1, 1})})
+      .node("Reshape", {"c", "s"}, {"y"});
   const std::string good = g.bytes();
   size_t refused = 0;
   for (size_t length = 0; length < good.size(); length++)
@@ -103,7 +113,8 @@ TEST_CASE("refuse: external data outside of the model's folder") {
     g.proto.message(5, t);
     return g.input("x", {2}).output("y").node("Add", {"x", "w"}, {"y"}).bytes();
   };
-  const auto error = [&](const std::string& location, const char* offset = nullptr, const char* length = nullptr) {
+  const auto error = [&](const std::string& location, const char* offset = nullptr,
+                         const char* length = nullptr) {
     return import_error(model(location, offset, length), {}, folder.path.string());
   };
   CHECK(error("weights.bin", "4", "8").exit_code == 0);
@@ -131,25 +142,37 @@ TEST_CASE("refuse: graphs that contradict themselves name the place") {
     const char* says;
   };
   const Case cases[] = {
-      {"cycle", OnnxGraph().output("a").node("Relu", {"b"}, {"a"}).node("Relu", {"a"}, {"b"}), 2, "cycle"},
+      {"cycle", OnnxGraph().output("a").node("Relu", {"b"}, {"a"}).node("Relu", {"a"}, {"b"}), 2,
+       "cycle"},
       {"own output", OnnxGraph().output("a").node("Relu", {"a"}, {"a"}), 2, "cycle"},
-      {"undefined input", OnnxGraph().input("x", {1}).output("y").node("Add", {"x", "nowhere"}, {"y"}), 2,
+      {"undefined input",
+       OnnxGraph().input("x", {1}).output("y").node("Add", {"x", "nowhere"}, {"y"}), 2,
        "reads 'nowhere'"},
       {"made twice", relu().node("Exp", {"x"}, {"y"}), 2, "made twice"},
       {"makes an input", relu().node("Exp", {"y"}, {"x"}), 2, "names must be made once"},
       {"output that nothing makes", relu().output("z"), 2, "'z'"},
       {"no output", OnnxGraph().input("x", {1}).node("Relu", {"x"}, {"y"}), 2, "no outputs"},
-      {"too few inputs", OnnxGraph().input("x", {1}).output("y").node("Add", {"x"}, {"y"}), 2, "expected 2"},
+      {"too few inputs", OnnxGraph().input("x", {1}).output("y").node("Add", {"x"}, {"y"}), 2,
+       "expected 2"},
       {"shapes that do not broadcast",
-       OnnxGraph().input("a", {2, 3}).input("b", {4}).output("y").node("Add", {"a", "b"}, {"y"}), 2, "broadcast"},
+       OnnxGraph().input("a", {2, 3}).input("b", {4}).output("y").node("Add", {"a", "b"}, {"y"}), 2,
+       "broadcast"},
       {"types that do not mix",
-       OnnxGraph().input("a", {2}).input("b", {2}, 7).output("y").node("Add", {"a", "b"}, {"y"}), 2, "one type"},
+       OnnxGraph().input("a", {2}).input("b", {2}, 7).output("y").node("Add", {"a", "b"}, {"y"}), 2,
+       "one type"},
       {"elements that do not fit",
-       OnnxGraph().input("x", {2, 3}).output("y").shape_input("s", {4, 2}).node("Reshape", {"x", "s"}, {"y"}), 2,
-       "elements"},
+       OnnxGraph()
+           .input("x", {2, 3})
+           .output("y")
+           .shape_input("s", {4, 2})
+           .node("Reshape", {"x", "s"}, {"y"}),
+       2, "elements"},
       {"axis out of range",
-       OnnxGraph().input("x", {2, 3}).output("y").node("Softmax", {"x"}, {"y"}, {attribute("axis", int64_t(2))}), 2,
-       "axis 2"},
+       OnnxGraph()
+           .input("x", {2, 3})
+           .output("y")
+           .node("Softmax", {"x"}, {"y"}, {attribute("axis", int64_t(2))}),
+       2, "axis 2"},
       {"a window larger than its input",
        OnnxGraph()
            .input("x", {1, 1, 2, 2})
@@ -157,13 +180,20 @@ TEST_CASE("refuse: graphs that contradict themselves name the place") {
            .node("MaxPool", {"x"}, {"y"}, {attribute("kernel_shape", Ints{3, 3})}),
        2, "window of 3"},
       {"attribute of the wrong type",
-       OnnxGraph().input("x", {2}).output("y").node("Softmax", {"x"}, {"y"}, {attribute("axis", 1.0f)}), 2,
-       "expected INT"},
+       OnnxGraph().input("x", {2}).output("y").node("Softmax", {"x"}, {"y"},
+                                                    {attribute("axis", 1.0f)}),
+       2, "expected INT"},
       {"matrices that do not meet",
-       OnnxGraph().input("a", {2, 3}).input("b", {4, 5}).output("y").node("MatMul", {"a", "b"}, {"y"}), 2, "disagree"},
-      {"a hole in a list", OnnxGraph().input("x", {2}).output("y").node("Mean", {"x", "", "x"}, {"y"}), 2, "missing"},
-      {"more outputs than there are", OnnxGraph().input("x", {2}).output("y").node("Relu", {"x"}, {"y", "z"}), 2,
-       "2 outputs"},
+       OnnxGraph()
+           .input("a", {2, 3})
+           .input("b", {4, 5})
+           .output("y")
+           .node("MatMul", {"a", "b"}, {"y"}),
+       2, "disagree"},
+      {"a hole in a list",
+       OnnxGraph().input("x", {2}).output("y").node("Mean", {"x", "", "x"}, {"y"}), 2, "missing"},
+      {"more outputs than there are",
+       OnnxGraph().input("x", {2}).output("y").node("Relu", {"x"}, {"y", "z"}), 2, "2 outputs"},
       {"an input without a shape", OnnxGraph(), 2, "no outputs"},
   };
   for (const Case& c : cases) {
@@ -176,7 +206,11 @@ TEST_CASE("refuse: attributes that say what they are and are not") {
   for (const int type : {4, 5, 11}) {
     CAPTURE(type);
     const char* const names[] = {"value", "then_branch", "sparse_value"};
-    const Proto hollow = Proto().text(1, names[type == 4 ? 0 : type == 5 ? 1 : 2]).varint(20, uint64_t(type));
+    const Proto hollow = Proto()
+                             .text(1, names[type == 4   ? 0
+                                            : type == 5 ? 1
+                                                        : 2])
+                             .varint(20, uint64_t(type));
     OnnxGraph g;
     g.input("c", {}, 9).output("y");
     if (type == 5)
@@ -188,7 +222,8 @@ TEST_CASE("refuse: attributes that say what they are and are not") {
 }
 
 TEST_CASE("refuse: transforms, samples and windows that fit nothing") {
-  const auto with_numbers = [](const char* op, std::vector<OnnxDim> dims, std::vector<Ints> numbers) {
+  const auto with_numbers = [](const char* op, std::vector<OnnxDim> dims,
+                               std::vector<Ints> numbers) {
     OnnxGraph g;
     std::vector<std::string> inputs = {"x"};
     g.input("x", dims).output("y");
@@ -213,7 +248,10 @@ TEST_CASE("refuse: transforms, samples and windows that fit nothing") {
 
 TEST_CASE("refuse: everything unsupported is listed, not only the first") {
   OnnxGraph g;
-  g.input("x", {1, 3}).output("y").node("Det", {"x"}, {"a"}).node("FancyOp", {"x"}, {"b"}, {}, "com.example");
+  g.input("x", {1, 3})
+      .output("y")
+      .node("Det", {"x"}, {"a"})
+      .node("FancyOp", {"x"}, {"b"}, {}, "com.example");
   g.node("Relu", {"x"}, {"c"}, {attribute("speed", int64_t(9))})
       .node("LayerNormalization", {"x", "x"}, {"d"}, {attribute("stash_type", int64_t(0))});
   g.node("Concat", {"a", "b"}, {"e"}, {attribute("axis", int64_t(0))}).node("Exp", {"c"}, {"y"});
@@ -236,15 +274,19 @@ TEST_CASE("refuse: opsets outside of 7 to 28, and functions that call themselves
   body.message(7, Proto().text(1, "a").text(2, "b").text(4, "F").text(7, "own"));
   OnnxGraph g;
   g.input("x", {2}).output("y").node("F", {"x"}, {"y"}, {}, "own");
-  check_line(import_error(g.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes), 2,
-             "calls itself");
+  check_line(
+      import_error(
+          g.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes),
+      2, "calls itself");
 }
 
 TEST_CASE("refuse: graphs nested without end, expressions that grow without end") {
   Proto inner = OnnxGraph().node("Relu", {"x"}, {"z"}).output("z").proto;
   for (int i = 0; i < 60; i++) {
     OnnxGraph outer;
-    outer.node("If", {"c"}, {"z"}, {graph_attribute("then_branch", inner), graph_attribute("else_branch", Proto())})
+    outer
+        .node("If", {"c"}, {"z"},
+              {graph_attribute("then_branch", inner), graph_attribute("else_branch", Proto())})
         .output("z");
     inner = outer.proto;
   }

@@ -1,4 +1,5 @@
-// tests/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound or bounded by options.
+// tests/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound or
+// bounded by options.
 #include "tests/onnx/import_helpers.h"
 
 using namespace ingot;
@@ -36,8 +37,10 @@ TEST_CASE("symbolic: half of a width by way of floats") {
   g.initializer("half", {1}, std::vector<float>{0.5f});
   for (const char* d : {"2", "3"}) {
     const std::string n(d);
-    g.node("Cast", {"d" + n}, {"f" + n}, {attribute("to", int64_t(1))}).node("Mul", {"f" + n, "half"}, {"h" + n});
-    g.node("Floor", {"h" + n}, {"g" + n}).node("Cast", {"g" + n}, {"i" + n}, {attribute("to", int64_t(7))});
+    g.node("Cast", {"d" + n}, {"f" + n}, {attribute("to", int64_t(1))})
+        .node("Mul", {"f" + n, "half"}, {"h" + n});
+    g.node("Floor", {"h" + n}, {"g" + n})
+        .node("Cast", {"g" + n}, {"i" + n}, {attribute("to", int64_t(7))});
   }
   g.node("Concat", {"d0", "d1", "i2", "i3"}, {"sizes"}, {attribute("axis", int64_t(0))});
   g.node("Resize", {"x", "", "", "sizes"}, {"y"}, {attribute("mode", std::string("nearest"))});
@@ -48,15 +51,22 @@ TEST_CASE("symbolic: half of a width by way of floats") {
 
 TEST_CASE("symbolic: -1 is what the other dims leave") {
   OnnxGraph g = with_dims();
-  g.shape_input("eight", {8}).node("Concat", {"d0", "minus", "eight"}, {"shape"}, {attribute("axis", int64_t(0))});
+  g.shape_input("eight", {8})
+      .node("Concat", {"d0", "minus", "eight"}, {"shape"}, {attribute("axis", int64_t(0))});
   g.node("Reshape", {"x", "shape"}, {"y"});
   CHECK(output_type(import(g)) == "f32[N, H*W, 8]");
 }
 
 TEST_CASE("symbolic: slices, pads and joins along a symbolic dim") {
   OnnxGraph g;
-  g.input("x", {1, "T"}).output("y").shape_input("one", {1}).shape_input("end", {INT64_MAX}).shape_input("axis", {1});
-  g.node("Slice", {"x", "one", "end", "axis"}, {"tail"}).shape_input("last", {-1}).shape_input("zero", {0});
+  g.input("x", {1, "T"})
+      .output("y")
+      .shape_input("one", {1})
+      .shape_input("end", {INT64_MAX})
+      .shape_input("axis", {1});
+  g.node("Slice", {"x", "one", "end", "axis"}, {"tail"})
+      .shape_input("last", {-1})
+      .shape_input("zero", {0});
   g.node("Slice", {"x", "zero", "last", "axis"}, {"head"}).node("Sub", {"tail", "head"}, {"delta"});
   g.node("Concat", {"delta", "x"}, {"both"}, {attribute("axis", int64_t(1))})
       .shape_input("pads", {0, 2, 0, 2})
@@ -67,15 +77,20 @@ TEST_CASE("symbolic: slices, pads and joins along a symbolic dim") {
 
 TEST_CASE("symbolic: convolutions and pools of a symbolic width") {
   OnnxGraph g;
-  g.input("x", {1, 1, 32, "W"}).output("y").initializer("w", {4, 1, 3, 3}, std::vector<float>(36, 1.0f));
-  g.node("Conv", {"x", "w"}, {"c"}, {attribute("strides", Ints{2, 2}), attribute("pads", Ints{1, 1, 1, 1})});
-  g.node("MaxPool", {"c"}, {"y"}, {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2})});
+  g.input("x", {1, 1, 32, "W"})
+      .output("y")
+      .initializer("w", {4, 1, 3, 3}, std::vector<float>(36, 1.0f));
+  g.node("Conv", {"x", "w"}, {"c"},
+         {attribute("strides", Ints{2, 2}), attribute("pads", Ints{1, 1, 1, 1})});
+  g.node("MaxPool", {"c"}, {"y"},
+         {attribute("kernel_shape", Ints{2, 2}), attribute("strides", Ints{2, 2})});
   CHECK(output_type(import(g)) == "f32[1, 4, 8, (W + 1)//4]");
 }
 
 TEST_CASE("symbolic: a dim that feeds computation is a sum of ones") {
   OnnxGraph g = with_dims();
-  g.node("Cast", {"d3"}, {"width"}, {attribute("to", int64_t(1))}).node("Div", {"x", "width"}, {"y"});
+  g.node("Cast", {"d3"}, {"width"}, {attribute("to", int64_t(1))})
+      .node("Div", {"x", "width"}, {"y"});
   const graph::Model model = import(g);
   CHECK(output_type(model) == "f32[N, 8, H, W]");
   const std::string made = operators(model.graph);

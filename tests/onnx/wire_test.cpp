@@ -16,7 +16,9 @@ graph::Constant read(const Proto& tensor) {
   const onnx::Model model = onnx::parse_model(bytes, "test");
   return onnx::read_tensor(model.graph.initializers.at(0), "t", nullptr);
 }
-Proto head(int type, int64_t count) { return Proto().packed_varints(1, {count}).varint(2, uint64_t(type)); }
+Proto head(int type, int64_t count) {
+  return Proto().packed_varints(1, {count}).varint(2, uint64_t(type));
+}
 
 }  // namespace
 
@@ -32,17 +34,29 @@ TEST_CASE("tensor: raw, packed and loose fields of every type") {
       {"f32 packed", head(1, 2).packed(4, std::vector<float>{1.5f, -2}), DType::kF32, {1.5, -2}},
       {"f32 loose", head(1, 2).number(4, 1.5f).number(4, -2), DType::kF32, {1.5, -2}},
       {"f64 packed", head(11, 1).packed(10, std::vector<double>{0.1}), DType::kF64, {0.1}},
-      {"i64 packed", head(7, 2).packed_varints(7, {-1, int64_t(1) << 40}), DType::kI64, {-1, 1099511627776.0}},
+      {"i64 packed",
+       head(7, 2).packed_varints(7, {-1, int64_t(1) << 40}),
+       DType::kI64,
+       {-1, 1099511627776.0}},
       {"i64 loose", head(7, 2).varint(7, uint64_t(-1)).varint(7, 5), DType::kI64, {-1, 5}},
       {"i32 packed", head(6, 2).packed_varints(5, {-7, 9}), DType::kI32, {-7, 9}},
       {"i8 in int32_data", head(3, 2).packed_varints(5, {-128, 127}), DType::kI8, {-128, 127}},
       {"u8 raw", head(2, 2).text(9, std::string("\x00\xff", 2)), DType::kU8, {0, 255}},
       {"bool in int32_data", head(9, 2).packed_varints(5, {0, 1}), DType::kBool, {0, 1}},
-      {"bool raw, any byte but 0 is true", head(9, 2).text(9, std::string("\x00\x07", 2)), DType::kBool, {0, 1}},
+      {"bool raw, any byte but 0 is true",
+       head(9, 2).text(9, std::string("\x00\x07", 2)),
+       DType::kBool,
+       {0, 1}},
       {"f16 in int32_data", head(10, 2).packed_varints(5, {0x3c00, 0xc000}), DType::kF16, {1, -2}},
       {"bf16 raw", head(16, 1).text(9, std::string("\x80\x3f", 2)), DType::kBF16, {1}},
-      {"u64", head(13, 1).packed_varints(11, {int64_t(1) << 62}), DType::kU64, {4611686018427387904.0}},
-      {"u32 in uint64_data", head(12, 1).packed_varints(11, {4000000000}), DType::kU32, {4000000000.0}},
+      {"u64",
+       head(13, 1).packed_varints(11, {int64_t(1) << 62}),
+       DType::kU64,
+       {4611686018427387904.0}},
+      {"u32 in uint64_data",
+       head(12, 1).packed_varints(11, {4000000000}),
+       DType::kU32,
+       {4000000000.0}},
       {"i16", head(5, 1).packed_varints(5, {-300}), DType::kI16, {-300}},
       {"u16", head(4, 1).packed_varints(5, {65535}), DType::kU16, {65535}},
   };
@@ -65,7 +79,10 @@ TEST_CASE("tensor: sizes that disagree are refused before anything is allocated"
       {"no data at all", head(1, 1)},
       {"packed field is short", head(1, 3).packed(4, std::vector<float>{1, 2})},
       {"a negative dimension", head(1, -2).text(9, "1234")},
-      {"dims overflow", Proto().packed_varints(1, {int64_t(1) << 40, int64_t(1) << 40}).varint(2, 1).text(9, "1234")},
+      {"dims overflow", Proto()
+                            .packed_varints(1, {int64_t(1) << 40, int64_t(1) << 40})
+                            .varint(2, 1)
+                            .text(9, "1234")},
       {"a terabyte", head(1, int64_t(1) << 40).text(9, "1234")}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
@@ -79,7 +96,11 @@ TEST_CASE("tensor: sizes that disagree are refused before anything is allocated"
 }
 
 TEST_CASE("tensor: types that no tensor of ours has are named") {
-  for (const auto& row : {std::pair{8, "STRING"}, {14, "COMPLEX64"}, {17, "FLOAT8E4M3FN"}, {22, "INT4"}, {99, "99"}}) {
+  for (const auto& row : {std::pair{8, "STRING"},
+                          {14, "COMPLEX64"},
+                          {17, "FLOAT8E4M3FN"},
+                          {22, "INT4"},
+                          {99, "99"}}) {
     const int type = row.first;
     const char* name = row.second;  // clang 14 captures no structured binding
     CAPTURE(name);
@@ -94,7 +115,8 @@ TEST_CASE("tensor: types that no tensor of ours has are named") {
 
 TEST_CASE("sparse tensor: linear indices and coordinates, those outside refused") {
   onnx::SparseTensor sparse;
-  const std::string values = Proto().packed_varints(1, {2}).varint(2, 1).packed(4, std::vector<float>{5, 7}).bytes;
+  const std::string values =
+      Proto().packed_varints(1, {2}).varint(2, 1).packed(4, std::vector<float>{5, 7}).bytes;
   const auto tensor_of = [](const std::string& bytes) {
     static std::vector<std::string> kept;  // the structs point into it
     kept.push_back(Proto().varint(1, 8).message(7, Proto().text(5, bytes)).bytes);

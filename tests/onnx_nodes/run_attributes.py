@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""No attribute of ONNX is ignored: in ONNX's published node tests each attribute that the operator's schema knows is changed in turn, and one that no schema
-knows is added. The program must change with it, or be refused, or the pair must stand in docs/operators.md among the attributes without effect. The same
-for each optional input that is left out. What an attribute says for other inputs alone (storage_order of Indices that nobody wants) must change some sample.
+"""No attribute of ONNX is ignored: in ONNX's published node tests each attribute that the
+operator's schema knows is changed in turn, and one that no schema knows is added. The program must
+change with it, or be refused, or the pair must stand in docs/operators.md among the attributes
+without effect. The same for each optional input that is left out. What an attribute says for other
+inputs alone (storage_order of Indices that nobody wants) must change some sample.
 
   run_attributes.py --ingot BIN [--samples N] [name-part ...]
 """
+
 import argparse
 import collections
 import json
@@ -28,8 +31,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TYPE = onnx.defs.OpSchema.AttrType
 # (operator, attribute): it is read, and what these samples change says the same.
 SAME = {
-    ("ConvTranspose", "output_padding"): "the sample states output_shape, and pads below 0 count as 0",
-    ("Dropout", "training_mode"): "an input; what is converted is the inference form, and that is said",
+    (
+        "ConvTranspose",
+        "output_padding",
+    ): "the sample states output_shape, and pads below 0 count as 0",
+    (
+        "Dropout",
+        "training_mode",
+    ): "an input; what is converted is the inference form, and that is said",
     ("LSTM", "sequence_lens"): "the samples state the whole length",
     ("Slice", "axes"): "the samples state the default; that another is honored is in run_nodes.py",
     ("Slice", "steps"): "the samples state the default; that another is honored is in run_nodes.py",
@@ -38,15 +47,20 @@ SAME = {
 
 def listed_pairs():
     page = (ROOT / "docs" / "operators.md").read_text()
-    rows = page[page.index("## Attributes without effect"):]
+    rows = page[page.index("## Attributes without effect") :]
     return set(re.findall(r"^\| (\S+) \| (\w+) \| ", rows, re.M)) - {("Operator", "Attribute")}
 
 
 def parts(file):
-    """Sums of all parts of a file but its metadata, which name the source: of the program and the weights."""
+    """Sums of all parts of a file but its metadata, which name the source: of the program and the
+    weights."""
     count = struct.unpack_from("<I", file, 28)[0]
-    entries = [file[64 * i:64 * (i + 1)] for i in range(1, count + 1)]
-    return tuple(entry[:4] + entry[32:] for entry in entries if struct.unpack_from("<I", entry)[0] != METADATA)
+    entries = [file[64 * i : 64 * (i + 1)] for i in range(1, count + 1)]
+    return tuple(
+        entry[:4] + entry[32:]
+        for entry in entries
+        if struct.unpack_from("<I", entry)[0] != METADATA
+    )
 
 
 class Converter:
@@ -54,11 +68,14 @@ class Converter:
         self.ingot, self.work = ingot, work
 
     def program(self, model):
-        """The program that a model becomes, without names and sums of its source; None where it is refused."""
+        """The program that a model becomes, without names and sums of its source; None where it is
+        refused."""
         source, out = self.work / "node.onnx", self.work / "node.ingot"
         out.unlink(missing_ok=True)
         source.write_bytes(model.SerializeToString())
-        done = subprocess.run([self.ingot, "convert", source, "-o", out], capture_output=True, text=True)
+        done = subprocess.run(
+            [self.ingot, "convert", source, "-o", out], capture_output=True, text=True
+        )
         if done.returncode:
             if done.returncode not in (2, 4, 5):
                 raise SystemExit(f"exit {done.returncode}: {done.stderr}")
@@ -74,7 +91,14 @@ def default_of(schema, name, node):
         return None, False
     kind, value = schema.attributes[name].type, schema.attributes[name].default_value
     if value.type == onnx.AttributeProto.UNDEFINED:
-        return {TYPE.INT: 0, TYPE.FLOAT: 0.0, TYPE.STRING: b"", TYPE.INTS: [], TYPE.FLOATS: [], TYPE.STRINGS: []}.get(kind), False
+        return {
+            TYPE.INT: 0,
+            TYPE.FLOAT: 0.0,
+            TYPE.STRING: b"",
+            TYPE.INTS: [],
+            TYPE.FLOATS: [],
+            TYPE.STRINGS: [],
+        }.get(kind), False
     return onnx.helper.get_attribute_value(value), False
 
 
@@ -91,7 +115,7 @@ def changes(value, seen):
         items = list(value)
         for i, item in enumerate(items):
             for other in changes(item, seen):
-                yield items[:i] + [other] + items[i + 1:]
+                yield items[:i] + [other] + items[i + 1 :]
 
 
 def set_attribute(node, name, value):
@@ -111,14 +135,20 @@ def samples(names):
         if len(model.graph.node) != 1 or model.functions or not run_nodes.as_supported_opset(model):
             continue
         ports = [*model.graph.input, *model.graph.output]
-        if any(not p.type.HasField("tensor_type") for p in ports) or model.graph.node[0].domain not in ("", "ai.onnx"):
+        if any(not p.type.HasField("tensor_type") for p in ports) or model.graph.node[
+            0
+        ].domain not in ("", "ai.onnx"):
             continue
-        golden = {f"in:{p.name}": np.asarray(v) for p, v in zip(model.graph.input, test.data_sets[0][0])}
+        golden = {
+            f"in:{p.name}": np.asarray(v) for p, v in zip(model.graph.input, test.data_sets[0][0])
+        }
         yield test.name, model, golden
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--samples", type=int, default=3, help="of each attribute of each operator")
     parser.add_argument("names", nargs="*", default=[])
@@ -131,13 +161,21 @@ def main():
         for given in node.attribute:
             if given.type == onnx.AttributeProto.STRING:
                 words[node.op_type, given.name].add(given.s.decode())
-    count, outcome, ignored = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+    count, outcome, ignored = (
+        collections.Counter(),
+        collections.Counter(),
+        collections.defaultdict(list),
+    )
     effective, refused_whole = set(), set()
     with tempfile.TemporaryDirectory() as work:
         convert = Converter(args.ingot, pathlib.Path(work))
         for name, model, golden in everything:
             op = model.graph.node[0].op_type
-            new = {a.name for a in model.graph.node[0].attribute if count[op, a.name] < 2 * args.samples}
+            new = {
+                a.name
+                for a in model.graph.node[0].attribute
+                if count[op, a.name] < 2 * args.samples
+            }
             if not onnx.defs.has(op) or (count[op, "*"] >= args.samples and not new):
                 continue
             plain = convert.program(model)
@@ -148,7 +186,10 @@ def main():
                 refused_whole.add(op)
                 continue
             count[op, "*"] += 1
-            node, schema = model.graph.node[0], onnx.defs.get_schema(op, model.opset_import[0].version)
+            node, schema = (
+                model.graph.node[0],
+                onnx.defs.get_schema(op, model.opset_import[0].version),
+            )
             for attribute in [*schema.attributes, "an_attribute_of_a_newer_onnx"]:
                 value, given = default_of(schema, attribute, node)
                 if attribute not in schema.attributes:
@@ -164,14 +205,22 @@ def main():
                     changed.CopyFrom(model)
                     set_attribute(changed.graph.node[0], attribute, other)
                     now = convert.program(changed)
-                    outcome["refused" if now is None else "changed" if now != plain else "same"] += 1
+                    outcome[
+                        "refused" if now is None else "changed" if now != plain else "same"
+                    ] += 1
                     if now == plain:
                         ignored[op, attribute].append(f"{name}: {other!r} for {value!r}")
                     else:
                         effective.add((op, attribute))
             for i, put in enumerate(node.input):
-                empty = not golden.get(f"in:{put}", np.ones(1)).size  # says as much as one that is left out
-                optional = not empty and i < len(schema.inputs) and schema.inputs[i].option == onnx.defs.OpSchema.FormalParameterOption.Optional
+                empty = not golden.get(
+                    f"in:{put}", np.ones(1)
+                ).size  # says as much as one that is left out
+                optional = (
+                    not empty
+                    and i < len(schema.inputs)
+                    and schema.inputs[i].option == onnx.defs.OpSchema.FormalParameterOption.Optional
+                )
                 if not put or not optional or count[op, f"input {i}"] >= args.samples:
                     continue
                 count[op, f"input {i}"] += 1
@@ -193,10 +242,15 @@ def main():
     partly = sorted(pair for pair in ignored if pair in effective)
     print("without effect on some samples: " + ", ".join(f"{op}.{a}" for op, a in partly))
     if refused_whole - {op for op, _ in count}:
-        print("refused in every form here: " + ", ".join(sorted(refused_whole - {op for op, _ in count})))
+        print(
+            "refused in every form here: "
+            + ", ".join(sorted(refused_whole - {op for op, _ in count}))
+        )
     operators = {op for op, _ in count}
-    print(f"onnx attributes: {len(operators)} operators, {sum(outcome.values())} changes: {outcome['changed']} change the program, {outcome['refused']} are "
-          f"refused, {outcome['same']} change nothing; {failures} failed")
+    print(
+        f"onnx attributes: {len(operators)} operators, {sum(outcome.values())} changes: {outcome['changed']} change the program, {outcome['refused']} are "
+        f"refused, {outcome['same']} change nothing; {failures} failed"
+    )
     return 1 if failures else 0
 
 

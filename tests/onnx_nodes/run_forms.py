@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Operators in forms that ONNX's node tests lack: symbolic lengths, settings that the model computes, combinations. Small models are made
-here, cast with their dims open, run on the oracle kernels and on the best instruction set, and compared with numpy.
+"""Operators in forms that ONNX's node tests lack: symbolic lengths, settings that the model
+computes, combinations. Small models are made here, cast with their dims open, run on the oracle
+kernels and on the best instruction set, and compared with numpy.
 
   run_forms.py --ingot BIN [--isa oracle,best] [name-part ...]
 """
+
 import argparse
 import os
 import pathlib
@@ -19,8 +21,8 @@ FORMS = []
 
 
 def form(name, nodes, inputs, outputs, constants=None, dims=None, opset=20, refused=None):
-    """inputs, constants: name to array; outputs: name to the expected array; dims: name to the declared dims; refused: text of the
-    error that run must give."""
+    """inputs, constants: name to array; outputs: name to the expected array; dims: name to the
+    declared dims; refused: text of the error that run must give."""
     FORMS.append((name, nodes, inputs, outputs, constants or {}, dims or {}, opset, refused))
 
 
@@ -38,7 +40,13 @@ def complex_of(a):
 
 def spectra(signal, window, step, transform):
     n = len(window)
-    return pairs(transform(np.stack([signal[:, i:i + n] * window for i in range(0, signal.shape[1] - n + 1, step)], 1)))
+    return pairs(
+        transform(
+            np.stack(
+                [signal[:, i : i + n] * window for i in range(0, signal.shape[1] - n + 1, step)], 1
+            )
+        )
+    )
 
 
 def transforms(rng):
@@ -47,73 +55,207 @@ def transforms(rng):
     z = complex_of(complex_in)
     open_real, open_complex = {"x": ["B", "N", 1]}, {"x": ["B", "N", 2]}
     for onesided, fft in ((0, np.fft.fft), (1, np.fft.rfft)):
-        form(f"dft of any length, onesided {onesided}", [node("DFT", "x", "y", onesided=onesided)], {"x": real}, {"y": pairs(fft(real[..., 0]))},
-             dims=open_real)
+        form(
+            f"dft of any length, onesided {onesided}",
+            [node("DFT", "x", "y", onesided=onesided)],
+            {"x": real},
+            {"y": pairs(fft(real[..., 0]))},
+            dims=open_real,
+        )
         for length in (64, 20):
-            form(f"dft to {length}, onesided {onesided}", [node("DFT", "x,n", "y", onesided=onesided)], {"x": real},
-                 {"y": pairs(fft(real[..., 0], length))}, {"n": np.int64(length)}, open_real)
-    form("dft of complex input", [node("DFT", "x", "y")], {"x": complex_in}, {"y": pairs(np.fft.fft(z))}, dims=open_complex)
-    form("inverse dft", [node("DFT", "x", "y", inverse=1)], {"x": complex_in}, {"y": pairs(np.fft.ifft(z))}, dims=open_complex)
-    form("inverse one-sided dft, even", [node("DFT", "x", "y", inverse=1, onesided=1)], {"x": complex_in},
-         {"y": np.fft.irfft(z)[..., None].astype(np.float32)}, dims=open_complex)
-    form("inverse one-sided dft, odd", [node("DFT", "x,n", "y", inverse=1, onesided=1)], {"x": complex_in},
-         {"y": np.fft.irfft(z, 37)[..., None].astype(np.float32)}, {"n": np.int64(37)}, {"x": ["B", 19, 2]})
-    form("dft of opset 17 along an axis", [node("DFT", "x", "y", axis=1, onesided=1)], {"x": real}, {"y": pairs(np.fft.rfft(real[..., 0]))}, opset=17)
+            form(
+                f"dft to {length}, onesided {onesided}",
+                [node("DFT", "x,n", "y", onesided=onesided)],
+                {"x": real},
+                {"y": pairs(fft(real[..., 0], length))},
+                {"n": np.int64(length)},
+                open_real,
+            )
+    form(
+        "dft of complex input",
+        [node("DFT", "x", "y")],
+        {"x": complex_in},
+        {"y": pairs(np.fft.fft(z))},
+        dims=open_complex,
+    )
+    form(
+        "inverse dft",
+        [node("DFT", "x", "y", inverse=1)],
+        {"x": complex_in},
+        {"y": pairs(np.fft.ifft(z))},
+        dims=open_complex,
+    )
+    form(
+        "inverse one-sided dft, even",
+        [node("DFT", "x", "y", inverse=1, onesided=1)],
+        {"x": complex_in},
+        {"y": np.fft.irfft(z)[..., None].astype(np.float32)},
+        dims=open_complex,
+    )
+    form(
+        "inverse one-sided dft, odd",
+        [node("DFT", "x,n", "y", inverse=1, onesided=1)],
+        {"x": complex_in},
+        {"y": np.fft.irfft(z, 37)[..., None].astype(np.float32)},
+        {"n": np.int64(37)},
+        {"x": ["B", 19, 2]},
+    )
+    form(
+        "dft of opset 17 along an axis",
+        [node("DFT", "x", "y", axis=1, onesided=1)],
+        {"x": real},
+        {"y": pairs(np.fft.rfft(real[..., 0]))},
+        opset=17,
+    )
 
-    signal, window = rng.standard_normal((2, 300, 1)).astype(np.float32), np.hanning(64).astype(np.float32)
+    signal, window = (
+        rng.standard_normal((2, 300, 1)).astype(np.float32),
+        np.hanning(64).astype(np.float32),
+    )
     both = rng.standard_normal((2, 300, 2)).astype(np.float32)
     for onesided, fft in ((0, np.fft.fft), (1, np.fft.rfft)):
         step = {"s": np.int64(20)}
-        form(f"stft, onesided {onesided}", [node("STFT", "x,s,w", "y", onesided=onesided)], {"x": signal},
-             {"y": spectra(signal[..., 0], window, 20, fft)}, {**step, "w": window}, open_real)
-        form(f"stft under a computed window, onesided {onesided}", [node("STFT", "x,s,w", "y", onesided=onesided)], {"x": signal, "w": window},
-             {"y": spectra(signal[..., 0], window, 20, fft)}, step, open_real)
-        form(f"stft without a window, onesided {onesided}", [node("STFT", "x,s,,n", "y", onesided=onesided)], {"x": signal},
-             {"y": spectra(signal[..., 0], np.ones(50), 20, fft)}, {**step, "n": np.int64(50)}, open_real)
-    form("stft of complex input", [node("STFT", "x,s,w", "y", onesided=0)], {"x": both}, {"y": spectra(complex_of(both), window, 20, np.fft.fft)},
-         {"s": np.int64(20), "w": window}, open_complex)
+        form(
+            f"stft, onesided {onesided}",
+            [node("STFT", "x,s,w", "y", onesided=onesided)],
+            {"x": signal},
+            {"y": spectra(signal[..., 0], window, 20, fft)},
+            {**step, "w": window},
+            open_real,
+        )
+        form(
+            f"stft under a computed window, onesided {onesided}",
+            [node("STFT", "x,s,w", "y", onesided=onesided)],
+            {"x": signal, "w": window},
+            {"y": spectra(signal[..., 0], window, 20, fft)},
+            step,
+            open_real,
+        )
+        form(
+            f"stft without a window, onesided {onesided}",
+            [node("STFT", "x,s,,n", "y", onesided=onesided)],
+            {"x": signal},
+            {"y": spectra(signal[..., 0], np.ones(50), 20, fft)},
+            {**step, "n": np.int64(50)},
+            open_real,
+        )
+    form(
+        "stft of complex input",
+        [node("STFT", "x,s,w", "y", onesided=0)],
+        {"x": both},
+        {"y": spectra(complex_of(both), window, 20, np.fft.fft)},
+        {"s": np.int64(20), "w": window},
+        open_complex,
+    )
 
     angle = 2 * np.pi * np.arange(77)
-    shapes = {"HannWindow": lambda t: 0.5 - 0.5 * np.cos(t), "HammingWindow": lambda t: 25 / 46 - 21 / 46 * np.cos(t),
-              "BlackmanWindow": lambda t: 0.42 - 0.5 * np.cos(t) + 0.08 * np.cos(2 * t)}
+    shapes = {
+        "HannWindow": lambda t: 0.5 - 0.5 * np.cos(t),
+        "HammingWindow": lambda t: 25 / 46 - 21 / 46 * np.cos(t),
+        "BlackmanWindow": lambda t: 0.42 - 0.5 * np.cos(t) + 0.08 * np.cos(2 * t),
+    }
     for op, shape in shapes.items():
         for periodic in (0, 1):
-            form(f"{op} as long as the signal, periodic {periodic}",
-                 [node("Shape", "x", "n", start=1, end=2), node("Squeeze", "n", "size"), node(op, "size", "w", periodic=periodic), node("Mul", "x,w", "y")],
-                 {"x": np.ones((2, 77), np.float32)}, {"y": np.tile(shape(angle / (76 + periodic)), (2, 1)).astype(np.float32)}, dims={"x": ["B", "N"]})
+            form(
+                f"{op} as long as the signal, periodic {periodic}",
+                [
+                    node("Shape", "x", "n", start=1, end=2),
+                    node("Squeeze", "n", "size"),
+                    node(op, "size", "w", periodic=periodic),
+                    node("Mul", "x,w", "y"),
+                ],
+                {"x": np.ones((2, 77), np.float32)},
+                {"y": np.tile(shape(angle / (76 + periodic)), (2, 1)).astype(np.float32)},
+                dims={"x": ["B", "N"]},
+            )
 
 
 def movement(rng):
-    numbers = {"c": np.array([20]), "zero": np.array([0]), "one": np.array([1]), "end": np.array([2 ** 62]), "after": np.array([0, 0, 0, 1]),
-               "before": np.array([0, 1, 0, 0])}
+    numbers = {
+        "c": np.array([20]),
+        "zero": np.array([0]),
+        "one": np.array([1]),
+        "end": np.array([2**62]),
+        "after": np.array([0, 0, 0, 1]),
+        "before": np.array([0, 1, 0, 0]),
+    }
     for n in (5, 12, 20, 33):
         x = rng.standard_normal((2, n)).astype(np.float32)
-        form(f"slices to and from n - 20 of {n}",
-             [node("Shape", "x", "n", start=1, end=2), node("Sub", "n,c", "at"), node("Slice", "x,zero,at,one", "head"),
-              node("Slice", "x,at,end,one", "tail")], {"x": x}, {"head": x[:, :n - 20], "tail": x[:, n - 20:]}, numbers, {"x": ["B", "N"]})
+        form(
+            f"slices to and from n - 20 of {n}",
+            [
+                node("Shape", "x", "n", start=1, end=2),
+                node("Sub", "n,c", "at"),
+                node("Slice", "x,zero,at,one", "head"),
+                node("Slice", "x,at,end,one", "tail"),
+            ],
+            {"x": x},
+            {"head": x[:, : n - 20], "tail": x[:, n - 20 :]},
+            numbers,
+            {"x": ["B", "N"]},
+        )
         more = max(0, 20 - n)
-        form(f"pads of 20 - n of {n}",
-             [node("Shape", "x", "n", start=1, end=2), node("Sub", "c,n", "by"), node("Mul", "by,after", "p"), node("Pad", "x,p", "right"),
-              node("Mul", "by,before", "q"), node("Pad", "x,q", "left")], {"x": x},
-             {"right": np.pad(x[:, :20], ((0, 0), (0, more))), "left": np.pad(x[:, max(0, n - 20):], ((0, 0), (more, 0)))}, numbers, {"x": ["B", "N"]})
+        form(
+            f"pads of 20 - n of {n}",
+            [
+                node("Shape", "x", "n", start=1, end=2),
+                node("Sub", "c,n", "by"),
+                node("Mul", "by,after", "p"),
+                node("Pad", "x,p", "right"),
+                node("Mul", "by,before", "q"),
+                node("Pad", "x,q", "left"),
+            ],
+            {"x": x},
+            {
+                "right": np.pad(x[:, :20], ((0, 0), (0, more))),
+                "left": np.pad(x[:, max(0, n - 20) :], ((0, 0), (more, 0))),
+            },
+            numbers,
+            {"x": ["B", "N"]},
+        )
     lengths = np.array([6, 1, 0, 4])
     for time in (0, 1):
         x = rng.standard_normal((6, 4, 3)).astype(np.float32)
         y = x.copy()
         for b, n in enumerate(lengths):
             y[:n, b] = x[:n, b][::-1]
-        x, y, dims = (x, y, ["T", "B", 3]) if time == 0 else (x.swapaxes(0, 1), y.swapaxes(0, 1), ["B", "T", 3])
+        x, y, dims = (
+            (x, y, ["T", "B", 3])
+            if time == 0
+            else (x.swapaxes(0, 1), y.swapaxes(0, 1), ["B", "T", 3])
+        )
         reverse = [node("ReverseSequence", "x,l", "y", time_axis=time, batch_axis=1 - time)]
-        form(f"sequences reversed, time {time}", reverse, {"x": x, "l": lengths}, {"y": y}, dims={"x": dims, "l": ["B"]})
-        form(f"whole sequences reversed, time {time}", reverse, {"x": x}, {"y": np.flip(x, time)}, {"l": np.full(4, 6)})
-        form(f"a length beyond the sequence, time {time}", reverse, {"x": x, "l": lengths + 3}, {"y": y}, dims={"x": dims, "l": ["B"]},
-             refused="index")
+        form(
+            f"sequences reversed, time {time}",
+            reverse,
+            {"x": x, "l": lengths},
+            {"y": y},
+            dims={"x": dims, "l": ["B"]},
+        )
+        form(
+            f"whole sequences reversed, time {time}",
+            reverse,
+            {"x": x},
+            {"y": np.flip(x, time)},
+            {"l": np.full(4, 6)},
+        )
+        form(
+            f"a length beyond the sequence, time {time}",
+            reverse,
+            {"x": x, "l": lengths + 3},
+            {"y": y},
+            dims={"x": dims, "l": ["B"]},
+            refused="index",
+        )
 
 
 def read_at(x, grid, aligned, padding):
     """Bilinear GridSample of one picture [C, H, W] at [.., 2]."""
     h, w = x.shape[1:]
-    at = [(grid[..., 1 - k] + 1) / 2 * (n - 1) if aligned else ((grid[..., 1 - k] + 1) * n - 1) / 2 for k, n in enumerate((h, w))]
+    at = [
+        (grid[..., 1 - k] + 1) / 2 * (n - 1) if aligned else ((grid[..., 1 - k] + 1) * n - 1) / 2
+        for k, n in enumerate((h, w))
+    ]
     low = [np.floor(a).astype(int) for a in at]
     y = np.zeros((x.shape[0], *grid.shape[:-1]))
     for i in (0, 1):
@@ -131,24 +273,67 @@ def pictures(rng):
     grid = rng.uniform(-1.4, 1.4, (2, 4, 6, 2)).astype(np.float32)
     for aligned in (0, 1):
         for padding in ("zeros", "border"):
-            form(f"grid sample of any picture, {padding}, corners {aligned}",
-                 [node("GridSample", "x,g", "y", mode="linear", align_corners=aligned, padding_mode=padding)], {"x": x, "g": grid},
-                 {"y": np.stack([read_at(x[i], grid[i], aligned, padding) for i in (0, 1)])},
-                 dims={"x": ["N", 5, "H", "W"], "g": ["N", "P", "Q", 2]})
-    form("grid sample at no place", [node("GridSample", "x,g", "y", mode="nearest", padding_mode="zeros")],
-         {"x": x[:1], "g": np.full((1, 1, 1, 2), np.nan, np.float32)}, {"y": np.zeros((1, 5, 1, 1), np.float32)})
-    v, w = rng.standard_normal((1, 4, 6, 5, 7)).astype(np.float32), rng.standard_normal((6, 2, 3, 2, 2)).astype(np.float32)
+            form(
+                f"grid sample of any picture, {padding}, corners {aligned}",
+                [
+                    node(
+                        "GridSample",
+                        "x,g",
+                        "y",
+                        mode="linear",
+                        align_corners=aligned,
+                        padding_mode=padding,
+                    )
+                ],
+                {"x": x, "g": grid},
+                {"y": np.stack([read_at(x[i], grid[i], aligned, padding) for i in (0, 1)])},
+                dims={"x": ["N", 5, "H", "W"], "g": ["N", "P", "Q", 2]},
+            )
+    form(
+        "grid sample at no place",
+        [node("GridSample", "x,g", "y", mode="nearest", padding_mode="zeros")],
+        {"x": x[:1], "g": np.full((1, 1, 1, 2), np.nan, np.float32)},
+        {"y": np.zeros((1, 5, 1, 1), np.float32)},
+    )
+    v, w = (
+        rng.standard_normal((1, 4, 6, 5, 7)).astype(np.float32),
+        rng.standard_normal((6, 2, 3, 2, 2)).astype(np.float32),
+    )
     padded, y = np.pad(v, ((0, 0), (0, 0), (1, 1), (0, 0), (0, 0))), np.zeros((1, 6, 3, 4, 6))
     for o in range(6):
         for d in range(3):
             for i in range(4):
                 for j in range(6):
-                    y[0, o, d, i, j] = (padded[0, o // 3 * 2:o // 3 * 2 + 2, 2 * d:2 * d + 3, i:i + 2, j:j + 2] * w[o]).sum()
-    form("convolution of a volume, groups, any depth", [node("Conv", "x,w", "y", strides=[2, 1, 1], pads=[1, 0, 0, 1, 0, 0], group=2)], {"x": v},
-         {"y": y.astype(np.float32)}, {"w": w}, {"x": ["N", 4, "D", "H", "W"]})
-    high = np.max([v[..., d:5 + d:2, i:4 + i:3, j:6 + j:3] for d in (0, 1) for i in (0, 1) for j in (0, 1)], 0)
-    form("maximum of a volume, any depth", [node("MaxPool", "x", "y", kernel_shape=[2, 2, 2], strides=[2, 3, 3])], {"x": v},
-         {"y": high}, dims={"x": ["N", 4, "D", "H", "W"]})
+                    y[0, o, d, i, j] = (
+                        padded[
+                            0, o // 3 * 2 : o // 3 * 2 + 2, 2 * d : 2 * d + 3, i : i + 2, j : j + 2
+                        ]
+                        * w[o]
+                    ).sum()
+    form(
+        "convolution of a volume, groups, any depth",
+        [node("Conv", "x,w", "y", strides=[2, 1, 1], pads=[1, 0, 0, 1, 0, 0], group=2)],
+        {"x": v},
+        {"y": y.astype(np.float32)},
+        {"w": w},
+        {"x": ["N", 4, "D", "H", "W"]},
+    )
+    high = np.max(
+        [
+            v[..., d : 5 + d : 2, i : 4 + i : 3, j : 6 + j : 3]
+            for d in (0, 1)
+            for i in (0, 1)
+            for j in (0, 1)
+        ],
+        0,
+    )
+    form(
+        "maximum of a volume, any depth",
+        [node("MaxPool", "x", "y", kernel_shape=[2, 2, 2], strides=[2, 3, 3])],
+        {"x": v},
+        {"y": high},
+        dims={"x": ["N", 4, "D", "H", "W"]},
+    )
 
 
 def positions(rng):
@@ -156,43 +341,85 @@ def positions(rng):
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 1)), constant_values=-np.inf)
     values, where = np.zeros((2, 3, 5, 6), np.float32), np.zeros((2, 3, 5, 6), np.int64)
     for n, c, i, j in np.ndindex(values.shape):
-        window = padded[n, c, 2 * i:2 * i + 3, 2 * j:2 * j + 2]
+        window = padded[n, c, 2 * i : 2 * i + 3, 2 * j : 2 * j + 2]
         values[n, c, i, j] = window.max()
         dh, dw = np.unravel_index(window.argmax(), window.shape)
         where[n, c, i, j] = ((n * 3 + c) * 9 + 2 * i + dh - 1) * 11 + 2 * j + dw
     sizes = dict(kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1])
-    form("maxima with their positions, any picture", [node("MaxPool", "x", "y,i", **sizes)], {"x": x}, {"y": values, "i": where},
-         dims={"x": ["N", 3, "H", "W"]})
+    form(
+        "maxima with their positions, any picture",
+        [node("MaxPool", "x", "y,i", **sizes)],
+        {"x": x},
+        {"y": values, "i": where},
+        dims={"x": ["N", 3, "H", "W"]},
+    )
     back = np.zeros(x.size, np.float32)
     back[where.ravel()] = values.ravel()
-    form("maxima put back", [node("MaxPool", "x", "y,i", **sizes), node("MaxUnpool", "y,i", "z", **sizes)], {"x": x},
-         {"z": back.reshape(x.shape)}, dims={"x": ["N", 3, 9, 11]})
+    form(
+        "maxima put back",
+        [node("MaxPool", "x", "y,i", **sizes), node("MaxUnpool", "y,i", "z", **sizes)],
+        {"x": x},
+        {"z": back.reshape(x.shape)},
+        dims={"x": ["N", 3, 9, 11]},
+    )
 
 
 def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refused):
-    ports = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), dims.get(k, v.shape)) for k, v in inputs.items()]
-    results = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), None) for k, v in outputs.items()]
-    graph = helper.make_graph(nodes, "form", ports, results, [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), work / "form.onnx")
-    np.savez(work / "form.npz", **{f"in:{k}": v for k, v in inputs.items()}, **{f"out:{k}": v for k, v in outputs.items()})
+    ports = [
+        helper.make_tensor_value_info(
+            k, helper.np_dtype_to_tensor_dtype(v.dtype), dims.get(k, v.shape)
+        )
+        for k, v in inputs.items()
+    ]
+    results = [
+        helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), None)
+        for k, v in outputs.items()
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "form",
+        ports,
+        results,
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8),
+        work / "form.onnx",
+    )
+    np.savez(
+        work / "form.npz",
+        **{f"in:{k}": v for k, v in inputs.items()},
+        **{f"out:{k}": v for k, v in outputs.items()},
+    )
     cast = work / "form.ingot"
     cast.unlink(missing_ok=True)
-    done = subprocess.run([args.ingot, "convert", work / "form.onnx", "-o", cast], capture_output=True, text=True)
+    done = subprocess.run(
+        [args.ingot, "convert", work / "form.onnx", "-o", cast], capture_output=True, text=True
+    )
     if done.returncode:
         return f"convert: {done.stderr}"
     for isa in args.isa.split(","):
         environment = os.environ if isa == "best" else {**os.environ, "INGOT_CPU_ISA": isa}
-        done = subprocess.run([args.ingot, "check", cast, "--golden", work / "form.npz"], capture_output=True, text=True, env=environment)
+        done = subprocess.run(
+            [args.ingot, "check", cast, "--golden", work / "form.npz"],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
         if refused:
             if done.returncode == 0 or refused not in done.stderr:
-                return f"{isa}: was to fail naming '{refused}': exit {done.returncode} {done.stderr}"
+                return (
+                    f"{isa}: was to fail naming '{refused}': exit {done.returncode} {done.stderr}"
+                )
         elif done.returncode:
             return f"{isa}: {done.stdout}{done.stderr}"
     return ""
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--isa", default="oracle,best")
     parser.add_argument("names", nargs="*", default=[])

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""ONNX's published node tests (the `onnx` package makes them): convert each, run it on the oracle kernels and on the best
-instruction set, compare with the published outputs. A model of a newer opset is taken as opset 28 where its operators have not changed.
+"""ONNX's published node tests (the `onnx` package makes them): convert each, run it on the oracle
+kernels and on the best instruction set, compare with the published outputs. A model of a newer
+opset is taken as opset 28 where its operators have not changed.
 
   run_nodes.py --ingot BIN [--isa oracle,best] [--list] [--update] [name-part ...]
 
-A test whose model is refused with exit code 4 is counted as unsupported when unsupported.tsv (beside this file) says so, with the
-reason; a refusal that is not listed fails, and so does a listed one that passes: the list must shrink. --update rewrites the list.
+A test whose model is refused with exit code 4 is counted as unsupported when unsupported.tsv
+(beside this file) says so, with the reason; a refusal that is not listed fails, and so does a
+listed one that passes: the list must shrink. --update rewrites the list.
 """
+
 import argparse
 import collections
 import os
@@ -25,12 +28,23 @@ from onnx.backend.test.case.node import collect_testcases
 HERE = pathlib.Path(__file__).resolve().parent
 OPSET = 28
 # Where we differ by design; each must go on differing, else it leaves this list.
-BY_DESIGN = {"training_dropout": "cast in inference form, and that is said",
-             "resize_downsample_scales_linear_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
-             "resize_downsample_scales_cubic_align_corners": "coordinates follow the output's whole size, as onnxruntime's do"}
+BY_DESIGN = {
+    "training_dropout": "cast in inference form, and that is said",
+    "resize_downsample_scales_linear_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
+    "resize_downsample_scales_cubic_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
+}
 LIST = HERE / "unsupported.tsv"
-WEIGHTS = {"LSTM": [1, 2, 3, 7], "GRU": [1, 2, 3], "RNN": [1, 2, 3], "Conv": [1, 2], "ConvTranspose": [1, 2],  # inputs, by operator
-           "HannWindow": [0], "HammingWindow": [0], "BlackmanWindow": [0], "MelWeightMatrix": [0, 1, 2, 3, 4]}
+WEIGHTS = {
+    "LSTM": [1, 2, 3, 7],
+    "GRU": [1, 2, 3],
+    "RNN": [1, 2, 3],
+    "Conv": [1, 2],
+    "ConvTranspose": [1, 2],  # inputs, by operator
+    "HannWindow": [0],
+    "HammingWindow": [0],
+    "BlackmanWindow": [0],
+    "MelWeightMatrix": [0, 1, 2, 3, 4],
+}
 
 
 def as_supported_opset(model):
@@ -41,7 +55,10 @@ def as_supported_opset(model):
             for graph in graphs:
                 for node in graph.node:
                     graphs += [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
-                    if onnx.defs.has(node.op_type) and onnx.defs.get_schema(node.op_type).since_version > OPSET:
+                    if (
+                        onnx.defs.has(node.op_type)
+                        and onnx.defs.get_schema(node.op_type).since_version > OPSET
+                    ):
                         return False
             entry.version = OPSET
     return True
@@ -81,12 +98,18 @@ def run_one(args, test, work):
 
 
 def bake_settings(model, golden):
-    """Shapes, axes, scales, weights and the like as constants, which is how exporters write them; the tests pass them as inputs."""
+    """Shapes, axes, scales, weights and the like as constants, which is how exporters write them;
+    the tests pass them as inputs."""
     weights = WEIGHTS.get(model.graph.node[0].op_type, []) if len(model.graph.node) == 1 else []
     weights = {name for i, name in enumerate(model.graph.node[0].input) if i in weights}
     for i, port in enumerate(list(model.graph.input)):
         value = golden.get(f"in:{port.name}")
-        setting = i > 0 and value is not None and value.ndim <= 1 and (value.dtype.kind in "iub" or port.name in ("scales", "roi", "min", "max", "value"))
+        setting = (
+            i > 0
+            and value is not None
+            and value.ndim <= 1
+            and (value.dtype.kind in "iub" or port.name in ("scales", "roi", "min", "max", "value"))
+        )
         if setting or (value is not None and port.name in weights):
             model.graph.initializer.append(onnx.numpy_helper.from_array(value, port.name))
             model.graph.input.remove(port)
@@ -100,7 +123,9 @@ def extents_agree(args, cast, golden, work, isa):
     done = call([args.ingot, "run", cast, "--inputs", inputs, "--outputs", outputs], isa)
     if done.returncode == 0:
         made = np.load(outputs)
-        wrong = [k for k, v in golden.items() if k.startswith("out:") and made[k[4:]].shape != v.shape]
+        wrong = [
+            k for k, v in golden.items() if k.startswith("out:") and made[k[4:]].shape != v.shape
+        ]
         done.returncode, done.stderr = (6, f"extents of {wrong} differ") if wrong else (0, "")
     return done
 
@@ -115,23 +140,66 @@ def convert_and_check(args, test, golden, work):
         return "unsupported", text.split("node.onnx: ")[-1][:160]
     if done.returncode != 0:
         return "fail", f"convert: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-    np.savez(npz, **{k: v.view("V2") if v.dtype.name == "bfloat16" else v for k, v in golden.items()})  # as numpy keeps bfloat16
-    # The published results round to bfloat16 on the way, one step of which is 2^-8: the row of the tolerance table for such types.
-    rtol = max(test.rtol, 3e-2) if any(v.dtype.name == "bfloat16" for v in golden.values()) else test.rtol
+    np.savez(
+        npz, **{k: v.view("V2") if v.dtype.name == "bfloat16" else v for k, v in golden.items()}
+    )  # as numpy keeps bfloat16
+    # The published results round to bfloat16 on the way, one step of which is 2^-8: the row of the
+    # tolerance table for such types.
+    rtol = (
+        max(test.rtol, 3e-2)
+        if any(v.dtype.name == "bfloat16" for v in golden.values())
+        else test.rtol
+    )
     for isa in args.isa.split(","):
-        done = call([args.ingot, "check", cast, "--golden", npz, "--rtol", str(rtol), "--atol", str(max(test.atol, 1e-6))], isa)
-        if done.returncode == 6 and not any(v.size for k, v in golden.items() if k.startswith("out:")):
-            done = extents_agree(args, cast, golden, work, isa)  # no element to compare, which check does not call equal
+        done = call(
+            [
+                args.ingot,
+                "check",
+                cast,
+                "--golden",
+                npz,
+                "--rtol",
+                str(rtol),
+                "--atol",
+                str(max(test.atol, 1e-6)),
+            ],
+            isa,
+        )
+        if done.returncode == 6 and not any(
+            v.size for k, v in golden.items() if k.startswith("out:")
+        ):
+            done = extents_agree(
+                args, cast, golden, work, isa
+            )  # no element to compare, which check does not call equal
         if done.returncode != 0:
-            return "fail", f"{isa}: exit {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}"
+            return (
+                "fail",
+                f"{isa}: exit {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}",
+            )
     return "ok", ""
 
 
-ARRAY_TYPES = {"bfloat16", "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"}
+ARRAY_TYPES = {
+    "bfloat16",
+    "float32",
+    "float64",
+    "float16",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--isa", default="oracle,best")
     parser.add_argument("--update", action="store_true")
@@ -139,16 +207,39 @@ def main():
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     warnings.simplefilter("ignore")
-    tests = sorted((t for t in collect_testcases(None) if not args.names or any(n in t.name for n in args.names)), key=lambda t: t.name)
-    known = dict(line.split("\t", 1) for line in LIST.read_text().splitlines() if line and line[0] != "#") if LIST.exists() else {}
+    tests = sorted(
+        (
+            t
+            for t in collect_testcases(None)
+            if not args.names or any(n in t.name for n in args.names)
+        ),
+        key=lambda t: t.name,
+    )
+    known = (
+        dict(
+            line.split("\t", 1) for line in LIST.read_text().splitlines() if line and line[0] != "#"
+        )
+        if LIST.exists()
+        else {}
+    )
     results, counts = {}, collections.Counter()
     with tempfile.TemporaryDirectory() as work:
         for test in tests:
             result, why = run_one(args, test, pathlib.Path(work))
-            design = next((reason for part, reason in BY_DESIGN.items()
-                           if part in test.name and "zero_ratio" not in test.name), None)
+            design = next(
+                (
+                    reason
+                    for part, reason in BY_DESIGN.items()
+                    if part in test.name and "zero_ratio" not in test.name
+                ),
+                None,
+            )
             if design and result != "unsupported":
-                result, why = ("different", design) if result == "fail" else ("fail", "differs no longer: take it out of BY_DESIGN")
+                result, why = (
+                    ("different", design)
+                    if result == "fail"
+                    else ("fail", "differs no longer: take it out of BY_DESIGN")
+                )
             if result == "unsupported" and test.name not in known and not args.update:
                 result, why = "fail", f"refused, but not listed in unsupported.tsv: {why}"
             elif result == "ok" and test.name in known and not args.update:
@@ -158,10 +249,19 @@ def main():
             if result == "fail":
                 print(f"[fail] {test.name}: {why if args.list else why[:240]}", flush=True)
     if args.update:
-        kept = {**{n: w for n, w in known.items() if n not in results}, **{n: w for n, (r, w) in results.items() if r == "unsupported"}}
+        kept = {
+            **{n: w for n, w in known.items() if n not in results},
+            **{n: w for n, (r, w) in results.items() if r == "unsupported"},
+        }
         rows = [f"{name}\t{why}" for name, why in sorted(kept.items())]
-        LIST.write_text("# Node tests that are refused, with the reason; made by run_nodes.py --update. The list must shrink.\n" + "\n".join(rows) + "\n")
-    print(f"{counts['different']} differ by design; {counts['unsupported']} refused by name, as listed in unsupported.tsv")
+        LIST.write_text(
+            "# Node tests that are refused, with the reason; made by run_nodes.py --update. The list must shrink.\n"
+            + "\n".join(rows)
+            + "\n"
+        )
+    print(
+        f"{counts['different']} differ by design; {counts['unsupported']} refused by name, as listed in unsupported.tsv"
+    )
     print(f"nodes: {counts['ok']} passed, {counts['fail']} failed")
     sys.exit(1 if counts["fail"] or not counts["ok"] else 0)
 

@@ -1,5 +1,6 @@
-// Every operator has all of its parts: contract, oracle, kernels, a case of the conformance suite, a lowering. What an
-// operator does not have stands here with its reason, and is no longer true when it gets one.
+// Every operator has all of its parts: contract, oracle, kernels, a case of the conformance suite,
+// a lowering. What an operator does not have stands here with its reason, and is no longer true
+// when it gets one.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -27,7 +28,8 @@ struct Row {
   const OpContract* contract;
 };
 const Row kRows[] = {
-#define INGOT_OPERATOR(name, number, text, family) {OpCode::k##name, number, #name, #text, &k##name##Contract},
+#define INGOT_OPERATOR(name, number, text, family) \
+  {OpCode::k##name, number, #name, #text, &k##name##Contract},
 #include "runtime/op/operators.def"
 };
 
@@ -60,10 +62,12 @@ bool has_gpu_row(OpCode op) {
 /// The text of all files below a folder of the sources whose names end so.
 std::string text_of(const std::string& folder, const std::string& ending) {
   std::string text;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::string(INGOT_SOURCE_DIR) + "/" + folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           std::string(INGOT_SOURCE_DIR) + "/" + folder)) {
     const std::string path = entry.path().string();
-    if (path.size() < ending.size() || path.compare(path.size() - ending.size(), ending.size(), ending) != 0) continue;
+    if (path.size() < ending.size() ||
+        path.compare(path.size() - ending.size(), ending.size(), ending) != 0)
+      continue;
     std::ostringstream bytes;
     bytes << std::ifstream(path).rdbuf();
     text += bytes.str();
@@ -78,7 +82,8 @@ bool names(const std::string& text, const std::string& word) {
 }
 
 /// What a row lacks is listed, and what is listed it lacks.
-void check_part(const Row& row, const char* part, bool is_there, const std::map<std::string, std::string>& reasons) {
+void check_part(const Row& row, const char* part, bool is_there,
+                const std::map<std::string, std::string>& reasons) {
   INFO(row.name, ": ", part, is_there ? " is there, and listed as absent" : " is missing");
   CHECK(is_there != (reasons.count(row.name) != 0));
 }
@@ -103,10 +108,12 @@ TEST_CASE("operators: every row has its parts") {
                has_row(oracle_kernels(), row.op) && !is_control(row.op), kNoKernel);
     check_part(row, "a CPU kernel (kernels/cpu/products.inl or tensors.inl)",
                has_row(scalar, row.op) && !is_control(row.op), kNoKernel);
-    check_part(row, "a CUDA kernel (kernels/cuda/<family>/<family>_plan.cpp)", has_gpu_row(row.op), kNoGpuKernel);
+    check_part(row, "a CUDA kernel (kernels/cuda/<family>/<family>_plan.cpp)", has_gpu_row(row.op),
+               kNoGpuKernel);
     check_part(row, "a case in tests/conformance", names(cases, "OpCode::k" + row.name), kNoCase);
     check_part(row, "a lowering in tools/cast",
-               names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes"), {});
+               names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes"),
+               {});
   }
 }
 

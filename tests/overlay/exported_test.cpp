@@ -1,4 +1,5 @@
-// What an overlay is told of an ONNX graph: modules, weights that exporters merged or left out, and that the graph is as it was where nothing is replaced.
+// What an overlay is told of an ONNX graph: modules, weights that exporters merged or left out, and
+// that the graph is as it was where nothing is replaced.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,16 +14,19 @@ using test::Proto;
 namespace {
 
 /// A node with a name and what torch.onnx.export says of the modules around it.
-void add(OnnxGraph* graph, const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
-         const std::string& output, const std::string& scopes = "") {
+void add(OnnxGraph* graph, const std::string& op, const std::string& name,
+         const std::vector<std::string>& inputs, const std::string& output,
+         const std::string& scopes = "") {
   Proto node;
   for (const std::string& input : inputs) node.text(1, input);
   node.text(2, output).text(3, name).text(4, op);
-  if (!scopes.empty()) node.message(9, Proto().text(1, "pkg.torch.onnx.name_scopes").text(2, scopes));
+  if (!scopes.empty())
+    node.message(9, Proto().text(1, "pkg.torch.onnx.name_scopes").text(2, scopes));
   graph->proto.message(1, node);
 }
 
-/// Two norms that share a weight directly and a bias through Identities, a product without bias behind them.
+/// Two norms that share a weight directly and a bias through Identities, a product without bias
+/// behind them.
 OnnxGraph merged() {
   OnnxGraph g;
   g.input("x", {2, 3}).output("y");
@@ -31,7 +35,8 @@ OnnxGraph merged() {
   add(&g, "Identity", "i2", {"same"}, "b.bias");  // before what it reads
   add(&g, "Identity", "i1", {"a.bias"}, "same");
   add(&g, "LayerNormalization", "/a/LayerNormalization", {"x", "a.weight", "a.bias"}, "p");
-  add(&g, "LayerNormalization", "node_7", {"p", "a.weight", "b.bias"}, "q", "['', 'b', 'layer_norm_1']");
+  add(&g, "LayerNormalization", "node_7", {"p", "a.weight", "b.bias"}, "q",
+      "['', 'b', 'layer_norm_1']");
   add(&g, "Gemm", "/fc/Gemm", {"q", "fc.weight"}, "y");
   return g;
 }
@@ -48,11 +53,13 @@ std::string module_of(const std::string& name, const std::string& scopes = "") {
 TEST_CASE("the module of a node is read from its name or its metadata") {
   CHECK(module_of("/conv1/Conv") == "conv1");
   CHECK(module_of("/layer1/layer1.0/conv1/Conv_2") == "layer1.0.conv1");
-  CHECK(module_of("/features/features.1/features.1.0/block/block.0/block.0.0/Conv") == "features.1.0.block.0.0");
+  CHECK(module_of("/features/features.1/features.1.0/block/block.0/block.0.0/Conv") ==
+        "features.1.0.block.0.0");
   CHECK(module_of("/Add") == "");
   CHECK(module_of("Conv_12") == "");
   CHECK(module_of("") == "");
-  CHECK(module_of("node_3", "['', 'blocks', 'blocks.0', 'blocks.0.attn', 'linear']") == "blocks.0.attn");
+  CHECK(module_of("node_3", "['', 'blocks', 'blocks.0', 'blocks.0.attn', 'linear']") ==
+        "blocks.0.attn");
   CHECK(module_of("node_3", "['', 'cat']") == "");
   CHECK(module_of("node_3", "['unclosed") == "");
 }
@@ -63,16 +70,18 @@ TEST_CASE("every reader of a merged weight has its own, and a missing bias is ze
   std::vector<std::string> names;
   options.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
     seen = sites;
-    for (const graph::ValueId id : sites.initialisers) names.push_back(model.values[size_t(id)].name);
+    for (const graph::ValueId id : sites.initialisers)
+      names.push_back(model.values[size_t(id)].name);
     for (size_t k = 0; k < sites.initialisers.size(); k++) {  // k-th: all k + 1
       auto& place = model.values[size_t(sites.initialisers[k])].constant;
       const std::vector<float> values(size_t(place->elements()), float(k + 1));
-      place = std::make_shared<graph::Constant>(graph::make_constant(DType::kF32, place->dims, values.data()));
+      place = std::make_shared<graph::Constant>(
+          graph::make_constant(DType::kF32, place->dims, values.data()));
     }
   };
   const graph::Model model = test::import(merged(), 17, options);
-  CHECK(names == std::vector<std::string>{"a.weight", "a.bias", "fc.weight", "same", "b.bias", "a.weight'",
-                                          "bias of fc.weight"});
+  CHECK(names == std::vector<std::string>{"a.weight", "a.bias", "fc.weight", "same", "b.bias",
+                                          "a.weight'", "bias of fc.weight"});
   REQUIRE(seen.readers.size() == 3);
   CHECK(seen.readers[0].module == "a");
   CHECK(seen.readers[1].module == "b");
@@ -86,7 +95,8 @@ TEST_CASE("every reader of a merged weight has its own, and a missing bias is ze
   std::vector<float> read;  // what the nodes read in the end
   for (const graph::Node& node : model.graph.nodes)
     for (const graph::ValueId id : node.inputs)
-      if (const graph::Constant* constant = model.constant(id)) read.push_back(constant->as<float>()[0]);
+      if (const graph::Constant* constant = model.constant(id))
+        read.push_back(constant->as<float>()[0]);
   for (const float expected : {1.f, 2.f, 6.f, 5.f, 3.f, 7.f})
     CHECK(std::count(read.begin(), read.end(), expected) == 1);
 }

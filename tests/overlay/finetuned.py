@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Checkpoints of fine-tuned networks over exports of the untrained ones, equal to the export of the fine-tuned ones.
+"""Checkpoints of fine-tuned networks over exports of the untrained ones, equal to the export of the
+fine-tuned ones.
 
   finetuned.py --ingot PATH --work DIR [--only NAME ...] [--forms FORM ...]
 
-Each network is exported as it is when it was made (weights of one value, which exporters merge or leave out), then all its weights and
-statistics change, and the result is saved in one of the ways of trainers: behind prefixes, below keys, in half precision. ARCH with
---weights has to give what eager torch gives with the values that were saved, and what the cast export of the fine-tuned network gives:
-the same bits where the weights are the same, else within the tolerance of `ingot check`.
+Each network is exported as it is when it was made (weights of one value, which exporters merge or
+leave out), then all its weights and statistics change, and the result is saved in one of the ways
+of trainers: behind prefixes, below keys, in half precision. ARCH with --weights has to give what
+eager torch gives with the values that were saved, and what the cast export of the fine-tuned
+network gives: the same bits where the weights are the same, else within the tolerance of `ingot
+check`.
 
-  new        torch.onnx.export as it is: folds normalisations under the old names, merges equal weights, drops zero biases
-  new_plain  the same, optimize=False
-  old        the exporter of TorchScript (dynamo=False): folds, renames, transposes, merges
-  old_plain  the same with training=PRESERVE, do_constant_folding=False
-  pt2, script  torch.export and torch.jit.trace
+  new        torch.onnx.export as it is: folds normalisations under the old names, merges equal
+  weights, drops zero biases new_plain  the same, optimize=False old        the exporter of
+  TorchScript (dynamo=False): folds, renames, transposes, merges old_plain  the same with
+  training=PRESERVE, do_constant_folding=False pt2, script  torch.export and torch.jit.trace
 
 Runs with a Python that has torch, torchvision, timm, onnx, onnxscript and safetensors.
 """
+
 import argparse
 import json
 import pathlib
@@ -32,7 +35,8 @@ import networks  # noqa: E402
 
 FORMS = ["new", "new_plain", "old", "old_plain", "pt2", "script"]
 
-# safetensors sorts names, so what follows what is lost; norm2 of conv1 is then no name for it either. Refused, never guessed.
+# safetensors sorts names, so what follows what is lost; norm2 of conv1 is then no name for it
+# either. Refused, never guessed.
 REFUSED = {("densenet121", "old", "safetensors"), ("densenet121", "old", "safetensors_bf16")}
 
 
@@ -44,12 +48,30 @@ def export(net, inputs, form, path):
         elif form == "script":
             torch.jit.trace(net, inputs, check_trace=False).save(str(path))
         elif form == "old":
-            torch.onnx.export(net, inputs, str(path), dynamo=False, input_names=["in0"], output_names=["out0"])
+            torch.onnx.export(
+                net, inputs, str(path), dynamo=False, input_names=["in0"], output_names=["out0"]
+            )
         elif form == "old_plain":
-            torch.onnx.export(net, inputs, str(path), dynamo=False, input_names=["in0"], output_names=["out0"],
-                              training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
+            torch.onnx.export(
+                net,
+                inputs,
+                str(path),
+                dynamo=False,
+                input_names=["in0"],
+                output_names=["out0"],
+                training=torch.onnx.TrainingMode.PRESERVE,
+                do_constant_folding=False,
+            )
         else:
-            torch.onnx.export(net, inputs, str(path), dynamo=True, optimize=form == "new", external_data=False, verbose=False)
+            torch.onnx.export(
+                net,
+                inputs,
+                str(path),
+                dynamo=True,
+                optimize=form == "new",
+                external_data=False,
+                verbose=False,
+            )
 
 
 def call(*command):
@@ -59,7 +81,9 @@ def call(*command):
 def outputs(ingot, model, inputs, work):
     """Of a cast model, by position."""
     described = json.loads(call(ingot, "inspect", model, "--json").stdout)
-    np.savez(work / "in.npz", **{port["name"]: x.numpy() for port, x in zip(described["inputs"], inputs)})
+    np.savez(
+        work / "in.npz", **{port["name"]: x.numpy() for port, x in zip(described["inputs"], inputs)}
+    )
     done = call(ingot, "run", model, "--inputs", work / "in.npz", "--outputs", work / "out.npz")
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
@@ -79,7 +103,9 @@ class Table:
     def row(self, good, name, form, saving, text):
         self.passed += good
         self.failed += not good
-        print(f"{'ok    ' if good else '[fail]'} {name:20} {form:10} {saving:17} {text}", flush=True)
+        print(
+            f"{'ok    ' if good else '[fail]'} {name:20} {form:10} {saving:17} {text}", flush=True
+        )
         return good
 
 
@@ -95,7 +121,9 @@ def prove(name, number, forms, a, table):
         saving = savings[(number + index * 3) % len(savings)]
         ending = {"pt2": ".pt2", "script": ".pt"}.get(form, ".onnx")
         arch, own = work / f"{form}_arch{ending}", work / f"{form}_own{ending}"
-        checkpoint, options, values = networks.save(saving, tuned.state_dict(), work / f"{form}_{saving}")
+        checkpoint, options, values = networks.save(
+            saving, tuned.state_dict(), work / f"{form}_{saving}"
+        )
         loaded, _ = networks.build(name)
         loaded.load_state_dict(values)
         loaded.eval()
@@ -106,31 +134,65 @@ def prove(name, number, forms, a, table):
             export(net, inputs, form, arch)
             export(loaded, inputs, form, own)
         except Exception as error:  # what an exporter throws is anything
-            print(f"[skip] {name} {form}: this torch does not export it: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:160]}", flush=True)
+            print(
+                f"[skip] {name} {form}: this torch does not export it: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:160]}",
+                flush=True,
+            )
             continue
         if form == "script" and not call(a.ingot, "inspect", arch).returncode == 0:
             options = options + ["--input-shape", "x=" + "x".join(map(str, inputs[0].shape))]
-        alone = call(a.ingot, "convert", arch, "-o", work / "b.ingot", *[o for o in options if o not in ("--key", "ema")])
+        alone = call(
+            a.ingot,
+            "convert",
+            arch,
+            "-o",
+            work / "b.ingot",
+            *[o for o in options if o not in ("--key", "ema")],
+        )
         if alone.returncode == 4:
-            print(f"[skip] {name} {form}: the export itself is not cast: {alone.stderr.splitlines()[0][:160]}", flush=True)
+            print(
+                f"[skip] {name} {form}: the export itself is not cast: {alone.stderr.splitlines()[0][:160]}",
+                flush=True,
+            )
             continue
-        convert = lambda *more: call(a.ingot, "convert", arch, "--weights", checkpoint, "-o", work / "a.ingot", *options, *more)
+        convert = lambda *more: call(
+            a.ingot,
+            "convert",
+            arch,
+            "--weights",
+            checkpoint,
+            "-o",
+            work / "a.ingot",
+            *options,
+            *more,
+        )
         done = convert()
         said = ""
         if done.returncode == 4 and "--bn-eps" in done.stderr and eps is not None:
             done, said = convert("--bn-eps", eps), f"--bn-eps {eps:g}, "
         if (name, form, saving) in REFUSED:
-            every &= table.row(done.returncode == 5 and "norm2.running_var" in done.stderr, name, form, saving, "refused: its normalisations have lost their order")
+            every &= table.row(
+                done.returncode == 5 and "norm2.running_var" in done.stderr,
+                name,
+                form,
+                saving,
+                "refused: its normalisations have lost their order",
+            )
             continue
         if done.returncode:
             every &= table.row(False, name, form, saving, said + done.stderr.strip()[:3000])
             continue
         other = call(a.ingot, "convert", own, "-o", work / "b.ingot")
         if other.returncode:
-            every &= table.row(False, name, form, saving, "its own export: " + other.stderr.strip()[:400])
+            every &= table.row(
+                False, name, form, saving, "its own export: " + other.stderr.strip()[:400]
+            )
             continue
         try:
-            got, theirs = outputs(a.ingot, work / "a.ingot", inputs, work)[0], outputs(a.ingot, work / "b.ingot", inputs, work)[0]
+            got, theirs = (
+                outputs(a.ingot, work / "a.ingot", inputs, work)[0],
+                outputs(a.ingot, work / "b.ingot", inputs, work)[0],
+            )
         except RuntimeError as error:
             every &= table.row(False, name, form, saving, said + str(error))
             continue
@@ -140,9 +202,20 @@ def prove(name, number, forms, a, table):
         eager, export_ = distance(got, expected), distance(got, theirs)
         same = "the same bits" if np.array_equal(got, theirs) else f"{export_:.1e}"
         changed = distance(before, expected)
-        good = eager < 2e-4 and export_ < 2e-4 and changed > 100 * max(eager, export_, 1e-6) and check.returncode in (0, 5)
-        every &= table.row(good and check.returncode == 0, name, form, saving,
-                           f"{said}eager {eager:.1e}, own export {same}, untrained {changed:.1e}" + ("" if check.returncode == 0 else ": " + (check.stdout + check.stderr).strip()[:300]))
+        good = (
+            eager < 2e-4
+            and export_ < 2e-4
+            and changed > 100 * max(eager, export_, 1e-6)
+            and check.returncode in (0, 5)
+        )
+        every &= table.row(
+            good and check.returncode == 0,
+            name,
+            form,
+            saving,
+            f"{said}eager {eager:.1e}, own export {same}, untrained {changed:.1e}"
+            + ("" if check.returncode == 0 else ": " + (check.stdout + check.stderr).strip()[:300]),
+        )
         for path in (arch, own, checkpoint, work / "a.ingot", work / "b.ingot"):
             if not a.keep:
                 path.unlink(missing_ok=True)
@@ -150,7 +223,9 @@ def prove(name, number, forms, a, table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="+", default=list(networks.NETWORKS))
@@ -163,7 +238,9 @@ def main():
     for number, name in enumerate(networks.NETWORKS):
         if name in a.only:
             prove(name, number, a.forms, a, table)
-    print(f"{table.networks} of {len(a.only)} networks in every form, {time.monotonic() - began:.0f} s")
+    print(
+        f"{table.networks} of {len(a.only)} networks in every form, {time.monotonic() - began:.0f} s"
+    )
     print(f"overlays: {table.passed} passed, {table.failed} failed")
     return 1 if table.failed or not table.passed else 0
 

@@ -1,5 +1,5 @@
-// Exports in which constants stand for weights: a checkpoint over them is refused, unless it is said that they stay.
-// The files are written by make_folded.py.
+// Exports in which constants stand for weights: a checkpoint over them is refused, unless it is
+// said that they stay. The files are written by make_folded.py.
 #include <doctest/doctest.h>
 
 #include "tools/cast/cast.h"
@@ -27,14 +27,16 @@ Refusal refusal(const std::string& name, const cast::CastOptions& options) {
   } catch (const graph::CastError& error) {
     out.exit_code = error.exit_code;
     out.text = error.message;
-    for (const graph::Unsupported& row : error.unsupported) out.text += "\n" + row.op + ": " + row.why + "; " + row.hint;
+    for (const graph::Unsupported& row : error.unsupported)
+      out.text += "\n" + row.op + ": " + row.why + "; " + row.hint;
   }
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("constants that an exporter computed from weights are refused, by name and with a way out") {
+TEST_CASE(
+    "constants that an exporter computed from weights are refused, by name and with a way out") {
   struct Case {
     const char *name, *constant, *why;
   };
@@ -66,7 +68,9 @@ TEST_CASE("constants that a program states or makes by a formula are no weights"
   CHECK(refused.exit_code == 0);
 }
 
-TEST_CASE("--partial leaves what has no partner on either side, and is no way to convert another network") {
+TEST_CASE(
+    "--partial leaves what has no partner on either side, and is no way to convert another "
+    "network") {
   cast::CastOptions options = over("row");
   options.weights.checkpoint = data("scaled.pth");  // head.* fits, the rest belongs to nobody
   const Refusal refused = refusal("row", options);

@@ -1,4 +1,6 @@
-"""Networks for overlays, what fine-tuning does to them, and the ways in which trainers save the result."""
+"""Networks for overlays, what fine-tuning does to them, and the ways in which trainers save the
+result."""
+
 import copy
 import zlib
 
@@ -7,7 +9,8 @@ from torch import nn
 
 
 class SmallCnn(nn.Module):
-    """Normalisations after, before and without a convolution; grouped and transposed convolutions; a slope per channel."""
+    """Normalisations after, before and without a convolution; grouped and transposed convolutions;
+    a slope per channel."""
 
     def __init__(self):
         super().__init__()
@@ -26,8 +29,14 @@ class SmallCnn(nn.Module):
 class UNet(nn.Module):
     def __init__(self):
         super().__init__()
-        block = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(),
-                                           nn.Conv2d(o, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU())
+        block = lambda i, o: nn.Sequential(
+            nn.Conv2d(i, o, 3, padding=1, bias=False),
+            nn.BatchNorm2d(o),
+            nn.ReLU(),
+            nn.Conv2d(o, o, 3, padding=1, bias=False),
+            nn.BatchNorm2d(o),
+            nn.ReLU(),
+        )
         self.down1, self.down2, self.middle = block(3, 8), block(8, 16), block(16, 16)
         self.up2, self.dec2 = nn.ConvTranspose2d(16, 16, 2, stride=2), block(32, 16)
         self.up1, self.dec1 = nn.ConvTranspose2d(16, 8, 2, stride=2), block(16, 8)
@@ -74,7 +83,8 @@ class Recurrent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A transformer of torch's own layers: every matrix of a block but two is square and of one size."""
+    """A transformer of torch's own layers: every matrix of a block but two is square and of one
+    size."""
 
     def __init__(self):
         super().__init__()
@@ -99,7 +109,7 @@ class EncoderBlock(nn.Module):
     def forward(self, x):
         y = self.norm1(x)
         heads = lambda t: t.reshape(1, 10, 4, 8).transpose(1, 2)
-        weights = (heads(self.query(y)) @ heads(self.key(y)).transpose(2, 3) / 8 ** 0.5).softmax(-1)
+        weights = (heads(self.query(y)) @ heads(self.key(y)).transpose(2, 3) / 8**0.5).softmax(-1)
         x = x + self.out((weights @ heads(self.value(y))).transpose(1, 2).reshape(1, 10, 32))
         return x + self.fc2(nn.functional.gelu(self.fc1(self.norm2(x))))
 
@@ -139,13 +149,19 @@ class Shared(nn.Module):
 
 
 class Orders(nn.Module):
-    """Normalisations that the checkpoint does not keep behind their layers, that stand before them, and one without weights; all of one width."""
+    """Normalisations that the checkpoint does not keep behind their layers, that stand before them,
+    and one without weights; all of one width."""
 
     def __init__(self):
         super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, bias=False)
         self.bn1, self.bn2 = nn.BatchNorm2d(8), nn.BatchNorm2d(8)
-        self.pre1, self.conv3, self.pre2, self.conv4 = nn.BatchNorm2d(8), nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8, affine=False), nn.Conv2d(8, 8, 1)
+        self.pre1, self.conv3, self.pre2, self.conv4 = (
+            nn.BatchNorm2d(8),
+            nn.Conv2d(8, 8, 1),
+            nn.BatchNorm2d(8, affine=False),
+            nn.Conv2d(8, 8, 1),
+        )
 
     def forward(self, x):
         x = torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))))
@@ -156,9 +172,12 @@ def library(name, size=64, **options):
     def make():
         if name.startswith("timm/"):
             import timm
+
             return timm.create_model(name[5:], pretrained=False, **options)
         import torchvision
+
         return torchvision.models.get_model(name, weights=None, **options)
+
     return make, lambda: torch.rand(1, 3, size, size)
 
 
@@ -198,7 +217,9 @@ def fine_tuned(net, name):
     with torch.no_grad():
         for parameter in net.parameters():
             spread = 0.02 if parameter.dim() < 2 else 0.3 * parameter.std().item() + 0.01
-            parameter.add_(torch.randn_like(parameter) * spread + (0.05 if parameter.dim() < 2 else 0))
+            parameter.add_(
+                torch.randn_like(parameter) * spread + (0.05 if parameter.dim() < 2 else 0)
+            )
         for module in net.modules():
             if isinstance(module, nn.modules.batchnorm._BatchNorm):
                 module.running_mean.copy_(torch.randn_like(module.running_mean) * 0.2)
@@ -230,14 +251,37 @@ def others(state):
     return {k: torch.randn_like(v) if v.is_floating_point() else v for k, v in state.items()}
 
 
-# name -> (what is saved of a state, options of convert). Half precision rounds; every other way keeps the bits.
+# name -> (what is saved of a state, options of convert). Half precision rounds; every other way
+# keeps the bits.
 SAVINGS = {
     "plain": (lambda s: s, []),
-    "parallel": (lambda s: {"epoch": 3, "state_dict": under("module.", s), "optimizer": {"state": {0: {"exp_avg": torch.ones(3)}}}}, []),
-    "lightning": (lambda s: {"state_dict": {**under("model.", rounded(s, torch.float16)), "loss.weight": torch.ones(5)},
-                             "pytorch-lightning_version": "2.5.0", "hyper_parameters": {"lr": 0.1}}, []),
-    "compiled": (lambda s: {"model": under("_orig_mod.", rounded(s, torch.bfloat16)), "best_acc": 0.5}, []),
-    "averaged": (lambda s: {"model": others(s), "ema": under("module._orig_mod.", s)}, ["--key", "ema"]),
+    "parallel": (
+        lambda s: {
+            "epoch": 3,
+            "state_dict": under("module.", s),
+            "optimizer": {"state": {0: {"exp_avg": torch.ones(3)}}},
+        },
+        [],
+    ),
+    "lightning": (
+        lambda s: {
+            "state_dict": {
+                **under("model.", rounded(s, torch.float16)),
+                "loss.weight": torch.ones(5),
+            },
+            "pytorch-lightning_version": "2.5.0",
+            "hyper_parameters": {"lr": 0.1},
+        },
+        [],
+    ),
+    "compiled": (
+        lambda s: {"model": under("_orig_mod.", rounded(s, torch.bfloat16)), "best_acc": 0.5},
+        [],
+    ),
+    "averaged": (
+        lambda s: {"model": others(s), "ema": under("module._orig_mod.", s)},
+        ["--key", "ema"],
+    ),
     "mixed": (lambda s: {"net": rounded(s, torch.float16, is_not_norm), "step": 12}, []),
     "half": (lambda s: rounded(s, torch.float16), []),
     "legacy": (lambda s: under("module.model.", s), []),
@@ -253,8 +297,14 @@ def same_values(saved, state):
         flat = saved
     out = {}
     for name, tensor in state.items():
-        found = [v for k, v in flat.items() if k == name or k.endswith("." + name) and k[: -len(name) - 1] in
-                 ("module", "model", "_orig_mod", "module._orig_mod", "module.model")]
+        found = [
+            v
+            for k, v in flat.items()
+            if k == name
+            or k.endswith("." + name)
+            and k[: -len(name) - 1]
+            in ("module", "model", "_orig_mod", "module._orig_mod", "module.model")
+        ]
         assert len(found) == 1, (name, len(found))
         out[name] = found[0].to(tensor.dtype)
     return out
@@ -266,6 +316,7 @@ def save(kind, state, path):
     saved = make({k: v.clone() for k, v in state.items()})
     if kind.startswith("safetensors"):
         from safetensors.torch import save_file
+
         path = path.with_suffix(".safetensors")
         save_file({k: v.contiguous() for k, v in saved.items()}, str(path))
     else:

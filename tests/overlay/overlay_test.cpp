@@ -1,4 +1,5 @@
-// Weights of one file in the architecture of another: names, prefixes, keys, renames, order, and what is refused.
+// Weights of one file in the architecture of another: names, prefixes, keys, renames, order, and
+// what is refused.
 #include "tools/overlay/overlay.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +34,8 @@ struct Architecture {
   explicit Architecture(const std::vector<Item>& items) {
     for (const Item& item : items) {
       const std::vector<float> zeros(size_t(count(item.dims)));
-      ids.push_back(model.add_constant(item.name, graph::make_constant(DType::kF32, item.dims, zeros.data())));
+      ids.push_back(model.add_constant(item.name,
+                                       graph::make_constant(DType::kF32, item.dims, zeros.data())));
     }
   }
   const float* of(size_t i) const { return model.constant(ids[i])->as<float>(); }
@@ -45,7 +47,8 @@ struct Architecture {
 };
 
 /// A file whose k-th tensor holds 100 k, 100 k + 1, ...
-std::string save(const host::TemporaryPath& file, const std::vector<Item>& items, bool half = false) {
+std::string save(const host::TemporaryPath& file, const std::vector<Item>& items,
+                 bool half = false) {
   std::vector<checkpoint::Tensor> tensors;
   for (size_t k = 0; k < items.size(); k++) {
     checkpoint::Tensor t;
@@ -78,7 +81,8 @@ overlay::OverlayOptions from(const std::string& path) {
   return options;
 }
 
-int exit_of(Architecture* a, const overlay::OverlayOptions& options, std::string* message = nullptr) {
+int exit_of(Architecture* a, const overlay::OverlayOptions& options,
+            std::string* message = nullptr) {
   try {
     overlay::overlay_weights(a->model, {a->ids, a->readers, {}, {}}, options);
   } catch (const graph::CastError& error) {
@@ -94,9 +98,12 @@ const std::vector<Item> kNet = {{"fc.weight", {2, 3}}, {"fc.bias", {5}}};
 
 TEST_CASE("weights are found by name, behind the usual prefixes") {
   const host::TemporaryPath file(".safetensors");
-  for (const std::string prefix : {"", "module.", "model.", "_orig_mod.", "module._orig_mod.", "state_dict.model."}) {
+  for (const std::string prefix :
+       {"", "module.", "model.", "_orig_mod.", "module._orig_mod.", "state_dict.model."}) {
     CAPTURE(prefix);
-    save(file, {{prefix + "fc.bias", {5}}, {prefix + "fc.weight", {2, 3}}, {prefix + "fc.num_batches_tracked", {1}}});
+    save(file, {{prefix + "fc.bias", {5}},
+                {prefix + "fc.weight", {2, 3}},
+                {prefix + "fc.num_batches_tracked", {1}}});
     Architecture a(kNet);
     REQUIRE(exit_of(&a, from(file.path())) == 0);
     CHECK(a.of(0)[0] == 100);
@@ -133,7 +140,8 @@ TEST_CASE("half-size floats are widened and it is said") {
 
 namespace {
 
-graph::WeightReader reader(const std::string& op, const std::string& module, std::vector<ValueId> operands) {
+graph::WeightReader reader(const std::string& op, const std::string& module,
+                           std::vector<ValueId> operands) {
   graph::WeightReader r;
   r.op = op;
   r.module = module;
@@ -149,16 +157,21 @@ std::string refusal(Architecture* a, const overlay::OverlayOptions& options, int
   } catch (const graph::CastError& error) {
     CHECK(error.exit_code == exit);
     std::string all = error.message + "\n";
-    for (const graph::Unsupported& u : error.unsupported) all += u.op + ": " + u.why + "; " + u.hint + "\n";
+    for (const graph::Unsupported& u : error.unsupported)
+      all += u.op + ": " + u.why + "; " + u.hint + "\n";
     return all;
   }
   return "nothing was refused";
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
-TEST_CASE("what an exporter renamed is found by the only tensor of its shape, a product's weights transposed") {
+TEST_CASE(
+    "what an exporter renamed is found by the only tensor of its shape, a product's weights "
+    "transposed") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"fc.weight", {3, 2}}, {"fc.bias", {5}}});
   Architecture a({{"onnx::MatMul_7", {2, 3}}, {"fc.bias", {5}}});
@@ -182,8 +195,8 @@ TEST_CASE("square weights are told apart by the modules that read them, in any o
                   {"onnx::MatMul_3", {2, 2}},
                   {"query.bias", {2}},
                   {"out.bias", {2}}});
-  a.readers = {reader("MatMul", "query", {kNone, a.ids[0]}), reader("MatMul", "key", {kNone, a.ids[1]}),
-               reader("MatMul", "", {kNone, a.ids[2]})};
+  a.readers = {reader("MatMul", "query", {kNone, a.ids[0]}),
+               reader("MatMul", "key", {kNone, a.ids[1]}), reader("MatMul", "", {kNone, a.ids[2]})};
   a.readers[2].added = a.ids[4];  // known by its bias alone
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   CHECK(a.of(0)[1] == 102);
@@ -222,10 +235,13 @@ TEST_CASE("all that does not fit is said at once, with the flag that would mend 
   CHECK(exit_of(&b, options) == 0);
   CHECK(b.of(1)[0] == 100);
   CHECK(b.of(2)[3] == 0);
-  CHECK_THROWS_AS(overlay::add_allowed(options.allow_missing, "--allow-missing", "*a*"), graph::CastError);
+  CHECK_THROWS_AS(overlay::add_allowed(options.allow_missing, "--allow-missing", "*a*"),
+                  graph::CastError);
 }
 
-TEST_CASE("two tensors of one name once prefixes are gone are refused, and so is a key that holds nothing") {
+TEST_CASE(
+    "two tensors of one name once prefixes are gone are refused, and so is a key that holds "
+    "nothing") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"net.weight", {2, 3}}, {"fc.weight", {2, 3}}, {"fc.bias", {5}}});
   Architecture a(kNet);
@@ -247,7 +263,8 @@ TEST_CASE("wrappers inside of names are looked through") {
   CHECK(a.of(1)[1] == 101);
 }
 
-TEST_CASE("equal weights that an exporter merged get their own again; what it left out comes back") {
+TEST_CASE(
+    "equal weights that an exporter merged get their own again; what it left out comes back") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"a.weight", {4}},
               {"a.bias", {4}},
@@ -265,8 +282,9 @@ TEST_CASE("equal weights that an exporter merged get their own again; what it le
                reader("LayerNormalization", "b", {kNone, a.ids[2], a.ids[3]}),
                reader("Gemm", "", {kNone, a.ids[4], a.ids[5]})};
   a.readers[2].flipped = true;
-  overlay::overlay_weights(a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {a.ids[5]}},
-                           from(file.path()));
+  overlay::overlay_weights(
+      a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {a.ids[5]}},
+      from(file.path()));
   CHECK(a.of(0)[1] == 1);
   CHECK(a.of(1)[1] == 101);
   CHECK(a.of(2)[1] == 201);
@@ -284,14 +302,16 @@ TEST_CASE("a module that is called again reads its own weights again") {
                   {"head.weight", {4}}});
   a.readers = {reader("BatchNormalization", "norm", {kNone, kNone, a.ids[0], a.ids[1], kNone}),
                reader("BatchNormalization", "norm_1", {kNone, kNone, a.ids[2], a.ids[3], kNone})};
-  overlay::overlay_weights(a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {}},
+  overlay::overlay_weights(a.model,
+                           {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {}},
                            from(file.path()));
   CHECK(a.of(2)[1] == 1);
   CHECK(a.of(3)[1] == 101);
   CHECK(a.of(4)[1] == 201);
 }
 
-TEST_CASE("a tensor that is another one bit by bit needs no place of its own, unless it is uniform") {
+TEST_CASE(
+    "a tensor that is another one bit by bit needs no place of its own, unless it is uniform") {
   const host::TemporaryPath file(".safetensors");
   std::vector<float> values = {1, 2, 3, 4};
   std::vector<checkpoint::Tensor> tensors;
@@ -304,18 +324,23 @@ TEST_CASE("a tensor that is another one bit by bit needs no place of its own, un
     t.storage = checkpoint::memory_storage(std::move(bytes));
     tensors.push_back(std::move(t));
   }
-  checkpoint::write_safetensors(file.path(), {{"embed.weight", &tensors[0]}, {"head.weight", &tensors[1]}}, {});
+  checkpoint::write_safetensors(file.path(),
+                                {{"embed.weight", &tensors[0]}, {"head.weight", &tensors[1]}}, {});
   Architecture a({{"embed.weight", {4}}});
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   CHECK(has(a.notes(), "'head.weight' is 'embed.weight' under another name"));
-  checkpoint::write_safetensors(file.path(), {{"a.bias", &tensors[2]}, {"b.bias", &tensors[3]}}, {});
+  checkpoint::write_safetensors(file.path(), {{"a.bias", &tensors[2]}, {"b.bias", &tensors[3]}},
+                                {});
   Architecture b({{"a.bias", {4}}});
   CHECK(has(refusal(&b, from(file.path()), 5), "1 unexpected"));
 }
 
 TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
   const host::TemporaryPath file(".safetensors");
-  save(file, {{"r.weight_ih_l0", {8, 3}}, {"r.weight_hh_l0", {8, 2}}, {"r.bias_ih_l0", {8}}, {"r.bias_hh_l0", {8}}});
+  save(file, {{"r.weight_ih_l0", {8, 3}},
+              {"r.weight_hh_l0", {8, 2}},
+              {"r.bias_ih_l0", {8}},
+              {"r.bias_hh_l0", {8}}});
   Architecture a({{"W", {1, 8, 3}}, {"R", {1, 8, 2}}, {"B", {1, 16}}});
   a.readers = {reader("LSTM", "r", {kNone, a.ids[0], a.ids[1], a.ids[2]})};
   REQUIRE(exit_of(&a, from(file.path())) == 0);
@@ -329,16 +354,18 @@ TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
   CHECK(a.of(2)[8 + 4] == 302);
   CHECK(has(a.notes(), "the gates of 1 recurrent layer are put into the order"));
   // Two layers of one shape, without the modules that they are: either could be either.
-  save(
-      file,
-      {{"r.weight_ih_l0", {8, 2}}, {"r.weight_hh_l0", {8, 2}}, {"s.weight_ih_l0", {8, 2}}, {"s.weight_hh_l0", {8, 2}}});
+  save(file, {{"r.weight_ih_l0", {8, 2}},
+              {"r.weight_hh_l0", {8, 2}},
+              {"s.weight_ih_l0", {8, 2}},
+              {"s.weight_hh_l0", {8, 2}}});
   Architecture two({{"W1", {1, 8, 2}}, {"R1", {1, 8, 2}}, {"W2", {1, 8, 2}}, {"R2", {1, 8, 2}}});
   two.readers = {reader("LSTM", "", {kNone, two.ids[0], two.ids[1]}),
                  reader("LSTM", "", {kNone, two.ids[2], two.ids[3]})};
   CHECK(has(refusal(&two, from(file.path()), 5), "4 missing, 4 unexpected"));
 }
 
-TEST_CASE("folded normalisations are multiplied in when epsilon is said, and refused when it is not") {
+TEST_CASE(
+    "folded normalisations are multiplied in when epsilon is said, and refused when it is not") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"conv.weight", {2, 1, 1, 1}},
               {"bn.weight", {2}},
@@ -367,9 +394,12 @@ TEST_CASE("folded normalisations are multiplied in when epsilon is said, and ref
                 {"conv1.weight", {2, 1, 1, 1}},
                 {"bn2.running_mean", {2}},
                 {"bn2.running_var", {2}}});
-    Architecture b(
-        {{"conv1.weight", {2, 1, 1, 1}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 1, 1, 1}}, {"conv2.bias", {2}}});
-    b.readers = {reader("Conv", "", {kNone, b.ids[0], b.ids[1]}), reader("Conv", "", {kNone, b.ids[2], b.ids[3]})};
+    Architecture b({{"conv1.weight", {2, 1, 1, 1}},
+                    {"conv1.bias", {2}},
+                    {"conv2.weight", {2, 1, 1, 1}},
+                    {"conv2.bias", {2}}});
+    b.readers = {reader("Conv", "", {kNone, b.ids[0], b.ids[1]}),
+                 reader("Conv", "", {kNone, b.ids[2], b.ids[3]})};
     CHECK(has(refusal(&b, options, 5), "unexpected 'bn1.running_mean'"));
   }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs a build tree into an empty prefix, moves that prefix, and builds strangers' programs against it: find_package (C alone and C++,
-# static and shared), pkg-config (shared and static), warnings as errors in every standard. The same inside another project's build.
+# Installs a build tree into an empty prefix, moves that prefix, and builds strangers' programs
+# against it: find_package (C alone and C++, static and shared), pkg-config (shared and static),
+# warnings as errors in every standard. The same inside another project's build.
 #   run.sh BUILD_TREE WORK
 set -euo pipefail
 tree=$(cd "$1" && pwd)
@@ -60,7 +61,8 @@ eval "flags=($(pkg-config --static --cflags --libs ingot))"
 quiet "pkg-config --static, without -static: links" cc -o "$work/either" "$here/consumer/consumer.c" "${flags[@]}"
 for linker in bfd gold lld; do
   command -v "ld.$linker" >/dev/null || { echo "[skip] no ld.$linker"; continue; }
-  # glibc warns that a static program which loads a GPU's driver needs the same glibc there; that is no failure.
+  # glibc warns that a static program which loads a GPU's driver needs the same glibc there; that is
+  # no failure.
   if cc -static "-fuse-ld=$linker" -o "$work/static" "$here/consumer/consumer.c" "${flags[@]}" 2>"$work/static.log"; then
     one "pkg-config --static, $linker" "$work/static" "$work/digits.ingot"
   else fail "pkg-config --static, $linker: $(head -3 "$work/static.log")"; fi
@@ -84,14 +86,16 @@ for standard in c99 c11 c17 c++11 c++17 c++20; do
   done
 done
 
-# Inside another project: libraries alone, the same names, neither its build type nor its tests are touched.
+# Inside another project: libraries alone, the same names, neither its build type nor its tests are
+# touched.
 inside=(-DCMAKE_BUILD_TYPE=Debug -DINGOT_ISAS=none -DINGOT_CUDA=OFF)
 command -v ccache >/dev/null && inside+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 cmake -S "$here/inside" -B "$work/inside" -G Ninja "${inside[@]}" -DFETCHCONTENT_SOURCE_DIR_INGOT="$root" >"$work/inside.log" 2>&1 &&
   cmake --build "$work/inside" >>"$work/inside.log" 2>&1 || fail "inside another project: $(tail -5 "$work/inside.log")"
 for name in static shared; do one "inside another project in C, $name" "$work/inside/consumer_$name" "$work/digits.ingot"; done
 
-# For other processors: the libraries for a bare Cortex-M4, and for a board the command line that runs .ingot files.
+# For other processors: the libraries for a bare Cortex-M4, and for a board the command line that
+# runs .ingot files.
 cross() { # NAME TOOLCHAIN OPTIONS...
   local name=$1 toolchain=$2; shift 2
   cmake -S "$root" -B "$work/$name" -G Ninja --toolchain "$root/cmake/toolchains/$toolchain.cmake" -DCMAKE_BUILD_TYPE=Debug \

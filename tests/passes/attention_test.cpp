@@ -24,7 +24,9 @@ struct Spelling {
   ValueId linear(ValueId v, int64_t in, int64_t out) {
     return g.node("Add", {g.node("MatMul", {v, g.weights({in, out})}), g.weights({out})});
   }
-  ValueId split(ValueId v, int64_t heads) { return g.node("Reshape", {v}, {}, {kBatch, kTokens, heads, kDim}); }
+  ValueId split(ValueId v, int64_t heads) {
+    return g.node("Reshape", {v}, {}, {kBatch, kTokens, heads, kDim});
+  }
   ValueId heads(ValueId v, Integers perm, int64_t count = kHeads) {
     return g.node("Transpose", {split(v, count)}, {{"perm", std::move(perm)}});
   }
@@ -83,8 +85,8 @@ TEST_CASE("recognise attention: the scale before, behind and within the product"
       },
       [](Spelling& s) {  // scaled_dot_product_attention: the root of the scale on either side
         const double root = std::sqrt(0.5);
-        return s.g.node(
-            "MatMul", {s.g.node("Mul", {s.q(), s.g.number(root)}), s.g.node("Mul", {s.k_turned(), s.g.number(root)})});
+        return s.g.node("MatMul", {s.g.node("Mul", {s.q(), s.g.number(root)}),
+                                   s.g.node("Mul", {s.k_turned(), s.g.number(root)})});
       },
       [](Spelling& s) {  // keys as heads first, then turned
         const ValueId k = s.heads(s.linear(s.x, kWidth, kWidth), {0, 2, 1, 3});
@@ -124,12 +126,14 @@ TEST_CASE("recognise attention: masks that are added or chosen, of floats and of
        4, "none"},
       {"where seen",
        [](Spelling& s, ValueId x) {
-         return s.g.node("Where", {s.truths({kBatch, 1, 1, kTokens}, true), x, s.g.number(-3e38)}, {}, {}, DType::kF32);
+         return s.g.node("Where", {s.truths({kBatch, 1, 1, kTokens}, true), x, s.g.number(-3e38)},
+                         {}, {}, DType::kF32);
        },
        4, "none"},
       {"where hidden",
        [](Spelling& s, ValueId x) {
-         return s.g.node("Where", {s.truths({kTokens, kTokens}, false), s.g.number(-INFINITY), x}, {}, {}, DType::kF32);
+         return s.g.node("Where", {s.truths({kTokens, kTokens}, false), s.g.number(-INFINITY), x},
+                         {}, {}, DType::kF32);
        },
        4, "none"},
       {"two of them",
@@ -158,7 +162,8 @@ TEST_CASE("recognise attention: masks that are added or chosen, of floats and of
   for (const Mask& m : masks) {
     CAPTURE(m.name);
     Spelling s;
-    const ValueId scores = m.put(s, s.g.node("Div", {s.g.node("MatMul", {s.q(), s.k_turned()}), s.g.number(2)}));
+    const ValueId scores =
+        m.put(s, s.g.node("Div", {s.g.node("MatMul", {s.q(), s.k_turned()}), s.g.number(2)}));
     s.g.output(s.join(s.g.node("MatMul", {s.softmax(scores), s.v()})));
     const graph::Node* node = fused(s.g, 2);
     CHECK(node->inputs.size() == m.operands);
@@ -166,7 +171,9 @@ TEST_CASE("recognise attention: masks that are added or chosen, of floats and of
   }
 }
 
-TEST_CASE("recognise attention: rows that see nothing, softcap, groups of heads, one product for all three") {
+TEST_CASE(
+    "recognise attention: rows that see nothing, softcap, groups of heads, one product for all "
+    "three") {
   SUBCASE("a softmax made safe against rows that see nothing") {
     Spelling s;
     const ValueId p = s.softmax(s.g.node("MatMul", {s.q(), s.k_turned()}));
@@ -193,8 +200,10 @@ TEST_CASE("recognise attention: rows that see nothing, softcap, groups of heads,
       x = s.g.node("Expand", {x}, {}, {kBatch, 1, kHeads, kTokens, kDim});
       return s.g.node("Reshape", {x}, {}, {kBatch, kHeads, kTokens, kDim});
     };
-    const ValueId k = repeat(s.heads(s.linear(s.x, kWidth, kDim), {0, 2, 1, 3}, 1)), v = repeat(s.v());
-    const ValueId scores = s.g.node("MatMul", {s.q(), s.g.node("Transpose", {k}, {{"perm", Integers{0, 1, 3, 2}}})});
+    const ValueId k = repeat(s.heads(s.linear(s.x, kWidth, kDim), {0, 2, 1, 3}, 1)),
+                  v = repeat(s.v());
+    const ValueId scores =
+        s.g.node("MatMul", {s.q(), s.g.node("Transpose", {k}, {{"perm", Integers{0, 1, 3, 2}}})});
     s.g.output(s.join(s.g.node("MatMul", {s.softmax(scores), v})));
     const graph::Node* node = fused(s.g);
     CHECK(node->integer("kv_heads", 0) == 1);
@@ -203,12 +212,14 @@ TEST_CASE("recognise attention: rows that see nothing, softcap, groups of heads,
   SUBCASE("one head of keys for all") {
     Spelling s;
     s.kv_heads = 1;
-    s.g.output(s.join(s.g.node("MatMul", {s.softmax(s.g.node("MatMul", {s.q(), s.k_turned()})), s.v()})));
+    s.g.output(
+        s.join(s.g.node("MatMul", {s.softmax(s.g.node("MatMul", {s.q(), s.k_turned()})), s.v()})));
     CHECK(fused(s.g)->integer("kv_heads", 0) == 1);
   }
   SUBCASE("timm: [B, T, 3, heads, D] in one product, parts gathered") {
     Spelling s;
-    ValueId all = s.g.node("Reshape", {s.linear(s.x, kWidth, 3 * kWidth)}, {}, {kBatch, kTokens, 3, kHeads, kDim});
+    ValueId all = s.g.node("Reshape", {s.linear(s.x, kWidth, 3 * kWidth)}, {},
+                           {kBatch, kTokens, 3, kHeads, kDim});
     all = s.g.node("Transpose", {all}, {{"perm", Integers{2, 0, 3, 1, 4}}});
     const auto part = [&](int64_t i) {
       return s.g.node("Gather", {all, s.g.indices({}, {i})}, {{"axis", int64_t(0)}});
@@ -225,13 +236,16 @@ TEST_CASE("recognise attention: rows that see nothing, softcap, groups of heads,
     Spelling s;
     const ValueId x = s.g.input("tokens", {kTokens, 1, kWidth});
     const auto heads = [&] {
-      const ValueId y = s.g.node("Reshape", {s.linear(x, kWidth, kWidth)}, {}, {kTokens, kHeads, kDim});
+      const ValueId y =
+          s.g.node("Reshape", {s.linear(x, kWidth, kWidth)}, {}, {kTokens, kHeads, kDim});
       return s.g.node("Transpose", {y}, {{"perm", Integers{1, 0, 2}}});
     };
     const ValueId q = heads(), k = s.g.node("Transpose", {heads()}, {{"perm", Integers{0, 2, 1}}});
-    const ValueId scores = s.g.node("Add", {s.g.node("MatMul", {q, k}), s.g.input("m", {1, kTokens, kTokens})});
+    const ValueId scores =
+        s.g.node("Add", {s.g.node("MatMul", {q, k}), s.g.input("m", {1, kTokens, kTokens})});
     const ValueId p = s.g.node("Softmax", {scores}, {{"axis", int64_t(2)}});
-    const ValueId y = s.g.node("Transpose", {s.g.node("MatMul", {p, heads()})}, {{"perm", Integers{1, 0, 2}}});
+    const ValueId y =
+        s.g.node("Transpose", {s.g.node("MatMul", {p, heads()})}, {{"perm", Integers{1, 0, 2}}});
     s.g.output(s.g.node("Reshape", {y}, {}, {kTokens, 1, kWidth}));
     CHECK(fused(s.g, 4)->integer("heads", 0) == kHeads);
   }
@@ -266,11 +280,16 @@ TEST_CASE("recognise attention: rows that see nothing give what the source gives
     std::function<ValueId(Spelling&, ValueId)> put;
   };
   const Row rows[] = {
-      {"chosen, minus infinity", "nan", "none", [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, kNever); }},
-      {"chosen, -1e9", "mean", "none", [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, -1e9); }},
-      {"added, minus infinity", "nan", "none", [&](Spelling& s, ValueId x) { return added(s, x, kNever); }},
-      {"added, the lowest", "nan", "none", [&](Spelling& s, ValueId x) { return added(s, x, kLowest); }},
-      {"causal alone, the lowest", "zero", "top_left", [&](Spelling& s, ValueId x) { return causal(s, x, kLowest); }},
+      {"chosen, minus infinity", "nan", "none",
+       [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, kNever); }},
+      {"chosen, -1e9", "mean", "none",
+       [&](Spelling& s, ValueId x) { return chosen(s, seen(s), x, -1e9); }},
+      {"added, minus infinity", "nan", "none",
+       [&](Spelling& s, ValueId x) { return added(s, x, kNever); }},
+      {"added, the lowest", "nan", "none",
+       [&](Spelling& s, ValueId x) { return added(s, x, kLowest); }},
+      {"causal alone, the lowest", "zero", "top_left",
+       [&](Spelling& s, ValueId x) { return causal(s, x, kLowest); }},
       {"causal, the lowest, then chosen", "nan", "none",
        [&](Spelling& s, ValueId x) { return chosen(s, seen(s), causal(s, x, kLowest), kLowest); }},
       {"causal, the lowest, then added", "nan", "none",
@@ -287,9 +306,11 @@ TEST_CASE("recognise attention: rows that see nothing give what the source gives
       CAPTURE(row.name);
       CAPTURE(safe);
       Spelling s;
-      ValueId p = s.softmax(row.put(s, s.g.node("Div", {s.g.node("MatMul", {s.q(), s.k_turned()}), s.g.number(2)})));
+      ValueId p = s.softmax(
+          row.put(s, s.g.node("Div", {s.g.node("MatMul", {s.q(), s.k_turned()}), s.g.number(2)})));
       if (safe)
-        p = s.g.node("Where", {s.g.node("IsNaN", {p}, {}, {}, DType::kBool), s.g.number(0), p}, {}, {}, DType::kF32);
+        p = s.g.node("Where", {s.g.node("IsNaN", {p}, {}, {}, DType::kBool), s.g.number(0), p}, {},
+                     {}, DType::kF32);
       s.g.output(s.join(s.g.node("MatMul", {p, s.v()})));
       cast(s.g);
       REQUIRE(s.g.count("Attention") == 1);
@@ -360,15 +381,18 @@ TEST_CASE("recognise attention: what is nearly one stays as it is and says why")
 
 TEST_CASE("recognise attention: a softmax without products around it is none of its business") {
   GraphBuilder g;
-  g.output(g.node("Softmax", {g.node("MatMul", {g.input("x", {2, 3}), g.input("y", {3, 4})})}, {{"axis", int64_t(1)}}));
+  g.output(g.node("Softmax", {g.node("MatMul", {g.input("x", {2, 3}), g.input("y", {3, 4})})},
+                  {{"axis", int64_t(1)}}));
   CHECK(cast(g).empty());
   CHECK(g.count("Softmax") == 1);
 }
 
 TEST_CASE("recognise attention: heads that are no rows stay four-dimensional") {
   Spelling s;
-  const ValueId k = s.g.input("past", {kBatch, kHeads, 7, kDim}), v = s.g.input("values", {kBatch, kHeads, 7, kDim});
-  const ValueId scores = s.g.node("MatMul", {s.q(), s.g.node("Transpose", {k}, {{"perm", Integers{0, 1, 3, 2}}})});
+  const ValueId k = s.g.input("past", {kBatch, kHeads, 7, kDim}),
+                v = s.g.input("values", {kBatch, kHeads, 7, kDim});
+  const ValueId scores =
+      s.g.node("MatMul", {s.q(), s.g.node("Transpose", {k}, {{"perm", Integers{0, 1, 3, 2}}})});
   s.g.output(s.join(s.g.node("MatMul", {s.softmax(scores), v})));
   const graph::Node* node = fused(s.g);
   CHECK(s.g.model.values[size_t(node->inputs[0])].dims.size() == 3);

@@ -1,5 +1,5 @@
-// Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after, and the form is
-// core.
+// Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after,
+// and the form is core.
 #include <doctest/doctest.h>
 
 #include "tests/support/graph_builder.h"
@@ -12,8 +12,13 @@ using Text = std::string;
 
 namespace {
 
-Attributes window(Integers kernel, Integers strides, Integers dilations, Integers pads, int64_t group = 1) {
-  return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"group", group}};
+Attributes window(Integers kernel, Integers strides, Integers dilations, Integers pads,
+                  int64_t group = 1) {
+  return {{"kernel_shape", kernel},
+          {"strides", strides},
+          {"dilations", dilations},
+          {"pads", pads},
+          {"group", group}};
 }
 
 void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
@@ -26,7 +31,9 @@ void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
 
 }  // namespace
 
-TEST_CASE("canonicalise: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven pads") {
+TEST_CASE(
+    "canonicalise: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven "
+    "pads") {
   struct Case {
     const char* name;
     Dimensions x, w;
@@ -35,13 +42,37 @@ TEST_CASE("canonicalise: convolutions of one and two dimensions, grouped, depthw
   };
   const Case cases[] = {
       {"plain", {1, 3, 7, 9}, {5, 3, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}), "direct"},
-      {"uneven pads, stride", {2, 3, 7, 9}, {5, 3, 3, 2}, window({3, 2}, {2, 1}, {1, 1}, {0, 1, 2, 0}), "direct"},
-      {"dilated", {1, 2, 9, 9}, {4, 2, 3, 3}, window({3, 3}, {1, 1}, {2, 3}, {0, 0, 0, 0}), "direct"},
-      {"grouped", {1, 4, 5, 5}, {6, 2, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2), "grouped"},
-      {"depthwise", {1, 4, 5, 6}, {4, 1, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4), "depthwise"},
-      {"depth multiplier", {1, 4, 5, 6}, {8, 1, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4), "grouped"},
+      {"uneven pads, stride",
+       {2, 3, 7, 9},
+       {5, 3, 3, 2},
+       window({3, 2}, {2, 1}, {1, 1}, {0, 1, 2, 0}),
+       "direct"},
+      {"dilated",
+       {1, 2, 9, 9},
+       {4, 2, 3, 3},
+       window({3, 3}, {1, 1}, {2, 3}, {0, 0, 0, 0}),
+       "direct"},
+      {"grouped",
+       {1, 4, 5, 5},
+       {6, 2, 3, 3},
+       window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2),
+       "grouped"},
+      {"depthwise",
+       {1, 4, 5, 6},
+       {4, 1, 3, 3},
+       window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4),
+       "depthwise"},
+      {"depth multiplier",
+       {1, 4, 5, 6},
+       {8, 1, 3, 3},
+       window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4),
+       "grouped"},
       {"one dimension", {2, 3, 11}, {4, 3, 5}, window({5}, {2}, {1}, {2, 1}), "direct"},
-      {"one dimension, depthwise", {1, 3, 11}, {3, 1, 5}, window({5}, {1}, {1}, {2, 2}, 3), "depthwise"}};
+      {"one dimension, depthwise",
+       {1, 3, 11},
+       {3, 1, 5},
+       window({5}, {1}, {1}, {2, 2}, 3),
+       "depthwise"}};
   for (const Case& c : cases)
     for (bool biased : {false, true}) {
       CAPTURE(c.name);
@@ -64,15 +95,32 @@ TEST_CASE("canonicalise: transposed convolutions, grouped and with output paddin
     Dimensions out;
   };
   const Case cases[] = {
-      {"doubling", {1, 3, 4, 5}, {3, 2, 2, 2}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 2, 8, 10}},
-      {"pads", {1, 3, 4, 5}, {3, 2, 3, 3}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {1, 2, 7, 9}},
-      {"output padding", {1, 3, 4, 5}, {3, 2, 3, 3}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {1, 2, 8, 10}},
-      {"grouped", {1, 4, 4, 4}, {4, 3, 3, 3}, window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2), {1, 6, 4, 4}},
+      {"doubling",
+       {1, 3, 4, 5},
+       {3, 2, 2, 2},
+       window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}),
+       {1, 2, 8, 10}},
+      {"pads",
+       {1, 3, 4, 5},
+       {3, 2, 3, 3},
+       window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}),
+       {1, 2, 7, 9}},
+      {"output padding",
+       {1, 3, 4, 5},
+       {3, 2, 3, 3},
+       window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}),
+       {1, 2, 8, 10}},
+      {"grouped",
+       {1, 4, 4, 4},
+       {4, 3, 3, 3},
+       window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2),
+       {1, 6, 4, 4}},
       {"one dimension", {1, 3, 6}, {3, 2, 4}, window({4}, {2}, {1}, {1, 1}), {1, 2, 12}}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
-    g.output(g.node("ConvTranspose", {g.input("x", c.x), g.weights(c.w), g.weights({c.out[1]})}, c.a, c.out));
+    g.output(g.node("ConvTranspose", {g.input("x", c.x), g.weights(c.w), g.weights({c.out[1]})},
+                    c.a, c.out));
     check_cast(g);
   }
 }
@@ -89,9 +137,17 @@ TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding 
   include["count_include_pad"] = int64_t(1);
   const Case cases[] = {
       {"max", "MaxPool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
-      {"max, ceil", "MaxPool", {1, 3, 8, 8}, window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4}},
+      {"max, ceil",
+       "MaxPool",
+       {1, 3, 8, 8},
+       window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}),
+       {1, 3, 4, 4}},
       {"average", "AveragePool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
-      {"average, ceil", "AveragePool", {1, 3, 8, 8}, window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4}},
+      {"average, ceil",
+       "AveragePool",
+       {1, 3, 8, 8},
+       window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}),
+       {1, 3, 4, 4}},
       {"average counting pads", "AveragePool", {1, 3, 8, 9}, include, {}},
       {"lp", "LpPool", {1, 3, 8, 9}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {}},
       {"one dimension", "MaxPool", {2, 3, 9}, window({2}, {2}, {1}, {0, 0}), {}}};
@@ -135,8 +191,8 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
   for (bool trans_a : {false, true})
     for (bool trans_b : {false, true})
       for (bool constant : {false, true})
-        for (const Dimensions& addend :
-             {Dimensions{}, Dimensions{3}, Dimensions{1, 3}, Dimensions{4, 1}, Dimensions{4, 3}, Dimensions{9}}) {
+        for (const Dimensions& addend : {Dimensions{}, Dimensions{3}, Dimensions{1, 3},
+                                         Dimensions{4, 1}, Dimensions{4, 3}, Dimensions{9}}) {
           CAPTURE(trans_a);
           CAPTURE(trans_b);
           CAPTURE(constant);
@@ -146,7 +202,10 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
           std::vector<ValueId> operands = {a, constant ? g.weights(b_dims) : g.input("b", b_dims)};
           if (addend != Dimensions{9}) operands.push_back(g.weights(addend));
           g.output(g.node("Gemm", operands,
-                          {{"alpha", 0.5}, {"beta", 2.0}, {"transA", int64_t(trans_a)}, {"transB", int64_t(trans_b)}}));
+                          {{"alpha", 0.5},
+                           {"beta", 2.0},
+                           {"transA", int64_t(trans_a)},
+                           {"transB", int64_t(trans_b)}}));
           check_cast(g);
           CHECK(g.count("Linear") == size_t(constant));
         }
@@ -155,43 +214,49 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
 TEST_CASE("canonicalise: norms in every layout of their parameters") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5, 4});
-  g.output(g.node("BatchNormalization", {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})},
+  g.output(g.node("BatchNormalization",
+                  {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})},
                   {{"epsilon", 1e-3}}));
-  g.output(g.node("InstanceNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}}));
+  g.output(
+      g.node("InstanceNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}}));
   g.output(g.node("GroupNormalization", {x, g.weights({6}), g.weights({6})},
                   {{"epsilon", 1e-3}, {"num_groups", int64_t(3)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})},
+                  {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({5, 4})},
+                  {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
+  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})},
+                  {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
   g.output(
-      g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
-  g.output(
-      g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})}, {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
-  g.output(g.node("RMSNormalization", {x, g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+      g.node("RMSNormalization", {x, g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
   check_cast(g);
   CHECK(g.count("Normalize") == 6);
 }
 
 TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                         "ReduceSumSquare", "ReduceLogSumExp"})
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+                         "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"})
     for (int64_t keep : {0, 1}) {
       CAPTURE(op);
       GraphBuilder g;
-      g.output(g.node(op, {g.input("x", {2, 3, 4})}, {{"axes", Integers{0, 2}}, {"keepdims", keep}}));
+      g.output(
+          g.node(op, {g.input("x", {2, 3, 4})}, {{"axes", Integers{0, 2}}, {"keepdims", keep}}));
       check_cast(g);
     }
   for (const char* op : {"ArgMax", "ArgMin"})
     for (int64_t keep : {0, 1}) {
       GraphBuilder g;
       g.output(g.node(op, {g.input("x", {2, 3, 4})},
-                      {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}}, {}, DType::kI64));
+                      {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}},
+                      {}, DType::kI64));
       check_cast(g);
     }
 }
 
 TEST_CASE("canonicalise: elementwise operators one by one") {
-  for (const char* op :
-       {"Abs",  "Ceil",  "Cos",     "Erf",  "Exp", "Floor",    "HardSwish", "Mish", "Neg", "Reciprocal",
-        "Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign",  "Tanh", "Tan", "Atan"}) {
+  for (const char* op : {"Abs",  "Ceil",     "Cos",        "Erf",  "Exp",   "Floor",   "HardSwish",
+                         "Mish", "Neg",      "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
+                         "Sin",  "Softplus", "Softsign",   "Tanh", "Tan",   "Atan"}) {
     CAPTURE(op);
     GraphBuilder g;
     g.output(g.node(op, {g.input("x", {2, 3})}));
@@ -228,7 +293,8 @@ TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
   g.output(g.node("Where", {truth, x, y}, {}, {}, DType::kF32));
   g.output(g.node("Cast", {truth}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
   g.output(g.node("Cast", {x}, {{"to", int64_t(DType::kBool)}}, {}, DType::kBool));
-  ValueId whole = g.node("Cast", {g.node("Mul", {x, g.number(9)})}, {{"to", int64_t(DType::kI64)}}, {}, DType::kI64);
+  ValueId whole = g.node("Cast", {g.node("Mul", {x, g.number(9)})}, {{"to", int64_t(DType::kI64)}},
+                         {}, DType::kI64);
   g.output(g.node("Div", {whole, g.indices({1}, {2})}));
   g.output(g.node("Expand", {y}, {}, {4, 2, 3}));
   g.output(g.node("Softmax", {x}, {{"axis", int64_t(0)}}));
@@ -239,21 +305,27 @@ TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
 TEST_CASE("canonicalise: movement, sorting and gathering") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5});
-  for (ValueId piece : g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}}))
+  for (ValueId piece :
+       g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}}))
     g.output(piece);
   g.output(g.node("Gather", {x, g.indices({2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
   g.output(g.node("Gather", {x, g.indices({}, {-2})}, {{"axis", int64_t(2)}}));
   g.output(g.node("Gather", {x, g.indices({3}, {1, 2, 3})}, {{"axis", int64_t(1)}}));
   g.output(g.node("Gather", {x, g.indices({3}, {3, 2, 1})}, {{"axis", int64_t(1)}}));
-  g.output(g.node("GatherElements", {x, g.indices({1, 2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
-  for (ValueId piece : g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}},
-                               {{2, 3, 5}, {2, 3, 5}}))
-    g.output(piece);
-  g.output(g.node("CumSum", {x}, {{"axis", int64_t(1)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(1)}}));
-  g.output(g.node("Tile", {x}, {}, {4, 6, 10}));
-  g.output(g.node("Slice", {x}, {{"starts", graph::Dims{1, 5, 0}}, {"steps", Integers{1, -2, 2}}}, {1, 3, 3}));
   g.output(
-      g.node("Pad", {x}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}}, {2, 8, 8}));
+      g.node("GatherElements", {x, g.indices({1, 2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
+  for (ValueId piece :
+       g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}},
+               {{2, 3, 5}, {2, 3, 5}}))
+    g.output(piece);
+  g.output(g.node("CumSum", {x},
+                  {{"axis", int64_t(1)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(1)}}));
+  g.output(g.node("Tile", {x}, {}, {4, 6, 10}));
+  g.output(g.node("Slice", {x}, {{"starts", graph::Dims{1, 5, 0}}, {"steps", Integers{1, -2, 2}}},
+                  {1, 3, 3}));
+  g.output(g.node("Pad", {x},
+                  {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}},
+                  {2, 8, 8}));
   check_cast(g);
   CHECK(g.count("Gather") == 2);  // the runs going up by one became slices
 }
@@ -296,7 +368,8 @@ TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
 TEST_CASE("canonicalise: convolutions with computed weights are products of slices") {
   for (int64_t groups : {1, 2}) {
     GraphBuilder g;
-    ValueId x = g.input("x", {2, 4, 5, 6}), w = g.node("Neg", {g.input("w", {6, 4 / groups, 3, 2})});
+    ValueId x = g.input("x", {2, 4, 5, 6}),
+            w = g.node("Neg", {g.input("w", {6, 4 / groups, 3, 2})});
     Attributes a = window({3, 2}, {2, 1}, {1, 2}, {1, 0, 0, 1});
     a["group"] = groups;
     g.output(g.node("Conv", {x, w, g.weights({6})}, a, {2, 6, 2, 5}));
@@ -308,7 +381,8 @@ TEST_CASE("canonicalise: convolutions with computed weights are products of slic
 TEST_CASE("canonicalise: normalisation by computed statistics is one chain") {
   GraphBuilder g;
   std::vector<ValueId> operands = {g.input("x", {2, 3, 4, 5})};
-  for (const char* name : {"scale", "b", "mean"}) operands.push_back(g.node("Neg", {g.input(name, {3})}));
+  for (const char* name : {"scale", "b", "mean"})
+    operands.push_back(g.node("Neg", {g.input(name, {3})}));
   operands.push_back(g.node("Exp", {g.input("var", {3})}));
   g.output(g.node("BatchNormalization", operands, {{"epsilon", 1e-3}}));
   check_cast(g);
@@ -327,7 +401,8 @@ TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cel
                                    graph::kAbsent,
                                    graph::kAbsent,
                                    peepholes};
-  for (ValueId out : g.nodes("LSTM", operands, {{"hidden_size", int64_t(4)}}, {{5, 1, 2, 4}, {1, 2, 4}, {1, 2, 4}}))
+  for (ValueId out : g.nodes("LSTM", operands, {{"hidden_size", int64_t(4)}},
+                             {{5, 1, 2, 4}, {1, 2, 4}, {1, 2, 4}}))
     g.output(out);
   passes::run_passes(g.model);
   const graph::Node* cell = g.find("Recurrent");
@@ -340,7 +415,8 @@ TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and outp
   GraphBuilder g;
   ValueId x = g.input("x", {1, 2, 4, 4});
   ValueId w = g.node("Neg", {g.input("w", {2, 3, 1, 1})});
-  ValueId a = g.node("ConvTranspose", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4});
+  ValueId a =
+      g.node("ConvTranspose", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4});
   g.output(a);
   g.output(g.node("Relu", {x}));
   g.model.graph.nodes.back().op = "Sorcery";

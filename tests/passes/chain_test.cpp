@@ -31,7 +31,8 @@ TEST_CASE("fuse_elementwise: neighbours become one node, numbers its constants")
   CHECK(g.find("Elementwise")->sources.size() == 6);
 }
 
-TEST_CASE("fuse_elementwise: a factor and a shift are one step, unless the product is read elsewhere") {
+TEST_CASE(
+    "fuse_elementwise: a factor and a shift are one step, unless the product is read elsewhere") {
   GraphBuilder g;
   ValueId a = g.input("a", {2, 3, 4});
   ValueId y = g.node("Add", {g.number(0.25), g.node("Mul", {g.node("Tanh", {a}), g.number(0.5)})});
@@ -61,8 +62,10 @@ TEST_CASE("fuse_elementwise: conversions join where the values in between surviv
   ValueId greater = g.node("Greater", {a, g.number(0)}, {}, {}, DType::kBool);
   g.output(g.node("Where", {greater, a, g.node("Neg", {a})}, {}, {},
                   DType::kF32));  // truth is 0 or 1 in a register: one node
-  ValueId whole = g.node("Cast", {g.node("Mul", {a, g.number(9)})}, {{"to", int64_t(DType::kI64)}}, {}, DType::kI64);
-  ValueId doubled = g.node("Mul", {whole, g.indices({}, {2})});  // integers again: the truncation must stay
+  ValueId whole = g.node("Cast", {g.node("Mul", {a, g.number(9)})}, {{"to", int64_t(DType::kI64)}},
+                         {}, DType::kI64);
+  // integers again: the truncation must stay
+  ValueId doubled = g.node("Mul", {whole, g.indices({}, {2})});
   g.output(g.node("Cast", {doubled}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
   CHECK(cast(g) <= 1e-6);
   CHECK(g.count("Elementwise") == 4);
@@ -92,8 +95,8 @@ TEST_CASE("fuse_elementwise: random trees compute the same") {
       return state = state * 6364136223846793005ull + 1442695040888963407ull, (state >> 33) % n;
     };
     GraphBuilder g;
-    std::vector<ValueId> pool = {g.input("a", {2, 3, 4}), g.input("b", {3, 1}), g.input("c", {4}), g.number(0.75),
-                                 g.weights({3, 4})};
+    std::vector<ValueId> pool = {g.input("a", {2, 3, 4}), g.input("b", {3, 1}), g.input("c", {4}),
+                                 g.number(0.75), g.weights({3, 4})};
     for (int i = 0; i < 20; i++) {
       ValueId a = pool[roll(pool.size())], b = pool[roll(pool.size())];
       if (g.model.constant(a)) a = pool[0];
@@ -111,7 +114,8 @@ TEST_CASE("merge_equal: equal nodes and equal small constants are one") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 4});
   auto branch = [&] {
-    return g.node("Softmax", {g.node("Mul", {x, g.constant({4}, {1, 2, 3, 4})})}, {{"axis", int64_t(1)}});
+    return g.node("Softmax", {g.node("Mul", {x, g.constant({4}, {1, 2, 3, 4})})},
+                  {{"axis", int64_t(1)}});
   };
   g.output(g.node("Concat", {branch(), branch()}, {{"axis", int64_t(0)}}));
   CHECK(cast(g) <= 1e-6);
@@ -123,8 +127,10 @@ TEST_CASE("simplify: what does nothing is gone, ports keep their names") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 3, 4});
   ValueId y = g.node("Reshape", {g.node("Reshape", {x}, {}, {6, 4})}, {}, {2, 3, 4});
-  y = g.node("Transpose", {g.node("Transpose", {y}, {{"perm", Integers{2, 0, 1}}})}, {{"perm", Integers{1, 2, 0}}});
-  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 0, 0}}, {"steps", Integers{1, 1, 1}}}, {2, 3, 4});
+  y = g.node("Transpose", {g.node("Transpose", {y}, {{"perm", Integers{2, 0, 1}}})},
+             {{"perm", Integers{1, 2, 0}}});
+  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 0, 0}}, {"steps", Integers{1, 1, 1}}},
+             {2, 3, 4});
   y = g.node("Concat", {y}, {{"axis", int64_t(1)}});
   y = g.node("Expand", {g.node("Tile", {y}, {}, {2, 3, 4})}, {}, {2, 3, 4});
   y = g.node("Mul", {g.node("Add", {y, g.number(0)}), g.number(1)});
@@ -156,7 +162,8 @@ namespace {
 void add_condition(GraphBuilder& g, ValueId condition, ValueId x) {
   auto branch = [&](bool then) {
     size_t first = g.model.graph.nodes.size();
-    ValueId y = then ? g.node("Relu", {g.node("MatMul", {x, g.weights({4, 4})})}) : g.node("Neg", {x});
+    ValueId y =
+        then ? g.node("Relu", {g.node("MatMul", {x, g.weights({4, 4})})}) : g.node("Neg", {x});
     auto made = std::make_shared<graph::Graph>();
     made->nodes.assign(g.model.graph.nodes.begin() + long(first), g.model.graph.nodes.end());
     g.model.graph.nodes.resize(first);
@@ -164,7 +171,8 @@ void add_condition(GraphBuilder& g, ValueId condition, ValueId x) {
     return made;
   };
   std::shared_ptr<graph::Graph> yes = branch(true), no = branch(false);
-  ValueId y = g.nodes("If", {condition}, {{"then_branch", yes}, {"else_branch", no}}, {{2, 4}}, DType::kF32)[0];
+  ValueId y = g.nodes("If", {condition}, {{"then_branch", yes}, {"else_branch", no}}, {{2, 4}},
+                      DType::kF32)[0];
   g.output(g.node("Tanh", {y}));
 }
 
@@ -176,14 +184,16 @@ TEST_CASE("conditions: branches are taken to core form, values of the owner stay
   add_condition(g, g.input("condition", {}, DType::kBool), x);
   for (double condition : {0.0, 1.0}) {
     GraphBuilder each = g;
-    for (const char* key : {"then_branch", "else_branch"}) {  // branches are shared by copies of a model
+    // branches are shared by copies of a model
+    for (const char* key : {"then_branch", "else_branch"}) {
       auto copy = std::make_shared<graph::Graph>(*each.find("If")->subgraph(key));
       const_cast<graph::Node*>(each.find("If"))->attributes[key] = copy;
     }
     each.input_tensor("condition").at = {condition};
     CHECK(cast(each) <= 1e-6);
     REQUIRE(each.find("If"));
-    CHECK(each.find("If")->subgraph("then_branch")->nodes.size() == 1);  // Linear with its activation
+    // Linear with its activation
+    CHECK(each.find("If")->subgraph("then_branch")->nodes.size() == 1);
   }
 }
 
@@ -191,7 +201,8 @@ TEST_CASE("conditions: a known one is replaced by its branch") {
   for (uint8_t truth : {0, 1}) {
     GraphBuilder g;
     ValueId x = g.node("Abs", {g.input("x", {2, 4})});
-    ValueId condition = g.model.add_constant("known", graph::make_constant(DType::kBool, {}, &truth));
+    ValueId condition =
+        g.model.add_constant("known", graph::make_constant(DType::kBool, {}, &truth));
     g.model.values[size_t(condition)].dtype = DType::kBool;
     g.model.values[size_t(condition)].shape_known = true;
     add_condition(g, condition, x);

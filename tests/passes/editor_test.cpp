@@ -1,5 +1,5 @@
-// The editor's questions about ports cost nothing that grows with their number, and values know which tensor of the source
-// they hold.
+// The editor's questions about ports cost nothing that grows with their number, and values know
+// which tensor of the source they hold.
 #include <doctest/doctest.h>
 
 #include "tests/support/graph_builder.h"
@@ -35,7 +35,8 @@ TEST_CASE("editor: a graph with many outputs is edited without walking them for 
   CHECK(e.ports_walked() == kOutputs + 1);  // once, when it was opened
 }
 
-TEST_CASE("editor: an output that becomes another value is no output any more, each place for itself") {
+TEST_CASE(
+    "editor: an output that becomes another value is no output any more, each place for itself") {
   graph::Model model;
   const ValueId x = model.add_value("x"), y = model.add_value("y"), z = model.add_value("z");
   model.graph.inputs = {x};
@@ -53,7 +54,9 @@ TEST_CASE("editor: an output that becomes another value is no output any more, e
   CHECK(!e.is_input(x));
 }
 
-TEST_CASE("editor: transposes and reshapes that passes add say which tensor of the source a value holds") {
+TEST_CASE(
+    "editor: transposes and reshapes that passes add say which tensor of the source a value "
+    "holds") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, 5, 4});
   const ValueId y = g.node("Relu", {x});

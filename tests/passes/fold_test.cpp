@@ -19,7 +19,8 @@ Attributes kernel3(int64_t pad = 1, int64_t group = 1) {
           {"group", group}};
 }
 
-// The only compute node of the result, after checking that nothing else is left and that the numbers agree.
+// The only compute node of the result, after checking that nothing else is left and that the
+// numbers agree.
 const graph::Node* alone(GraphBuilder& g, const char* op, double tolerance = 1e-5) {
   double worst = INFINITY;
   cast_and_compare(g, worst);
@@ -34,14 +35,17 @@ const graph::Node* alone(GraphBuilder& g, const char* op, double tolerance = 1e-
 
 }  // namespace
 
-TEST_CASE("fold_affine: BatchNormalization, scales and shifts behind a convolution vanish into it") {
+TEST_CASE(
+    "fold_affine: BatchNormalization, scales and shifts behind a convolution vanish into it") {
   for (const char* kind : {"bn", "mul", "div", "add", "sub", "sub from", "neg", "all"}) {
     CAPTURE(kind);
     GraphBuilder g;
-    ValueId y = g.node("Conv", {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})}, kernel3());
+    ValueId y = g.node(
+        "Conv", {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})}, kernel3());
     Text k = kind;
     if (k == "bn" || k == "all")
-      y = g.node("BatchNormalization", {y, g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
+      y = g.node("BatchNormalization",
+                 {y, g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
                  {{"epsilon", 1e-3}});
     if (k == "mul" || k == "all") y = g.node("Mul", {g.weights({4, 1, 1}), y});
     if (k == "div" || k == "all") y = g.node("Div", {y, g.positive({1, 4, 1, 1})});
@@ -72,7 +76,8 @@ TEST_CASE("fold_affine: in front of a convolution, a shift only where nothing is
       CAPTURE(pad);
       GraphBuilder g;
       ValueId x = g.node("BatchNormalization",
-                         {g.input("x", {1, 4, 6, 6}), g.weights({4}), g.weights({4}), g.weights({4}), g.positive({4})},
+                         {g.input("x", {1, 4, 6, 6}), g.weights({4}), g.weights({4}),
+                          g.weights({4}), g.positive({4})},
                          {{"epsilon", 1e-3}});
       g.output(g.node("Conv", {x, g.weights({6, 4 / group, 3, 3})}, kernel3(pad, group)));
       double worst = INFINITY;
@@ -91,7 +96,8 @@ TEST_CASE("fold_affine: bias behind MatMul, scale in front of it") {
 
 TEST_CASE("fold_affine: left out when weights must stay as they are") {
   GraphBuilder g;
-  g.output(g.node("Add", {g.weights({4}), g.node("MatMul", {g.input("x", {2, 3, 5}), g.weights({5, 4})})}));
+  g.output(g.node(
+      "Add", {g.weights({4}), g.node("MatMul", {g.input("x", {2, 3, 5}), g.weights({5, 4})})}));
   passes::PassOptions options;
   options.fold_weights = false;
   double worst = INFINITY;
@@ -131,11 +137,17 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
-    ValueId x = g.node("Conv", {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})}, kernel3()), y = x;
+    ValueId x = g.node("Conv",
+                       {g.input("x", {1, 3, 6, 6}), g.weights({4, 3, 3, 3}), g.weights({4})},
+                       kernel3()),
+            y = x;
     Text n = c.name;
-    auto clipped = [&] { return g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 6.0}}); };
+    auto clipped = [&] {
+      return g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 6.0}});
+    };
     auto one_plus_erf = [&] {
-      return g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)});
+      return g.node("Add",
+                    {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)});
     };
     if (n == "relu") y = g.node("Relu", {x});
     if (n == "clip 0 6") y = g.node("Clip", {x}, {{"min", 0.0}, {"max", 6.0}});
@@ -150,13 +162,16 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
       y = g.node("Mul", {x, g.node("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}})});
     if (n == "x clip / 6") y = g.node("Div", {g.node("Mul", {x, clipped()}), g.number(6)});
     if (n == "x (clip / 6)") y = g.node("Mul", {x, g.node("Div", {clipped(), g.number(6)})});
-    if (n == "x clip * sixth") y = g.node("Mul", {g.node("Mul", {clipped(), g.number(1.0 / 6)}), x});
+    if (n == "x clip * sixth")
+      y = g.node("Mul", {g.node("Mul", {clipped(), g.number(1.0 / 6)}), x});
     if (n == "hard_sigmoid") y = g.node("HardSigmoid", {x}, {{"alpha", 0.2}, {"beta", 0.5}});
     if (n == "clip / 6") y = g.node("Div", {clipped(), g.number(6)});
     if (n == "gelu erf") y = g.node("Mul", {g.node("Mul", {x, one_plus_erf()}), g.number(0.5)});
-    if (n == "gelu erf half first") y = g.node("Mul", {g.node("Mul", {x, g.number(0.5)}), one_plus_erf()});
+    if (n == "gelu erf half first")
+      y = g.node("Mul", {g.node("Mul", {x, g.number(0.5)}), one_plus_erf()});
     if (n.rfind("gelu tanh", 0) == 0) {
-      ValueId cube = n == "gelu tanh pow" ? g.node("Pow", {x, g.number(3)}) : g.node("Mul", {g.node("Mul", {x, x}), x});
+      ValueId cube = n == "gelu tanh pow" ? g.node("Pow", {x, g.number(3)})
+                                          : g.node("Mul", {g.node("Mul", {x, x}), x});
       ValueId sum = g.node("Add", {x, g.node("Mul", {cube, g.number(0.044715)})});
       ValueId tanh = g.node("Tanh", {g.node("Mul", {sum, g.number(std::sqrt(2 / M_PI))})});
       y = g.node("Mul", {g.node("Mul", {x, g.number(0.5)}), g.node("Add", {tanh, g.number(1)})});
@@ -173,12 +188,15 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
 TEST_CASE("fold_activation: near misses stay what they are") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5});
-  g.output(g.node("Mul", {x, g.node("Clip", {g.node("Add", {x, g.number(2)})}, {{"min", 0.0}, {"max", 6.0}})}));
+  g.output(g.node(
+      "Mul", {x, g.node("Clip", {g.node("Add", {x, g.number(2)})}, {{"min", 0.0}, {"max", 6.0}})}));
   ValueId half = g.node("Mul", {x, g.number(0.4)});
-  g.output(g.node("Mul",
-                  {half, g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}), g.number(1)})}));
-  g.output(
-      g.node("Div", {g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 5.0}}), g.number(6)}));
+  g.output(g.node(
+      "Mul", {half, g.node("Add", {g.node("Erf", {g.node("Div", {x, g.number(std::sqrt(2.0))})}),
+                                   g.number(1)})}));
+  g.output(g.node("Div",
+                  {g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 5.0}}),
+                   g.number(6)}));
   double worst = INFINITY;
   cast_and_compare(g, worst);
   CHECK(worst <= 1e-6);
@@ -209,7 +227,8 @@ TEST_CASE("fold_residual: not when the sum broadcasts, and not twice") {
   ValueId x = g.input("x", {1, 4, 6, 6});
   ValueId y = g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3());
   y = g.node("Add", {y, g.input("row", {1, 4, 1, 1})});
-  y = g.node("Add", {g.node("Add", {g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3()), x}), y});
+  y = g.node("Add",
+             {g.node("Add", {g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3()), x}), y});
   g.output(y);
   double worst = INFINITY;
   cast_and_compare(g, worst);
@@ -222,9 +241,10 @@ TEST_CASE("fold_padding: zeros go into convolutions and averages, other values d
     for (const char* op : {"Conv", "AveragePool"}) {
       CAPTURE(op);
       GraphBuilder g;
-      ValueId x =
-          g.node("Pad", {g.input("x", {1, 4, 6, 6})},
-                 {{"mode", Text("constant")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", value}}, {1, 4, 9, 8});
+      ValueId x = g.node(
+          "Pad", {g.input("x", {1, 4, 6, 6})},
+          {{"mode", Text("constant")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", value}},
+          {1, 4, 9, 8});
       if (op == Text("Conv"))
         g.output(g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3(0)));
       else

@@ -59,11 +59,12 @@ TEST_CASE("reshape_first: a Transpose commutes with a Reshape that keeps or spli
     Dims dims;
   };
   graph::Dim w = graph::Dim::symbol("W");
-  const Case cases[] = {{"height and width joined", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 6, 20}, true, {1, 20, 6}},
-                        {"length split", {2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, true, {2, 4, 5, 6}},
-                        {"channels split", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 2, 3, 4, 5}, true, {1, 4, 5, 2, 3}},
-                        {"flattened", {2, 4, 5, 6}, {0, 3, 1, 2}, {2, 120}, false, {}},
-                        {"symbolic", {1, 4, w, 6}, {0, 3, 1, 2}, {1, 6, w * 4}, true, {1, w * 4, 6}}};
+  const Case cases[] = {
+      {"height and width joined", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 6, 20}, true, {1, 20, 6}},
+      {"length split", {2, 20, 6}, {0, 2, 1}, {2, 6, 4, 5}, true, {2, 4, 5, 6}},
+      {"channels split", {1, 4, 5, 6}, {0, 3, 1, 2}, {1, 2, 3, 4, 5}, true, {1, 4, 5, 2, 3}},
+      {"flattened", {2, 4, 5, 6}, {0, 3, 1, 2}, {2, 120}, false, {}},
+      {"symbolic", {1, 4, w, 6}, {0, 3, 1, 2}, {1, 6, w * 4}, true, {1, w * 4, 6}}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     auto found = passes::reshape_first(c.x, c.perm, c.to);
@@ -105,8 +106,10 @@ TEST_CASE("choose_layout: ports that are asked for channels last have no Transpo
 TEST_CASE("choose_layout: goes through every operator that can bear it, axes and pads turned") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {2, 3, 8, 8}), 3, 8);
-  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 1, 0, 2}}, {"steps", Integers{1, 1, 2, 1}}}, {2, 6, 4, 6});
-  y = g.node("Pad", {y}, {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}},
+  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 1, 0, 2}}, {"steps", Integers{1, 1, 2, 1}}},
+             {2, 6, 4, 6});
+  y = g.node("Pad", {y},
+             {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}},
              {2, 6, 6, 9});
   y = g.node("Resize", {y},
              {{"mode", Text("linear")},
@@ -128,7 +131,8 @@ TEST_CASE("choose_layout: goes through every operator that can bear it, axes and
 TEST_CASE("choose_layout: a graph that is better left alone is left alone") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 16, 8, 8});
-  for (int i = 0; i < 3; i++) x = g.node("Softmax", {g.node("Add", {x, g.weights({8, 8})})}, {{"axis", int64_t(3)}});
+  for (int i = 0; i < 3; i++)
+    x = g.node("Softmax", {g.node("Add", {x, g.weights({8, 8})})}, {{"axis", int64_t(3)}});
   g.output(x);
   CHECK(transposes_after(g) == 0);
 }
@@ -140,7 +144,8 @@ TEST_CASE("choose_layout: picture to sequence and back cost nothing") {
   y = g.node("MatMul", {g.node("LayerNormalization", {y, g.weights({8}), g.weights({8})},
                                {{"axis", int64_t(2)}, {"epsilon", 1e-5}}),
                         g.weights({8, 8})});
-  y = g.node("Reshape", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1}}})}, {}, {1, 8, 4, 6});
+  y = g.node("Reshape", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1}}})}, {},
+             {1, 8, 4, 6});
   y = conv(g, y, 8, 4);
   g.output(g.node("Transpose", {y}, {{"perm", Integers{0, 2, 3, 1}}}));
   CHECK(transposes_after(g) == 0);
@@ -149,9 +154,11 @@ TEST_CASE("choose_layout: picture to sequence and back cost nothing") {
 TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is one") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 2, 4, 4, 6})}, {{"perm", Integers{0, 2, 1, 3, 4}}});
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 2, 4, 4, 6})},
+             {{"perm", Integers{0, 2, 1, 3, 4}}});
   y = conv(g, g.node("Reshape", {y}, {}, {1, 8, 4, 6}), 8, 4);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 1, 2, 2, 4, 6})}, {{"perm", Integers{0, 1, 4, 2, 5, 3}}});
+  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 1, 2, 2, 4, 6})},
+             {{"perm", Integers{0, 1, 4, 2, 5, 3}}});
   y = conv(g, g.node("Reshape", {y}, {}, {1, 1, 8, 12}), 1, 1);
   g.output(y);
   CHECK(transposes_after(g) == 2);
@@ -172,8 +179,8 @@ TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of ever
 
 TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its producer") {
   GraphBuilder g;
-  ValueId mean =
-      g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
+  ValueId mean = g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})},
+                        {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
   ValueId y = g.node("HardSigmoid", {conv(g, g.node("Relu", {conv(g, mean, 6, 4, 1)}), 4, 6, 1)},
                      {{"alpha", 0.2}, {"beta", 0.5}});
   g.output(y);
@@ -181,11 +188,13 @@ TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its produ
   CHECK(g.count("Elementwise") == 0);
 }
 
-TEST_CASE("choose_layout: the head that turns distributions into distances moves the small result only") {
+TEST_CASE(
+    "choose_layout: the head that turns distributions into distances moves the small result only") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 64);
   y = g.node("Reshape", {g.node("Reshape", {y}, {}, {1, 64, 24})}, {}, {1, 4, 16, 24});
-  y = g.node("Softmax", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1, 3}}})}, {{"axis", int64_t(1)}});
+  y = g.node("Softmax", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1, 3}}})},
+             {{"axis", int64_t(1)}});
   y = g.node("Reshape", {conv(g, y, 16, 1, 1)}, {}, {1, 4, 24});
   g.output(y);
   CHECK(transposes_after(g) == 1);
@@ -254,9 +263,10 @@ TEST_CASE("absorb_flattening: the weights behind a flattened picture are put in 
 TEST_CASE("fold_sequence_order: time-first transposes around a recurrent cell go") {
   GraphBuilder g;
   ValueId x = g.node("Transpose", {g.input("x", {2, 5, 3})}, {{"perm", Integers{1, 0, 2}}});
-  std::vector<ValueId> outs = g.nodes(
-      "LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
-      {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}}, {{5, 1, 2, 4}, {1, 2, 4}});
+  std::vector<ValueId> outs =
+      g.nodes("LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
+              {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}},
+              {{5, 1, 2, 4}, {1, 2, 4}});
   ValueId y = g.node("Reshape", {outs[0]}, {}, {5, 2, 4});
   g.output(g.node("Transpose", {y}, {{"perm", Integers{1, 0, 2}}}));
   g.output(outs[1]);
@@ -280,21 +290,26 @@ TEST_CASE("layout: a grid of random regions computes the same") {
         case 2: y = g.node("Mul", {a, g.weights({4, 1, 1})}); break;
         case 3: y = g.node("Softmax", {a}, {{"axis", int64_t(1 + roll(3))}}); break;
         case 4:
-          y = g.node("Sub", {a, g.node("ReduceMean", {b},
-                                       {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})});
+          y = g.node(
+              "Sub",
+              {a, g.node("ReduceMean", {b},
+                         {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})});
           break;
         case 5:
           y = g.node("Concat",
-                     {g.node("Slice", {a}, {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+                     {g.node("Slice", {a},
+                             {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
                              {1, 3, 4, 6}),
-                      g.node("Slice", {b}, {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+                      g.node("Slice", {b},
+                             {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
                              {1, 1, 4, 6})},
                      {{"axis", int64_t(1)}});
           break;
         case 6:
           y = g.node("Reshape",
-                     {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})}, {{"perm", Integers{0, 2, 1}}})}, {},
-                     {1, 4, 6, 4});
+                     {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})},
+                             {{"perm", Integers{0, 2, 1}}})},
+                     {}, {1, 4, 6, 4});
           y = g.node("Transpose", {y}, {{"perm", Integers{0, 3, 1, 2}}});
           break;
         case 7: y = g.node("Relu", {a}); break;

@@ -17,7 +17,8 @@ ValueId mean(GraphBuilder& g, ValueId x, Integers axes) {
 ValueId standardised(GraphBuilder& g, ValueId x, Integers axes, const std::string& spelling) {
   ValueId d = g.node("Sub", {x, mean(g, x, axes)}), twin = d;
   if (spelling == "difference twice") twin = g.node("Sub", {x, mean(g, x, axes)});
-  ValueId square = spelling == "product" ? g.node("Mul", {twin, twin}) : g.node("Pow", {twin, g.number(2)});
+  ValueId square =
+      spelling == "product" ? g.node("Mul", {twin, twin}) : g.node("Pow", {twin, g.number(2)});
   ValueId variance = g.node("Add", {mean(g, square, axes), g.number(1e-5)});
   if (spelling == "power") return g.node("Mul", {d, g.node("Pow", {variance, g.number(-0.5)})});
   ValueId root = g.node("Sqrt", {variance});
@@ -44,7 +45,9 @@ TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
     }
 }
 
-TEST_CASE("recognise_norms: over channels in front it is a Transpose away, which convolutions take back") {
+TEST_CASE(
+    "recognise_norms: over channels in front it is a Transpose away, which convolutions take "
+    "back") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 3, 4, 6});
   auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
@@ -66,11 +69,13 @@ TEST_CASE("recognise_norms: over channels in front it is a Transpose away, which
   CHECK(g.count("Elementwise") == 0);  // scale and bias went into the next convolution
 }
 
-TEST_CASE("recognise_norms: over height and width with one scale a channel it is InstanceNormalization") {
+TEST_CASE(
+    "recognise_norms: over height and width with one scale a channel it is InstanceNormalization") {
   for (bool scaled : {false, true}) {
     GraphBuilder g;
     ValueId y = standardised(g, g.input("x", {2, 6, 4, 5}), {2, 3}, "quotient");
-    if (scaled) y = g.node("Add", {g.node("Mul", {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
+    if (scaled)
+      y = g.node("Add", {g.node("Mul", {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
     g.output(y);
     double worst = INFINITY;
     cast_and_compare(g, worst);
@@ -85,7 +90,8 @@ TEST_CASE("recognise_norms: RMSNormalization has no mean") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});
   ValueId variance = g.node("Add", {mean(g, g.node("Pow", {x, g.number(2)}), {2}), g.number(1e-6)});
-  g.output(g.node("Mul", {g.weights({8}), g.node("Mul", {x, g.node("Reciprocal", {g.node("Sqrt", {variance})})})}));
+  g.output(g.node("Mul", {g.weights({8}),
+                          g.node("Mul", {x, g.node("Reciprocal", {g.node("Sqrt", {variance})})})}));
   double worst = INFINITY;
   cast_and_compare(g, worst);
   CHECK(worst <= 1e-5);
@@ -93,12 +99,15 @@ TEST_CASE("recognise_norms: RMSNormalization has no mean") {
   CHECK(g.find("Normalize")->text("kind", "") == "rms");
 }
 
-TEST_CASE("recognise_norms: a variance over other dimensions than the mean, or of another value, is none") {
+TEST_CASE(
+    "recognise_norms: a variance over other dimensions than the mean, or of another value, is "
+    "none") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8}), z = g.input("z", {2, 5, 8});
   ValueId d = g.node("Sub", {x, mean(g, x, {2})});
   auto root = [&](ValueId v, Integers axes) {
-    return g.node("Sqrt", {g.node("Add", {mean(g, g.node("Pow", {v, g.number(2)}), axes), g.number(1e-5)})});
+    return g.node(
+        "Sqrt", {g.node("Add", {mean(g, g.node("Pow", {v, g.number(2)}), axes), g.number(1e-5)})});
   };
   g.output(g.node("Div", {d, root(d, {1})}));
   g.output(g.node("Div", {d, root(z, {2})}));

@@ -27,23 +27,26 @@ inline Planned plan(const std::vector<Lifetime>& lifetimes, uint64_t alignment =
   planned.offsets.resize(lifetimes.size());
   const uint64_t bytes = planner_workspace_bytes(uint32_t(lifetimes.size()), step_count(lifetimes));
   std::vector<uint64_t> workspace(bytes / 8 + 1);
-  planned.status = plan_greedy({lifetimes.data(), lifetimes.size()}, step_count(lifetimes), alignment,
-                               {reinterpret_cast<uint8_t*>(workspace.data()), size_t(bytes)},
-                               {planned.offsets.data(), planned.offsets.size()}, &planned.summary, nullptr);
+  planned.status =
+      plan_greedy({lifetimes.data(), lifetimes.size()}, step_count(lifetimes), alignment,
+                  {reinterpret_cast<uint8_t*>(workspace.data()), size_t(bytes)},
+                  {planned.offsets.data(), planned.offsets.size()}, &planned.summary, nullptr);
   return planned;
 }
 
-inline Status verify(const std::vector<Lifetime>& lifetimes, const std::vector<uint64_t>& offsets, uint64_t plan_bytes,
-                     uint64_t alignment = 64, ErrorDetail* detail = nullptr) {
+inline Status verify(const std::vector<Lifetime>& lifetimes, const std::vector<uint64_t>& offsets,
+                     uint64_t plan_bytes, uint64_t alignment = 64, ErrorDetail* detail = nullptr) {
   const uint64_t bytes = verify_plan_workspace_bytes(uint32_t(lifetimes.size()));
   std::vector<uint64_t> workspace(bytes / 8 + 1);
-  return verify_plan({lifetimes.data(), lifetimes.size()}, {offsets.data(), offsets.size()}, plan_bytes, alignment,
+  return verify_plan({lifetimes.data(), lifetimes.size()}, {offsets.data(), offsets.size()},
+                     plan_bytes, alignment,
                      {reinterpret_cast<uint8_t*>(workspace.data()), size_t(bytes)}, detail);
 }
 
 /// Every pair, every rule.
-inline bool sound_by_brute_force(const std::vector<Lifetime>& lifetimes, const std::vector<uint64_t>& offsets,
-                                 uint64_t plan_bytes, uint64_t alignment = 64) {
+inline bool sound_by_brute_force(const std::vector<Lifetime>& lifetimes,
+                                 const std::vector<uint64_t>& offsets, uint64_t plan_bytes,
+                                 uint64_t alignment = 64) {
   for (size_t i = 0; i < lifetimes.size(); i++) {
     const Lifetime& a = lifetimes[i];
     if (!a.bytes) continue;
@@ -59,8 +62,10 @@ inline bool sound_by_brute_force(const std::vector<Lifetime>& lifetimes, const s
   return true;
 }
 
-/// Smallest layout there is, by trying each order of first fit placements (which contain an optimum) for few tensors.
-inline uint64_t smallest_by_brute_force(const std::vector<Lifetime>& lifetimes, uint64_t alignment = 64) {
+/// Smallest layout there is, by trying each order of first fit placements (which contain an
+/// optimum) for few tensors.
+inline uint64_t smallest_by_brute_force(const std::vector<Lifetime>& lifetimes,
+                                        uint64_t alignment = 64) {
   std::vector<size_t> order(lifetimes.size());
   for (size_t i = 0; i < order.size(); i++) order[i] = i;
   uint64_t best = ~uint64_t{0};
@@ -75,10 +80,12 @@ inline uint64_t smallest_by_brute_force(const std::vector<Lifetime>& lifetimes, 
         moved = false;
         for (size_t k = 0; k < at; k++) {
           const Lifetime& other = lifetimes[order[k]];
-          if (!other.bytes || other.last_step < own.first_step || own.last_step < other.first_step) continue;
+          if (!other.bytes || other.last_step < own.first_step || own.last_step < other.first_step)
+            continue;
           const uint64_t start = offsets[order[k]];
           const uint64_t behind = (start + other.bytes + alignment - 1) / alignment * alignment;
-          if (offset < start + other.bytes && start < offset + own.bytes) offset = behind, moved = true;
+          if (offset < start + other.bytes && start < offset + own.bytes)
+            offset = behind, moved = true;
         }
       }
       offsets[order[at]] = offset;
@@ -90,7 +97,8 @@ inline uint64_t smallest_by_brute_force(const std::vector<Lifetime>& lifetimes, 
 }
 
 /// A network-like graph: each tensor is made at its step and read at one or a few later ones.
-inline std::vector<Lifetime> random_lifetimes(std::mt19937& random, uint32_t tensors, uint32_t steps) {
+inline std::vector<Lifetime> random_lifetimes(std::mt19937& random, uint32_t tensors,
+                                              uint32_t steps) {
   std::vector<Lifetime> lifetimes;
   for (uint32_t i = 0; i < tensors; i++) {
     const uint32_t first = uint32_t(random() % steps);

@@ -23,7 +23,11 @@ TEST_CASE("verify_plan: names what is wrong, with tensor and numbers") {
       {"plan: offset is not aligned", {{64, 0, 0}}, {32}, 128, 0},
       {"plan: a tensor leaves the region", {{64, 0, 0}, {65, 1, 1}}, {0, 64}, 128, 1},
       {"plan: a tensor leaves the region", {{64, 0, 0}}, {~uint64_t{0} - 63}, 128, 0},
-      {"plan: starts inside a tensor that is still alive", {{128, 0, 1}, {64, 1, 2}}, {0, 64}, 128, 1},
+      {"plan: starts inside a tensor that is still alive",
+       {{128, 0, 1}, {64, 1, 2}},
+       {0, 64},
+       128,
+       1},
       {"plan: reaches into a tensor that is alive", {{64, 0, 1}, {128, 1, 2}}, {64, 0}, 128, 1},
       {"plan: offset beyond the region", {{0, 0, 0}}, {4096}, 64, 0},
   };
@@ -50,7 +54,8 @@ TEST_CASE("verify_plan: agrees with brute force on every placement of 3 tensors"
       for (const Lifetime& c : kinds)
         for (uint64_t places = 0; places < 64; places++) {
           const std::vector<Lifetime> lifetimes = {a, b, c};
-          const std::vector<uint64_t> offsets = {places % 4 * 64, places / 4 % 4 * 64, places / 16 * 64};
+          const std::vector<uint64_t> offsets = {places % 4 * 64, places / 4 % 4 * 64,
+                                                 places / 16 * 64};
           const bool expected = sound_by_brute_force(lifetimes, offsets, 256);
           REQUIRE(verify(lifetimes, offsets, 256).ok() == expected);
           (expected ? sound : broken)++;
@@ -63,7 +68,8 @@ TEST_CASE("verify_plan: agrees with brute force on random layouts with one offse
   std::mt19937 random(3);
   int sound = 0, broken = 0;
   for (int graph = 0; graph < 400; graph++) {
-    const std::vector<Lifetime> lifetimes = random_lifetimes(random, 2 + random() % 200, 1 + random() % 60);
+    const std::vector<Lifetime> lifetimes =
+        random_lifetimes(random, 2 + random() % 200, 1 + random() % 60);
     Planned planned = plan(lifetimes);
     REQUIRE(planned.status.ok());
     planned.offsets[random() % lifetimes.size()] = random() % (planned.summary.bytes / 64 + 1) * 64;

@@ -1,4 +1,5 @@
-// Assignments at their edges: metadata that contradict the program, allocations that fail, several threads, parking.
+// Assignments at their edges: metadata that contradict the program, allocations that fail, several
+// threads, parking.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -63,15 +64,18 @@ TEST_CASE("assignment: metadata that contradict the program name nothing that is
   CHECK(names({record("b", kBias, {-8}, "")}) == Names{"b 8"});
   CHECK(names({record("b", kBias, {INT64_MAX, INT64_MAX}, "")}).size() == 1);
   // One constant, said to be two weights.
-  CHECK(names({record("q", kBias, {4}, "cpu"), record("k", kBias, {4}, "mps")}) == Names{"q 4 on cpu", "k 4 on mps"});
+  CHECK(names({record("q", kBias, {4}, "cpu"), record("k", kBias, {4}, "mps")}) ==
+        Names{"q 4 on cpu", "k 4 on mps"});
   // Changed weights of the same name, behind wrappers or not; never in the middle of a word.
   CHECK(names({record("module.bias", -1, {8}, "cuda:3")}) == Names{"bias 8 on cuda:3"});
   CHECK(names({record("other_bias", -1, {8}, "cuda:3")}) == Names{"bias 8"});
   // More places than are kept apart, and one longer than is kept.
   std::vector<cast::SourceWeightSpec> many;
-  for (int i = 0; i < 70; i++) many.push_back(record("w" + std::to_string(i), kBias, {8}, "cuda:" + std::to_string(i)));
+  for (int i = 0; i < 70; i++)
+    many.push_back(record("w" + std::to_string(i), kBias, {8}, "cuda:" + std::to_string(i)));
   CHECK(names(many)[69] == "w69 8 on (one of many)");
-  CHECK(names({record("b", kBias, {8}, std::string(100, 'x'))}) == Names{"b 8 on " + std::string(31, 'x')});
+  CHECK(names({record("b", kBias, {8}, std::string(100, 'x'))}) ==
+        Names{"b 8 on " + std::string(31, 'x')});
 }
 
 TEST_CASE("assignment: a failed allocation is an error and leaves nothing") {

@@ -21,7 +21,8 @@ ingot_session_options with_threads(int32_t threads) {
 
 }  // namespace
 
-TEST_CASE("control: a loop runs as often as its count and its condition say, alone and with helpers") {
+TEST_CASE(
+    "control: a loop runs as often as its count and its condition say, alone and with helpers") {
   FileBytes bytes(looping_network(3, {64, 64}));
   Model model = open_bytes_or_fail(bytes);
   for (const int threads : {1, 2}) {
@@ -51,7 +52,8 @@ TEST_CASE("control: a loop runs as often as its count and its condition say, alo
   }
 }
 
-TEST_CASE("control: a count above what the file allows ends the run, and the session stays usable") {
+TEST_CASE(
+    "control: a count above what the file allows ends the run, and the session stays usable") {
   FileBytes bytes(looping_network(3, {64, 64}));
   Model model = open_bytes_or_fail(bytes);
   auto session = model.session(with_threads(1));

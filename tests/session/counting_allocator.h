@@ -1,4 +1,5 @@
-// tests/session/counting_allocator.h - a caller's allocator that counts, fails the n-th time, and knows what is alive.
+// tests/session/counting_allocator.h - a caller's allocator that counts, fails the n-th time, and
+// knows what is alive.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -17,8 +18,8 @@ struct CountingAllocator {
                                [](void* user, size_t bytes, size_t alignment) -> void* {
                                  CountingAllocator& self = *static_cast<CountingAllocator*>(user);
                                  if (++self.calls == self.fail_at) return nullptr;
-                                 void* pointer =
-                                     ::operator new(bytes, std::align_val_t(alignment < 64 ? 64 : alignment));
+                                 void* pointer = ::operator new(
+                                     bytes, std::align_val_t(alignment < 64 ? 64 : alignment));
                                  self.alive.insert({pointer, bytes});
                                  return pointer;
                                },

@@ -93,7 +93,9 @@ TEST_CASE("device: fake equals the CPU, bound ports included, and its memory is 
   CHECK(fake_gpu(0).reserved_kib == 0);
 }
 
-TEST_CASE("device: a fault at every call in turn is reported with the device's name and leaves nothing reserved") {
+TEST_CASE(
+    "device: a fault at every call in turn is reported with the device's name and leaves nothing "
+    "reserved") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   for (const Code code : {Code::kDeviceLost, Code::kDeviceFault, Code::kOutOfMemory}) {

@@ -1,5 +1,6 @@
-// Files whose program was damaged and whose hashes were brought up to date: opened, bound, planned, resolved and run. Most are refused;
-// what is not must run to its end. Meant for ASan and UBSan; the seed is fixed.
+// Files whose program was damaged and whose hashes were brought up to date: opened, bound, planned,
+// resolved and run. Most are refused; what is not must run to its end. Meant for ASan and UBSan;
+// the seed is fixed.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -36,7 +37,9 @@ void use(const Model& model, std::mt19937* random, Tally* tally) {
   for (uint32_t i = 0; i < summary.symbol_count; i++) {
     ingot_symbol symbol;
     ingot_model_symbol(model.get(), i, &symbol);
-    bindings.push_back({symbol.name, symbol.low > INT64_MAX - 4 ? symbol.low : symbol.low + int64_t((*random)() % 4)});
+    bindings.push_back({symbol.name, symbol.low > INT64_MAX - 4
+                                         ? symbol.low
+                                         : symbol.low + int64_t((*random)() % 4)});
   }
   ingot_session_options options = session_options();
   options.threads = int32_t(1 + (*random)() % 2);
@@ -47,7 +50,8 @@ void use(const Model& model, std::mt19937* random, Tally* tally) {
   auto session = model.session(options);
   if (!session) return;
   tally->sessions++;
-  for (uint32_t i = 0; i < summary.input_count; i++) std::memset(session->input(i)->data, 0, session->input(i)->bytes);
+  for (uint32_t i = 0; i < summary.input_count; i++)
+    std::memset(session->input(i)->data, 0, session->input(i)->bytes);
   tally->runs += session->run().ok();
   char text[64];
   for (uint32_t i = 0; i < summary.value_count; i++) {
@@ -61,10 +65,11 @@ void use(const Model& model, std::mt19937* random, Tally* tally) {
 
 TEST_CASE("hostile: damaged programs with right hashes are refused, or run to their end") {
   std::mt19937 random(20);
-  const std::pair<const char*, cast::FileSpec> specs[] = {{"small", small_network()},
-                                                          {"branching", branching_network()},
-                                                          {"counting", counting_network(true)},
-                                                          {"aliased outputs", in_place_ports_network()}};
+  const std::pair<const char*, cast::FileSpec> specs[] = {
+      {"small", small_network()},
+      {"branching", branching_network()},
+      {"counting", counting_network(true)},
+      {"aliased outputs", in_place_ports_network()}};
   for (const auto& [name, spec] : specs) {
     const std::vector<uint8_t> whole = cast::write_memory(spec);
     Tally tally;
@@ -79,8 +84,8 @@ TEST_CASE("hostile: damaged programs with right hashes are refused, or run to th
       else
         tally.refused++;
     }
-    MESSAGE(std::string(name) << ": " << tally.refused << " refused, " << tally.sessions << " sessions, " << tally.runs
-                              << " runs");
+    MESSAGE(std::string(name) << ": " << tally.refused << " refused, " << tally.sessions
+                              << " sessions, " << tally.runs << " runs");
     CHECK(tally.refused > 100);
     CHECK(tally.runs > 0);
   }

@@ -1,5 +1,5 @@
-// Sizes that only the data tells: every operator behind them sees what was measured, outputs show it, nothing moves;
-// what a file or the data gets wrong is a named error and the session goes on.
+// Sizes that only the data tells: every operator behind them sees what was measured, outputs show
+// it, nothing moves; what a file or the data gets wrong is a named error and the session goes on.
 #include "runtime/op/measured.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,8 @@ Network finding(bool free_extent = false) {
   return net;
 }
 
-/// y [n] = the elements of x that are not zero; sum [1] of them; picked [n, 1] as a view of it; and where they are.
+/// y [n] = the elements of x that are not zero; sum [1] of them; picked [n, 1] as a view of it; and
+/// where they are.
 cast::FileSpec packing_network(bool free_extent = false) {
   Network net = finding(free_extent);
   cast::ProgramSpec& p = net.file.program;
@@ -51,7 +52,8 @@ cast::FileSpec packing_network(bool free_extent = false) {
   p.add_instruction(GatherAttributes(), {net.x, where}, {y});
   p.add_instruction(step(ElementwiseOp::kNeg), {y}, {negated});
   p.add_instruction(step(ElementwiseOp::kAdd), {negated, y}, {twice});
-  p.add_instruction(step(ElementwiseOp::kSub), {y, twice}, {p.add_value(activation("again", {net.n}))});
+  p.add_instruction(step(ElementwiseOp::kSub), {y, twice},
+                    {p.add_value(activation("again", {net.n}))});
   p.add_instruction(ReduceAttributes{ReduceKind::kSum, 1}, {int32_t(p.values.size() - 1)}, {sum});
   p.add_instruction(CopyAttributes(), {where}, {at});
   add_ports(&net.file);
@@ -101,7 +103,8 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
       auto session = model.session(options);
       REQUIRE_MESSAGE(session.ok(), session.error().text());
       CHECK(session->output("y")->dims[0] == 12);  // the bound, before anything was measured
-      for (uint32_t pattern = 0; pattern < 4096; pattern += 7) check_packed(*session, sparse(12, pattern));
+      for (uint32_t pattern = 0; pattern < 4096; pattern += 7)
+        check_packed(*session, sparse(12, pattern));
       check_packed(*session, sparse(12, 0));
       check_packed(*session, sparse(12, 4095));
     }
@@ -113,7 +116,8 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
   const auto bind = [&](bool is_input, uint32_t index, AlignedBlock& memory) {
     ingot_tensor tensor = is_input ? session->input(index).value() : session->output(index).value();
     tensor.data = memory.data();
-    const auto bound = is_input ? session->bind_input(index, tensor) : session->bind_output(index, tensor);
+    const auto bound =
+        is_input ? session->bind_input(index, tensor) : session->bind_output(index, tensor);
     REQUIRE_MESSAGE(bound.ok(), bound.error().text());
   };
   bind(true, 0, x), bind(false, 0, y), bind(false, 1, sum), bind(false, 2, at);
@@ -121,7 +125,8 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
   ingot_tensor small = session->output(0).value();
   CHECK(small.dims[0] == 1);
   small.dims[0] = 5;
-  CHECK(session->bind_output(0, small).error().code == INGOT_SHAPE_MISMATCH);  // room for the most is wanted
+  // room for the most is wanted
+  CHECK(session->bind_output(0, small).error().code == INGOT_SHAPE_MISMATCH);
 }
 
 TEST_CASE("measured: with a free extent, bound and bound again") {
@@ -135,7 +140,8 @@ TEST_CASE("measured: with a free extent, bound and bound again") {
   for (const int64_t w : {40, 1, 13, 24, 39}) {
     REQUIRE(session->rebind("W", w).ok());
     CHECK(session->output("y")->dims[0] == w);
-    for (const uint32_t pattern : {0u, 4095u, 1365u, 1u}) check_packed(*session, sparse(size_t(w), pattern));
+    for (const uint32_t pattern : {0u, 4095u, 1365u, 1u})
+      check_packed(*session, sparse(size_t(w), pattern));
   }
   const ingot_binding n = {"n", 4};
   options.bindings = &n;
@@ -190,7 +196,8 @@ TEST_CASE("measured: what the data gets wrong is named, and the session goes on"
 TEST_CASE("measured: an extent that grows as less is measured never leaves what was planned") {
   Network net = finding();
   cast::ProgramSpec& p = net.file.program;
-  const Dim rest = p.add_dim_expr(DimOp::kSub, 20, net.n);  // 8 at the bound, 20 when nothing is found
+  // 8 at the bound, 20 when nothing is found
+  const Dim rest = p.add_dim_expr(DimOp::kSub, 20, net.n);
   const int32_t y = p.add_value(output("y", {rest}));
   const int32_t one = p.add_value(input("one", {1}));
   p.add_instruction(TileAttributes(), {one}, {y});
@@ -213,8 +220,10 @@ TEST_CASE("measured: an extent that grows as less is measured never leaves what 
 
 namespace {
 
-/// What a run leaves in the outputs of a session whose arena held `fill` before; nothing where the run is refused.
-std::vector<std::vector<uint8_t>> outputs_over(const Model& model, int fill, const std::vector<float>& x, int64_t asked,
+/// What a run leaves in the outputs of a session whose arena held `fill` before; nothing where the
+/// run is refused.
+std::vector<std::vector<uint8_t>> outputs_over(const Model& model, int fill,
+                                               const std::vector<float>& x, int64_t asked,
                                                Code* code) {
   ingot_session_options options = session_options();
   ingot_requirements need = {};
@@ -250,9 +259,11 @@ cast::FileSpec longer_view(Reader reader) {
   p.add_instruction(same, {p.add_value(input("asked", {}, DType::kI64))}, {k});
   measure(&p, "m", k, 12);
   const bool is_output = reader != Reader::kView;
-  const cast::ValueSpec part = is_output ? output("part", {m}, DType::kI64) : activation("part", {m}, DType::kI64);
+  const cast::ValueSpec part =
+      is_output ? output("part", {m}, DType::kI64) : activation("part", {m}, DType::kI64);
   const int32_t view = p.add_value(view_of(part, net.found));
-  if (!is_output) p.add_instruction(CopyAttributes(), {view}, {p.add_value(output("y", {m, 1}, DType::kI64))});
+  if (!is_output)
+    p.add_instruction(CopyAttributes(), {view}, {p.add_value(output("y", {m, 1}, DType::kI64))});
   add_ports(&net.file);
   return net.file;
 }
@@ -290,7 +301,8 @@ TEST_CASE("measured: a kept value has the extents that were found, not those of 
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   const uint32_t found = uint32_t(ingot_model_find_value(model.get(), "found"));
   ingot_tensor tensor;
-  CHECK(ingot_session_value(session->get(), found, &tensor, nullptr) == INGOT_WRONG_STATE);  // nothing wrote it yet
+  // nothing wrote it yet
+  CHECK(ingot_session_value(session->get(), found, &tensor, nullptr) == INGOT_WRONG_STATE);
   check_packed(*session, sparse(12, 5));
   REQUIRE(ingot_session_value(session->get(), found, &tensor, nullptr) == INGOT_OK);
   CHECK(tensor.dims[1] == 2);

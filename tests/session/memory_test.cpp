@@ -1,5 +1,5 @@
-// Promise 2: requirements are exact, one byte less is refused, a failed allocation anywhere at load leaves nothing
-// behind.
+// Promise 2: requirements are exact, one byte less is refused, a failed allocation anywhere at load
+// leaves nothing behind.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -14,8 +14,8 @@ using namespace ingot::test;
 namespace {
 
 uint64_t sum(const ingot_requirements& r) {
-  return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state + r.scratch + r.tables +
-         r.rounding;
+  return r.weights_mapped + r.weights_copied + r.weights_widened + r.activations + r.state +
+         r.scratch + r.tables + r.rounding;
 }
 
 struct Shape {
@@ -37,13 +37,18 @@ std::vector<Shape> shapes() {
 void fill_inputs(const Model& model, Session& session) {
   for (uint32_t i = 0; i < model.summary().input_count; i++) {
     const ingot_tensor tensor = session.input(i).value();
-    std::memset(tensor.data, tensor.dtype == INGOT_F32 ? 0x3f : tensor.dtype == INGOT_BOOL ? 1 : 0, tensor.bytes);
+    std::memset(tensor.data,
+                tensor.dtype == INGOT_F32    ? 0x3f
+                : tensor.dtype == INGOT_BOOL ? 1
+                                             : 0,
+                tensor.bytes);
   }
 }
 
 }  // namespace
 
-TEST_CASE("requirements: exact in every form of the arena; one byte less is refused with both numbers") {
+TEST_CASE(
+    "requirements: exact in every form of the arena; one byte less is refused with both numbers") {
   for (const Shape& shape : shapes()) {
     TemporaryFile file(shape.spec);
     FileBytes bytes(shape.spec);
@@ -57,7 +62,8 @@ TEST_CASE("requirements: exact in every form of the arena; one byte less is refu
         ingot_model_open_memory(bytes.data(), bytes.size(), &open, &opened, &error);
       REQUIRE_MESSAGE(opened, error.text());
       const Model model(opened);
-      for (const ingot_arena_kind kind : {INGOT_ARENA_OWN, INGOT_ARENA_CALLER, INGOT_ARENA_ALLOCATOR}) {
+      for (const ingot_arena_kind kind :
+           {INGOT_ARENA_OWN, INGOT_ARENA_CALLER, INGOT_ARENA_ALLOCATOR}) {
         for (const int32_t threads : {1, 3}) {
           CAPTURE(shape.name);
           CAPTURE(from_path);
@@ -78,10 +84,12 @@ TEST_CASE("requirements: exact in every form of the arena; one byte less is refu
           CHECK(r.threads == threads);
           CHECK((r.outside_bytes > 0) == (threads > 1));
           // What is only widened takes no part of the arena but as f32.
-          const uint64_t placed = shape.spec.program.values[1].segment ? kPlainBytes : model.summary().weights_bytes;
+          const uint64_t placed =
+              shape.spec.program.values[1].segment ? kPlainBytes : model.summary().weights_bytes;
           if (kind == INGOT_ARENA_OWN && from_path) CHECK(r.weights_mapped == placed);
           if (kind != INGOT_ARENA_OWN && from_path) CHECK(r.weights_copied == placed);
-          CHECK(r.weights_widened == (shape.spec.program.required_features.empty() ? 0 : kWidenedBytes));
+          CHECK(r.weights_widened ==
+                (shape.spec.program.required_features.empty() ? 0 : kWidenedBytes));
           if (!from_path) CHECK(r.weights_in_place == model.summary().weights_bytes);
           AlignedBlock arena(r.arena_bytes, 64);
           options.arena = kind == INGOT_ARENA_CALLER ? arena.data() : nullptr;
@@ -118,7 +126,9 @@ TEST_CASE("requirements: exact in every form of the arena; one byte less is refu
   }
 }
 
-TEST_CASE("requirements: a caller's arena that is not aligned is refused, and null asks for the size only") {
+TEST_CASE(
+    "requirements: a caller's arena that is not aligned is refused, and null asks for the size "
+    "only") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   ingot_session_options options = session_options();
@@ -215,7 +225,9 @@ TEST_CASE("session: keep_values gives every value bytes of its own, readable aft
     Error error;
     const int32_t index = ingot_model_find_value(model.get(), name);
     REQUIRE(index >= 0);
-    REQUIRE_MESSAGE(ingot_session_value(session->get(), uint32_t(index), &tensor, &error) == INGOT_OK, error.text());
+    REQUIRE_MESSAGE(
+        ingot_session_value(session->get(), uint32_t(index), &tensor, &error) == INGOT_OK,
+        error.text());
     return read<float>(tensor);
   };
   for (size_t i = 0; i < 32; i++) {
@@ -228,19 +240,22 @@ TEST_CASE("session: keep_values gives every value bytes of its own, readable aft
   ingot_tensor tensor;
   const uint32_t a = uint32_t(ingot_model_find_value(model.get(), "a"));
   CHECK(ingot_session_value(plain->get(), a, &tensor, nullptr) == INGOT_WRONG_STATE);
-  CHECK(ingot_session_value(plain->get(), uint32_t(ingot_model_find_value(model.get(), "bias")), &tensor, nullptr) ==
-        INGOT_OK);
+  CHECK(ingot_session_value(plain->get(), uint32_t(ingot_model_find_value(model.get(), "bias")),
+                            &tensor, nullptr) == INGOT_OK);
   CHECK(ingot_session_value(plain->get(), 4711, &tensor, nullptr) == INGOT_NOT_FOUND);
 }
 
-TEST_CASE("load: with trusted hashes, weights that changed after opening are refused when they are copied") {
+TEST_CASE(
+    "load: with trusted hashes, weights that changed after opening are refused when they are "
+    "copied") {
   FileBytes bytes(chain_network());
   const ingot_reader reader = bytes.reader();
   ingot_open_options open = open_options(oracle_table());
   open.trust = INGOT_TRUST_HASHES;
   ingot_model* opened = nullptr;
   Error error;
-  REQUIRE_MESSAGE(ingot_model_open_reader(&reader, &open, &opened, &error) == INGOT_OK, error.text());
+  REQUIRE_MESSAGE(ingot_model_open_reader(&reader, &open, &opened, &error) == INGOT_OK,
+                  error.text());
   const Model model(opened);
   CHECK(model.session().ok());
   // The bias holds 7.0f, whose bytes are found from the end of the file.
@@ -267,7 +282,8 @@ TEST_CASE("arena: huge pages and prefault change nothing but the layout's start"
   CHECK(session->run().ok());
 }
 
-TEST_CASE("requirements: more than the machine has is refused before it is touched, with both numbers") {
+TEST_CASE(
+    "requirements: more than the machine has is refused before it is touched, with both numbers") {
   Shape shape{"branching", branching_network(), {{"N", int64_t{1} << 22}}};
   shape.spec.program.symbols[0].high = int64_t{1} << 24;
   TemporaryFile file(shape.spec);

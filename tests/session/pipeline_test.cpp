@@ -1,4 +1,5 @@
-// Runs that are started and waited for, and pipelines, on the CPU: order, waiting, errors by item, ends at any time.
+// Runs that are started and waited for, and pipelines, on the CPU: order, waiting, errors by item,
+// ends at any time.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -63,7 +64,9 @@ int32_t load(void* user, ingot_pipeline* pipeline, uint64_t item) {
 
 }  // namespace
 
-TEST_CASE("async: a started run is waited for, with a thread of the session's and without; states are named") {
+TEST_CASE(
+    "async: a started run is waited for, with a thread of the session's and without; states are "
+    "named") {
   FileBytes bytes(chain_network(100));
   Model model = open_bytes_or_fail(bytes);
   for (const uint32_t flags : {0u, uint32_t{INGOT_ASYNC}}) {
@@ -92,8 +95,8 @@ TEST_CASE("async: a started run is waited for, with a thread of the session's an
     CHECK(session->wait().error().code == INGOT_CANCELLED);
     std::atomic<int> ended{0};
     REQUIRE(ingot_session_start_with(
-                session->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &ended, nullptr) ==
-            INGOT_OK);
+                session->get(), 0, [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
+                &ended, nullptr) == INGOT_OK);
     REQUIRE(session->wait().ok());
     CHECK(ended == 1);
     REQUIRE(ingot_session_start_with(session->get(), 1, nullptr, nullptr, nullptr) == INGOT_OK);
@@ -172,12 +175,13 @@ TEST_CASE("pipeline: an item's error comes with its number, and the others go on
   const int32_t table = ingot_model_find_input(model.get(), "table"),
                 indices = ingot_model_find_input(model.get(), "indices");
   for (int64_t item = 0; item < 3; item++)
-    REQUIRE(pipeline
-                .push([&](Pipeline& p) {
-                  write(p.input(uint32_t(table)), ramp(32, 0));
-                  write(p.input(uint32_t(indices)), std::vector<int64_t>{0, item == 1 ? 9 : item, 3});
-                })
-                .ok());
+    REQUIRE(
+        pipeline
+            .push([&](Pipeline& p) {
+              write(p.input(uint32_t(table)), ramp(32, 0));
+              write(p.input(uint32_t(indices)), std::vector<int64_t>{0, item == 1 ? 9 : item, 3});
+            })
+            .ok());
   for (uint64_t item = 0; item < 3; item++) {
     uint64_t failed = 0;
     const auto popped = pipeline.pop(&failed);
@@ -248,7 +252,9 @@ TEST_CASE("pipeline: a loader's failure is told behind the last item, once") {
   CHECK(pipeline.pop().error().code == INGOT_NOT_FOUND);
 }
 
-TEST_CASE("pipeline: an item that is not there at the deadline is given later; nothing pushed is late as well") {
+TEST_CASE(
+    "pipeline: an item that is not there at the deadline is given later; nothing pushed is late as "
+    "well") {
   FileBytes bytes(chain_network(50000));
   Model model = open_bytes_or_fail(bytes);
   const ingot_session_options session = one_thread();
@@ -259,7 +265,8 @@ TEST_CASE("pipeline: an item that is not there at the deadline is given later; n
   CHECK(pipeline.pop_until(ingot_clock_ns() + 1'000'000'000).error().code == INGOT_WRONG_STATE);
   for (uint64_t item = 0; item < 20; item++) {
     REQUIRE(pipeline.push([&](Pipeline& p) { fill(p, float(item)); }).ok());
-    for (uint64_t patience = 0;; patience = patience ? 0 : 100'000) {  // asks, sleeps a little, asks
+    // asks, sleeps a little, asks
+    for (uint64_t patience = 0;; patience = patience ? 0 : 100'000) {
       uint64_t failed = 0;
       const auto popped = pipeline.pop_until(patience ? ingot_clock_ns() + patience : 0, &failed);
       if (popped.ok()) {
@@ -315,7 +322,8 @@ TEST_CASE("pipeline: destroyed and cancelled at any time, from any thread") {
   }
 }
 
-TEST_CASE("pipeline: bytes are what the requirements say; no item allocates; bad options are named") {
+TEST_CASE(
+    "pipeline: bytes are what the requirements say; no item allocates; bad options are named") {
   FileBytes bytes(chain_network(64));
   CountingAllocator heap;
   Model model = open_bytes_or_fail(bytes);

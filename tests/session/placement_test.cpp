@@ -1,4 +1,5 @@
-// A place for each weight: who is asked what, where instructions run, what crosses between devices, and that none of it changes an answer.
+// A place for each weight: who is asked what, where instructions run, what crosses between devices,
+// and that none of it changes an answer.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -36,8 +37,8 @@ cast::SourceWeightSpec record(std::vector<std::string> path, int32_t value, cons
   return spec;
 }
 
-/// y = ((x + a) * b) + c, then relu: three weights of 8, 32 and 8 elements; the source knows b as part of a checkpoint's
-/// state_dict, c as changed, a not at all.
+/// y = ((x + a) * b) + c, then relu: three weights of 8, 32 and 8 elements; the source knows b as
+/// part of a checkpoint's state_dict, c as changed, a not at all.
 cast::FileSpec three_weights() {
   cast::FileSpec file;
   file.segment_alignment = 16;
@@ -46,7 +47,8 @@ cast::FileSpec three_weights() {
   const int32_t a = p.add_value(weight("a", {8}, 1)), b = p.add_value(weight("b", {4, 8}, -1));
   const int32_t c = p.add_value(weight("c", {8}, 3));
   const int32_t s = p.add_value(activation("s", {4, 8})), t = p.add_value(activation("t", {4, 8}));
-  const int32_t u = p.add_value(in_place_of(activation("u", {4, 8}), t)), y = p.add_value(output("y", {4, 8}));
+  const int32_t u = p.add_value(in_place_of(activation("u", {4, 8}), t)),
+                y = p.add_value(output("y", {4, 8}));
   p.add_instruction(step(ElementwiseOp::kAdd), {x, a}, {s});
   p.add_instruction(step(ElementwiseOp::kMul), {s, b}, {t});
   p.add_instruction(step(ElementwiseOp::kAdd), {t, c}, {u});
@@ -57,7 +59,8 @@ cast::FileSpec three_weights() {
   return file;
 }
 
-/// Straight-line, with values in place, storages written in parts and read across them, and weights of several sizes.
+/// Straight-line, with values in place, storages written in parts and read across them, and weights
+/// of several sizes.
 cast::FileSpec random_network(uint32_t seed) {
   std::minstd_rand random(seed * 7919 + 1);
   random.discard(5);
@@ -83,8 +86,8 @@ cast::FileSpec random_network(uint32_t seed) {
       case 1:
       case 2: {
         const bool large = die(2) != 0;
-        const int32_t w =
-            p.add_value(weight(name("w"), large ? std::vector<Dim>{4, 8} : std::vector<Dim>{8}, float(die(9)) - 4));
+        const int32_t w = p.add_value(weight(
+            name("w"), large ? std::vector<Dim>{4, 8} : std::vector<Dim>{8}, float(die(9)) - 4));
         const int32_t a = any(), y = fresh();
         p.add_instruction(step(die(2) ? ElementwiseOp::kAdd : ElementwiseOp::kMul), {a, w}, {y});
         made(y);
@@ -134,7 +137,8 @@ constexpr const char* kAnswers[] = {"cpu", "fake:0", "fake:1", "", nullptr};
 Assignment assign(const Model& model, uint32_t seed, const char* device = "cpu") {
   std::minstd_rand random(seed * 31 + 7);
   random.discard(3);
-  auto assignment = model.assign(device, [&](const ingot_weight&) { return kAnswers[size_t(random() >> 6) % 5]; });
+  auto assignment = model.assign(
+      device, [&](const ingot_weight&) { return kAnswers[size_t(random() >> 6) % 5]; });
   if (!assignment) throw std::runtime_error(assignment.error().text());
   return std::move(*assignment);
 }
@@ -147,17 +151,20 @@ ingot_session_options with(const Assignment& assignment) {
 
 void fill(const Model& model, const Session& session) {
   for (uint32_t i = 0; i < model.summary().input_count; i++)
-    if (session.input(i)->dtype == INGOT_F32) write(session.input(i), ramp(session.input(i)->bytes / 4, float(i) - 3));
+    if (session.input(i)->dtype == INGOT_F32)
+      write(session.input(i), ramp(session.input(i)->bytes / 4, float(i) - 3));
 }
 
-std::vector<std::vector<float>> run_twice(const Model& model, const ingot_session_options& options) {
+std::vector<std::vector<float>> run_twice(const Model& model,
+                                          const ingot_session_options& options) {
   auto session = model.session(options);
   if (!session) throw std::runtime_error(session.error().text());
   std::vector<std::vector<float>> answers;
   for (int run = 0; run < 2; run++) {
     fill(model, *session);
     if (const auto ran = session->run(); !ran) throw std::runtime_error(ran.error().text());
-    for (uint32_t i = 0; i < model.summary().output_count; i++) answers.push_back(read<float>(session->output(i)));
+    for (uint32_t i = 0; i < model.summary().output_count; i++)
+      answers.push_back(read<float>(session->output(i)));
   }
   return answers;
 }
@@ -171,24 +178,29 @@ ingot_weight_place named(const Assignment& assignment, const std::string& name) 
 }
 
 void reset_counts() {
-  for (int d = 0; d < kFakeDevices; d++) fake_gpu(d).uploads = fake_gpu(d).downloads = fake_gpu(d).runs = 0;
+  for (int d = 0; d < kFakeDevices; d++)
+    fake_gpu(d).uploads = fake_gpu(d).downloads = fake_gpu(d).runs = 0;
 }
 
 }  // namespace
 
-TEST_CASE("placement: each weight is asked for once, with its name, size and where it was trained, and never again") {
+TEST_CASE(
+    "placement: each weight is asked for once, with its name, size and where it was trained, and "
+    "never again") {
   FileBytes bytes(three_weights());
   Model model = open_bytes_or_fail(bytes);
   std::vector<std::string> asked;
   auto assignment = model.assign(nullptr, [&](const ingot_weight& w) {
     asked.push_back(std::string(w.name) + " " + w.trained_on + " " + std::to_string(w.rank) + " " +
-                    std::to_string(w.dims[0]) + " " + std::to_string(w.bytes) + " " + ingot_dtype_name(w.dtype));
+                    std::to_string(w.dims[0]) + " " + std::to_string(w.bytes) + " " +
+                    ingot_dtype_name(w.dtype));
     return "fake:1";
   });
   REQUIRE(assignment.ok());
-  // As recorded; then what the records do not mention, trained where a weight of that name behind its wrappers was.
-  CHECK(asked ==
-        std::vector<std::string>{"state_dict.net.b cuda:1 2 4 128 f32", "a  1 8 32 f32", "c cuda:0 1 8 32 f32"});
+  // As recorded; then what the records do not mention, trained where a weight of that name behind
+  // its wrappers was.
+  CHECK(asked == std::vector<std::string>{"state_dict.net.b cuda:1 2 4 128 f32", "a  1 8 32 f32",
+                                          "c cuda:0 1 8 32 f32"});
   auto session = model.session(with(*assignment));
   REQUIRE(session.ok());
   fill(model, *session);
@@ -201,7 +213,9 @@ TEST_CASE("placement: the report says what lies where and why, and what a run tr
   Model model = open_bytes_or_fail(bytes);
   const auto expected = run_twice(model, session_options());
   auto assignment = model.assign("cpu", [](const ingot_weight& w) {
-    return std::strstr(w.name, "net.b") ? "fake:0" : std::strcmp(w.name, "c") == 0 ? "fake:1" : nullptr;
+    return std::strstr(w.name, "net.b")    ? "fake:0"
+           : std::strcmp(w.name, "c") == 0 ? "fake:1"
+                                           : nullptr;
   });
   REQUIRE(assignment.ok());
   CHECK(std::string(named(*assignment, "a").asked) == "cpu");
@@ -214,7 +228,8 @@ TEST_CASE("placement: the report says what lies where and why, and what a run tr
   CHECK(assignment->device(3) == nullptr);
   CHECK(ingot_assignment_instruction(assignment->get(), 0) == 0);
   CHECK(ingot_assignment_instruction(assignment->get(), 2) == int32_t(second));
-  CHECK(ingot_assignment_instruction(assignment->get(), 3) == int32_t(second));  // stays where u was made
+  // stays where u was made
+  CHECK(ingot_assignment_instruction(assignment->get(), 3) == int32_t(second));
   CHECK(ingot_assignment_instruction(assignment->get(), 4) == -1);
   CHECK(run_twice(model, with(*assignment)) == expected);
   auto session = model.session(with(*assignment));
@@ -241,13 +256,15 @@ TEST_CASE("placement: the report says what lies where and why, and what a run tr
 }
 
 TEST_CASE(
-    "placement: where an instruction's weights were asked for apart the largest has its way, and what was not asked "
+    "placement: where an instruction's weights were asked for apart the largest has its way, and "
+    "what was not asked "
     "for follows") {
   cast::FileSpec file;
   file.segment_alignment = 16;
   cast::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
-  const int32_t large = p.add_value(weight("large", {4, 8}, 1)), small = p.add_value(weight("small", {8}, 2));
+  const int32_t large = p.add_value(weight("large", {4, 8}, 1)),
+                small = p.add_value(weight("small", {8}, 2));
   ElementwiseAttributes fma = step(ElementwiseOp::kFma);
   fma.steps[0].c = 2;
   p.add_instruction(fma, {x, large, small}, {y});
@@ -268,7 +285,8 @@ TEST_CASE(
     const ingot_weight_place row = named(a, name);
     return std::string(a.device(uint32_t(__builtin_ctz(row.devices)))) + ": " + row.reason;
   };
-  const std::string follows = "with a weight that was asked for there and is read by the same instruction";
+  const std::string follows =
+      "with a weight that was asked for there and is read by the same instruction";
   const Assignment apart = ask("fake:1", "fake:0", "fake:1");
   CHECK(lies(apart, "kv") == "fake:0: asked for");
   CHECK(lies(apart, "q") == "fake:0: " + follows);
@@ -286,7 +304,8 @@ TEST_CASE("placement: a device that is not there is refused with the weight and 
   FileBytes bytes(three_weights()), others(chain_network());
   Model model = open_bytes_or_fail(bytes), other = open_bytes_or_fail(others);
   for (const char* device : {"cuda", "cuda:0", "fake:2", "gpu", "null", "trained"}) {
-    const auto refused = model.assign("cpu", [&](const ingot_weight& w) { return *w.trained_on ? device : ""; });
+    const auto refused =
+        model.assign("cpu", [&](const ingot_weight& w) { return *w.trained_on ? device : ""; });
     REQUIRE(!refused.ok());
     CHECK(refused.error().code == INGOT_NO_SUCH_DEVICE);
     CHECK(std::string(refused.error().name) == std::string("state_dict.net.b=") + device);
@@ -312,7 +331,8 @@ TEST_CASE("placement: a device that is not there is refused with the weight and 
 }
 
 TEST_CASE(
-    "placement: random programs in random places give the CPU's bits, every value of them, exactly the transfers that "
+    "placement: random programs in random places give the CPU's bits, every value of them, exactly "
+    "the transfers that "
     "were stated") {
   int split = 0;
   for (uint32_t seed = 0; seed < 150; seed++) {
@@ -338,7 +358,8 @@ TEST_CASE(
         if (ingot_model_share(model.get(), &options, i, &stated[i], nullptr)) break;
         devices += stated[i].instructions != 0;
       }
-      if (place == 2 && devices > 1) options.flags = INGOT_CALLER_BINDS_PORTS;  // which stay in the arena of a split
+      // which stay in the arena of a split
+      if (place == 2 && devices > 1) options.flags = INGOT_CALLER_BINDS_PORTS;
       reset_counts();
       REQUIRE(run_twice(model, options) == expected);
       for (const ingot_share& share : stated) {
@@ -357,7 +378,8 @@ TEST_CASE(
       for (uint32_t v = 0; v < model.summary().value_count; v++) {
         ingot_tensor want = {}, have = {};
         if (ingot_session_value(alone->get(), v, &want, nullptr)) continue;
-        if (devices == 1 && session->share(0).device[0] == 'f') continue;  // a device alone keeps them to itself
+        // a device alone keeps them to itself
+        if (devices == 1 && session->share(0).device[0] == 'f') continue;
         REQUIRE(ingot_session_value(session->get(), v, &have, nullptr) == INGOT_OK);
         CHECK(std::memcmp(want.data, have.data, want.bytes) == 0);
       }
@@ -367,7 +389,9 @@ TEST_CASE(
   CHECK(fake_gpu(0).reservations + fake_gpu(1).reservations == 0);
 }
 
-TEST_CASE("placement: branches, loops, state, measured sizes and other extents come out as on the CPU alone") {
+TEST_CASE(
+    "placement: branches, loops, state, measured sizes and other extents come out as on the CPU "
+    "alone") {
   SUBCASE("branches in one arena for several extents") {
     FileBytes bytes(branching_network());
     Model model = open_bytes_or_fail(bytes);
@@ -422,8 +446,10 @@ TEST_CASE("placement: branches, loops, state, measured sizes and other extents c
     const int32_t x = p.add_value(input("x", {4, 8}));
     cast::ValueSpec kept = activation("s", {4, 8});
     kept.kind = ValueKind::kState;
-    const int32_t s = p.add_value(kept), a = p.add_value(weight("a", {8}, 1)), b = p.add_value(weight("b", {8}, 2));
-    const int32_t t = p.add_value(activation("t", {4, 8})), u = p.add_value(activation("u", {4, 8}));
+    const int32_t s = p.add_value(kept), a = p.add_value(weight("a", {8}, 1)),
+                  b = p.add_value(weight("b", {8}, 2));
+    const int32_t t = p.add_value(activation("t", {4, 8})),
+                  u = p.add_value(activation("u", {4, 8}));
     const int32_t y = p.add_value(output("y", {4, 8}));
     p.add_instruction(step(ElementwiseOp::kAdd), {x, a}, {t});
     p.add_instruction(step(ElementwiseOp::kMax), {t, s}, {u});
@@ -434,16 +460,19 @@ TEST_CASE("placement: branches, loops, state, measured sizes and other extents c
     FileBytes bytes(file);
     Model model = open_bytes_or_fail(bytes);
     const auto expected = run_twice(model, session_options());
-    for (uint32_t seed = 0; seed < 20; seed++) CHECK(run_twice(model, with(assign(model, seed))) == expected);
+    for (uint32_t seed = 0; seed < 20; seed++)
+      CHECK(run_twice(model, with(assign(model, seed))) == expected);
   }
   SUBCASE("a loop whose body has weights") {
     cast::FileSpec file;
     file.segment_alignment = 16;
     cast::ProgramSpec& p = file.program;
-    const int32_t count = p.add_value(input("count", {}, DType::kI64)), x = p.add_value(input("x", {4, 8}));
+    const int32_t count = p.add_value(input("count", {}, DType::kI64)),
+                  x = p.add_value(input("x", {4, 8}));
     const int32_t a = p.add_value(weight("a", {8}, 1)), b = p.add_value(weight("b", {8}, -2)),
                   c = p.add_value(weight("c", {4, 8}, 1));
-    const int32_t carried = p.add_value(activation("p", {4, 8})), sum = p.add_value(activation("sum", {4, 8}));
+    const int32_t carried = p.add_value(activation("p", {4, 8})),
+                  sum = p.add_value(activation("sum", {4, 8}));
     const int32_t y = p.add_value(output("y", {4, 8}));
     p.add_instruction(step(ElementwiseOp::kAdd), {x, a}, {carried});
     p.add_instruction(LoopAttributes{1, 3}, {count, -1, carried}, {});
@@ -494,7 +523,8 @@ TEST_CASE("placement: branches, loops, state, measured sizes and other extents c
       const Assignment assignment = assign(model, seed, kAnswers[seed % 3]);
       auto alone = model.session(), session = model.session(with(assignment));
       REQUIRE_MESSAGE(session.ok(), session.error().text());
-      CHECK((session->share(1).device == nullptr || ingot_assignment_instruction(assignment.get(), 1) == 0));
+      CHECK((session->share(1).device == nullptr ||
+             ingot_assignment_instruction(assignment.get(), 1) == 0));
       for (const float from : {-9.0f, -3.0f, 1.0f}) {
         for (Session* s : {&*alone, &*session}) {
           write(s->input("x"), ramp(12, from));
@@ -535,12 +565,16 @@ TEST_CASE("placement: weights mapped, copied, in place, and arenas of the caller
   }
 }
 
-TEST_CASE("placement: a fault of either device at every call in turn is named and leaves nothing behind") {
+TEST_CASE(
+    "placement: a fault of either device at every call in turn is named and leaves nothing "
+    "behind") {
   FileBytes bytes(three_weights());
   Model model = open_bytes_or_fail(bytes);
   const auto expected = run_twice(model, session_options());
   auto assignment = model.assign("cpu", [](const ingot_weight& w) {
-    return std::strstr(w.name, "net.b") ? "fake:0" : std::strcmp(w.name, "c") == 0 ? "fake:1" : nullptr;
+    return std::strstr(w.name, "net.b")    ? "fake:0"
+           : std::strcmp(w.name, "c") == 0 ? "fake:1"
+                                           : nullptr;
   });
   REQUIRE(assignment.ok());
   for (int gpu = 0; gpu < kFakeDevices; gpu++) {
@@ -581,7 +615,9 @@ TEST_CASE("placement: a fault of either device at every call in turn is named an
   }
 }
 
-TEST_CASE("placement: a second device with too little memory says what it needs and has, and the first is given back") {
+TEST_CASE(
+    "placement: a second device with too little memory says what it needs and has, and the first "
+    "is given back") {
   FileBytes bytes(chain_network(4000));
   Model model = open_bytes_or_fail(bytes);
   auto assignment = model.assign("fake:0", [](const ingot_weight&) { return "fake:1"; });
@@ -603,7 +639,9 @@ TEST_CASE("placement: a second device with too little memory says what it needs 
   CHECK(model.session(limited).error().code == INGOT_ARENA_TOO_SMALL);
 }
 
-TEST_CASE("fake device: its memory is its own, begins with a pattern, and an address of the host is caught") {
+TEST_CASE(
+    "fake device: its memory is its own, begins with a pattern, and an address of the host is "
+    "caught") {
   Device gpu;
   ErrorDetail detail;
   REQUIRE(find_device("fake:0", &gpu, nullptr).ok());

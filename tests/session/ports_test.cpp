@@ -1,4 +1,5 @@
-// The caller's memory for inputs and outputs: checked, used in place, read only where it is an input.
+// The caller's memory for inputs and outputs: checked, used in place, read only where it is an
+// input.
 #include <doctest/doctest.h>
 
 #include "tests/session/session_models.h"
@@ -22,7 +23,9 @@ ingot_tensor with_memory(ingot_tensor tensor, void* memory) {
 
 }  // namespace
 
-TEST_CASE("ports: bound memory is used in place, inputs keep their contents, and binding null goes back") {
+TEST_CASE(
+    "ports: bound memory is used in place, inputs keep their contents, and binding null goes "
+    "back") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   const std::vector<float> x = ramp(32);
@@ -92,7 +95,8 @@ TEST_CASE("ports: an output that lies in an intermediate, and another that lies 
     REQUIRE_MESSAGE(ran.ok(), ran.error().text());
     CHECK(std::memcmp(in.data(), x.data(), 64) == 0);
     CHECK(std::memcmp(y.data(), flat.data(), 64) == 0);
-    for (size_t i = 0; i < 16; i++) CHECK(reinterpret_cast<float*>(y.data())[i] == (x[i] > 0 ? -x[i] : 0.0f));
+    for (size_t i = 0; i < 16; i++)
+      CHECK(reinterpret_cast<float*>(y.data())[i] == (x[i] > 0 ? -x[i] : 0.0f));
   }
 }
 
@@ -117,8 +121,10 @@ TEST_CASE("ports: what does not fit is named with both numbers") {
       {"negative dims", [](ingot_tensor* t) { t->dims[0] = -4; }, INGOT_INVALID_ARGUMENT},
       {"stride below the row", [](ingot_tensor* t) { t->row_stride = 7; }, INGOT_SHAPE_MISMATCH},
       {"stride beyond the row", [](ingot_tensor* t) { t->row_stride = 16; }, INGOT_SHAPE_MISMATCH},
-      {"overflowing stride", [](ingot_tensor* t) { t->row_stride = INT64_MAX; }, INGOT_SHAPE_MISMATCH},
-      {"alignment", [](ingot_tensor* t) { t->data = static_cast<char*>(t->data) + 4; }, INGOT_MISALIGNED},
+      {"overflowing stride", [](ingot_tensor* t) { t->row_stride = INT64_MAX; },
+       INGOT_SHAPE_MISMATCH},
+      {"alignment", [](ingot_tensor* t) { t->data = static_cast<char*>(t->data) + 4; },
+       INGOT_MISALIGNED},
       {"size", [](ingot_tensor* t) { t->bytes--; }, INGOT_SHAPE_MISMATCH},
       {"null", [](ingot_tensor* t) { t->data = nullptr; }, INGOT_INVALID_ARGUMENT},
   };

@@ -1,5 +1,5 @@
-// Rebinding: one arena for every binding within the bounds, equal to a session that was made for the binding; what is
-// outside is refused by name and changes nothing.
+// Rebinding: one arena for every binding within the bounds, equal to a session that was made for
+// the binding; what is outside is refused by name and changes nothing.
 #include <doctest/doctest.h>
 
 #include "tests/session/session_models.h"
@@ -44,7 +44,9 @@ cast::FileSpec sized_network(DimOp op, Dim other, bool times_symbol) {
 
 }  // namespace
 
-TEST_CASE("rebind: every binding in one arena equals a session made for it, up and down, on every device") {
+TEST_CASE(
+    "rebind: every binding in one arena equals a session made for it, up and down, on every "
+    "device") {
   FileBytes bytes(branching_network());
   const Model model = open_bytes_or_fail(bytes);
   for (const char* device : {"cpu", "fake:0"})
@@ -66,7 +68,8 @@ TEST_CASE("rebind: every binding in one arena equals a session made for it, up a
         fixed.binding_count = 1;
         auto own = model.session(fixed);
         REQUIRE(own.ok());
-        for (const bool flag : {false, true}) CHECK(run_branching(*session, n, flag) == run_branching(*own, n, flag));
+        for (const bool flag : {false, true})
+          CHECK(run_branching(*session, n, flag) == run_branching(*own, n, flag));
       }
     }
 }
@@ -114,7 +117,8 @@ TEST_CASE("rebind: what cannot be bound is named, and the session goes on as bef
   const std::vector<float> before = run_branching(*session, 7, true);
   const ingot_binding twice[] = {{"N", 3}, {"N", 4}};
   const ingot_binding beyond = {"N", 65}, none = {"N", 0}, negative = {"N", -2}, unknown = {"M", 3};
-  const auto refuse = [&](const ingot_binding* bindings, size_t count, ingot_code code, uint64_t need) {
+  const auto refuse = [&](const ingot_binding* bindings, size_t count, ingot_code code,
+                          uint64_t need) {
     const auto bound = session->rebind(bindings, count);
     CHECK(bound.error().code == code);
     CHECK(bound.error().need == need);
@@ -170,7 +174,9 @@ TEST_CASE("rebind: bounds of the session stand in for those of the file, and bin
   CHECK(fixed->rebind("N", 11).ok());
 }
 
-TEST_CASE("rebind: a value that is larger at a smaller binding has its place, or is refused with both numbers") {
+TEST_CASE(
+    "rebind: a value that is larger at a smaller binding has its place, or is refused with both "
+    "numbers") {
   FileBytes falling(sized_network(DimOp::kSub, 100, false));  // 100 - N
   const Model model = open_bytes_or_fail(falling);
   auto session = model.session(rebindable());
@@ -181,7 +187,8 @@ TEST_CASE("rebind: a value that is larger at a smaller binding has its place, or
     write(session->input(0), ramp(size_t(100 - n)));
     REQUIRE(session->run().ok());
   }
-  FileBytes arched(sized_network(DimOp::kSub, 10, true));  // (10 - N) * N: 9 at both bounds, 25 between
+  // (10 - N) * N: 9 at both bounds, 25 between
+  FileBytes arched(sized_network(DimOp::kSub, 10, true));
   const Model between = open_bytes_or_fail(arched);
   auto bent = between.session(rebindable());
   REQUIRE_MESSAGE(bent.ok(), bent.error().text());

@@ -38,7 +38,8 @@ TEST_CASE("session: computes from memory, from a file, through a reader, mapped 
     if (std::strstr(how, "hashes")) options.trust = INGOT_TRUST_HASHES;
     ingot_model* opened = nullptr;
     Error error;
-    if (how[0] == 'm') ingot_model_open_memory(bytes.data(), bytes.size(), &options, &opened, &error);
+    if (how[0] == 'm')
+      ingot_model_open_memory(bytes.data(), bytes.size(), &options, &opened, &error);
     if (how[0] == 'p') ingot_model_open(file.path(), &options, &opened, &error);
     if (how[0] == 'r') ingot_model_open_reader(&reader, &options, &opened, &error);
     REQUIRE_MESSAGE(opened, error.text());
@@ -72,7 +73,8 @@ TEST_CASE("session: threads and a shared pool give the same answer") {
   }
 }
 
-TEST_CASE("session: the caller's executor runs bodies at once, one behind the other, or backwards") {
+TEST_CASE(
+    "session: the caller's executor runs bodies at once, one behind the other, or backwards") {
   FileBytes bytes(chain_network(50));
   Model model = open_bytes_or_fail(bytes);
   using Body = void (*)(void*, int32_t);
@@ -142,7 +144,8 @@ TEST_CASE("session: both branches of an If, at several bindings") {
   }
 }
 
-TEST_CASE("session: bindings are named when they are missing, unknown, contradictory or out of bounds") {
+TEST_CASE(
+    "session: bindings are named when they are missing, unknown, contradictory or out of bounds") {
   FileBytes bytes(branching_network());
   Model model = open_bytes_or_fail(bytes);
   struct Case {
@@ -202,7 +205,8 @@ TEST_CASE("session: an index outside its range is an error, and the session stay
   }
 }
 
-TEST_CASE("session: cancel ends the next run and no other; a deadline that has passed ends this one") {
+TEST_CASE(
+    "session: cancel ends the next run and no other; a deadline that has passed ends this one") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
   auto session = model.session(with_threads(1));
@@ -216,7 +220,8 @@ TEST_CASE("session: cancel ends the next run and no other; a deadline that has p
   CHECK(session->run().ok());
 }
 
-TEST_CASE("session: the profile sees every instruction that ran, in order, and can be switched off") {
+TEST_CASE(
+    "session: the profile sees every instruction that ran, in order, and can be switched off") {
   FileBytes bytes(branching_network());
   Model model = open_bytes_or_fail(bytes);
   const ingot_binding binding = {"N", 4};

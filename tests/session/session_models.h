@@ -1,4 +1,5 @@
-// tests/session/session_models.h - models made in memory, and owners for objects of the C interface.
+// tests/session/session_models.h - models made in memory, and owners for objects of the C
+// interface.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -22,7 +23,8 @@ cast::FileSpec lookup_network();
 /// x -> relu -> neg in place over it -> y; and a second output that views y as another shape.
 cast::FileSpec in_place_ports_network();
 
-/// y = x * w + v + b: w [3, 40] and v [40] are stored as `dtype`, b [40] as f32; `apart`: in a weight part of its own.
+/// y = x * w + v + b: w [3, 40] and v [40] are stored as `dtype`, b [40] as f32; `apart`: in a
+/// weight part of its own.
 cast::FileSpec stored_network(DType dtype, bool apart);
 constexpr uint64_t kWidenedBytes = 512 + 160, kPlainBytes = 160;
 /// What the kernels see of w and v, by plain arithmetic.
@@ -73,7 +75,8 @@ class TemporaryFile {
 class AlignedBlock {
  public:
   AlignedBlock(uint64_t bytes, uint64_t alignment)
-      : data_(static_cast<uint8_t*>(::operator new(bytes ? bytes : 1, std::align_val_t(alignment)))),
+      : data_(
+            static_cast<uint8_t*>(::operator new(bytes ? bytes : 1, std::align_val_t(alignment)))),
         alignment_(alignment) {}
   ~AlignedBlock() { ::operator delete(data_, std::align_val_t(alignment_)); }
   AlignedBlock(const AlignedBlock&) = delete;
@@ -84,7 +87,8 @@ class AlignedBlock {
   uint64_t alignment_;
 };
 
-inline Model open_bytes_or_fail(FileBytes& bytes, const ingot_kernel_table* kernels = oracle_table()) {
+inline Model open_bytes_or_fail(FileBytes& bytes,
+                                const ingot_kernel_table* kernels = oracle_table()) {
   ingot_reader reader = bytes.reader();
   (void)reader;
   auto model = Model::open(bytes.data(), bytes.size(), open_options(kernels));

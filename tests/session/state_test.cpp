@@ -46,7 +46,8 @@ struct Running {
   FileBytes bytes;
   Model model;
   Session session;
-  explicit Running(const cast::FileSpec& spec, ingot_session_options options = session_options()) : bytes(spec) {
+  explicit Running(const cast::FileSpec& spec, ingot_session_options options = session_options())
+      : bytes(spec) {
     model = open_bytes_or_fail(bytes);
     options.threads = 1;
     auto made = model.session(options);
@@ -99,11 +100,14 @@ TEST_CASE("state: variables are listed with their names and types") {
   write(r.session.state(0), std::vector<float>(32, 10));  // may be written between runs
   r.step(2);
   CHECK(r.state() == std::vector<float>(32, 12));
-  REQUIRE(ingot_session_value(r.session.get(), uint32_t(state.type.value), &tensor, nullptr) == INGOT_OK);
+  REQUIRE(ingot_session_value(r.session.get(), uint32_t(state.type.value), &tensor, nullptr) ==
+          INGOT_OK);
   CHECK(tensor.data == r.session.state(0)->data);
 }
 
-TEST_CASE("state: saved after a step, restored into another session, on any device, it goes on with the same bits") {
+TEST_CASE(
+    "state: saved after a step, restored into another session, on any device, it goes on with the "
+    "same bits") {
   Running a(adding_network(4));
   for (int i = 0; i < 3; i++) a.step(0.1f);
   auto saved = a.session.save_state();
@@ -144,7 +148,8 @@ TEST_CASE("state: a place that is too small is refused with the size, and size 0
   std::vector<uint8_t> place(bytes);
   Error error;
   uint64_t again = 0;
-  CHECK(ingot_session_save_state(r.session.get(), place.data(), bytes - 1, &again, &error) == INGOT_INVALID_ARGUMENT);
+  CHECK(ingot_session_save_state(r.session.get(), place.data(), bytes - 1, &again, &error) ==
+        INGOT_INVALID_ARGUMENT);
   CHECK(again == bytes);
   CHECK(error.need == bytes);
   CHECK(ingot_session_save_state(r.session.get(), place.data(), bytes, &again, &error) == INGOT_OK);
@@ -159,9 +164,11 @@ TEST_CASE("state: what does not belong is refused by name, and the session goes 
     other.step(1);
     return *other.session.save_state();
   };
-  std::vector<uint8_t> wrong_dims = other_model(adding_network(5)), wrong_name = other_model(adding_network(4, "t"));
+  std::vector<uint8_t> wrong_dims = other_model(adding_network(5)),
+                       wrong_name = other_model(adding_network(4, "t"));
   CHECK(restore_code(r.session, wrong_dims) == INGOT_STATE_MISMATCH);  // another program
-  std::memcpy(wrong_dims.data() + 32, saved.data() + 32, 32);          // the same program, another binding
+  // the same program, another binding
+  std::memcpy(wrong_dims.data() + 32, saved.data() + 32, 32);
   reseal(&wrong_dims);
   std::memcpy(wrong_name.data() + 32, saved.data() + 32, 32);
   reseal(&wrong_name);
@@ -222,7 +229,8 @@ TEST_CASE("state: what is not a number is named at save, restore and check, and 
   struct Case {
     DType dtype;
     uint64_t bits, infinity;
-  } cases[] = {{DType::kF32, 0x7fc00001u, 0xff800000u}, {DType::kF64, 0xfff0000000000001u, 0x7ff0000000000000u}};
+  } cases[] = {{DType::kF32, 0x7fc00001u, 0xff800000u},
+               {DType::kF64, 0xfff0000000000001u, 0x7ff0000000000000u}};
   for (const Case& c : cases) {
     Running r(adding_network(4, "s", c.dtype));
     const size_t width = c.dtype == DType::kF32 ? 4 : 8;
@@ -284,7 +292,9 @@ ingot_memory_report memory_of(const Session& session) {
 
 }  // namespace
 
-TEST_CASE("park: pages of activations go back to the system, state stays, and the next run gives the same answer") {
+TEST_CASE(
+    "park: pages of activations go back to the system, state stays, and the next run gives the "
+    "same answer") {
   Running parked(adding_network(16384)), other(adding_network(16384));  // 512 KiB a tensor
   for (int i = 0; i < 2; i++) parked.step(0.1f), other.step(0.1f);
   const ingot_memory_report before = memory_of(parked.session);

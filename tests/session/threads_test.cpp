@@ -1,5 +1,6 @@
-// Whole sessions on many threads, made to be run under ThreadSanitizer (./dev test tsan): sessions of one model that share a
-// pool, sessions made and destroyed while others run, the caller's threads, cancelling and deadlines from outside.
+// Whole sessions on many threads, made to be run under ThreadSanitizer (./dev test tsan): sessions
+// of one model that share a pool, sessions made and destroyed while others run, the caller's
+// threads, cancelling and deadlines from outside.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -21,7 +22,8 @@ namespace {
 
 constexpr int kCallers = 4;
 
-/// Convolutions of several methods with a residual: steps that are shared, barriers within them, scratch of each member.
+/// Convolutions of several methods with a residual: steps that are shared, barriers within them,
+/// scratch of each member.
 cast::FileSpec picture_network() {
   cast::CoreGraph g;
   const graph::ValueId x = g.input("x", {1, 14, 14, 16});
@@ -34,7 +36,8 @@ cast::FileSpec picture_network() {
   return cast::cast_model(std::move(g.model), options).file;
 }
 
-/// The model on the best kernels here, a golden made by one thread, and a check of any session against it.
+/// The model on the best kernels here, a golden made by one thread, and a check of any session
+/// against it.
 struct Picture {
   TemporaryFile file{picture_network()};
   Model model;
@@ -148,7 +151,8 @@ TEST_CASE("threads: sessions of one model on one shared pool, each caller with i
 }
 
 TEST_CASE(
-    "threads: sessions are made, run and destroyed while others run; each with threads of its own, or the shared "
+    "threads: sessions are made, run and destroyed while others run; each with threads of its own, "
+    "or the shared "
     "pool") {
   const Picture picture;
   auto pool = Pool::create(2);
@@ -160,13 +164,16 @@ TEST_CASE(
       const ingot_session_options options = Picture::with(2, shared ? pool->get() : nullptr);
       auto need = picture.model.requirements(options);
       auto session = picture.model.session(options);
-      wrong += !need || !session || session->requirements().arena_bytes != need->arena_bytes || picture.run(*session);
+      wrong += !need || !session || session->requirements().arena_bytes != need->arena_bytes ||
+               picture.run(*session);
     }
   });
   CHECK(wrong == 0);
 }
 
-TEST_CASE("threads: a model is opened, asked and closed on many threads, from one file and from one buffer") {
+TEST_CASE(
+    "threads: a model is opened, asked and closed on many threads, from one file and from one "
+    "buffer") {
   const Picture picture;
   FileBytes bytes(chain_network(64));
   std::atomic<int> wrong{0};
@@ -174,8 +181,8 @@ TEST_CASE("threads: a model is opened, asked and closed on many threads, from on
     for (int round = 0; round < 6; round++) {
       ingot_open_options options = open_options(ingot_cpu_kernels(nullptr));
       if (round % 2) options.map = INGOT_MAP_COPY;
-      auto own =
-          caller % 2 ? Model::open(bytes.data(), bytes.size(), options) : Model::open(picture.file.path(), options);
+      auto own = caller % 2 ? Model::open(bytes.data(), bytes.size(), options)
+                            : Model::open(picture.file.path(), options);
       if (!own) {
         wrong++;
         continue;
@@ -237,13 +244,16 @@ TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next 
       if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(60)) break;
       write(session->input(0), picture.x);
       const bool timed = run % 5 == 4;
-      const auto ran = timed ? session->run_until(ingot_clock_ns() + uint64_t(run % 25) * 20000) : session->run();
+      const auto ran = timed ? session->run_until(ingot_clock_ns() + uint64_t(run % 25) * 20000)
+                             : session->run();
       const ingot_code code = ran ? INGOT_OK : ran.error().code;
       cancels += code == INGOT_CANCELLED;
-      wrong += code != INGOT_OK && code != INGOT_CANCELLED && !(timed && code == INGOT_DEADLINE_EXCEEDED);
+      wrong += code != INGOT_OK && code != INGOT_CANCELLED &&
+               !(timed && code == INGOT_DEADLINE_EXCEEDED);
       if (code == INGOT_OK) wrong += read<float>(session->output(0)) != picture.expected;
       if (run % 8 != 7) continue;
-      // However slow the machine: without a cancel between, a run that met the last one is followed by one that finishes.
+      // However slow the machine: without a cancel between, a run that met the last one is followed
+      // by one that finishes.
       const std::lock_guard<std::mutex> lock(quiet);
       if (!session->run())
         finished += session->run().ok();
@@ -276,7 +286,8 @@ TEST_CASE("threads: a session moves from thread to thread, its state with it") {
   for (int run = 1; run <= 6; run++) {
     std::thread mover([&] {
       write(session->input(0), std::vector<float>(8, 2.0f));
-      wrong += !session->run() || read<float>(session->output(0)) != std::vector<float>(8, 1 + 2.0f * float(run));
+      wrong += !session->run() ||
+               read<float>(session->output(0)) != std::vector<float>(8, 1 + 2.0f * float(run));
     });
     mover.join();
   }

@@ -1,4 +1,5 @@
-// Weights that the file stores as f16 or bf16: f32 for the kernels, wherever the file and the arena lie.
+// Weights that the file stores as f16 or bf16: f32 for the kernels, wherever the file and the arena
+// lie.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -27,7 +28,8 @@ std::vector<float> run(Session& session, const std::vector<float>& x) {
   return read<float>(session.output(0));
 }
 
-Model open_path(const char* path, ingot_trust trust = INGOT_TRUST_NONE, ingot_map map = INGOT_MAP_SHARE) {
+Model open_path(const char* path, ingot_trust trust = INGOT_TRUST_NONE,
+                ingot_map map = INGOT_MAP_SHARE) {
   ingot_open_options options = open_options(oracle_table());
   options.trust = trust;
   options.map = map;
@@ -44,7 +46,9 @@ ingot_session_options plain() {
 
 }  // namespace
 
-TEST_CASE("widened: mapped, copied, in the caller's memory and arena, on a device, all give what f32 gives") {
+TEST_CASE(
+    "widened: mapped, copied, in the caller's memory and arena, on a device, all give what f32 "
+    "gives") {
   const std::vector<float> x = ramp(120), y = expected(x);
   for (const DType dtype : {DType::kF16, DType::kBF16})
     for (const bool apart : {false, true}) {
@@ -89,7 +93,8 @@ TEST_CASE("widened: mapped, copied, in the caller's memory and arena, on a devic
 }
 
 TEST_CASE(
-    "widened: sessions of one model have copies of their own, parking keeps them, prefaulting and huge pages do no "
+    "widened: sessions of one model have copies of their own, parking keeps them, prefaulting and "
+    "huge pages do no "
     "harm") {
   TemporaryFile file(stored_network(DType::kF16, true));
   Model model = open_path(file.path());
@@ -127,9 +132,11 @@ TEST_CASE("widened: rebinding finds the weights where they are") {
     for (const int64_t extent : {8, 3, 1, 8}) {
       const ingot_binding binding = {"N", extent};
       Error error;
-      REQUIRE_MESSAGE(ingot_session_rebind(session->get(), &binding, 1, &error) == INGOT_OK, error.text());
+      REQUIRE_MESSAGE(ingot_session_rebind(session->get(), &binding, 1, &error) == INGOT_OK,
+                      error.text());
       const std::vector<float> x = ramp(size_t(extent) * 40), y = run(*session, x);
-      for (size_t i = 0; i < y.size(); i++) CHECK(y[i] == x[i] * n[i % 40] + n[120 + i % 40] + n[i % 40]);
+      for (size_t i = 0; i < y.size(); i++)
+        CHECK(y[i] == x[i] * n[i % 40] + n[120 + i % 40] + n[i % 40]);
     }
   }
 }
@@ -144,17 +151,22 @@ TEST_CASE("widened: the memory report names what was converted at load") {
   REQUIRE(ingot_session_memory(session->get(), &report) == INGOT_OK);
   uint64_t converted = 0;
   for (uint32_t i = 0; i < report.row_count; i++)
-    if (std::string(report.rows[i].owner) == "weights (converted at load)") converted = report.rows[i].bytes;
+    if (std::string(report.rows[i].owner) == "weights (converted at load)")
+      converted = report.rows[i].bytes;
   CHECK(converted == kWidenedBytes);
   CHECK(session->requirements().weights_in_place == model.summary().weights_bytes);
 }
 
-TEST_CASE("widened: with --trust hashes a file whose halves change after opening is refused when the session is made") {
+TEST_CASE(
+    "widened: with --trust hashes a file whose halves change after opening is refused when the "
+    "session is made") {
   TemporaryFile file(stored_network(DType::kF16, true));
   Model model = open_path(file.path(), INGOT_TRUST_HASHES);
   CHECK(model.session(plain()).ok());
   const uint64_t at = model.summary().file_bytes - 4;  // the last part is that of the halves
-  std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(long(at)).write("\x11\x22", 2);
+  std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(long(at))
+      .write("\x11\x22", 2);
   const auto session = model.session(plain());
   CHECK(session.error().code == INGOT_HASH_MISMATCH);
   CHECK(open_path(file.path()).session(plain()).ok());  // nobody asked

@@ -1,5 +1,5 @@
-// tests/support/graph_builder.h - small graphs for tests of passes: built node by node, evaluated as they are built,
-// so that dims need be given only where an operator reads them from its output.
+// tests/support/graph_builder.h - small graphs for tests of passes: built node by node, evaluated
+// as they are built, so that dims need be given only where an operator reads them from its output.
 #pragma once
 #include <cmath>
 #include <string>
@@ -41,13 +41,16 @@ class GraphBuilder {
     return add_constant(graph::make_constant(DType::kI64, dims, all.data()));
   }
 
-  /// One output. `dims` where the operator's output says how much; `dtype` where it is not that of the first operand.
-  ValueId node(const std::string& op, std::vector<ValueId> operands, passes::Attributes attributes = {},
-               const Dimensions& dims = {}, DType dtype = DType::kInvalid) {
+  /// One output. `dims` where the operator's output says how much; `dtype` where it is not that of
+  /// the first operand.
+  ValueId node(const std::string& op, std::vector<ValueId> operands,
+               passes::Attributes attributes = {}, const Dimensions& dims = {},
+               DType dtype = DType::kInvalid) {
     return nodes(op, std::move(operands), std::move(attributes), {dims}, dtype)[0];
   }
-  std::vector<ValueId> nodes(const std::string& op, std::vector<ValueId> operands, passes::Attributes attributes,
-                             const std::vector<Dimensions>& dims, DType dtype = DType::kInvalid) {
+  std::vector<ValueId> nodes(const std::string& op, std::vector<ValueId> operands,
+                             passes::Attributes attributes, const std::vector<Dimensions>& dims,
+                             DType dtype = DType::kInvalid) {
     graph::Node made;
     made.op = op;
     made.name = op + "_" + std::to_string(model.graph.nodes.size());
@@ -55,8 +58,9 @@ class GraphBuilder {
     made.attributes = std::move(attributes);
     made.sources = {uint32_t(model.source_nodes.size())};
     for (const Dimensions& each : dims) {
-      ValueId id = model.add_value(made.name + "_out" + std::to_string(made.outputs.size()),
-                                   dtype == DType::kInvalid ? model.values[size_t(made.inputs[0])].dtype : dtype);
+      ValueId id = model.add_value(
+          made.name + "_out" + std::to_string(made.outputs.size()),
+          dtype == DType::kInvalid ? model.values[size_t(made.inputs[0])].dtype : dtype);
       if (!each.empty()) declare(id, each);
       made.outputs.push_back(id);
     }
@@ -72,7 +76,8 @@ class GraphBuilder {
   std::map<std::string, Tensor> outputs() {
     Evaluator evaluator = evaluated();
     std::map<std::string, Tensor> result;
-    for (ValueId id : model.graph.outputs) result[model.values[size_t(id)].name] = evaluator.get(id);
+    for (ValueId id : model.graph.outputs)
+      result[model.values[size_t(id)].name] = evaluator.get(id);
     return result;
   }
   Tensor& input_tensor(const std::string& name) { return inputs_.at(name); }
@@ -116,7 +121,9 @@ class GraphBuilder {
     for (int64_t i = 0; i < t.elements(); i++) {
       seed_ = seed_ * 6364136223846793005ull + 1442695040888963407ull;
       double x = double(int64_t(seed_ >> 40)) / double(1 << 23) - 1;  // exact in a float
-      t.at.push_back(dtype == DType::kF32 ? x : dtype == DType::kBool ? double(x > 0) : std::floor(x * 8));
+      t.at.push_back(dtype == DType::kF32    ? x
+                     : dtype == DType::kBool ? double(x > 0)
+                                             : std::floor(x * 8));
     }
     return t;
   }
@@ -133,9 +140,10 @@ class GraphBuilder {
   uint64_t seed_ = 1;
 };
 
-/// Largest difference relative to max(1, |expected|); infinite when dims or names differ. Equal infinities and NaNs
-/// are equal.
-inline double difference(const std::map<std::string, Tensor>& expected, const std::map<std::string, Tensor>& found) {
+/// Largest difference relative to max(1, |expected|); infinite when dims or names differ. Equal
+/// infinities and NaNs are equal.
+inline double difference(const std::map<std::string, Tensor>& expected,
+                         const std::map<std::string, Tensor>& found) {
   double worst = 0;
   for (auto& [name, want] : expected) {
     auto at = found.find(name);

@@ -1,4 +1,5 @@
-// tests/support/graph_evaluator.h - the naive evaluator of casting graphs (tools/reference) under the names of the tests.
+// tests/support/graph_evaluator.h - the naive evaluator of casting graphs (tools/reference) under
+// the names of the tests.
 #pragma once
 #include "tools/reference/evaluator.h"
 

@@ -1,4 +1,5 @@
-// tests/support/graph_text.h - a graph as text: equal for two programs that compute the same in the same way. Names are left out.
+// tests/support/graph_text.h - a graph as text: equal for two programs that compute the same in the
+// same way. Names are left out.
 #pragma once
 #include <sstream>
 #include <string>
@@ -46,7 +47,8 @@ class GraphText {
       out += key + "=" +
              std::visit(
                  [&](const auto& x) -> std::string {
-                   if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::shared_ptr<graph::Graph>>)
+                   if constexpr (std::is_same_v<std::decay_t<decltype(x)>,
+                                                std::shared_ptr<graph::Graph>>)
                      return "(" + text(*x) + ")";
                    else
                      return text(x);

@@ -1,5 +1,5 @@
-// tests/support/onnx_writer.h - small ONNX models made in memory, right or wrong: a protobuf writer and the few
-// messages on top of it.
+// tests/support/onnx_writer.h - small ONNX models made in memory, right or wrong: a protobuf writer
+// and the few messages on top of it.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,9 @@ namespace ingot::test {
 class Proto {
  public:
   std::string bytes;
-  Proto& varint(int field, uint64_t value) { return raw_varint(uint64_t(field) << 3).raw_varint(value); }
+  Proto& varint(int field, uint64_t value) {
+    return raw_varint(uint64_t(field) << 3).raw_varint(value);
+  }
   Proto& text(int field, const std::string& value) {
     raw_varint(uint64_t(field) << 3 | 2).raw_varint(value.size());
     bytes += value;
@@ -24,7 +26,8 @@ class Proto {
   }
   template <class T>
   Proto& packed(int field, const std::vector<T>& values) {
-    return text(field, std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
+    return text(field, std::string(reinterpret_cast<const char*>(values.data()),
+                                   values.size() * sizeof(T)));
   }
   Proto& packed_varints(int field, const std::vector<int64_t>& values) {
     Proto inner;
@@ -53,7 +56,9 @@ struct OnnxDim {
 inline Proto attribute(const std::string& name, int64_t i) {
   return Proto().text(1, name).varint(3, uint64_t(i)).varint(20, 2);
 }
-inline Proto attribute(const std::string& name, float f) { return Proto().text(1, name).number(2, f).varint(20, 1); }
+inline Proto attribute(const std::string& name, float f) {
+  return Proto().text(1, name).number(2, f).varint(20, 1);
+}
 inline Proto attribute(const std::string& name, const std::string& s) {
   return Proto().text(1, name).text(4, s).varint(20, 3);
 }
@@ -72,18 +77,22 @@ inline Proto tensor_attribute(const std::string& name, const Proto& tensor) {
   return Proto().text(1, name).message(5, tensor).varint(20, 4);
 }
 
-inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
+                    const std::vector<float>& values) {
   return Proto().packed_varints(1, dims).varint(2, 1).packed(4, values).text(8, name);
 }
-inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims, const std::vector<int64_t>& values) {
+inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
+                    const std::vector<int64_t>& values) {
   return Proto().packed_varints(1, dims).varint(2, 7).packed(9, values).text(8, name);
 }
 
 inline Proto value_info(const std::string& name, int type, const std::vector<OnnxDim>& dims) {
   Proto shape;
   for (const OnnxDim& d : dims)
-    shape.message(1, d.symbol.empty() ? Proto().varint(1, uint64_t(d.value)) : Proto().text(2, d.symbol));
-  return Proto().text(1, name).message(2, Proto().message(1, Proto().varint(1, uint64_t(type)).message(2, shape)));
+    shape.message(
+        1, d.symbol.empty() ? Proto().varint(1, uint64_t(d.value)) : Proto().text(2, d.symbol));
+  return Proto().text(1, name).message(
+      2, Proto().message(1, Proto().varint(1, uint64_t(type)).message(2, shape)));
 }
 
 /// GraphProto; `model` wraps it.
@@ -91,8 +100,8 @@ class OnnxGraph {
  public:
   Proto proto;
   OnnxGraph& node(const std::string& op, const std::vector<std::string>& inputs,
-                  const std::vector<std::string>& outputs, const std::vector<Proto>& attributes = {},
-                  const std::string& domain = "") {
+                  const std::vector<std::string>& outputs,
+                  const std::vector<Proto>& attributes = {}, const std::string& domain = "") {
     Proto made;
     for (const std::string& name : inputs) made.text(1, name);
     for (const std::string& name : outputs) made.text(2, name);
@@ -103,7 +112,8 @@ class OnnxGraph {
     return *this;
   }
   template <class T>
-  OnnxGraph& initializer(const std::string& name, const std::vector<int64_t>& dims, const std::vector<T>& values) {
+  OnnxGraph& initializer(const std::string& name, const std::vector<int64_t>& dims,
+                         const std::vector<T>& values) {
     proto.message(5, tensor(name, dims, values));
     return *this;
   }

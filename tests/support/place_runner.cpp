@@ -1,8 +1,10 @@
-// place_runner - a file over many placements of its weights on the CPU and two fake GPUs: always the answer of the CPU alone, exactly the
-// launches and transfers that were stated, exactly the memory.
+// place_runner - a file over many placements of its weights on the CPU and two fake GPUs: always
+// the answer of the CPU alone, exactly the launches and transfers that were stated, exactly the
+// memory.
 //
 //   place_runner MODEL.ingot ISA|best DIR SEEDS [NAME=1x2x3 ...]     inputs as raw_runner's
-//   prints   placed COUNT split COUNT transfers MOST     Exit 0, 1 when one does not hold, 77 without these kernels.
+//   prints   placed COUNT split COUNT transfers MOST     Exit 0, 1 when one does not hold, 77
+//            without these kernels.
 #include <ingot/cpu.h>
 
 #include <ingot/ingot.hpp>
@@ -19,7 +21,9 @@ constexpr int kRuns = 2;  // the second begins with what the first left in every
 const char* const kDevices[] = {"cpu", "fake:0", "fake:1"};
 
 using Place = const char* (*)(uint32_t seed, uint32_t index, uint32_t count);
-const char* round_robin(uint32_t seed, uint32_t index, uint32_t) { return kDevices[(index + seed) % 3]; }
+const char* round_robin(uint32_t seed, uint32_t index, uint32_t) {
+  return kDevices[(index + seed) % 3];
+}
 const char* halves(uint32_t seed, uint32_t index, uint32_t count) {
   return kDevices[1 + (index < count / 2) % 2 * (seed % 2)];
 }
@@ -74,9 +78,12 @@ int check_counts(const ingot::Session& session, Tally* tally) {
     devices += share.instructions != 0;
     if (share.device[0] != 'f') continue;
     const ingot::FakeGpu& gpu = ingot::fake_gpu(share.device[5] - '0');
-    if (gpu.uploads != kRuns * share.uploads) return wrong("uploads", kRuns * share.uploads, gpu.uploads);
-    if (gpu.downloads != kRuns * share.downloads) return wrong("downloads", kRuns * share.downloads, gpu.downloads);
-    if (gpu.runs != kRuns * share.launches) return wrong("launches", kRuns * share.launches, gpu.runs);
+    if (gpu.uploads != kRuns * share.uploads)
+      return wrong("uploads", kRuns * share.uploads, gpu.uploads);
+    if (gpu.downloads != kRuns * share.downloads)
+      return wrong("downloads", kRuns * share.downloads, gpu.downloads);
+    if (gpu.runs != kRuns * share.launches)
+      return wrong("launches", kRuns * share.launches, gpu.runs);
     if (gpu.reserved_kib != (share.arena_bytes + 1023) / 1024 && share.instructions)
       return wrong("reserved KiB", (share.arena_bytes + 1023) / 1024, gpu.reserved_kib);
     transfers += share.uploads + share.downloads;
@@ -116,7 +123,8 @@ int check(const Opened& o, const std::string& dir, const char* device, Place pla
   const ingot::Session session(raw);
   for (uint32_t i = 0; i < 3; i++) {
     const ingot_share share = session.share(i);
-    if (std::memcmp(&share, &before[i], sizeof share) != 0) return wrong("a share before and after", 0, i);
+    if (std::memcmp(&share, &before[i], sizeof share) != 0)
+      return wrong("a share before and after", 0, i);
   }
   for (int d = 0; d < ingot::kFakeDevices; d++)
     ingot::fake_gpu(d).uploads = ingot::fake_gpu(d).downloads = ingot::fake_gpu(d).runs = 0;
@@ -129,11 +137,16 @@ int check(const Opened& o, const std::string& dir, const char* device, Place pla
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5) return std::fprintf(stderr, "usage: place_runner MODEL.ingot ISA|best DIR SEEDS [NAME=1x2x3 ...]\n"), 1;
-  const ingot_kernel_table* kernels = ingot_cpu_kernels(std::strcmp(argv[2], "best") == 0 ? nullptr : argv[2]);
+  if (argc < 5)
+    return std::fprintf(stderr,
+                        "usage: place_runner MODEL.ingot ISA|best DIR SEEDS [NAME=1x2x3 ...]\n"),
+           1;
+  const ingot_kernel_table* kernels =
+      ingot_cpu_kernels(std::strcmp(argv[2], "best") == 0 ? nullptr : argv[2]);
   if (!kernels) return std::printf("[skip] no %s kernels on this machine\n", argv[2]), 77;
   Opened o;
-  if (const int status = open_raw(argv[1], kernels, INGOT_MAP_SHARE, argc - 5, argv + 5, &o)) return status;
+  if (const int status = open_raw(argv[1], kernels, INGOT_MAP_SHARE, argc - 5, argv + 5, &o))
+    return status;
   ingot_error error{};
   ingot_session* alone = nullptr;
   o.options.device = "cpu";
@@ -153,7 +166,8 @@ int main(int argc, char** argv) {
   for (uint32_t seed = 1; seed <= uint32_t(std::atoi(argv[4])); seed++)
     if (check(o, argv[3], kDevices[seed % 3], by_chance, seed, expected, &tally)) return 1;
   for (int d = 0; d < ingot::kFakeDevices; d++)
-    if (ingot::fake_gpu(d).reservations) return wrong("reservations left", 0, ingot::fake_gpu(d).reservations);
+    if (ingot::fake_gpu(d).reservations)
+      return wrong("reservations left", 0, ingot::fake_gpu(d).reservations);
   std::printf("placed %d split %d transfers %u\n", tally.placed, tally.split, tally.most_transfers);
   return 0;
 }

@@ -1,4 +1,5 @@
-// tests/support/raw_inputs.h - a model, and inputs for it from raw files: DIR/NAME.bin ('/' and ':' in NAME written as '_').
+// tests/support/raw_inputs.h - a model, and inputs for it from raw files: DIR/NAME.bin ('/' and ':'
+// in NAME written as '_').
 #pragma once
 #include <ingot/ingot.h>
 
@@ -29,7 +30,8 @@ inline bool read_all(const std::string& path, void* to, uint64_t bytes) {
   return got == bytes && !more;
 }
 
-/// Calls add(bytes, count) for each element in order; every NaN of f32 as one pattern, since NaN equals NaN.
+/// Calls add(bytes, count) for each element in order; every NaN of f32 as one pattern, since NaN
+/// equals NaN.
 template <class Add>
 void each_element(const ingot_tensor& t, Add add) {
   const size_t width = ingot_dtype_bytes(t.dtype);
@@ -38,7 +40,8 @@ void each_element(const ingot_tensor& t, Add add) {
   for (int i = 0; i + 1 < t.rank; i++) rows *= t.dims[i];
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < row; i++) {
-      const uint8_t* p = static_cast<const uint8_t*>(t.data) + static_cast<size_t>(r * t.row_stride + i) * width;
+      const uint8_t* p =
+          static_cast<const uint8_t*>(t.data) + static_cast<size_t>(r * t.row_stride + i) * width;
       uint32_t bits;
       if (t.dtype == INGOT_F32 && (std::memcpy(&bits, p, 4), (bits & 0x7fffffffu) > 0x7f800000u)) {
         bits = 0x7fc00000u;
@@ -65,13 +68,14 @@ struct Opened {
   ~Opened() { ingot_model_destroy(model); }
 };
 
-/// Binds every symbol that stands alone in an input's dimensions to what the shapes on the command line say.
+/// Binds every symbol that stands alone in an input's dimensions to what the shapes on the command
+/// line say.
 inline bool bind_from_shapes(Opened* o, int count, char** shapes) {
   for (int i = 0; i < count; i++) {
     const char* equals = std::strrchr(shapes[i], '=');
     if (!equals) return std::fprintf(stderr, "%s: expected NAME=1x2x3\n", shapes[i]), false;
-    const int32_t index =
-        ingot_model_find_input(o->model, std::string(shapes[i], static_cast<size_t>(equals - shapes[i])).c_str());
+    const int32_t index = ingot_model_find_input(
+        o->model, std::string(shapes[i], static_cast<size_t>(equals - shapes[i])).c_str());
     if (index < 0) return std::fprintf(stderr, "%s: no such input\n", shapes[i]), false;
     const ingot_value_type& type = o->inputs[static_cast<size_t>(index)];
     const char* at = equals + 1;
@@ -82,8 +86,11 @@ inline bool bind_from_shapes(Opened* o, int count, char** shapes) {
       if (type.dim_symbol[d] < 0) continue;
       ingot_symbol symbol{};
       ingot_model_symbol(o->model, static_cast<uint32_t>(type.dim_symbol[d]), &symbol);
-      const auto same = [&](const ingot_binding& b) { return std::strcmp(b.name, symbol.name) == 0; };
-      if (std::none_of(o->bindings.begin(), o->bindings.end(), same)) o->bindings.push_back({symbol.name, n});
+      const auto same = [&](const ingot_binding& b) {
+        return std::strcmp(b.name, symbol.name) == 0;
+      };
+      if (std::none_of(o->bindings.begin(), o->bindings.end(), same))
+        o->bindings.push_back({symbol.name, n});
     }
   }
   return true;
@@ -106,8 +113,8 @@ inline bool fill_inputs(const Opened& o, ingot_session* session, const std::stri
 }
 
 /// Opens a file and binds what `shapes` say, "NAME=1x2x3". Returns an exit code.
-inline int open_raw(const char* path, const ingot_kernel_table* kernels, ingot_map map, int count, char** shapes,
-                    Opened* o) {
+inline int open_raw(const char* path, const ingot_kernel_table* kernels, ingot_map map, int count,
+                    char** shapes, Opened* o) {
   ingot_error error{};
   ingot_open_options open{};
   open.size = sizeof open, open.kernels = kernels, open.map = map;
@@ -115,7 +122,8 @@ inline int open_raw(const char* path, const ingot_kernel_table* kernels, ingot_m
   o->summary.size = sizeof o->summary;
   ingot_model_summarize(o->model, &o->summary);
   o->inputs.resize(o->summary.input_count);
-  for (uint32_t i = 0; i < o->summary.input_count; i++) ingot_model_input(o->model, i, &o->inputs[i]);
+  for (uint32_t i = 0; i < o->summary.input_count; i++)
+    ingot_model_input(o->model, i, &o->inputs[i]);
   if (!bind_from_shapes(o, count, shapes)) return 1;
   o->options.size = sizeof o->options;
   o->options.bindings = o->bindings.data(), o->options.binding_count = o->bindings.size();

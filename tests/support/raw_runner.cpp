@@ -1,13 +1,16 @@
-// raw_runner.cpp - runs a file on raw inputs and prints a hash of every output: needs neither npz nor the command line, so that it also
-// runs cross-compiled under an emulator.
+// raw_runner.cpp - runs a file on raw inputs and prints a hash of every output: needs neither npz
+// nor the command line, so that it also runs cross-compiled under an emulator.
 //
-//   raw_runner [--write FILE] MODEL.ingot ISA|best|cuda THREADS DIR NAME=24x576 ...      inputs: DIR/NAME.bin ('/' and ':' in NAME
+//   raw_runner [--write FILE] MODEL.ingot ISA|best|cuda THREADS DIR NAME=24x576 ...      inputs:
+//   DIR/NAME.bin ('/' and ':' in NAME
 //   written as '_')
 //   prints   output NAME BYTES FNV1A64     (every NaN counts as one pattern: NaN equals NaN)
 //   --write  these bytes, of all outputs one behind the other
 //   raw_runner --exact MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...
-//   proves promise 2: one byte less than requirements() is refused with both numbers, and in a poisoned arena of exactly that
-//   size the highest byte touched, plus alignment, equals it. Prints   exact NEED TOUCHED
+//   proves promise 2: one byte less than requirements() is refused with both numbers, and in a
+//   poisoned arena of exactly that
+//   size the highest byte touched, plus alignment, equals it.
+// Prints   exact NEED TOUCHED
 #include <memory>
 
 #include "tests/support/raw_inputs.h"
@@ -30,7 +33,8 @@ int run_and_hash(const Opened& o, const std::string& dir, const char* write) {
     ingot_tensor t{};
     ingot_session_output(session, i, &t);
     std::printf("output %s %" PRIu64 " %016" PRIx64 "\n", type.name, t.bytes, hash_of(t));
-    if (write) each_element(t, [&](const uint8_t* p, size_t n) { written.insert(written.end(), p, p + n); });
+    if (write)
+      each_element(t, [&](const uint8_t* p, size_t n) { written.insert(written.end(), p, p + n); });
   }
   ingot_session_destroy(session);
   if (status || !write) return status;
@@ -46,10 +50,12 @@ int prove_exact(Opened* o, const std::string& dir) {
   need.size = sizeof need;
   o->options.flags = INGOT_POISON;
   o->options.arena_kind = INGOT_ARENA_CALLER;
-  if (ingot_model_requirements(o->model, &o->options, &need, &error)) return fail("requirements", error);
+  if (ingot_model_requirements(o->model, &o->options, &need, &error))
+    return fail("requirements", error);
   const size_t alignment = static_cast<size_t>(need.arena_alignment);
   std::unique_ptr<void, void (*)(void*)> arena(
-      std::aligned_alloc(alignment, (need.arena_bytes + alignment - 1) / alignment * alignment), std::free);
+      std::aligned_alloc(alignment, (need.arena_bytes + alignment - 1) / alignment * alignment),
+      std::free);
   ingot_session* session = nullptr;
   o->options.arena = arena.get();
   o->options.arena_bytes = need.arena_bytes - 1;
@@ -66,7 +72,10 @@ int prove_exact(Opened* o, const std::string& dir) {
   ingot_session_destroy(session);
   if (status) return status;
   std::printf("exact %" PRIu64 " %" PRIu64 "\n", need.arena_bytes, touched.arena);
-  return touched.arena <= need.arena_bytes && touched.arena + need.arena_alignment > need.arena_bytes ? 0 : 1;
+  return touched.arena <= need.arena_bytes &&
+                 touched.arena + need.arena_alignment > need.arena_bytes
+             ? 0
+             : 1;
 }
 
 }  // namespace
@@ -76,16 +85,18 @@ int main(int argc, char** argv) {
   const char* write = argc > 2 && std::strcmp(argv[1], "--write") == 0 ? argv[2] : nullptr;
   argc -= exact + 2 * (write != nullptr), argv += exact + 2 * (write != nullptr);
   if (argc < 5)
-    return std::fprintf(
-               stderr,
-               "usage: raw_runner [--exact | --write FILE] MODEL.ingot ISA|best|cuda THREADS DIR [NAME=1x2x3 ...]\n"),
+    return std::fprintf(stderr,
+                        "usage: raw_runner [--exact | --write FILE] MODEL.ingot ISA|best|cuda "
+                        "THREADS DIR [NAME=1x2x3 ...]\n"),
            1;
   const Target target = find_target(argv[2]);
   if (!target.kernels) return 77;
-  if (exact && target.device) return std::fprintf(stderr, "raw_runner: --exact is for arenas of the CPU\n"), 1;
+  if (exact && target.device)
+    return std::fprintf(stderr, "raw_runner: --exact is for arenas of the CPU\n"), 1;
   Opened o;
   const ingot_map map = exact ? INGOT_MAP_COPY : INGOT_MAP_SHARE;
-  if (const int status = open_raw(argv[1], target.kernels, map, argc - 5, argv + 5, &o)) return status;
+  if (const int status = open_raw(argv[1], target.kernels, map, argc - 5, argv + 5, &o))
+    return status;
   o.options.threads = std::atoi(argv[3]);
   o.options.device = target.device;
   return exact ? prove_exact(&o, argv[4]) : run_and_hash(o, argv[4], write);

@@ -1,10 +1,12 @@
-// state_runner.cpp - steps of a stateful model on made-up inputs, a hash of the outputs after each: needs neither npz nor
-// the command line, so that it also runs cross-compiled under an emulator.
+// state_runner.cpp - steps of a stateful model on made-up inputs, a hash of the outputs after each:
+// needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
 //
-//   state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K FILE] [--load K FILE] [--feed OUT=IN] [NAME=1x512 ...]
+//   state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K FILE] [--load K FILE] [--feed
+//   OUT=IN] [NAME=1x512 ...]
 //   --save    keeps the state after step K (1 is the first)
 //   --load    begins behind step K with what was kept there
-//   --feed    a model that was cast without --state: the output goes to the input of the next step (zeros at first)
+//   --feed    a model that was cast without --state: the output goes to the input of the next step
+//             (zeros at first)
 //   prints    step K HASH, over all outputs that are not fed back
 #include <cinttypes>
 #include <cstdio>
@@ -36,7 +38,8 @@ int fail(const char* what, const ingot_error& error) {
 
 bool parse(int argc, char** argv, Arguments* a) {
   if (argc < 5) return false;
-  a->model = argv[1], a->isa = argv[2], a->threads = std::atoi(argv[3]), a->steps = std::atoi(argv[4]);
+  a->model = argv[1], a->isa = argv[2], a->threads = std::atoi(argv[3]),
+  a->steps = std::atoi(argv[4]);
   for (int i = 5; i < argc; i++) {
     const std::string word = argv[i];
     if ((word == "--save" || word == "--load") && i + 2 < argc) {
@@ -55,11 +58,13 @@ bool parse(int argc, char** argv, Arguments* a) {
 }
 
 /// Symbols that stand alone in an input's dimensions.
-bool bind_symbols(const Arguments& a, const ingot_model* model, std::vector<ingot_binding>* bindings) {
+bool bind_symbols(const Arguments& a, const ingot_model* model,
+                  std::vector<ingot_binding>* bindings) {
   for (const auto& [name, shape] : a.shapes) {
     const int32_t index = ingot_model_find_input(model, name.c_str());
     ingot_value_type type{};
-    if (index < 0) return std::fprintf(stderr, "state_runner: no input '%s'\n", name.c_str()), false;
+    if (index < 0)
+      return std::fprintf(stderr, "state_runner: no input '%s'\n", name.c_str()), false;
     ingot_model_input(model, uint32_t(index), &type);
     const char* at = shape.c_str();
     for (int d = 0; d < type.rank; d++) {
@@ -67,15 +72,18 @@ bool bind_symbols(const Arguments& a, const ingot_model* model, std::vector<ingo
       const long long extent = std::strtoll(at, &end, 10);
       at = *end == 'x' ? end + 1 : end;
       ingot_symbol symbol{};
-      bool known = type.dim_symbol[d] < 0 || ingot_model_symbol(model, uint32_t(type.dim_symbol[d]), &symbol);
-      for (const ingot_binding& b : *bindings) known = known || std::strcmp(b.name, symbol.name) == 0;
+      bool known = type.dim_symbol[d] < 0 ||
+                   ingot_model_symbol(model, uint32_t(type.dim_symbol[d]), &symbol);
+      for (const ingot_binding& b : *bindings)
+        known = known || std::strcmp(b.name, symbol.name) == 0;
       if (!known) bindings->push_back({symbol.name, extent});
     }
   }
   return true;
 }
 
-/// Seeded by name and step, the same wherever it runs: floats in [-1, 1), 16000 for a sample rate, else small counts.
+/// Seeded by name and step, the same wherever it runs: floats in [-1, 1), 16000 for a sample rate,
+/// else small counts.
 void fill(const char* name, int step, const ingot_tensor& tensor) {
   uint64_t seed = 1469598103934665603u + uint64_t(step);
   for (const char* c = name; *c; c++) seed = (seed ^ uint8_t(*c)) * 1099511628211u;
@@ -117,8 +125,10 @@ class Steps {
     ingot_error error{};
     if (a_.load) {
       std::vector<uint8_t> saved;
-      if (!read_file(a_.load, &saved)) return std::fprintf(stderr, "state_runner: cannot read %s\n", a_.load), 1;
-      if (ingot_session_restore_state(session_, saved.data(), saved.size(), &error)) return fail(a_.load, error);
+      if (!read_file(a_.load, &saved))
+        return std::fprintf(stderr, "state_runner: cannot read %s\n", a_.load), 1;
+      if (ingot_session_restore_state(session_, saved.data(), saved.size(), &error))
+        return fail(a_.load, error);
     }
     for (int step = a_.load_at + 1; step <= a_.steps; step++) {
       set_inputs(step);
@@ -172,11 +182,14 @@ class Steps {
     uint64_t bytes = 0;
     if (ingot_session_save_state(session_, nullptr, 0, &bytes, &error)) return fail("save", error);
     std::vector<uint8_t> saved(bytes);
-    if (ingot_session_save_state(session_, saved.data(), bytes, &bytes, &error)) return fail("save", error);
+    if (ingot_session_save_state(session_, saved.data(), bytes, &bytes, &error))
+      return fail("save", error);
     std::FILE* file = std::fopen(a_.save, "wb");
     const bool written = file && std::fwrite(saved.data(), 1, saved.size(), file) == saved.size();
     const bool closed = file && std::fclose(file) == 0;
-    return written && closed ? 0 : (std::fprintf(stderr, "state_runner: cannot write %s\n", a_.save), 1);
+    return written && closed
+               ? 0
+               : (std::fprintf(stderr, "state_runner: cannot write %s\n", a_.save), 1);
   }
 
   const Arguments& a_;
@@ -192,7 +205,8 @@ int main(int argc, char** argv) {
   Arguments a;
   if (!parse(argc, argv, &a))
     return std::fprintf(stderr,
-                        "usage: state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K FILE] [--load K FILE] "
+                        "usage: state_runner MODEL.ingot ISA|best|cuda THREADS STEPS [--save K "
+                        "FILE] [--load K FILE] "
                         "[--feed OUT=IN] [NAME=1x2x3 ...]\n"),
            1;
   const ingot::raw::Target target = ingot::raw::find_target(a.isa);
@@ -208,7 +222,8 @@ int main(int argc, char** argv) {
   int status = bind_symbols(a, model, &bindings) ? 0 : 1;
   options.size = sizeof options, options.threads = a.threads, options.device = target.device;
   options.bindings = bindings.data(), options.binding_count = bindings.size();
-  if (!status && ingot_session_create(model, &options, &session, &error)) status = fail("session", error);
+  if (!status && ingot_session_create(model, &options, &session, &error))
+    status = fail("session", error);
   if (!status) status = Steps(a, model, session).run();
   ingot_session_destroy(session);
   ingot_model_destroy(model);

@@ -9,11 +9,13 @@
 namespace ingot::raw {
 
 struct Target {
-  const ingot_kernel_table* kernels = nullptr;  // of the CPU; null: this machine has no such instruction set
-  const char* device = nullptr;                 // for ingot_session_options; null: the CPU
+  // of the CPU; null: this machine has no such instruction set
+  const ingot_kernel_table* kernels = nullptr;
+  const char* device = nullptr;  // for ingot_session_options; null: the CPU
 };
 
-/// "scalar", "best", "cuda", "cuda:1"; a device leaves to the best instruction set what it does not take.
+/// "scalar", "best", "cuda", "cuda:1"; a device leaves to the best instruction set what it does not
+/// take.
 inline Target find_target(const char* word) {
   const bool is_device = std::strncmp(word, "cuda", 4) == 0;
   const bool is_best = is_device || std::strcmp(word, "best") == 0;

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Exports torchvision and timm networks with random weights by torch.export (.pt2) or torch.jit.trace (.pt), with what eager torch computes as a golden.
+"""Exports torchvision and timm networks with random weights by torch.export (.pt2) or
+torch.jit.trace (.pt), with what eager torch computes as a golden.
 
   export_networks.py --out DIR [--format pt2|decomposed|torchscript] [--only NAME ...] [--list]
 
-Format decomposed is a .pt2 of core ATen operators alone (run_decompositions), with a free batch where the network allows one.
+Format decomposed is a .pt2 of core ATen operators alone (run_decompositions), with a free batch
+where the network allows one.
 
-Writes NAME.pt2 (or NAME.pt) and NAME.npz: in0, in1, ... and out0, out1, ... in the order of the module's arguments and results. Weights and inputs are
-seeded by the name, so both formats have the same golden. A network that this torch cannot export is said with [skip] and its reason.
+Writes NAME.pt2 (or NAME.pt) and NAME.npz: in0, in1, ... and out0, out1, ... in the order of the
+module's arguments and results. Weights and inputs are seeded by the name, so both formats have the
+same golden. A network that this torch cannot export is said with [skip] and its reason.
 """
+
 import argparse
 import pathlib
 import sys
@@ -33,7 +37,11 @@ NETWORKS = {
     "inception_v3": ("torchvision", 139, {"init_weights": False, "aux_logits": False}),
     "alexnet": ("torchvision", 96, {}),
     "lraspp_mobilenet_v3_large": ("segmentation", 96, {"weights": None, "weights_backbone": None}),
-    "fcn_resnet50": ("segmentation", 64, {"weights": None, "weights_backbone": None, "aux_loss": False}),
+    "fcn_resnet50": (
+        "segmentation",
+        64,
+        {"weights": None, "weights_backbone": None, "aux_loss": False},
+    ),
     "vit_tiny_patch16_224": ("timm", 224, {}),
     "mixer_s32_224": ("timm", 224, {}),
     "ghostnet_050": ("timm", 96, {}),
@@ -65,9 +73,13 @@ class FirstOfMapping(torch.nn.Module):
 
 
 def settle(net):
-    """Statistics that are not those of a fresh module, so that each matters; and no head that starts at zero, which would prove nothing."""
+    """Statistics that are not those of a fresh module, so that each matters; and no head that
+    starts at zero, which would prove nothing."""
     for module in net.modules():
-        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
+        if (
+            isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+            and module.running_mean is not None
+        ):
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
         if isinstance(module, torch.nn.Linear) and not module.weight.any():
@@ -79,9 +91,11 @@ def build(name):
     torch.manual_seed(zlib.crc32(name.encode()))
     if library == "timm":
         import timm
+
         net = timm.create_model(name, pretrained=False, **options)
     else:
         import torchvision
+
         net = torchvision.models.get_model(name, **options)
     if library == "segmentation":
         net = FirstOfMapping(net)
@@ -99,7 +113,11 @@ def save(name, out, kind):
         elif kind == "decomposed":
             try:
                 free = {0: torch.export.Dim("batch", max=64)}
-                program = torch.export.export(net, tuple(x.repeat(3, 1, 1, 1) for x in inputs), dynamic_shapes=[free] * len(inputs))
+                program = torch.export.export(
+                    net,
+                    tuple(x.repeat(3, 1, 1, 1) for x in inputs),
+                    dynamic_shapes=[free] * len(inputs),
+                )
             except Exception:  # batch sizes that the network fixes
                 program = torch.export.export(net, inputs)
             torch.export.save(program.run_decompositions(), out / f"{name}.pt2")
@@ -111,7 +129,9 @@ def save(name, out, kind):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--out", type=pathlib.Path)
     arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
     arguments.add_argument("--only", nargs="+", default=list(NETWORKS))
@@ -129,7 +149,10 @@ def main():
             save(name, a.out, a.format)
             print(f"{name}: written", flush=True)
         except Exception as error:  # what an exporter throws is anything
-            print(f"[skip] {name}: this torch does not export it: {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}", flush=True)
+            print(
+                f"[skip] {name}: this torch does not export it: {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

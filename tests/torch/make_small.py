@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the small torch.export archives of data/ with what eager torch computes: NAME.pt2 and NAME.npz (in0, ..., out0, ...).
+"""Writes the small torch.export archives of data/ with what eager torch computes: NAME.pt2 and
+NAME.npz (in0, ..., out0, ...).
 
-Each network is a list of forms that one part of the importer must get right. Files are rewritten without stack traces, example inputs and padding, so that they are
-small and name no machine. Needs torch; the committed files were written with 2.15.
+Each network is a list of forms that one part of the importer must get right. Files are rewritten
+without stack traces, example inputs and padding, so that they are small and name no machine. Needs
+torch; the committed files were written with 2.15.
 """
+
 import io
 import json
 import pathlib
@@ -23,7 +26,8 @@ OUT = pathlib.Path(__file__).resolve().parent / "data"
 
 
 class InPlace(nn.Module):
-    """Tensors written through views, a region under no_grad, infinities as arguments, a number taken out of a constant."""
+    """Tensors written through views, a region under no_grad, infinities as arguments, a number
+    taken out of a constant."""
 
     def __init__(self):
         super().__init__()
@@ -39,12 +43,18 @@ class InPlace(nn.Module):
         t[3].zero_()
         mask = x.new_zeros((3, 4))
         for i in range(3):
-            mask[i:i + 1, i:i + 2] = i
+            mask[i : i + 1, i : i + 2] = i
         with torch.no_grad():
             w = torch.where(x > 0.5, x, float("-inf")).masked_fill(x > 0.9, 0.25)
         first, rest = y.split([1, 3], 1)
         rest.relu_()
-        return y, z + 1, mask + self.table * x[:3], torch.softmax(w, -1), first - rest.sum(1, keepdim=True)
+        return (
+            y,
+            z + 1,
+            mask + self.table * x[:3],
+            torch.softmax(w, -1),
+            first - rest.sum(1, keepdim=True),
+        )
 
 
 class Dynamic(nn.Module):
@@ -60,7 +70,7 @@ class Dynamic(nn.Module):
         batch, length = ids.shape
         x = self.embed(ids) + self.position[:length]
         causal = torch.ones(length, length, dtype=torch.bool).tril()
-        scores = (x @ x.transpose(1, 2) / 8 ** 0.5).masked_fill(~causal, -1e9)
+        scores = (x @ x.transpose(1, 2) / 8**0.5).masked_fill(~causal, -1e9)
         y = torch.softmax(scores, -1) @ x
         step = torch.arange(length, dtype=torch.float32).view(1, -1, 1) / length
         return self.out((y + step).reshape(batch * length, 8)).view(batch, length, 5)
@@ -94,7 +104,12 @@ class Attention(nn.Module):
         masked = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.eye(t) - 1, scale=0.3)
         spelled = torch.einsum("bhqd,bhkd->bhqk", q, k).softmax(-1)
         y = (plain + causal + masked + spelled @ v).transpose(1, 2).flatten(2)
-        return F.gelu(self.mlp(y), approximate="tanh") + F.gelu(y), F.normalize(y, dim=-1), y.var(-1), y.std((1, 2), unbiased=False)
+        return (
+            F.gelu(self.mlp(y), approximate="tanh") + F.gelu(y),
+            F.normalize(y, dim=-1),
+            y.var(-1),
+            y.std((1, 2), unbiased=False),
+        )
 
 
 class Picture(nn.Module):
@@ -118,19 +133,31 @@ class Picture(nn.Module):
         y = F.silu(self.group(self.b(y))) + self.instance(y)
         z = self.prelu(self.up(y))
         pools = F.max_pool2d(z, 3, 2, 1)
-        return (F.adaptive_avg_pool2d(z, (3, 5)), F.adaptive_avg_pool2d(pools, 1).flatten(1), F.pixel_shuffle(z, 2),
-                F.interpolate(z, scale_factor=2, mode="nearest"), F.interpolate(z, size=(7, 9), mode="bilinear", align_corners=False),
-                F.interpolate(z, size=(7, 9), mode="bilinear", align_corners=True), F.interpolate(z, scale_factor=2, mode="bicubic"),
-                self.line(z.mean(2)), F.pad(z, (1, 2, 0, 1), mode="reflect"), F.avg_pool2d(z, 2, ceil_mode=True), F.channel_shuffle(z, 2))
+        return (
+            F.adaptive_avg_pool2d(z, (3, 5)),
+            F.adaptive_avg_pool2d(pools, 1).flatten(1),
+            F.pixel_shuffle(z, 2),
+            F.interpolate(z, scale_factor=2, mode="nearest"),
+            F.interpolate(z, size=(7, 9), mode="bilinear", align_corners=False),
+            F.interpolate(z, size=(7, 9), mode="bilinear", align_corners=True),
+            F.interpolate(z, scale_factor=2, mode="bicubic"),
+            self.line(z.mean(2)),
+            F.pad(z, (1, 2, 0, 1), mode="reflect"),
+            F.avg_pool2d(z, 2, ceil_mode=True),
+            F.channel_shuffle(z, 2),
+        )
 
 
 class Turned(nn.Module):
-    """Rotary positions for all but a first token: parts of one Concat, of which one alone can be computed in place."""
+    """Rotary positions for all but a first token: parts of one Concat, of which one alone can be
+    computed in place."""
 
     def forward(self, x):
         first, rest = x[:, :, :1], x[:, :, 1:]
         turned = torch.stack([-rest[..., 1::2], rest[..., ::2]], -1).reshape(rest.shape)
-        angle = torch.arange(rest.shape[2], dtype=torch.float32).unsqueeze(-1) * torch.linspace(1, 0.1, rest.shape[3])
+        angle = torch.arange(rest.shape[2], dtype=torch.float32).unsqueeze(-1) * torch.linspace(
+            1, 0.1, rest.shape[3]
+        )
         y = torch.cat([first, rest * angle.cos() + turned * angle.sin()], 2)
         return y @ y.transpose(-1, -2)
 
@@ -140,30 +167,67 @@ class Types(nn.Module):
 
     def forward(self, i, x):
         n = i // 3 + i % 3 - (-i) // 4
-        half = (i / 2, i * 0.5, i + True, (i > 2) * x[0, 0], torch.where(i > 2, i, 0), i.float().mean())
+        half = (
+            i / 2,
+            i * 0.5,
+            i + True,
+            (i > 2) * x[0, 0],
+            torch.where(i > 2, i, 0),
+            i.float().mean(),
+        )
         picked = x[torch.tensor([2, 0]), torch.tensor([1, -1])]
         gathered = torch.gather(x, 1, (i % 4)[:3].view(3, 1).expand(3, 2))
         best, where = x.max(1)
         top, places = x.topk(2, 1)
         put = x.index_put((torch.tensor([0, 1]),), torch.tensor(9.0))
-        return (n, *half, picked, gathered, best, where, top, places, put, x.cumsum(1), x.roll(1, 1), x.flip(0), x.amax((0, 1)), x.argmax(),
-                torch.cat([x, x[:1]], 0).repeat(1, 2), torch.stack([x, -x], -1), x.clamp(0.2, 0.8), x.pow(3) + x ** 0.5, torch.remainder(-x, 0.3),
-                torch.linalg.vector_norm(x, 2, 1), x.unsqueeze(0).expand(2, 3, 4).repeat_interleave(2, 2), torch.logical_not(i > 2) & (i < 6), ~(i > 3))
+        return (
+            n,
+            *half,
+            picked,
+            gathered,
+            best,
+            where,
+            top,
+            places,
+            put,
+            x.cumsum(1),
+            x.roll(1, 1),
+            x.flip(0),
+            x.amax((0, 1)),
+            x.argmax(),
+            torch.cat([x, x[:1]], 0).repeat(1, 2),
+            torch.stack([x, -x], -1),
+            x.clamp(0.2, 0.8),
+            x.pow(3) + x**0.5,
+            torch.remainder(-x, 0.3),
+            torch.linalg.vector_norm(x, 2, 1),
+            x.unsqueeze(0).expand(2, 3, 4).repeat_interleave(2, 2),
+            torch.logical_not(i > 2) & (i < 6),
+            ~(i > 3),
+        )
 
 
 class Antialias(nn.Module):
-    """Interpolation as Pillow does it: smaller and larger, by sizes and by scales, over corners and not; and a scale that
-    float rounds to another size than double does."""
+    """Interpolation as Pillow does it: smaller and larger, by sizes and by scales, over corners and
+    not; and a scale that float rounds to another size than double does."""
 
     def forward(self, x):
         out = []
         for mode in ("bilinear", "bicubic"):
             for corners in (False, True):
                 for size in ((5, 7), (19, 4), (23, 29), (1, 1), (13, 1)):
-                    out.append(F.interpolate(x, size=size, mode=mode, align_corners=corners, antialias=True))
+                    out.append(
+                        F.interpolate(
+                            x, size=size, mode=mode, align_corners=corners, antialias=True
+                        )
+                    )
             out.append(F.interpolate(x, scale_factor=(0.37, 1.3), mode=mode, antialias=True))
             out.append(F.interpolate(x, scale_factor=(1.7, 0.61), mode=mode, antialias=True))
-            out.append(F.interpolate(x[..., :1], size=(6, 4), mode=mode, align_corners=True, antialias=True))
+            out.append(
+                F.interpolate(
+                    x[..., :1], size=(6, 4), mode=mode, align_corners=True, antialias=True
+                )
+            )
         long = x.reshape(1, 1, 2, -1)[..., :100]
         out.append(F.interpolate(long, scale_factor=(1, 0.29), mode="bilinear"))
         out.append(F.interpolate(long, scale_factor=(1, 0.29), mode="nearest"))
@@ -171,7 +235,8 @@ class Antialias(nn.Module):
 
 
 class EmptyRows(nn.Module):
-    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each spelling has it."""
+    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each
+    spelling has it."""
 
     def forward(self, x: torch.Tensor, seen: torch.Tensor):
         q = x.view(2, 5, 2, 4).transpose(1, 2)
@@ -180,8 +245,12 @@ class EmptyRows(nn.Module):
         added = torch.zeros([5, 5]).masked_fill(hidden, never)
         finite = torch.zeros([5, 5]).masked_fill(hidden, lowest)
         causal = torch.ones([5, 5], dtype=torch.bool).triu(1)
-        # Scores of their own for each: what others read as well stays a softmax between two products.
-        s = [torch.matmul(q * scale, turned) for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]]
+        # Scores of their own for each: what others read as well stays a softmax between two
+        # products.
+        s = [
+            torch.matmul(q * scale, turned)
+            for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]
+        ]
         masked = [
             s[0].masked_fill(hidden, never),
             s[1] + added,
@@ -193,13 +262,17 @@ class EmptyRows(nn.Module):
             s[7].masked_fill(hidden, never).masked_fill(causal, never),
         ]
         spelled = torch.stack([torch.matmul(torch.softmax(m, -1), v) for m in masked])
-        fused = torch.stack([F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]])
+        fused = torch.stack(
+            [F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]]
+        )
         return spelled, fused, F.scaled_dot_product_attention(q, q + 1, v, seen)
 
 
 def rows_without_keys():
     """Which keys each of five queries sees: the third none, the first only one behind it."""
-    seen = torch.tensor([[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool)
+    seen = torch.tensor(
+        [[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool
+    )
     return torch.randn(2, 5, 8), seen
 
 
@@ -225,7 +298,10 @@ class Counter(nn.Module):
 
 def shrink(path, source):
     """Without stack traces, example inputs and padding."""
-    with zipfile.ZipFile(io.BytesIO(source)) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(source)) as old,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new,
+    ):
         for name in old.namelist():
             if "sample_inputs" in name or name.endswith("serialization_id"):
                 continue
@@ -235,7 +311,11 @@ def shrink(path, source):
 
                 def strip(graph):
                     for node in graph["nodes"]:
-                        node["metadata"] = {key: value for key, value in node["metadata"].items() if key == "nn_module_stack"}
+                        node["metadata"] = {
+                            key: value
+                            for key, value in node["metadata"].items()
+                            if key == "nn_module_stack"
+                        }
                         for argument in node["inputs"]:
                             if "as_graph" in argument["arg"]:
                                 strip(argument["arg"]["as_graph"]["graph"])

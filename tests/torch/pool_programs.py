@@ -1,4 +1,6 @@
-"""Pools: averages by a divisor of their own, maxima with their positions, and those positions used."""
+"""Pools: averages by a divisor of their own, maxima with their positions, and those positions
+used."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -6,10 +8,14 @@ from torch import nn
 
 class Averages(nn.Module):
     def forward(self, x: torch.Tensor, volume: torch.Tensor):
-        return (F.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False, 5), F.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, True, 1),
-                F.avg_pool2d(x, [2, 3], [2, 2], [0, 1], False, False, -2), F.avg_pool2d(x, [2, 2], [2, 2], [0, 0], True, True),
-                F.avg_pool3d(volume, [3, 3, 3], [2, 2, 2], [1, 1, 1], True, True, 4),
-                F.avg_pool3d(volume, [2, 3, 2], [2, 2, 2], [1, 1, 0], False, False, 7))
+        return (
+            F.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False, 5),
+            F.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, True, 1),
+            F.avg_pool2d(x, [2, 3], [2, 2], [0, 1], False, False, -2),
+            F.avg_pool2d(x, [2, 2], [2, 2], [0, 0], True, True),
+            F.avg_pool3d(volume, [3, 3, 3], [2, 2, 2], [1, 1, 1], True, True, 4),
+            F.avg_pool3d(volume, [2, 3, 2], [2, 2, 2], [1, 1, 0], False, False, 7),
+        )
 
 
 class Positions(nn.Module):
@@ -28,4 +34,10 @@ class Products(nn.Module):
     """A number in the second place is a dimension, not a type."""
 
     def forward(self, x: torch.Tensor):
-        return torch.prod(x, 0), torch.prod(x, 1, True), torch.prod(x), torch.prod(x, dtype=torch.float64), torch.cumsum(x, 0)
+        return (
+            torch.prod(x, 0),
+            torch.prod(x, 1, True),
+            torch.prod(x),
+            torch.prod(x, dtype=torch.float64),
+            torch.cumsum(x, 0),
+        )

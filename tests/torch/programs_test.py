@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""torch.export archives: those of data/ give what eager torch gave, the refused ones say all that stands in the way, damaged ones give one line.
+"""torch.export archives: those of data/ give what eager torch gave, the refused ones say all that
+stands in the way, damaged ones give one line.
 
   programs_test.py INGOT SOURCE_ROOT
 
-Needs Python alone. Archives of ../shared/formats/pt2 are compared with the outputs beside them, where they are present.
+Needs Python alone. Archives of ../shared/formats/pt2 are compared with the outputs beside them,
+where they are present.
 """
+
 import json
 import pathlib
 import subprocess
@@ -25,7 +28,9 @@ def expect(name, good, what=""):
 
 
 def ingot(*arguments):
-    return subprocess.run([INGOT, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [INGOT, *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
 
 
 def cast_and_check(name, source, golden, work, *options):
@@ -70,45 +75,88 @@ def hostile(work):
     def case(name, code, change, *parts):
         refused(name, rewritten(work / "hostile.pt2", source, change), code, work, *parts)
 
-    def newer(members, program): program["schema_version"]["major"] = 99
-    def older(members, program): program["schema_version"]["major"] = 1
-    def unversioned(members, program): del program["schema_version"]
-    def no_graph(members, program): program["graph_module"] = 7
-    def unknown_name(members, program): graph(program)["nodes"][0]["inputs"][0]["arg"] = {"as_tensor": {"name": "nobody"}}
+    def newer(members, program):
+        program["schema_version"]["major"] = 99
+
+    def older(members, program):
+        program["schema_version"]["major"] = 1
+
+    def unversioned(members, program):
+        del program["schema_version"]
+
+    def no_graph(members, program):
+        program["graph_module"] = 7
+
+    def unknown_name(members, program):
+        graph(program)["nodes"][0]["inputs"][0]["arg"] = {"as_tensor": {"name": "nobody"}}
+
     def no_weight(members, program):
         for name in list(members):
             if name.endswith("weights/weight_0"):
                 del members[name]
-    def spec(members, program): program["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = "no.such"
+
+    def spec(members, program):
+        program["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = (
+            "no.such"
+        )
+
     def deep(members, program):
         value = "x"
         for _ in range(400):
             value = [value]
         program["deep"] = value
+
     def shape(members, program):
         for node in graph(program)["nodes"]:
             if node["target"].startswith("torch.ops.aten.reshape"):
                 node["inputs"][1]["arg"] = {"as_ints": [7, 7, 7]}
+
     def axis(members, program):
         for node in graph(program)["nodes"]:
             if node["target"].startswith("torch.ops.aten.transpose"):
                 node["inputs"][1]["arg"] = {"as_int": 1 << 62}
-    def tag(members, program): graph(program)["nodes"][1]["inputs"][0]["arg"] = {"as_spell": 1, "as_int": 2}
+
+    def tag(members, program):
+        graph(program)["nodes"][1]["inputs"][0]["arg"] = {"as_spell": 1, "as_int": 2}
+
     def sizes(members, program):
         for meta in graph(program)["tensor_values"].values():
             meta["sizes"] = [{"as_int": 1 << 62}] * 3
-    def custom(members, program): graph(program)["nodes"][0]["target"] = "torch.ops.vendor.fast_linear.default"
+
+    def custom(members, program):
+        graph(program)["nodes"][0]["target"] = "torch.ops.vendor.fast_linear.default"
+
     def argument(name, value, target):
         def change(members, program):
             node = next(n for n in graph(program)["nodes"] if target in n["target"])
-            node["inputs"] = [i for i in node["inputs"] if i["name"] != name] + [{"name": name, "arg": value, "kind": 2}]
+            node["inputs"] = [i for i in node["inputs"] if i["name"] != name] + [
+                {"name": name, "arg": value, "kind": 2}
+            ]
+
         return change
 
     def accepted(name, change):
-        done = ingot("convert", rewritten(work / "hostile.pt2", source, change), "-o", work / "accepted.ingot")
+        done = ingot(
+            "convert",
+            rewritten(work / "hostile.pt2", source, change),
+            "-o",
+            work / "accepted.ingot",
+        )
         expect(name, done.returncode == 0, done.stderr)
-    case("an argument of a newer torch", 4, argument("of_a_newer_torch", {"as_int": 1}, "aten.linear"), "aten::linear", "of_a_newer_torch")
-    case("an argument that no lowering reads", 4, argument("layout", {"as_layout": 1}, "aten.eye"), "aten::eye layout 'eye': is the number 1")
+
+    case(
+        "an argument of a newer torch",
+        4,
+        argument("of_a_newer_torch", {"as_int": 1}, "aten.linear"),
+        "aten::linear",
+        "of_a_newer_torch",
+    )
+    case(
+        "an argument that no lowering reads",
+        4,
+        argument("layout", {"as_layout": 1}, "aten.eye"),
+        "aten::eye layout 'eye': is the number 1",
+    )
     accepted("a dense layout", argument("layout", {"as_layout": 7}, "aten.eye"))
     accepted("a place", argument("device", {"as_device": {"type": "cuda", "index": 1}}, "aten.eye"))
     case("a newer schema", 4, newer, "schema version 99")
@@ -123,7 +171,13 @@ def hostile(work):
     case("an axis out of range", 2, axis, "out of range")
     case("no tagged value", 2, tag, "tagged")
     case("sizes beyond reason", 2, sizes)
-    case("an operator of a vendor", 4, custom, "torch.ops.vendor.fast_linear.default", "namespace aten")
+    case(
+        "an operator of a vendor",
+        4,
+        custom,
+        "torch.ops.vendor.fast_linear.default",
+        "namespace aten",
+    )
     for name, data in {"no JSON": b"{", "an empty program": b"", "no object": b"[]"}.items():
         with zipfile.ZipFile(source) as old:
             model = next(n for n in old.namelist() if "/models/" in n)
@@ -134,23 +188,54 @@ def hostile(work):
                 new.writestr(n, d)
         refused(name, work / "hostile.pt2", 2, work)
     whole = source.read_bytes()
-    (work / "cut.pt2").write_bytes(whole[:len(whole) // 2])
+    (work / "cut.pt2").write_bytes(whole[: len(whole) // 2])
     done = ingot("convert", work / "cut.pt2", "-o", work / "cut.ingot")
-    expect("half a file", done.returncode in (2, 4) and len(done.stderr.strip().splitlines()) == 1, done.stderr)
+    expect(
+        "half a file",
+        done.returncode in (2, 4) and len(done.stderr.strip().splitlines()) == 1,
+        done.stderr,
+    )
 
 
 def dynamic(work):
     cast = cast_and_check("dynamic", DATA / "dynamic.pt2", DATA / "dynamic.npz", work)
     report = json.loads(ingot("inspect", cast, "--json").stdout)
-    expect("dynamic: two free dimensions", report["inputs"][0]["dims"].count(-1) == 2, report["inputs"])
+    expect(
+        "dynamic: two free dimensions", report["inputs"][0]["dims"].count(-1) == 2, report["inputs"]
+    )
     symbols = report["inputs"][0]["dim_names"]
-    cast_and_check("dynamic, bound", DATA / "dynamic.pt2", DATA / "dynamic.npz", work, "--dim", f"{symbols[0]}=3", "--dim", f"{symbols[1]}=7")
-    done = ingot("convert", DATA / "dynamic.pt2", "-o", work / "x.ingot", "--dim", f"{symbols[1]}=33")
-    expect("dynamic: beyond the bounds of the export", done.returncode == 5 and "32" in done.stderr, done.stderr)
+    cast_and_check(
+        "dynamic, bound",
+        DATA / "dynamic.pt2",
+        DATA / "dynamic.npz",
+        work,
+        "--dim",
+        f"{symbols[0]}=3",
+        "--dim",
+        f"{symbols[1]}=7",
+    )
+    done = ingot(
+        "convert", DATA / "dynamic.pt2", "-o", work / "x.ingot", "--dim", f"{symbols[1]}=33"
+    )
+    expect(
+        "dynamic: beyond the bounds of the export",
+        done.returncode == 5 and "32" in done.stderr,
+        done.stderr,
+    )
     done = ingot("convert", DATA / "dynamic.pt2", "-o", work / "x.ingot", "--dim", "nobody=3")
-    expect("dynamic: a symbol that is none", done.returncode == 5 and "nobody" in done.stderr, done.stderr)
-    done = ingot("convert", DATA / "attention.pt2", "-o", work / "x.ingot", "--input-shape", "x=3x5x12")
-    expect("a shape that was not exported", done.returncode == 5 and "exported for 2" in done.stderr, done.stderr)
+    expect(
+        "dynamic: a symbol that is none",
+        done.returncode == 5 and "nobody" in done.stderr,
+        done.stderr,
+    )
+    done = ingot(
+        "convert", DATA / "attention.pt2", "-o", work / "x.ingot", "--input-shape", "x=3x5x12"
+    )
+    expect(
+        "a shape that was not exported",
+        done.returncode == 5 and "exported for 2" in done.stderr,
+        done.stderr,
+    )
 
 
 def npz_of(path, **arrays):
@@ -167,7 +252,11 @@ def shared(work):
         return
     for source in sorted((folder / "pt2").glob("*.pt2")):
         net = source.name.split("_")[0]
-        golden = npz_of(work / f"{net}.npz", in0=folder / "torchscript" / f"{net}_in.npy", out0=folder / "torchscript" / f"{net}_out.npy")
+        golden = npz_of(
+            work / f"{net}.npz",
+            in0=folder / "torchscript" / f"{net}_in.npy",
+            out0=folder / "torchscript" / f"{net}_out.npy",
+        )
         cast_and_check("shared " + source.name, source, golden, work)
 
 
@@ -179,15 +268,49 @@ def main():
                 cast_and_check(golden.stem, golden.with_suffix(".pt2"), golden, work)
         dynamic(work)
         done = ingot("convert", DATA / "picture.pt2", "-o", work / "picture.ingot")
-        expect("training mode is said", "BatchNorm was saved in training mode" in done.stdout + done.stderr, done.stdout + done.stderr)
-        refused("refuse_unknown", DATA / "refuse_unknown.pt2", 4, work, "aten::linalg_svd", "aten::fft_fft", "things are not supported")
-        refused("refuse_buffer", DATA / "refuse_buffer.pt2", 4, work, "seen", "is written by the program")
+        expect(
+            "training mode is said",
+            "BatchNorm was saved in training mode" in done.stdout + done.stderr,
+            done.stdout + done.stderr,
+        )
+        refused(
+            "refuse_unknown",
+            DATA / "refuse_unknown.pt2",
+            4,
+            work,
+            "aten::linalg_svd",
+            "aten::fft_fft",
+            "things are not supported",
+        )
+        refused(
+            "refuse_buffer",
+            DATA / "refuse_buffer.pt2",
+            4,
+            work,
+            "seen",
+            "is written by the program",
+        )
         report = json.loads(ingot("inspect", DATA / "attention.pt2", "--json").stdout)
-        expect("inspect", report["kind"] == "pt2" and report["castable"] and report["producer"].startswith("torch 2"), report)
+        expect(
+            "inspect",
+            report["kind"] == "pt2"
+            and report["castable"]
+            and report["producer"].startswith("torch 2"),
+            report,
+        )
         report = json.loads(ingot("inspect", DATA / "refuse_unknown.pt2", "--json").stdout)
-        expect("inspect what is refused", not report["castable"] and len(report["obstacles"]) >= 2 and report["inputs"][0]["dims"] == [4, 4], report)
+        expect(
+            "inspect what is refused",
+            not report["castable"]
+            and len(report["obstacles"]) >= 2
+            and report["inputs"][0]["dims"] == [4, 4],
+            report,
+        )
         page = ROOT / "docs" / "torch-operators.md"
-        expect("docs/torch-operators.md is old: ingot operators --torch > docs/torch-operators.md", page.read_text() == ingot("operators", "--torch").stdout)
+        expect(
+            "docs/torch-operators.md is old: ingot operators --torch > docs/torch-operators.md",
+            page.read_text() == ingot("operators", "--torch").stdout,
+        )
         hostile(work)
         shared(work)
     print(f"torch_programs: {passed} passed, {failed} failed")

@@ -3,8 +3,10 @@
 
   run_networks.py --ingot PATH --work DIR [--format pt2|decomposed|torchscript] [--only NAME ...]
 
-Exports with the Python that runs this one, so run it in an environment that has torch, torchvision and timm.
+Exports with the Python that runs this one, so run it in an environment that has torch, torchvision
+and timm.
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -14,14 +16,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--ingot", required=True)
     arguments.add_argument("--work", type=pathlib.Path, required=True)
     arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
     arguments.add_argument("--only", nargs="+")
     a = arguments.parse_args()
     exporter = [sys.executable, str(HERE / "export_networks.py")]
-    names = a.only or subprocess.run(exporter + ["--list"], check=True, capture_output=True, text=True).stdout.split()
+    names = (
+        a.only
+        or subprocess.run(
+            exporter + ["--list"], check=True, capture_output=True, text=True
+        ).stdout.split()
+    )
     ending = ".pt" if a.format == "torchscript" else ".pt2"
     folder = a.work / a.format
     missing = [name for name in names if not (folder / (name + ending)).exists()]
@@ -29,16 +38,29 @@ def main():
         subprocess.run(exporter + ["--out", str(folder), "--format", a.format, "--only", *missing])
     passed = failed = 0
     for name in names:
-        source, golden, cast = folder / (name + ending), folder / f"{name}.npz", folder / f"{name}.ingot"
+        source, golden, cast = (
+            folder / (name + ending),
+            folder / f"{name}.npz",
+            folder / f"{name}.ingot",
+        )
         if not source.exists() or not golden.exists():
             continue  # said with [skip] when it was not exported
-        convert = subprocess.run([a.ingot, "convert", str(source), "-o", str(cast)], capture_output=True, text=True)
+        convert = subprocess.run(
+            [a.ingot, "convert", str(source), "-o", str(cast)], capture_output=True, text=True
+        )
         check = convert
         if convert.returncode == 0:
-            check = subprocess.run([a.ingot, "check", str(cast), "--golden", str(golden)], capture_output=True, text=True)
+            check = subprocess.run(
+                [a.ingot, "check", str(cast), "--golden", str(golden)],
+                capture_output=True,
+                text=True,
+            )
         good = check.returncode == 0
         said = (check.stdout + check.stderr).strip()
-        print(f"{'ok    ' if good else '[fail]'} {name}: {said.splitlines()[0] if good and said else said}", flush=True)
+        print(
+            f"{'ok    ' if good else '[fail]'} {name}: {said.splitlines()[0] if good and said else said}",
+            flush=True,
+        )
         cast.unlink(missing_ok=True)
         passed += good
         failed += not good

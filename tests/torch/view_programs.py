@@ -1,4 +1,6 @@
-"""Modules that write through views of views. Whatever looks at the same memory must see it, and copies must not."""
+"""Modules that write through views of views. Whatever looks at the same memory must see it, and
+copies must not."""
+
 import torch
 from torch import nn
 
@@ -51,7 +53,8 @@ class WritesInput(nn.Module):
 
 
 class TurnsInPlace(nn.Module):
-    """What a tensor shows changes in place: others show what they showed, and all share the memory."""
+    """What a tensor shows changes in place: others show what they showed, and all share the
+    memory."""
 
     def forward(self, x: torch.Tensor):
         a = x.clone()

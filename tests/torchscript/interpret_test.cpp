@@ -1,4 +1,5 @@
-// Programs followed at cast time: what is known is computed, what is not becomes the graph, and nothing runs without end.
+// Programs followed at cast time: what is known is computed, what is not becomes the graph, and
+// nothing runs without end.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -91,14 +92,17 @@ TEST_CASE("plain values are computed as Python computes them") {
   CHECK(result("return torch.format(\"{} of {}\", 1, \"x\")").text == "1 of x");
   CHECK(raised("return torch.floordiv(1, 0)") == "integer division or modulo by zero");
   CHECK(raised("return ([1])[3]") != "nothing");
-  CHECK(raised("ops.prim.RaiseException(\"said so\", \"builtins.ValueError\")\nreturn 1") == "said so");
+  CHECK(raised("ops.prim.RaiseException(\"said so\", \"builtins.ValueError\")\nreturn 1") ==
+        "said so");
 }
 
 TEST_CASE("branches and loops on what is known are taken") {
   CHECK(result("if torch.gt(1, 2):\n  x = 1\nelse:\n  x = 2\nreturn x").integer == Dim(2));
   CHECK(result("s = 0\nfor i in range(10):\n  s = torch.add(s, i)\nreturn s").integer == Dim(45));
-  CHECK(result("s = 1\nwhile torch.lt(s, 100):\n  s = torch.mul(s, 3)\nreturn s").integer == Dim(243));
-  CHECK(result("l = annotate(List[int], [])\nfor i in range(3):\n  _0 = torch.append(l, i)\nreturn torch.len(l)")
+  CHECK(result("s = 1\nwhile torch.lt(s, 100):\n  s = torch.mul(s, 3)\nreturn s").integer ==
+        Dim(243));
+  CHECK(result("l = annotate(List[int], [])\nfor i in range(3):\n  _0 = torch.append(l, i)\nreturn "
+               "torch.len(l)")
             .integer == Dim(3));
 }
 
@@ -111,7 +115,8 @@ TEST_CASE("functions, methods and classes of the archive") {
 
 TEST_CASE("sizes are numbers, symbolic where a dimension is") {
   Program p("x: Tensor",
-            "n = torch.size(x, 0)\nm = torch.floordiv(torch.mul(n, 4), 2)\nif torch.gt(n, 0):\n  y = m\nelse:\n  y = "
+            "n = torch.size(x, 0)\nm = torch.floordiv(torch.mul(n, 4), 2)\nif torch.gt(n, 0):\n  y "
+            "= m\nelse:\n  y = "
             "0\nreturn y");
   const Value v = p.run({p.input("x", {Dim::symbol("N"), Dim(3)})});
   CHECK(v.integer == Dim::symbol("N") * Dim(2));
@@ -119,7 +124,8 @@ TEST_CASE("sizes are numbers, symbolic where a dimension is") {
 
 TEST_CASE("a branch that data decides becomes an If with what both leave behind") {
   Program p("x: Tensor",
-            "if bool(torch.gt(torch.sum(x), 0)):\n  y, n = torch.mul(x, 2), 3\nelse:\n  y, n = torch.neg(x), 3\nreturn "
+            "if bool(torch.gt(torch.sum(x), 0)):\n  y, n = torch.mul(x, 2), 3\nelse:\n  y, n = "
+            "torch.neg(x), 3\nreturn "
             "torch.add(y, n)");
   const Value v = p.run({p.input("x", {Dim(2), Dim(3)})});
   REQUIRE(p.builder.unsupported.empty());
@@ -130,14 +136,16 @@ TEST_CASE("a branch that data decides becomes an If with what both leave behind"
 
 TEST_CASE("a tensor that one branch writes in place is another one after it") {
   Program p("x: Tensor",
-            "y = torch.mul(x, 1)\nv = torch.select(y, 0, 0)\nif bool(torch.gt(torch.sum(x), 0)):\n  _0 = torch.mul_(y, "
+            "y = torch.mul(x, 1)\nv = torch.select(y, 0, 0)\nif bool(torch.gt(torch.sum(x), 0)):\n "
+            " _0 = torch.mul_(y, "
             "3)\nelse:\n  pass\nreturn torch.add(v, y)");
   (void)p.run({p.input("x", {Dim(2), Dim(3)})});
   REQUIRE(p.builder.unsupported.empty());
   CHECK(p.count("If") == 1);
 }
 
-TEST_CASE("a shape changes in place where the program always changes it, not where the run decides") {
+TEST_CASE(
+    "a shape changes in place where the program always changes it, not where the run decides") {
   const std::string kBranch = "if bool(torch.gt(torch.sum(x), 0)):\n  ";
   Program p("x: Tensor", "y = torch.mul(x, 1)\n_0 = torch.unsqueeze_(y, 0)\n" + kBranch +
                              "z = torch.mul(y, 2)\n  _1 = torch.transpose_(z, 1, 2)\nelse:\n  z = "
@@ -146,12 +154,14 @@ TEST_CASE("a shape changes in place where the program always changes it, not whe
   REQUIRE(p.builder.unsupported.size() == 1);  // of a result that one of two branches gives
   CHECK(p.builder.unsupported[0].op == "aten::squeeze_");
   CHECK(p.count("If") == 1);
-  Program inside("x: Tensor", kBranch + "y = torch.mul(x, 2)\n  z = torch.t_(y)\nelse:\n  z = torch.t(x)\n" +
-                                  "return torch.add(z, torch.t(x))");
+  Program inside("x: Tensor",
+                 kBranch + "y = torch.mul(x, 2)\n  z = torch.t_(y)\nelse:\n  z = torch.t(x)\n" +
+                     "return torch.add(z, torch.t(x))");
   const Value w = inside.run({inside.input("x", {Dim(2), Dim(3)})});
   CHECK(inside.builder.unsupported.empty());
   CHECK(graph::text(inside.builder.dims(inside.builder.read(w.tensor))) == "[3, 2]");
-  Program outside("x: Tensor", "y = torch.mul(x, 1)\n" + kBranch + "_0 = torch.t_(y)\nelse:\n  pass\nreturn y");
+  Program outside("x: Tensor",
+                  "y = torch.mul(x, 1)\n" + kBranch + "_0 = torch.t_(y)\nelse:\n  pass\nreturn y");
   (void)outside.run({outside.input("x", {Dim(3), Dim(3)})});
   REQUIRE(!outside.builder.unsupported.empty());
   CHECK(outside.builder.unsupported[0].why.find("from outside of a branch") != std::string::npos);
@@ -159,7 +169,8 @@ TEST_CASE("a shape changes in place where the program always changes it, not whe
 
 TEST_CASE("a branch that raises is no branch; a run that takes it ends with an error") {
   Program p("x: Tensor",
-            "if bool(torch.gt(torch.sum(x), 0)):\n  ops.prim.RaiseException(\"no\", \"\")\n  y = x\nelse:\n  y = "
+            "if bool(torch.gt(torch.sum(x), 0)):\n  ops.prim.RaiseException(\"no\", \"\")\n  y = "
+            "x\nelse:\n  y = "
             "torch.relu(x)\nreturn y");
   (void)p.run({p.input("x", {Dim(2)})});
   REQUIRE(p.builder.unsupported.empty());
@@ -169,13 +180,16 @@ TEST_CASE("a branch that raises is no branch; a run that takes it ends with an e
 }
 
 TEST_CASE("what cannot be proved is refused by name") {
-  Program list("x: Tensor",
-               "l = annotate(List[Tensor], [])\nif bool(torch.gt(torch.sum(x), 0)):\n  _0 = torch.append(l, "
-               "x)\nelse:\n  pass\nreturn x");
+  Program list(
+      "x: Tensor",
+      "l = annotate(List[Tensor], [])\nif bool(torch.gt(torch.sum(x), 0)):\n  _0 = torch.append(l, "
+      "x)\nelse:\n  pass\nreturn x");
   CHECK_THROWS_AS((void)list.run({list.input("x", {Dim(2)})}), Stopped);
   REQUIRE(!list.builder.unsupported.empty());
   CHECK(list.builder.unsupported[0].why.find("list") != std::string::npos);
-  Program op("x: Tensor", "y = torch.no_such_operator(x)\nz = ops.mine.other(y)\nw = ops.mine.third(x)\nreturn z");
+  Program op(
+      "x: Tensor",
+      "y = torch.no_such_operator(x)\nz = ops.mine.other(y)\nw = ops.mine.third(x)\nreturn z");
   (void)op.run({op.input("x", {Dim(2)})});
   CHECK(op.builder.unsupported.size() == 2);  // what reads a refused value is not reported again
 }

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the small TorchScript archives of data/ with what eager torch computes: NAME.pt and NAME.npz (in0, ..., out0, ... or steps of a stream).
+"""Writes the small TorchScript archives of data/ with what eager torch computes: NAME.pt and
+NAME.npz (in0, ..., out0, ... or steps of a stream).
 
-Each program is a list of forms that one part of the importer must get right. Archives are rewritten without debug records, so that they are small and name
-no machine. Needs torch; the committed files were written with 2.15.
+Each program is a list of forms that one part of the importer must get right. Archives are rewritten
+without debug records, so that they are small and name no machine. Needs torch; the committed files
+were written with 2.15.
 """
+
 import io
 import json
 import pathlib
@@ -25,12 +28,15 @@ OUT = pathlib.Path(__file__).resolve().parent / "data"
 
 
 class Layers(nn.Module):
-    """Transformer layers, which a trace in inference form holds as one call each, under masks of all kinds."""
+    """Transformer layers, which a trace in inference form holds as one call each, under masks of
+    all kinds."""
 
     def __init__(self):
         super().__init__()
         self.first = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-        self.second = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True, activation="gelu")
+        self.second = nn.TransformerEncoderLayer(
+            8, 2, 16, batch_first=True, norm_first=True, activation="gelu"
+        )
         self.decoder = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
         self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
 
@@ -48,7 +54,9 @@ class Padded(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2
+        )
 
     def forward(self, x: torch.Tensor, padded: torch.Tensor):
         return self.encoder(x, None, padded)
@@ -68,7 +76,8 @@ class Helper(nn.Module):
 
 
 class Control(nn.Module):
-    """If on data, loops, lists, dictionaries, texts, exceptions that are not raised, default arguments, two-fold methods."""
+    """If on data, loops, lists, dictionaries, texts, exceptions that are not raised, default
+    arguments, two-fold methods."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +115,8 @@ class Control(nn.Module):
 
 
 class InPlace(nn.Module):
-    """Tensors written through views and by operators with an underscore, in a branch that data decides too."""
+    """Tensors written through views and by operators with an underscore, in a branch that data
+    decides too."""
 
     def forward(self, x: torch.Tensor):
         y = x.clone()
@@ -127,7 +137,8 @@ class InPlace(nn.Module):
 
 
 class Streaming(nn.Module):
-    """Attributes that the program sets: a state made on the first run, a buffer written in place, a number that tells the first run."""
+    """Attributes that the program sets: a state made on the first run, a buffer written in place, a
+    number that tells the first run."""
 
     def __init__(self):
         super().__init__()
@@ -210,7 +221,8 @@ def seeded(kind):
 
 
 class EmptyRows(nn.Module):
-    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each spelling has it."""
+    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each
+    spelling has it."""
 
     def forward(self, x: torch.Tensor, seen: torch.Tensor):
         q = x.view(2, 5, 2, 4).transpose(1, 2)
@@ -219,8 +231,12 @@ class EmptyRows(nn.Module):
         added = torch.zeros([5, 5]).masked_fill(hidden, never)
         finite = torch.zeros([5, 5]).masked_fill(hidden, lowest)
         causal = torch.ones([5, 5], dtype=torch.bool).triu(1)
-        # Scores of their own for each: what others read as well stays a softmax between two products.
-        s = [torch.matmul(q * scale, turned) for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]]
+        # Scores of their own for each: what others read as well stays a softmax between two
+        # products.
+        s = [
+            torch.matmul(q * scale, turned)
+            for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]
+        ]
         masked = [
             s[0].masked_fill(hidden, never),
             s[1] + added,
@@ -232,13 +248,17 @@ class EmptyRows(nn.Module):
             s[7].masked_fill(hidden, never).masked_fill(causal, never),
         ]
         spelled = torch.stack([torch.matmul(torch.softmax(m, -1), v) for m in masked])
-        fused = torch.stack([F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]])
+        fused = torch.stack(
+            [F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]]
+        )
         return spelled, fused, F.scaled_dot_product_attention(q, q + 1, v, seen)
 
 
 def rows_without_keys():
     """Which keys each of five queries sees: the third none, the first only one behind it."""
-    seen = torch.tensor([[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool)
+    seen = torch.tensor(
+        [[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool
+    )
     return torch.randn(2, 5, 8), seen
 
 
@@ -246,11 +266,16 @@ def save(name, program, arrays):
     buffer = io.BytesIO()
     torch.jit.save(program, buffer)
     OUT.mkdir(exist_ok=True)
-    with zipfile.ZipFile(io.BytesIO(buffer.getvalue())) as old, zipfile.ZipFile(OUT / f"{name}.pt", "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(buffer.getvalue())) as old,
+        zipfile.ZipFile(OUT / f"{name}.pt", "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for item in old.infolist():
             if item.filename.endswith(".debug_pkl") or "/.data/" in item.filename:
                 continue
-            made = zipfile.ZipInfo(name + item.filename[item.filename.index("/"):], (1980, 1, 1, 0, 0, 0))
+            made = zipfile.ZipInfo(
+                name + item.filename[item.filename.index("/") :], (1980, 1, 1, 0, 0, 0)
+            )
             made.compress_type = zipfile.ZIP_DEFLATED
             new.writestr(made, old.read(item.filename))
     if arrays:
@@ -287,15 +312,26 @@ def main():
     save("rounds", torch.jit.script(Rounds()), golden(Rounds(), torch.randn(5, 3)))
     torch.manual_seed(7)
     save("antialias", torch.jit.script(Antialias()), golden(Antialias(), torch.randn(1, 2, 13, 16)))
-    for name, kind, x in (("views", Views, torch.arange(24.0).view(4, 6) - 9), ("rows", Rows, torch.randn(4, 3)), ("small_class", Whole, torch.randn(2, 3)),
-                          ("writes_input", WritesInput, torch.arange(6.0).view(3, 2))):
+    for name, kind, x in (
+        ("views", Views, torch.arange(24.0).view(4, 6) - 9),
+        ("rows", Rows, torch.randn(4, 3)),
+        ("small_class", Whole, torch.randn(2, 3)),
+        ("writes_input", WritesInput, torch.arange(6.0).view(3, 2)),
+    ):
         save(name, torch.jit.script(kind()), golden(kind(), x))
-    for name, kind, inputs in (("large", Large, (torch.tensor(VALUES),)), ("not_numbers", NotNumbers, (torch.tensor(ROWS),)),
-                               ("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
-                               ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
-                               ("products", Products, (torch.rand(4, 3) + 0.5,))):
+    for name, kind, inputs in (
+        ("large", Large, (torch.tensor(VALUES),)),
+        ("not_numbers", NotNumbers, (torch.tensor(ROWS),)),
+        ("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
+        ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
+        ("products", Products, (torch.rand(4, 3) + 0.5,)),
+    ):
         save(name, torch.jit.script(kind()), golden(kind(), *inputs))
-    save("turns_in_place", torch.jit.script(TurnsInPlace()), golden(TurnsInPlace(), torch.arange(24.0).view(4, 6) - 9))
+    save(
+        "turns_in_place",
+        torch.jit.script(TurnsInPlace()),
+        golden(TurnsInPlace(), torch.arange(24.0).view(4, 6) - 9),
+    )
     save("composed", torch.jit.script(Composed()), golden(Composed(), *COMPOSED))
     net = seeded(Layers).eval()
     inputs = torch.randn(2, 5, 8), torch.arange(5).expand(2, 5) > torch.tensor([[2], [4]])
@@ -312,7 +348,11 @@ def main():
     x = torch.randn(6, 2, 3)
     with torch.no_grad():
         y = torch.stack([stream(step) for step in x])
-    save("streaming", script, {"in:x": x.numpy(), "out:output": y.numpy(), "meta": np.array(json.dumps({"steps": 6}))})
+    save(
+        "streaming",
+        script,
+        {"in:x": x.numpy(), "out:output": y.numpy(), "meta": np.array(json.dumps({"steps": 6}))},
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// The code of TorchScript archives as syntax: what the printer writes, and what anybody may have put in its place.
+// The code of TorchScript archives as syntax: what the printer writes, and what anybody may have
+// put in its place.
 #include "tools/torchscript/parse.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +20,9 @@ std::string refusal(const std::string& source) {
   }
   return "";
 }
-std::string in_function(const std::string& line) { return "def f(x: Tensor) -> Tensor:\n  " + line + "\n"; }
+std::string in_function(const std::string& line) {
+  return "def f(x: Tensor) -> Tensor:\n  " + line + "\n";
+}
 
 const Expression& value_of(const File& file, size_t statement = 0) {
   const Function& f = file.functions.at("f");
@@ -82,15 +85,18 @@ TEST_CASE("a class as torch prints it") {
 }
 
 TEST_CASE("literals") {
-  CHECK(value_of(parse_file(in_function("return 1.0000000000000001e-05"), "a")).number == 1.0000000000000001e-05);
-  CHECK(value_of(parse_file(in_function("return -9223372036854775807"), "a")).integer == -9223372036854775807);
+  CHECK(value_of(parse_file(in_function("return 1.0000000000000001e-05"), "a")).number ==
+        1.0000000000000001e-05);
+  CHECK(value_of(parse_file(in_function("return -9223372036854775807"), "a")).integer ==
+        -9223372036854775807);
   CHECK(value_of(parse_file(in_function("return 0."), "a")).kind == ExpressionKind::kFloat);
   CHECK(value_of(parse_file(in_function("return ()"), "a")).count == 0);
   CHECK(value_of(parse_file(in_function("return (x,)"), "a")).kind == ExpressionKind::kTuple);
   CHECK(value_of(parse_file(in_function("return (x)"), "a")).kind == ExpressionKind::kName);
   const File text = parse_file(in_function("return \"a\\n\\\"\\\\\\101\\x42\""), "a");
   CHECK(text.text(value_of(text)) == "a\n\"\\AB");
-  const File call = parse_file(in_function("return torch.f(x, [1, 2], {\"k\": None}, b=True)"), "a");
+  const File call =
+      parse_file(in_function("return torch.f(x, [1, 2], {\"k\": None}, b=True)"), "a");
   CHECK(value_of(call).count == 5);
   CHECK(dotted(call, call.item(value_of(call), 0)) == "torch.f");
 }
@@ -106,7 +112,8 @@ TEST_CASE("what is not the language is refused with its line") {
   CHECK(refusal(in_function("return \"\\q\"")).find("escape") != std::string::npos);
   CHECK(refusal("def f(x):\nreturn x\n").find("indented") != std::string::npos);
   CHECK(refusal("def f(x):\n    return x\n  return x\n").find("indentation") != std::string::npos);
-  CHECK(refusal("def f(x):\n  return x\ndef f(x):\n  return x\n").find("twice") != std::string::npos);
+  CHECK(refusal("def f(x):\n  return x\ndef f(x):\n  return x\n").find("twice") !=
+        std::string::npos);
   CHECK(refusal("lambda x: x\n").find("expected") != std::string::npos);
   CHECK(refusal("\x01").find("byte 1") != std::string::npos);
   CHECK(refusal("class A(B\n").find(":1:") == std::string::npos);
@@ -114,7 +121,8 @@ TEST_CASE("what is not the language is refused with its line") {
 
 TEST_CASE("every beginning of a file is a file or refused") {
   const std::string whole =
-      "class A(Module):\n  x : Final[int] = 1\n  def f(self, a: List[int]=[1, 2]) -> int:\n    if (a)[0]:\n      b, c, "
+      "class A(Module):\n  x : Final[int] = 1\n  def f(self, a: List[int]=[1, 2]) -> int:\n    if "
+      "(a)[0]:\n      b, c, "
       "= g(a, k=\"s\\\"\", )\n"
       "    else:\n      pass\n    return {\"a\": -1.5e3}\n";
   CHECK(refusal(whole).empty());
@@ -125,11 +133,12 @@ TEST_CASE("every beginning of a file is a file or refused") {
 
 TEST_CASE("depth is bounded, length is not") {
   const int deep = 100000;
-  CHECK(refusal(in_function("return " + std::string(deep, '(') + "x" + std::string(deep, ')'))).find("deeper") !=
+  CHECK(refusal(in_function("return " + std::string(deep, '(') + "x" + std::string(deep, ')')))
+            .find("deeper") != std::string::npos);
+  CHECK(refusal(in_function("return " + std::string(deep, '[') + "x" + std::string(deep, ']')))
+            .find("deeper") != std::string::npos);
+  CHECK(refusal(in_function("return " + std::string(deep, '-') + "x")).find("deeper") !=
         std::string::npos);
-  CHECK(refusal(in_function("return " + std::string(deep, '[') + "x" + std::string(deep, ']'))).find("deeper") !=
-        std::string::npos);
-  CHECK(refusal(in_function("return " + std::string(deep, '-') + "x")).find("deeper") != std::string::npos);
   std::string chain = "return x", calls = "return x", items = "return [", blocks = "def f(x):\n",
               otherwise = "def f(x):\n  if x:\n    pass\n";
   for (int i = 0; i < deep; i++) chain += ".a", calls += "()", items += "1, ";

@@ -1,4 +1,5 @@
-// TorchScript files cast and run: the committed ones, and where they are at hand those of the shared corpus and of packages, against what torch computed.
+// TorchScript files cast and run: the committed ones, and where they are at hand those of the
+// shared corpus and of packages, against what torch computed.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -34,7 +35,8 @@ std::string run(const Case& c, const check::Golden* given = nullptr) {
     const host::TemporaryPath file(".ingot");
     cast::write_file(made.file, file.path());
     cli::Engine engine(file.path());
-    check::Golden golden = given ? *given : check::read_golden(c.golden, engine.input_names(), engine.output_names());
+    check::Golden golden =
+        given ? *given : check::read_golden(c.golden, engine.input_names(), engine.output_names());
     if (given) golden.outputs[0].name = engine.output_names()[0];
     const cli::CheckResult result = check_golden(&engine, golden, {});
     for (const cli::CheckedValue& v : result.values)
@@ -50,10 +52,13 @@ std::string run(const Case& c, const check::Golden* given = nullptr) {
   }
 }
 
-std::string data(const std::string& name) { return std::string(INGOT_TORCHSCRIPT_DATA) + "/" + name; }
-Case committed(const std::string& name, std::vector<std::string> shapes, std::vector<std::string> arguments = {},
-               std::vector<std::string> types = {}) {
-  return {data(name + ".pt"), data(name + ".npz"), std::move(shapes), std::move(arguments), std::move(types)};
+std::string data(const std::string& name) {
+  return std::string(INGOT_TORCHSCRIPT_DATA) + "/" + name;
+}
+Case committed(const std::string& name, std::vector<std::string> shapes,
+               std::vector<std::string> arguments = {}, std::vector<std::string> types = {}) {
+  return {data(name + ".pt"), data(name + ".npz"), std::move(shapes), std::move(arguments),
+          std::move(types)};
 }
 
 graph::CastError refusal(const Case& c) {
@@ -67,7 +72,8 @@ graph::CastError refusal(const Case& c) {
 
 std::string notes_of(const Case& c) {
   std::string all;
-  for (const std::string& note : cast::cast_source(c.path, options_of(c)).report.notes) all += note + "\n";
+  for (const std::string& note : cast::cast_source(c.path, options_of(c)).report.notes)
+    all += note + "\n";
   return all;
 }
 
@@ -111,7 +117,9 @@ TEST_CASE("numbers beyond the usual ones: large, infinite, NaN") {
   CHECK(run(committed("not_numbers", {"x=6x4"})) == "");
 }
 
-TEST_CASE("a class may begin with a small letter") { CHECK(run(committed("small_class", {"x=2x3"})) == ""); }
+TEST_CASE("a class may begin with a small letter") {
+  CHECK(run(committed("small_class", {"x=2x3"})) == "");
+}
 
 TEST_CASE("pools by a divisor and with positions, products along a dimension") {
   CHECK(run(committed("averages", {"x=1x2x7x8", "volume=1x2x7x6x8"})) == "");
@@ -133,11 +141,13 @@ TEST_CASE("what is missing or does not fit is one line that says the flag") {
   CHECK(refusal(committed("control", {})).message.find("--input-shape x=") != std::string::npos);
   CHECK(refusal(committed("control", {})).message.find("--argument rounds=") != std::string::npos);
   CHECK(refusal(committed("control", {"x=3x4"}, {"rounds=x"})).exit_code == 5);
-  CHECK(refusal(committed("control", {"x=3x4", "y=3"}, {"rounds=1"})).message.find("'y'") != std::string::npos);
-  CHECK(refusal(committed("control", {"x=3x4x5"}, {"rounds=1"})).message.find("expected 2 dimensions, got 3") !=
+  CHECK(refusal(committed("control", {"x=3x4", "y=3"}, {"rounds=1"})).message.find("'y'") !=
         std::string::npos);
-  CHECK(refusal(committed("control", {"x=3x4"}, {"rounds=1", "flip=True"})).message.find("raises") !=
-        std::string::npos);
+  CHECK(refusal(committed("control", {"x=3x4x5"}, {"rounds=1"}))
+            .message.find("expected 2 dimensions, got 3") != std::string::npos);
+  CHECK(
+      refusal(committed("control", {"x=3x4"}, {"rounds=1", "flip=True"})).message.find("raises") !=
+      std::string::npos);
   CHECK(refusal(committed("in_place", {"x=3x5"})).exit_code == 2);
   const graph::CastError mask = refusal(committed("dropped", {"x=2x3"}));
   CHECK(mask.exit_code == 4);
@@ -155,7 +165,8 @@ TEST_CASE("samples of the shared corpus") {
     std::vector<std::string> arguments;
   };
   std::vector<Row> rows;
-  for (const char* net : {"cnn", "lstm", "mbconv", "mlp", "resblock", "torch_encoder_layer", "transformer"})
+  for (const char* net :
+       {"cnn", "lstm", "mbconv", "mlp", "resblock", "torch_encoder_layer", "transformer"})
     for (const char* form : {"_traced.pt", "_frozen.pt"}) rows.push_back({form, net, "", {}});
   rows.push_back({"_extra.pt", "cnn", "", {}});
   rows.push_back({".pt", "scripted_loop_if", "", {"n=3"}});
@@ -176,7 +187,8 @@ TEST_CASE("samples of the shared corpus") {
     CHECK(run({path, "", {shape}, row.arguments, {}}, &golden) == "");
   }
   // Weights are read, programs refused by name.
-  const graph::CastError quantised = refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x8"}, {}, {}});
+  const graph::CastError quantised =
+      refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x8"}, {}, {}});
   CHECK(quantised.exit_code == 4);
   REQUIRE(!quantised.unsupported.empty());
   CHECK(quantised.unsupported[0].op == "quantized::linear_dynamic");
@@ -193,9 +205,10 @@ TEST_CASE("programs that ship in packages") {
       if (entry.path().filename() == name) return entry.path().string();
     return std::string();
   };
-  const auto row = [&](const std::string& package, const std::string& name, std::vector<std::string> shapes,
-                       std::vector<std::string> arguments) {
-    const std::string path = find(name), golden = (goldens / (package + "__" + name + ".npz")).string();
+  const auto row = [&](const std::string& package, const std::string& name,
+                       std::vector<std::string> shapes, std::vector<std::string> arguments) {
+    const std::string path = find(name),
+                      golden = (goldens / (package + "__" + name + ".npz")).string();
     if (path.empty() || !fs::exists(golden)) {
       printf("[skip] %s of package %s is not at hand\n", name.c_str(), package.c_str());
       return;

@@ -39,7 +39,8 @@ FakeCuda* DriverTraps::find_fake() {
   void* control = library ? dlsym(library, "fake_cuda_control") : nullptr;
   if (control) return reinterpret_cast<FakeCuda* (*)()>(control)();
   std::fprintf(stderr,
-               "trap_runner: a GPU's runs are traced over the fake driver alone: let INGOT_CUDA_DRIVER name it\n");
+               "trap_runner: a GPU's runs are traced over the fake driver alone: let "
+               "INGOT_CUDA_DRIVER name it\n");
   return nullptr;
 }
 
@@ -61,7 +62,8 @@ bool DriverTraps::are_as_stated(const Session& session, uint64_t runs) const {
     const bool on_gpu = std::strncmp(share.device, "cuda", 4) == 0;
     is_split = is_split || (!on_gpu && share.instructions);
     if (!on_gpu) continue;
-    launches += share.launches, waits += share.waits, uploads += share.uploads, downloads += share.downloads;
+    launches += share.launches, waits += share.waits, uploads += share.uploads,
+        downloads += share.downloads;
   }
   ingot_branch branch = {};  // of the last run: all have the same inputs
   branch.size = sizeof branch;
@@ -72,8 +74,10 @@ bool DriverTraps::are_as_stated(const Session& session, uint64_t runs) const {
   bool all = true;
   const auto check = [&](const char* what, uint64_t stated, uint64_t seen) {
     if (stated == seen) return;
-    std::fprintf(stderr, "trap_runner: %s of the GPU in %" PRIu64 " runs: stated %" PRIu64 ", seen %" PRIu64 "\n", what,
-                 runs, stated, seen);
+    std::fprintf(stderr,
+                 "trap_runner: %s of the GPU in %" PRIu64 " runs: stated %" PRIu64 ", seen %" PRIu64
+                 "\n",
+                 what, runs, stated, seen);
     all = false;
   };
   check("launches", runs * launches, b.launches - a.launches);

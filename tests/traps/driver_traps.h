@@ -1,5 +1,6 @@
-// tests/traps/driver_traps.h - what runs on a GPU ask of its driver, beside what the session states. Over the fake driver, which INGOT_CUDA_DRIVER
-// names: what that allocates and asks the system for is its own, so its calls are marked for the tracer.
+// tests/traps/driver_traps.h - what runs on a GPU ask of its driver, beside what the session
+// states. Over the fake driver, which INGOT_CUDA_DRIVER names: what that allocates and asks the
+// system for is its own, so its calls are marked for the tracer.
 #pragma once
 #include "ingot/ingot.hpp"
 #include "tests/cuda/fake_driver/fake_driver.h"
@@ -18,8 +19,9 @@ class DriverTraps {
   explicit DriverTraps(FakeCuda* fake);
   /// Each launch is accompanied from now on.
   static void sabotage(Sabotage sabotage);
-  /// True when `runs` runs since arm() made exactly the launches, waits, transfers that the session's shares state, kept nothing, and, where the
-  /// whole program is on the GPU, called the driver for nothing else.
+  /// True when `runs` runs since arm() made exactly the launches, waits, transfers that the
+  /// session's shares state, kept nothing, and, where the whole program is on the GPU, called the
+  /// driver for nothing else.
   void arm() { before_ = *fake_; }
   bool are_as_stated(const Session& session, uint64_t runs) const;
 

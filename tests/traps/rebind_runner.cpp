@@ -1,14 +1,17 @@
-// rebind_runner - runs one file at many extents and prints a hash of every output, so that a session that is rebound can be
-// compared with files cast for one extent each.
+// rebind_runner - runs one file at many extents and prints a hash of every output, so that a
+// session that is rebound can be compared with files cast for one extent each.
 //
-//   rebind_runner rebind MODEL.ingot < CASES    one session for all lines, in the arena of the largest; allocations and locks
-//                                               in ingot_session_rebind() and ingot_session_run() are trapped
+//   rebind_runner rebind MODEL.ingot < CASES    one session for all lines, in the arena of the
+//   largest; allocations and locks
+//                                               in ingot_session_rebind() and ingot_session_run()
+//                                                 are trapped
 //   rebind_runner bind MODEL.ingot < CASES      a session for each line
 //   rebind_runner ... MODEL.ingot cuda < CASES  on a GPU, whose driver may allocate what it likes
 //
-// A line is NAME=VALUE pairs; an empty one binds nothing. Inputs are a fixed sequence of numbers: f32 between -1 and 1, integers 0 or 1.
-// Prints one line for each: FNV-1a over the bytes of all outputs, the number of those bytes, and the extents. The last line says
-// what it took. Exit 1 with a line on stderr when anything fails, an allocation or a lock among it.
+// A line is NAME=VALUE pairs; an empty one binds nothing. Inputs are a fixed sequence of numbers:
+// f32 between -1 and 1, integers 0 or 1. Prints one line for each: FNV-1a over the bytes of all
+// outputs, the number of those bytes, and the extents. The last line says what it took. Exit 1 with
+// a line on stderr when anything fails, an allocation or a lock among it.
 #include <ingot/cpu.h>
 
 #include <cinttypes>
@@ -57,7 +60,8 @@ std::vector<Case> read_cases() {
 
 std::vector<ingot_binding> bindings_of(const Case& one) {
   std::vector<ingot_binding> bindings;
-  for (size_t i = 0; i < one.names.size(); i++) bindings.push_back({one.names[i].c_str(), one.values[i]});
+  for (size_t i = 0; i < one.names.size(); i++)
+    bindings.push_back({one.names[i].c_str(), one.values[i]});
   return bindings;
 }
 
@@ -77,8 +81,8 @@ void fill(const Session& session, uint32_t inputs) {
       else if (tensor.dtype == INGOT_I32)
         static_cast<int32_t*>(tensor.data)[k] = int32_t(whole);
       else
-        std::memset(static_cast<uint8_t*>(tensor.data) + k * ingot_dtype_bytes(tensor.dtype), int(whole),
-                    ingot_dtype_bytes(tensor.dtype));
+        std::memset(static_cast<uint8_t*>(tensor.data) + k * ingot_dtype_bytes(tensor.dtype),
+                    int(whole), ingot_dtype_bytes(tensor.dtype));
     }
   }
 }
@@ -92,7 +96,8 @@ void print_outputs(const Session& session, uint32_t outputs, const Case& one) {
     const uint64_t element = ingot_dtype_bytes(tensor.dtype);
     const uint64_t row = (tensor.rank ? uint64_t(tensor.dims[tensor.rank - 1]) : 1) * element;
     for (int64_t r = 0; r < rows; r++) {
-      const uint8_t* from = static_cast<const uint8_t*>(tensor.data) + uint64_t(r * tensor.row_stride) * element;
+      const uint8_t* from =
+          static_cast<const uint8_t*>(tensor.data) + uint64_t(r * tensor.row_stride) * element;
       for (uint64_t k = 0; k < row; k++) hash = (hash ^ from[k]) * 1099511628211u;
     }
     bytes += uint64_t(rows) * row;
@@ -141,7 +146,8 @@ void run_rebound(const Model& model, const std::vector<Case>& cases) {
     Error error;
     arm_traps();
     const uint64_t begin = ingot_clock_ns();
-    const ingot_code bound = ingot_session_rebind(session.get(), bindings.data(), bindings.size(), &error);
+    const ingot_code bound =
+        ingot_session_rebind(session.get(), bindings.data(), bindings.size(), &error);
     const uint64_t end = ingot_clock_ns();
     disarm_traps(counts);
     if (bound) stop("rebind " + one.text, error);
@@ -157,23 +163,24 @@ void run_rebound(const Model& model, const std::vector<Case>& cases) {
     if (device) counts[kLocks] = 0;  // a new graph asks for kernels, which all sessions share
     for (int i = 0; i < kTrapCount; i++) {
       if (counts[i] + more[i] == 0) continue;
-      std::fprintf(stderr, "rebind_runner: %s: %lu %s, expected none\n", one.text.c_str(), counts[i] + more[i],
-                   kTrapNames[i]);
+      std::fprintf(stderr, "rebind_runner: %s: %lu %s, expected none\n", one.text.c_str(),
+                   counts[i] + more[i], kTrapNames[i]);
       std::exit(1);
     }
     print_outputs(session, model.summary().output_count, one);
   }
   const ingot_requirements need = session.requirements();
-  std::printf("# arena %" PRIu64 " activations %" PRIu64 " tables %" PRIu64 " scratch %" PRIu64 " rebind_ns %" PRIu64
-              " run_ns %" PRIu64 "\n",
-              need.arena_bytes, need.activations, need.tables, need.scratch, rebind_ns / cases.size(),
-              run_ns / cases.size());
+  std::printf("# arena %" PRIu64 " activations %" PRIu64 " tables %" PRIu64 " scratch %" PRIu64
+              " rebind_ns %" PRIu64 " run_ns %" PRIu64 "\n",
+              need.arena_bytes, need.activations, need.tables, need.scratch,
+              rebind_ns / cases.size(), run_ns / cases.size());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4 || (std::strcmp(argv[1], "rebind") != 0 && std::strcmp(argv[1], "bind") != 0)) {
+  if (argc < 3 || argc > 4 ||
+      (std::strcmp(argv[1], "rebind") != 0 && std::strcmp(argv[1], "bind") != 0)) {
     std::fprintf(stderr, "usage: rebind_runner rebind|bind MODEL.ingot [cuda] < CASES\n");
     return 1;
   }

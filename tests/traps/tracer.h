@@ -1,4 +1,5 @@
-// tests/traps/tracer.h - system calls of a child's first thread, counted from outside (ptrace) between two marks.
+// tests/traps/tracer.h - system calls of a child's first thread, counted from outside (ptrace)
+// between two marks.
 #pragma once
 #include <linux/futex.h>
 #include <sys/ptrace.h>
@@ -13,11 +14,13 @@ namespace ingot::test {
 
 constexpr int kMark = SYS_getppid;  // called by nobody else
 constexpr int kDriverMark =
-    SYS_getpgid;  // FakeCuda::mark_call: its argument is 1 at the entry of a call of the driver, 0 at its end
+    // FakeCuda::mark_call: its argument is 1 at the entry of a call of the driver, 0 at its end
+    SYS_getpgid;
 
 struct Counted {
   long most_wakes = 0, most_waits = 0, wakes = 0, waits = 0, runs = 0;
-  long driver_calls = 0;  // entries into the fake driver of a GPU, whose own system calls are not the runtime's
+  // entries into the fake driver of a GPU, whose own system calls are not the runtime's
+  long driver_calls = 0;
   std::map<long, long> others;
   int exit_code = -1;
 };
@@ -44,7 +47,8 @@ class Tracer {
  private:
   void see_stop() {
     __ptrace_syscall_info info = {};
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, child_, sizeof info, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY)
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, child_, sizeof info, &info) <= 0 ||
+        info.op != PTRACE_SYSCALL_INFO_ENTRY)
       return;
     const long number = long(info.entry.nr);
     if (number == kMark) return mark();

@@ -1,13 +1,16 @@
-// trap_runner - proves promise 4: run() allocates nothing, takes no lock, throws nothing, and makes on the calling
-// thread at most one wake and one wait, no other system call. On a GPU (the fake driver): the same, and of the driver
-// exactly the launches, waits and transfers that the session states.
+// trap_runner - proves promise 4: run() allocates nothing, takes no lock, throws nothing, and makes
+// on the calling thread at most one wake and one wait, no other system call. On a GPU (the fake
+// driver): the same, and of the driver exactly the launches, waits and transfers that the session
+// states.
 //
 //   trap_runner [--device cuda]                  small models of its own, threads 1, 2 and 3
-//   trap_runner [--device cuda] MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a value get their low bound;
+//   trap_runner [--device cuda] MODEL.ingot THREADS [NAME=VALUE]...   a file; symbols without a
+//   value get their low bound;
 //   an i64 input of that NAME gets its VALUE, all others are zeros
 //
-// Each case runs in a child that this process traces (ptrace): system calls between two marks are counted by number.
-// Exit 0 when all hold, 1 when one does not, 77 when tracing is not allowed here.
+// Each case runs in a child that this process traces (ptrace): system calls between two marks are
+// counted by number. Exit 0 when all hold, 1 when one does not, 77 when tracing is not allowed
+// here.
 #include <ingot/cpu.h>
 #include <signal.h>
 
@@ -69,7 +72,8 @@ int run_armed(const Job& job) {
   ingot_open_options open = open_options(job.kernels);
   std::unique_ptr<FileBytes> bytes;
   if (job.spec) bytes = std::make_unique<FileBytes>(*job.spec);
-  auto model = bytes ? Model::open(bytes->data(), bytes->size(), open) : Model::open(job.path, open);
+  auto model =
+      bytes ? Model::open(bytes->data(), bytes->size(), open) : Model::open(job.path, open);
   if (!model) return complain(model.error(), "open");
   const std::vector<ingot_binding> bindings = bindings_of(*model, job);
   ingot_session_options options = session_options();
@@ -83,7 +87,8 @@ int run_armed(const Job& job) {
   if (job.device && !fake) return 1;
   constexpr const char* kDevices[] = {"fake:1", "cpu", "fake:0"};
   uint32_t weights = 0;
-  auto assignment = model->assign("fake:0", [&](const ingot_weight&) { return kDevices[weights++ % 3]; });
+  auto assignment =
+      model->assign("fake:0", [&](const ingot_weight&) { return kDevices[weights++ % 3]; });
   if (!assignment) return complain(assignment.error(), "assign");
   if (job.split) options.assignment = assignment->get();
   auto session = model->session(options);
@@ -92,7 +97,8 @@ int run_armed(const Job& job) {
   unsigned long counts[kTrapCount];
   Error error;
   bool ok = true;
-  // Looked up before the traps are armed: the error about a name that is no input lists those that are.
+  // Looked up before the traps are armed: the error about a name that is no input lists those that
+  // are.
   std::vector<std::pair<uint32_t, int64_t>> steering;  // integers that steer, such as a sample rate
   for (const auto& [name, value] : job.dims)
     if (const int32_t index = ingot_model_find_input(model->get(), name.c_str()); index >= 0)
@@ -103,7 +109,8 @@ int run_armed(const Job& job) {
       std::memset(tensor.data, 0, tensor.bytes);
     }
     for (const auto& [index, value] : steering)
-      if (const ingot_tensor tensor = session->input(index).value(); tensor.data && tensor.bytes == sizeof value)
+      if (const ingot_tensor tensor = session->input(index).value();
+          tensor.data && tensor.bytes == sizeof value)
         std::memcpy(tensor.data, &value, sizeof value);
   };
   fill();
@@ -131,12 +138,14 @@ int run_armed(const Job& job) {
   }
   disarm_traps(counts);
   if (!ok) return complain(error, "run");
-  if (driver && !job.rebind) ok = driver->are_as_stated(*session, kRuns);  // binding anew may make a graph
+  // binding anew may make a graph
+  if (driver && !job.rebind) ok = driver->are_as_stated(*session, kRuns);
   for (int i = 0; i < kTrapCount; i++) {
     if (counts[i] == 0) continue;
-    if (i == kLocks && job.rebind && job.device) continue;  // a new graph asks for kernels, which all sessions share
-    std::fprintf(stderr, "trap_runner: %s: %lu %s in %d runs, expected none\n", job.name.c_str(), counts[i],
-                 kTrapNames[i], kRuns);
+    // a new graph asks for kernels, which all sessions share
+    if (i == kLocks && job.rebind && job.device) continue;
+    std::fprintf(stderr, "trap_runner: %s: %lu %s in %d runs, expected none\n", job.name.c_str(),
+                 counts[i], kTrapNames[i], kRuns);
     ok = false;
   }
   return ok ? 0 : 1;
@@ -155,19 +164,22 @@ bool holds(const Job& job) {
   if (WIFEXITED(status)) std::exit(WEXITSTATUS(status));
   if (ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) != 0 ||
       ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) != 0) {
-    std::printf("skipped: this system does not let a process trace its child (%s)\n", std::strerror(errno));
+    std::printf("skipped: this system does not let a process trace its child (%s)\n",
+                std::strerror(errno));
     kill(child, SIGKILL);
     std::exit(77);
   }
   const Counted counted = Tracer(child).trace();
   const bool fine = counted.exit_code == 0 && counted.runs == kRuns && counted.others.empty() &&
                     counted.most_waits <= 1 && counted.most_wakes <= (job.threads > 1 ? 1 : 0);
-  std::printf("%-28s threads %d: %ld runs, %ld wakes (at most %ld a run), %ld waits (at most %ld a run)",
-              job.name.c_str(), job.threads, counted.runs, counted.wakes, counted.most_wakes, counted.waits,
-              counted.most_waits);
+  std::printf(
+      "%-28s threads %d: %ld runs, %ld wakes (at most %ld a run), %ld waits (at most %ld a run)",
+      job.name.c_str(), job.threads, counted.runs, counted.wakes, counted.most_wakes, counted.waits,
+      counted.most_waits);
   if (job.device) std::printf(", %ld calls of the driver", counted.driver_calls);
   std::printf("%s\n", fine ? "" : "  FAILED");
-  for (const auto& [number, times] : counted.others) std::printf("  system call %ld: %ld times\n", number, times);
+  for (const auto& [number, times] : counted.others)
+    std::printf("  system call %ld: %ld times\n", number, times);
   if (counted.exit_code) std::printf("  exit code %d\n", counted.exit_code);
   return fine;
 }
@@ -214,7 +226,8 @@ int own_models(const char* device) {
   constexpr size_t kChain = 0, kBranching = 1, kCounting = 2;
   bool all = true;
   for (size_t i = 0; i < networks.size(); i++)
-    for (int threads = 1; threads <= 3; threads++) all = holds(job_of(networks, i, "", threads, device)) && all;
+    for (int threads = 1; threads <= 3; threads++)
+      all = holds(job_of(networks, i, "", threads, device)) && all;
   Job rebound = job_of(networks, kBranching, ", rebound", 2, device);
   rebound.rebind = true;
   all = holds(rebound) && all;
@@ -232,10 +245,12 @@ int own_models(const char* device) {
   }
   for (const Sabotage sabotage : {Sabotage::kAllocates, Sabotage::kCallsSystem}) {
     const bool allocates = sabotage == Sabotage::kAllocates;
-    Job job = job_of(networks, kChain, allocates ? ", allocates: must fail" : ", calls: must fail", 1, device);
+    Job job = job_of(networks, kChain, allocates ? ", allocates: must fail" : ", calls: must fail",
+                     1, device);
     job.sabotage = sabotage;
     if (!holds(job)) continue;
-    std::printf("trap_runner: a run that %s went unseen\n", allocates ? "allocates" : "calls the system");
+    std::printf("trap_runner: a run that %s went unseen\n",
+                allocates ? "allocates" : "calls the system");
     all = false;
   }
   return all ? 0 : 1;
@@ -252,7 +267,8 @@ int main(int argc, char** argv) {
   if (device) argc -= 2, argv += 2;
   if (argc < 2) return own_models(device);
   if (argc < 3) {
-    std::fprintf(stderr, "usage: trap_runner [--device cuda] [MODEL.ingot THREADS [NAME=VALUE]...]\n");
+    std::fprintf(stderr,
+                 "usage: trap_runner [--device cuda] [MODEL.ingot THREADS [NAME=VALUE]...]\n");
     return 1;
   }
   Job job;
@@ -264,7 +280,8 @@ int main(int argc, char** argv) {
   for (int i = 3; i < argc; i++) {
     const std::string dim = argv[i];
     const size_t at = dim.find('=');
-    if (at != std::string::npos) job.dims.push_back({dim.substr(0, at), std::atoll(dim.c_str() + at + 1)});
+    if (at != std::string::npos)
+      job.dims.push_back({dim.substr(0, at), std::atoll(dim.c_str() + at + 1)});
   }
   return holds(job) ? 0 : 1;
 }

@@ -23,7 +23,8 @@ void hit(Trap trap) {
 
 }  // namespace
 
-const char* const kTrapNames[kTrapCount] = {"allocations", "frees", "mappings", "locks", "exceptions"};
+const char* const kTrapNames[kTrapCount] = {"allocations", "frees", "mappings", "locks",
+                                            "exceptions"};
 
 void arm_traps() {
   for (auto& count : seen) count = 0;
@@ -59,7 +60,8 @@ INGOT_WRAP(kAllocations, void*, _ZnwmSt11align_val_t, (size_t n, size_t a), (n, 
 INGOT_WRAP(kFrees, void, free, (void* p), (p))
 INGOT_WRAP(kFrees, void, _ZdlPv, (void* p), (p))
 INGOT_WRAP(kFrees, void, _ZdlPvm, (void* p, size_t n), (p, n))
-INGOT_WRAP(kMappings, void*, mmap, (void* a, size_t n, int p, int f, int d, off_t o), (a, n, p, f, d, o))
+INGOT_WRAP(kMappings, void*, mmap, (void* a, size_t n, int p, int f, int d, off_t o),
+           (a, n, p, f, d, o))
 INGOT_WRAP(kMappings, int, munmap, (void* a, size_t n), (a, n))
 INGOT_WRAP(kMappings, int, mprotect, (void* a, size_t n, int p), (a, n, p))
 INGOT_WRAP(kMappings, int, madvise, (void* a, size_t n, int p), (a, n, p))
@@ -74,7 +76,8 @@ INGOT_WRAP(kLocks, int, pthread_spin_lock, (pthread_spinlock_t * l), (l))
 INGOT_WRAP(kLocks, int, pthread_once, (pthread_once_t * o, void (*f)(void)), (o, f))
 INGOT_WRAP(kLocks, int, sem_wait, (sem_t * s), (s))
 void __real___cxa_throw(void*, std::type_info*, void (*)(void*)) __attribute__((noreturn));
-void __attribute__((noreturn)) __wrap___cxa_throw(void* object, std::type_info* type, void (*destroy)(void*)) {
+void __attribute__((noreturn))
+__wrap___cxa_throw(void* object, std::type_info* type, void (*destroy)(void*)) {
   hit(kThrows);
   __real___cxa_throw(object, type, destroy);
 }
@@ -97,6 +100,6 @@ bool ingot::test::traps_work() {
   } catch (int) {
   }
   disarm_traps(counts);
-  return counts[kAllocations] >= 2 && counts[kFrees] >= 2 && counts[kMappings] == 2 && counts[kLocks] == 1 &&
-         counts[kThrows] == 1;
+  return counts[kAllocations] >= 2 && counts[kFrees] >= 2 && counts[kMappings] == 2 &&
+         counts[kLocks] == 1 && counts[kThrows] == 1;
 }

@@ -1,6 +1,8 @@
-"""Real networks, cast and asked for their weights: what comes back has the source's bits, the rest is named; with --keep-weights all of it comes back.
-Skipped, and counted, where the models are absent.
+"""Real networks, cast and asked for their weights: what comes back has the source's bits, the rest
+is named; with --keep-weights all of it comes back. Skipped, and counted, where the models are
+absent.
   corpus_test.py INGOT SOURCE_DIR"""
+
 import json
 import os
 import subprocess
@@ -8,7 +10,9 @@ import sys
 import tempfile
 
 ingot, source = sys.argv[1:3]
-models = os.path.join(os.environ.get("INGOT_SHARED", os.path.join(source, "..", "shared")), "models")
+models = os.path.join(
+    os.environ.get("INGOT_SHARED", os.path.join(source, "..", "shared")), "models"
+)
 passed = failed = given = named = 0
 LARGEST = 16 << 20
 
@@ -44,10 +48,19 @@ with tempfile.TemporaryDirectory() as folder:
             notes = json.loads(run("inspect", out, "--weights", "--json").stdout)
             lost = [r for r in rows if r["what"] == "only in A"]
             said = [n for n in notes["notes"] if n.startswith(f"{len(lost)} of ")]
-            check(len(lost) == len(rows) and bool(said) == bool(lost), f"{name}: {len(rows)} differences, {len(lost)} lost, {notes['notes']}")
+            check(
+                len(lost) == len(rows) and bool(said) == bool(lost),
+                f"{name}: {len(rows)} differences, {len(lost)} lost, {notes['notes']}",
+            )
             given, named = given + notes["tensor_count"], named + len(lost)
-            check(run("convert", path, "-o", out, "--keep-weights").returncode == 0, f"{name}: --keep-weights")
-            check(not differences(path, out), f"{name} with --keep-weights: {differences(path, out)[:2]}")
+            check(
+                run("convert", path, "-o", out, "--keep-weights").returncode == 0,
+                f"{name}: --keep-weights",
+            )
+            check(
+                not differences(path, out),
+                f"{name} with --keep-weights: {differences(path, out)[:2]}",
+            )
 print(f"round trips: {given} weights given back without --keep-weights, {named} named")
 print(f"round trips: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed else 0)

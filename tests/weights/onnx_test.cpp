@@ -1,4 +1,5 @@
-// Initialisers of ONNX models made here: every encoding, graphs inside graphs, external data that must stay beside the model.
+// Initialisers of ONNX models made here: every encoding, graphs inside graphs, external data that
+// must stay beside the model.
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -18,11 +19,12 @@ using checkpoint::Tensor;
 
 namespace {
 
-Proto raw_tensor(const std::string& name, int type, const std::vector<int64_t>& dims, const std::string& bytes) {
+Proto raw_tensor(const std::string& name, int type, const std::vector<int64_t>& dims,
+                 const std::string& bytes) {
   return Proto().packed_varints(1, dims).varint(2, uint64_t(type)).text(8, name).text(9, bytes);
 }
-Proto external_tensor(const std::string& name, const std::vector<int64_t>& dims, const std::string& location,
-                      const std::string& offset) {
+Proto external_tensor(const std::string& name, const std::vector<int64_t>& dims,
+                      const std::string& location, const std::string& offset) {
   const auto entry = [](const std::string& key, const std::string& value) {
     return Proto().text(1, key).text(2, value);
   };
@@ -43,9 +45,11 @@ std::string model_bytes() {
   g.input("x", {2, 2}).initializer("w", {2, 2}, kFour);
   g.proto.message(5, raw_tensor("half", 10, {2}, std::string("\0\x3c\0\xc0", 4)));
   g.proto.message(5, raw_tensor("four", 22, {3}, "\x21\x0f"));
-  g.node("Constant", {}, {"k"}, {tensor_attribute("value", tensor("", {1}, std::vector<float>{9}))});
-  g.node("If", {"x"}, {"z"},
-         {graph_attribute("then_branch", branch.proto), graph_attribute("else_branch", branch.proto)});
+  g.node("Constant", {}, {"k"},
+         {tensor_attribute("value", tensor("", {1}, std::vector<float>{9}))});
+  g.node(
+      "If", {"x"}, {"z"},
+      {graph_attribute("then_branch", branch.proto), graph_attribute("else_branch", branch.proto)});
   g.node("MatMul", {"x", "w"}, {"y"}).output("y");
   return g.bytes();
 }
@@ -72,7 +76,8 @@ TEST_CASE("initialisers, whatever their encoding") {
 }
 
 TEST_CASE("external data is read where it lies, and only beside the model") {
-  const auto folder = std::filesystem::temp_directory_path() / ("ingot_external_" + std::to_string(getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ingot_external_" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const std::string model_path = folder / "net.onnx", data_path = model_path + ".data";
   const std::string name = std::filesystem::path(data_path).filename().string();
@@ -105,15 +110,18 @@ TEST_CASE("initialisers that lie or are of a type that is not read are refused b
   CHECK(opening(raw_tensor("w", 1, {1}, "1234")) == host::Exit::kOk);
   CHECK(opening(raw_tensor("w", 1, {2}, "1234")) == host::Exit::kCorrupt);
   CHECK(opening(raw_tensor("w", 1, {-1}, "1234")) == host::Exit::kCorrupt);
-  CHECK(opening(raw_tensor("w", 1, {int64_t(1) << 40, int64_t(1) << 40}, "1234")) == host::Exit::kCorrupt);
-  CHECK(opening(raw_tensor("w", 1, {0, int64_t(1) << 50, int64_t(1) << 50}, "")) == host::Exit::kOk);
+  CHECK(opening(raw_tensor("w", 1, {int64_t(1) << 40, int64_t(1) << 40}, "1234")) ==
+        host::Exit::kCorrupt);
+  CHECK(opening(raw_tensor("w", 1, {0, int64_t(1) << 50, int64_t(1) << 50}, "")) ==
+        host::Exit::kOk);
   CHECK(opening(raw_tensor("w", 23, {1}, "1")) == host::Exit::kUnsupported);
   CHECK(opening(tensor("w", {3}, kFour)) == host::Exit::kCorrupt);
 }
 
 TEST_CASE("every cut and every changed byte of a model ends in data or in a refusal") {
   const host::TemporaryPath file(".onnx");
-  const size_t refused = damaged_and_refused(model_bytes(), file.path(),
-                                             [](const std::string& p) { return weights::read_onnx_weights(p, {}); });
+  const size_t refused = damaged_and_refused(model_bytes(), file.path(), [](const std::string& p) {
+    return weights::read_onnx_weights(p, {});
+  });
   CHECK(refused > 200);
 }

@@ -1,4 +1,5 @@
-// Networks made here, cast, and their weights asked back: permuted, transposed, fused, padded, widened ones bit by bit, changed ones by name.
+// Networks made here, cast, and their weights asked back: permuted, transposed, fused, padded,
+// widened ones bit by bit, changed ones by name.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ struct Cast {
     cast::CastResult result = cast::cast_source(source.path(), options);
     cast::write_file(result.file, file.path());
     report = result.report;
-    before = weights::read_weights(options.weights.checkpoint.empty() ? source.path() : options.weights.checkpoint);
+    before = weights::read_weights(options.weights.checkpoint.empty() ? source.path()
+                                                                      : options.weights.checkpoint);
     after = weights::read_weights(file.path());
   }
   /// Type, shape and every bit.
@@ -51,7 +53,8 @@ struct Cast {
   }
   bool lists(const std::string& name) const {
     for (const std::string& hint : report.hints)
-      if (hint.find("'" + name + "'") != std::string::npos && hint.find("--keep-weights") != std::string::npos)
+      if (hint.find("'" + name + "'") != std::string::npos &&
+          hint.find("--keep-weights") != std::string::npos)
         return true;
     return false;
   }
@@ -60,14 +63,19 @@ struct Cast {
 OnnxGraph picture_net() {
   OnnxGraph g;
   g.input("x", {1, 3, 8, 8});
-  g.initializer("first", {20, 3, 3, 3}, numbers(540, 1)).initializer("first_bias", {20}, numbers(20, 2));
-  g.initializer("depth", {20, 1, 3, 3}, numbers(180, 3)).initializer("depth_bias", {20}, numbers(20, 4));
-  g.initializer("point", {24, 20, 1, 1}, numbers(480, 5)).initializer("point_bias", {24}, numbers(24, 6));
-  g.initializer("fc", {24 * 64, 10}, numbers(15360, 7)).initializer("fc_bias", {10}, numbers(10, 8));
+  g.initializer("first", {20, 3, 3, 3}, numbers(540, 1))
+      .initializer("first_bias", {20}, numbers(20, 2));
+  g.initializer("depth", {20, 1, 3, 3}, numbers(180, 3))
+      .initializer("depth_bias", {20}, numbers(20, 4));
+  g.initializer("point", {24, 20, 1, 1}, numbers(480, 5))
+      .initializer("point_bias", {24}, numbers(24, 6));
+  g.initializer("fc", {24 * 64, 10}, numbers(15360, 7))
+      .initializer("fc_bias", {10}, numbers(10, 8));
   const std::vector<int64_t> one = {1, 1, 1, 1};
   g.node("Conv", {"x", "first", "first_bias"}, {"a"}, {attribute("pads", one)});
   g.node("Relu", {"a"}, {"b"});
-  g.node("Conv", {"b", "depth", "depth_bias"}, {"c"}, {attribute("pads", one), attribute("group", int64_t{20})});
+  g.node("Conv", {"b", "depth", "depth_bias"}, {"c"},
+         {attribute("pads", one), attribute("group", int64_t{20})});
   g.node("Relu", {"c"}, {"d"});
   g.node("Conv", {"d", "point", "point_bias"}, {"e"});
   g.node("Flatten", {"e"}, {"f"});
@@ -81,7 +89,8 @@ OnnxGraph picture_net() {
 TEST_CASE("both half-size floats come back from float32, NaNs included") {
   for (uint32_t bits = 0; bits < 65536; bits++) {
     if (checkpoint::narrow_f16(checkpoint::widen_f16(uint16_t(bits))) != bits) FAIL("f16 " << bits);
-    if (checkpoint::narrow_bf16(checkpoint::widen_bf16(uint16_t(bits))) != bits) FAIL("bf16 " << bits);
+    if (checkpoint::narrow_bf16(checkpoint::widen_bf16(uint16_t(bits))) != bits)
+      FAIL("bf16 " << bits);
   }
   CHECK(checkpoint::narrow_f16(65519.f) == 0x7bff);
   CHECK(checkpoint::narrow_f16(65520.f) == 0x7c00);
@@ -100,7 +109,8 @@ TEST_CASE("pictures: channels last, depthwise rows, a product behind a flattened
   cast::CastOptions options;
   options.winograd = cast::WinogradMode::kOff;
   const Cast cast(picture_net(), options);
-  for (const char* name : {"first", "first_bias", "depth", "depth_bias", "point", "point_bias", "fc", "fc_bias"}) {
+  for (const char* name :
+       {"first", "first_bias", "depth", "depth_bias", "point", "point_bias", "fc", "fc_bias"}) {
     CAPTURE(name);
     CHECK(cast.same(name));
   }
@@ -123,7 +133,8 @@ TEST_CASE("what casting changes is named, and kept when asked") {
   CHECK(find(folded.after, "w") == nullptr);
   REQUIRE(folded.after.notes.size() == 1);
   CHECK(folded.after.notes[0].find("'w' (no constant has its numbers") != std::string::npos);
-  for (const char* name : {"scale", "shift", "mean", "variance"}) CHECK(folded.same(name));  // small: kept in any case
+  // small: kept in any case
+  for (const char* name : {"scale", "shift", "mean", "variance"}) CHECK(folded.same(name));
   cast::CastOptions options;
   options.keep_weights = true;
   const Cast kept(g, options);
@@ -138,7 +149,8 @@ TEST_CASE("gates of a recurrent cell, padded to panels") {
       .initializer("r", {2, 40, 10}, numbers(800, 2));
   g.initializer("b", {2, 80}, numbers(160, 3));
   g.node("LSTM", {"x", "w", "r", "b"}, {"y"},
-         {attribute("hidden_size", int64_t{10}), attribute("direction", std::string("bidirectional"))});
+         {attribute("hidden_size", int64_t{10}),
+          attribute("direction", std::string("bidirectional"))});
   g.output("y");
   const Cast cast(g);
   for (const char* name : {"w", "r", "b"}) CHECK(cast.same(name));
@@ -154,12 +166,14 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
   g.node("Add", {"q", "k"}, {"s"}).node("Mul", {"s", "v"}, {"y"}).output("y");
   std::vector<Tensor> tensors(4);
   std::vector<checkpoint::NamedTensor> named;
-  const char* const names[] = {"module.q.weight", "module.k.weight", "module.v.weight", "module.steps"};
+  const char* const names[] = {"module.q.weight", "module.k.weight", "module.v.weight",
+                               "module.steps"};
   for (size_t i = 0; i < 4; i++) {
     Tensor& t = tensors[i];
     if (i < 3) {
       std::vector<uint16_t> halves;
-      for (const float x : numbers(2304, uint32_t(10 + i))) halves.push_back(checkpoint::narrow_f16(x));
+      for (const float x : numbers(2304, uint32_t(10 + i)))
+        halves.push_back(checkpoint::narrow_f16(x));
       t.type = checkpoint::ElementType::kF16;
       t.dims = {48, 48};
       t.strides = {48, 1};
@@ -181,9 +195,11 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
     CHECK(cast.same(name));
   }
   CHECK(cast.after.tensors.size() == 4);
-  const auto epoch = std::find_if(cast.after.facts.begin(), cast.after.facts.end(), [](const checkpoint::Fact& f) {
-    return f.path[0] == "checkpoint.__metadata__/epoch" && std::get<std::string>(f.value) == "7";
-  });
+  const auto epoch =
+      std::find_if(cast.after.facts.begin(), cast.after.facts.end(), [](const checkpoint::Fact& f) {
+        return f.path[0] == "checkpoint.__metadata__/epoch" &&
+               std::get<std::string>(f.value) == "7";
+      });
   CHECK(epoch != cast.after.facts.end());
 }
 
@@ -202,7 +218,8 @@ void write_halves(const std::string& path, checkpoint::ElementType last) {
     const std::vector<float> exact = numbers(2304, uint32_t(10 + i));
     std::vector<uint16_t> halves;
     for (const float x : exact)
-      halves.push_back(t.type == checkpoint::ElementType::kBf16 ? checkpoint::narrow_bf16(x) : checkpoint::narrow_f16(x));
+      halves.push_back(t.type == checkpoint::ElementType::kBf16 ? checkpoint::narrow_bf16(x)
+                                                                : checkpoint::narrow_f16(x));
     if (i == 0) halves[5] = 0xfc00, halves[6] = 0x8001;  // an infinity, the smallest number
     const std::string bytes = t.type == checkpoint::ElementType::kF32 ? raw(exact) : raw(halves);
     t.storage = checkpoint::memory_storage({bytes.begin(), bytes.end()});
@@ -218,7 +235,8 @@ bool says(const std::vector<std::string>& lines, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("stored smaller: a source's halves come back bit by bit, what was rounded is named as that") {
+TEST_CASE(
+    "stored smaller: a source's halves come back bit by bit, what was rounded is named as that") {
   OnnxGraph g;
   g.input("x", {1, 6, 48});
   for (const char* name : {"q", "k", "v"}) {
@@ -239,7 +257,8 @@ TEST_CASE("stored smaller: a source's halves come back bit by bit, what was roun
     CHECK(halves.same(name));
   }
   CHECK(halves.report.storage.tensors[0].largest == 0);
-  CHECK(says(halves.report.hints, "the source has 3 float16; all are computed in f32 and stored as f16"));
+  CHECK(says(halves.report.hints,
+             "the source has 3 float16; all are computed in f32 and stored as f16"));
   CHECK(says(halves.report.notes, "NaN or infinite"));
 
   write_halves(file.path(), checkpoint::ElementType::kF32);
@@ -263,7 +282,8 @@ TEST_CASE("stored smaller: a source's halves come back bit by bit, what was roun
   options.storage = {};
   const Cast plain(g, options);
   for (const char* name : {"q.weight", "k.weight", "v.weight"}) CHECK(plain.same(name));
-  CHECK(says(plain.report.hints, "2 float16, 1 bfloat16; all are computed in f32 and stored as f32"));
+  CHECK(
+      says(plain.report.hints, "2 float16, 1 bfloat16; all are computed in f32 and stored as f32"));
   options.storage.dtype = DType::kBF16;
   const Cast rounded(g, options);
   CHECK(rounded.same("v.weight"));
@@ -273,7 +293,10 @@ TEST_CASE("stored smaller: a source's halves come back bit by bit, what was roun
 TEST_CASE("records that lie are refused") {
   const host::TemporaryPath source(".onnx"), file(".ingot");
   OnnxGraph g;
-  g.input("x", {1, 40}).initializer("w", {40, 40}, numbers(1600, 1)).node("MatMul", {"x", "w"}, {"y"}).output("y");
+  g.input("x", {1, 40})
+      .initializer("w", {40, 40}, numbers(1600, 1))
+      .node("MatMul", {"x", "w"}, {"y"})
+      .output("y");
   write_file(source.path(), g.bytes());
   const cast::CastResult whole = cast::cast_source(source.path(), {});
   REQUIRE(whole.file.metadata.weights.size() == 1);
@@ -282,7 +305,8 @@ TEST_CASE("records that lie are refused") {
     change(spec.metadata.weights[0]);
     cast::write_file(spec, file.path());
     return exit_of([&] {
-      for (const Tensor& t : weights::read_weights(file.path()).tensors) (void)checkpoint::tensor_bytes(t);
+      for (const Tensor& t : weights::read_weights(file.path()).tensors)
+        (void)checkpoint::tensor_bytes(t);
     });
   };
   using Record = cast::SourceWeightSpec;

@@ -17,7 +17,8 @@ class Cell {
   Strides strides;
   bool row_major = true;          // then `strides` is not needed
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
-  Tensor twin;  // the owner of the tensor that it is a view of, or a copy, which the program does not show
+  // the owner of the tensor that it is a view of, or a copy, which the program does not show
+  Tensor twin;
   ValueId kept = graph::kAbsent;                // of a nested tensor: which rows it has
   std::string unclear;                          // why nobody knows any more what it holds
   std::vector<std::weak_ptr<Cell>> dependents;  // made of it: as views, or perhaps
@@ -30,7 +31,8 @@ Tensor Builder::own(ValueId value) {
   cell->age = tensors_++;
   return cell;
 }
-Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now) {
+Tensor Builder::view(const Tensor& of, Forward forward, Backward backward, Strides strides,
+                     ValueId now) {
   auto cell = std::make_shared<Cell>();
   cell->base = of;
   cell->seen = read(of);
@@ -90,12 +92,15 @@ Tensor Builder::base(const Tensor& tensor) { return tensor->base; }
 
 /// @throws Refused where what it holds depends on whether it shares memory, which is not known.
 void Builder::check_shared(const Tensor& tensor) const {
-  static const std::string kHint = "write .clone() behind the reshape() or contiguous() between them";
+  static const std::string kHint =
+      "write .clone() behind the reshape() or contiguous() between them";
   if (!tensor->unclear.empty()) throw Refused{"self", tensor->unclear, kHint};
   if (!tensor->twin) return;
   if (tensor->twin->value != tensor->seen)
-    throw Refused{"self", "is a view or a copy of a tensor that was written since; the program does not show which",
-                  kHint};
+    throw Refused{
+        "self",
+        "is a view or a copy of a tensor that was written since; the program does not show which",
+        kHint};
   check_shared(tensor->twin);
 }
 ValueId Builder::read(const Tensor& tensor) {
@@ -116,13 +121,15 @@ void Builder::write(const Tensor& tensor, ValueId value) {
     if (on_write) on_write(tensor);
     for (Tensor twin = tensor->twin; twin; twin = twin->twin)
       twin->unclear =
-          "shares memory or not with a tensor that was made from it and written since; the program does not show which";
+          "shares memory or not with a tensor that was made from it and written since; the program "
+          "does not show which";
     tensor->twin.reset();
     tensor->value = value;
     return;
   }
   if (!tensor->backward)
-    throw Refused{"self", "is a view that cannot be written through", "write to a copy (clone) of it"};
+    throw Refused{"self", "is a view that cannot be written through",
+                  "write to a copy (clone) of it"};
   write(tensor->base, tensor->backward(*this, read(tensor->base), value));
   tensor->seen = read(tensor->base);
   tensor->value = value;
@@ -147,8 +154,8 @@ std::string Builder::unique(const std::string& wanted) {
 ValueId Builder::emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
   return emit_many(op, std::move(inputs), std::move(attributes), 1)[0];
 }
-std::vector<ValueId> Builder::emit_many(const std::string& op, std::vector<ValueId> inputs, Attributes attributes,
-                                        size_t outputs) {
+std::vector<ValueId> Builder::emit_many(const std::string& op, std::vector<ValueId> inputs,
+                                        Attributes attributes, size_t outputs) {
   graph::Node node;
   node.op = op;
   node.inputs = std::move(inputs);
@@ -175,7 +182,9 @@ void Builder::add(graph::Node node) {
 ValueId Builder::constant(graph::Constant constant) {
   return model.add_constant("constant." + std::to_string(model.values.size()), std::move(constant));
 }
-ValueId Builder::scalar(DType dtype, double value) { return constant(graph::make_scalar(dtype, value)); }
+ValueId Builder::scalar(DType dtype, double value) {
+  return constant(graph::make_scalar(dtype, value));
+}
 ValueId Builder::integers(const std::vector<int64_t>& values) {
   return constant(graph::make_constant(DType::kI64, {int64_t(values.size())}, values.data()));
 }
@@ -193,7 +202,8 @@ ValueId Builder::counting(const Dim& count) {
     return integers(values);
   }
   const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{count}}});
-  return emit("CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+  return emit("CumSum", {ones},
+              {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
 }
 ValueId Builder::cast(ValueId x, DType to) {
   if (dtype(x) == to) return x;
@@ -237,7 +247,8 @@ void Builder::name(ValueId id, const std::string& wanted) {
   model.values[size_t(id)].name = unique(wanted);
 }
 void Builder::note(const std::string& sentence) {
-  if (std::find(model.notes.begin(), model.notes.end(), sentence) == model.notes.end()) model.notes.push_back(sentence);
+  if (std::find(model.notes.begin(), model.notes.end(), sentence) == model.notes.end())
+    model.notes.push_back(sentence);
 }
 
 }  // namespace ingot::aten

@@ -1,5 +1,6 @@
-// tools/aten/builder.h - the graph while a PyTorch program is translated into it: nodes, types, and tensors that are written in place.
-// Shapes and types of every value are known as soon as it is made (tools/graph/growth.h), because PyTorch's operators decide by them.
+// tools/aten/builder.h - the graph while a PyTorch program is translated into it: nodes, types, and
+// tensors that are written in place. Shapes and types of every value are known as soon as it is
+// made (tools/graph/growth.h), because PyTorch's operators decide by them.
 #pragma once
 #include <functional>
 #include <map>
@@ -30,29 +31,33 @@ class Builder {
   std::vector<graph::Unsupported> unsupported;  // everything that stands in the way so far
   std::function<void(const Tensor& owner)>
       on_write;  // called before a tensor that owns its values gets others; may be empty
-  std::function<void(const Tensor& view)> on_take;  // called after a view was taken out of its owner anew; may be empty
-  std::function<void(const Tensor& tensor)> on_change_view;  // called before dims and strides change; may be empty
+  // called after a view was taken out of its owner anew; may be empty
+  std::function<void(const Tensor& view)> on_take;
+  // called before dims and strides change; may be empty
+  std::function<void(const Tensor& tensor)> on_change_view;
 
   // Tensors.
   using Forward = std::function<ValueId(Builder&, ValueId whole)>;
   using Backward = std::function<ValueId(Builder&, ValueId whole, ValueId part)>;
   /// A tensor of its own.
   Tensor own(ValueId value);
-  /// A view: `forward` takes it out of what `of` holds, `backward` gives the whole with the part replaced. An empty backward: writing
-  /// through the view is refused.
-  /// `now`: what forward would give, where the caller has it already.
-  Tensor view(const Tensor& of, Forward forward, Backward backward, Strides strides, ValueId now = graph::kAbsent);
-  /// A view of `of` or a copy, which the program does not show. Once one of them is written, reading the other is refused.
+  /// A view: `forward` takes it out of what `of` holds, `backward` gives the whole with the part
+  /// replaced. An empty backward: writing through the view is refused. `now`: what forward would
+  /// give, where the caller has it already.
+  Tensor view(const Tensor& of, Forward forward, Backward backward, Strides strides,
+              ValueId now = graph::kAbsent);
+  /// A view of `of` or a copy, which the program does not show. Once one of them is written,
+  /// reading the other is refused.
   Tensor view_or_copy(const Tensor& of, ValueId value);
-  /// A list of sequences of different lengths: rows of `padded` [B, T, ...] where `kept` [B, T] holds. Reading it as a tensor is
-  /// refused.
+  /// A list of sequences of different lengths: rows of `padded` [B, T, ...] where `kept` [B, T]
+  /// holds. Reading it as a tensor is refused.
   Tensor nested(ValueId padded, ValueId kept);
   struct Nested {
     ValueId padded, kept;
   };
   static std::optional<Nested> nested(const Tensor& tensor);
-  /// From here on `tensor` is what `shown`, a view that was made of it just now, shows: other dims and strides of the same
-  /// memory. Views that were made of it before show what they showed.
+  /// From here on `tensor` is what `shown`, a view that was made of it just now, shows: other dims
+  /// and strides of the same memory. Views that were made of it before show what they showed.
   void change_view(const Tensor& tensor, const Tensor& shown);
   /// Where its elements lie.
   Strides strides(const Tensor& tensor);
@@ -76,8 +81,8 @@ class Builder {
 
   // Nodes, in ONNX semantics.
   ValueId emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> emit_many(const std::string& op, std::vector<ValueId> inputs, Attributes attributes,
-                                 size_t outputs);
+  std::vector<ValueId> emit_many(const std::string& op, std::vector<ValueId> inputs,
+                                 Attributes attributes, size_t outputs);
   /// A node with subgraphs, say, whose outputs the caller has made. @throws Reported.
   void add(graph::Node node);
   /// What `id`, an output of a node that was added, is now.
@@ -96,7 +101,8 @@ class Builder {
   ValueId slice(ValueId x, int64_t axis, const Dim& start, const Dim& end, int64_t step = 1);
   ValueId reduce(const std::string& op, ValueId x, std::vector<int64_t> axes, bool keep);
 
-  Dims dims(ValueId id) const { return model.values[size_t(id)].dims; }  // a copy: values move when others are made
+  // a copy: values move when others are made
+  Dims dims(ValueId id) const { return model.values[size_t(id)].dims; }
   int64_t rank(ValueId id) const { return int64_t(dims(id).size()); }
   DType dtype(ValueId id) const { return model.values[size_t(id)].dtype; }
   std::optional<graph::Contents> contents(ValueId id) const { return growth_.contents(id); }

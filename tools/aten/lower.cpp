@@ -10,7 +10,8 @@ namespace ingot::aten {
 namespace {
 
 std::string described(const Call& call) {
-  return call.name + (call.overload.empty() || call.overload == "default" ? "" : "." + call.overload);
+  return call.name +
+         (call.overload.empty() || call.overload == "default" ? "" : "." + call.overload);
 }
 std::string placed(const Call& call) {
   if (call.place.empty()) return call.node;
@@ -21,19 +22,21 @@ Results unknown_results(const Call& call) {
 }
 
 /// The values of the schema's parameters, or why they are not what it takes.
-std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, bool in_place, std::string* why) {
+std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, bool in_place,
+                                       std::string* why) {
   std::vector<std::optional<Value>> bound(schema.parameters.size());
   const size_t most = std::min(bound.size(), schema.positional);
   if (call.positional.size() > most) {
-    *why = std::to_string(call.positional.size()) + " arguments by position, at most " + std::to_string(most) +
-           " are taken";
+    *why = std::to_string(call.positional.size()) + " arguments by position, at most " +
+           std::to_string(most) + " are taken";
     return std::nullopt;
   }
   for (size_t i = 0; i < call.positional.size(); i++) bound[i] = call.positional[i];
   for (const auto& [name, value] : call.keywords) {
     size_t at = 0;
     while (at < bound.size() && schema.parameters[at].name != name) at++;
-    if (at == bound.size() && in_place && name == "self") at = 0;  // dropout(input) is dropout_(self)
+    // dropout(input) is dropout_(self)
+    if (at == bound.size() && in_place && name == "self") at = 0;
     if (at == bound.size() || bound[at]) {
       *why = "the argument '" + name + "' is " + (at == bound.size() ? "not known" : "given twice");
       return std::nullopt;
@@ -49,7 +52,8 @@ std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, b
       return std::nullopt;
     }
     if (!accepts(parameter, *bound[i]) &&
-        !(parameter.otherwise && bound[i]->is(Value::Kind::kNone) && parameter.otherwise->is(Value::Kind::kNone))) {
+        !(parameter.otherwise && bound[i]->is(Value::Kind::kNone) &&
+          parameter.otherwise->is(Value::Kind::kNone))) {
       *why = "the argument '" + parameter.name + "' is " + bound[i]->describe();
       return std::nullopt;
     }
@@ -64,10 +68,12 @@ struct Choice {
   bool in_place = false;
 };
 
-/// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself resolves a call.
+/// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself
+/// resolves a call.
 Choice choose(const Call& call) {
   constexpr const char* kPrefix = "aten::";
-  if (call.name.rfind(kPrefix, 0) != 0) throw Refused{"", "only operators of the namespace aten are supported", ""};
+  if (call.name.rfind(kPrefix, 0) != 0)
+    throw Refused{"", "only operators of the namespace aten are supported", ""};
   const std::string name = call.name.substr(6);
   Choice choice;
   const std::vector<Schema>* schemas = operator_table().find(name);
@@ -80,7 +86,8 @@ Choice choose(const Call& call) {
   std::vector<const Schema*> order;
   for (const Schema& schema : *schemas) order.push_back(&schema);
   if (!call.overload.empty())
-    std::stable_partition(order.begin(), order.end(), [&](const Schema* s) { return s->overload == overload; });
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Schema* s) { return s->overload == overload; });
   std::string why, first;
   for (const Schema* schema : order) {
     auto values = bind(*schema, call, choice.in_place, &why);
@@ -111,11 +118,14 @@ Results write_back(Builder& b, const Choice& choice, Results results) {
   const Dims dims = b.dims(held);
   const DType dtype = b.dtype(held);
   const ValueId made = b.cast(b.read(results[0].tensor), dtype);
-  if (b.rank(made) > int64_t(dims.size())) throw Refused{"self", "would change its shape in place", ""};
+  if (b.rank(made) > int64_t(dims.size()))
+    throw Refused{"self", "would change its shape in place", ""};
   const ValueId wide = b.expand(made, dims);
   if (b.dims(wide) != dims)
     throw Refused{"self",
-                  "would change its shape in place from " + graph::text(dims) + " to " + graph::text(b.dims(wide)), ""};
+                  "would change its shape in place from " + graph::text(dims) + " to " +
+                      graph::text(b.dims(wide)),
+                  ""};
   b.write(self.tensor, wide);
   return {self};
 }
@@ -131,23 +141,27 @@ bool gives_any_strides(const std::string& op) {
   static const std::set<std::string> kTable = {
       "einsum",   "index",  "lstm",       "gru",       "rnn_tanh",
       "rnn_relu", "matmul", "matrix_exp", "tensordot", "multi_head_attention_forward"};
-  return kTable.count(op) > 0 || op.find("scaled_dot_product") != std::string::npos || op.rfind("linalg_", 0) == 0 ||
-         op.rfind("fft_", 0) == 0;
+  return kTable.count(op) > 0 || op.find("scaled_dot_product") != std::string::npos ||
+         op.rfind("linalg_", 0) == 0 || op.rfind("fft_", 0) == 0;
 }
 /// Operators that give row-major tensors whatever they read.
 bool gives_row_major(const std::string& op) {
-  static const std::set<std::string> kTable = {"contiguous", "reshape", "flatten", "mm",        "addmm",    "bmm",
-                                               "baddbmm",    "linear",  "stack",   "embedding", "new_zeros"};
+  static const std::set<std::string> kTable = {"contiguous", "reshape",   "flatten",  "mm",
+                                               "addmm",      "bmm",       "baddbmm",  "linear",
+                                               "stack",      "embedding", "new_zeros"};
   return kTable.count(op) > 0;
 }
-/// Most operators give row-major tensors for such; where they read others, or are of those above, nothing is known.
-void note_strides(const Schema& schema, const std::vector<Value>& arguments, const Results& results) {
+/// Most operators give row-major tensors for such; where they read others, or are of those above,
+/// nothing is known.
+void note_strides(const Schema& schema, const std::vector<Value>& arguments,
+                  const Results& results) {
   constexpr int64_t kRowMajor = 0, kPreserve = 1;
   std::set<Tensor> given;
   bool row_major = !gives_any_strides(schema.name), other_format = false;
   for (size_t i = 0; i < arguments.size(); i++)
     if (schema.parameters[i].name == "memory_format" && arguments[i].is(Value::Kind::kInt))
-      other_format = arguments[i].integer != Dim(kRowMajor) && arguments[i].integer != Dim(kPreserve);
+      other_format =
+          arguments[i].integer != Dim(kRowMajor) && arguments[i].integer != Dim(kPreserve);
   for (const Value& argument : arguments)
     each_tensor(argument, [&](const Tensor& tensor) {
       given.insert(tensor);
@@ -172,14 +186,16 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 void name_results(Builder& b, const Call& call, const Results& results) {
   const auto name = [&](const Value& value, const std::string& wanted) {
-    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor)) b.name(b.read(value.tensor), wanted);
+    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor))
+      b.name(b.read(value.tensor), wanted);
   };
   if (results.size() == 1 && results[0].items && call.outputs.size() > 1) {
     for (size_t i = 0; i < results[0].items->size() && i < call.outputs.size(); i++)
       name((*results[0].items)[i], call.outputs[i]);
     return;
   }
-  for (size_t i = 0; i < results.size() && i < call.outputs.size(); i++) name(results[i], call.outputs[i]);
+  for (size_t i = 0; i < results.size() && i < call.outputs.size(); i++)
+    name(results[i], call.outputs[i]);
 }
 
 }  // namespace
@@ -187,8 +203,8 @@ void name_results(Builder& b, const Call& call, const Results& results) {
 bool is_operator(const std::string& name) {
   if (name.rfind("aten::", 0) != 0) return false;
   const std::string bare = name.substr(6);
-  return operator_table().find(bare) ||
-         (bare.size() > 1 && bare.back() == '_' && operator_table().find(bare.substr(0, bare.size() - 1)));
+  return operator_table().find(bare) || (bare.size() > 1 && bare.back() == '_' &&
+                                         operator_table().find(bare.substr(0, bare.size() - 1)));
 }
 
 Results lower_call(Builder& b, const Call& call) {
@@ -218,7 +234,8 @@ Results lower_call(Builder& b, const Call& call) {
     name_results(b, call, results);
     return results;
   } catch (const Refused& refused) {
-    b.unsupported.push_back({described(call), refused.argument, placed(call), output, refused.why, refused.hint});
+    b.unsupported.push_back(
+        {described(call), refused.argument, placed(call), output, refused.why, refused.hint});
   } catch (const Reported&) {
   } catch (graph::CastError& error) {
     error.message = described(call) + " at " + placed(call) + ": " + error.message;

@@ -14,9 +14,12 @@ Results silu(Operands& o) {
 Results hard_sigmoid(Operands& o) {
   return o.result(o.b.emit("HardSigmoid", {o.read("self")}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}));
 }
-Results relu6(Operands& o) { return o.result(o.b.emit("Clip", {o.read("self")}, {{"min", 0.0}, {"max", 6.0}})); }
+Results relu6(Operands& o) {
+  return o.result(o.b.emit("Clip", {o.read("self")}, {{"min", 0.0}, {"max", 6.0}}));
+}
 Results hard_tanh(Operands& o) {
-  return o.result(o.b.emit("Clip", {o.read("self")}, {{"min", o.number("min_val")}, {"max", o.number("max_val")}}));
+  return o.result(o.b.emit("Clip", {o.read("self")},
+                           {{"min", o.number("min_val")}, {"max", o.number("max_val")}}));
 }
 Results gelu(Operands& o) {
   const std::string form = o.text("approximate");
@@ -34,10 +37,14 @@ Results elu(Operands& o) {
   return o.result(o.b.emit("Selu", {x}, {{"alpha", o.number("alpha")}, {"gamma", scale}}));
 }
 Results selu(Operands& o) {
-  return o.result(o.b.emit("Selu", {o.read("self")}, {{"alpha", 1.6732632423543772}, {"gamma", 1.0507009873554805}}));
+  return o.result(o.b.emit("Selu", {o.read("self")},
+                           {{"alpha", 1.6732632423543772}, {"gamma", 1.0507009873554805}}));
 }
-Results celu(Operands& o) { return o.result(o.b.emit("Celu", {o.read("self")}, {{"alpha", o.number("alpha")}})); }
-/// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on where nothing is multiplied.
+Results celu(Operands& o) {
+  return o.result(o.b.emit("Celu", {o.read("self")}, {{"alpha", o.number("alpha")}}));
+}
+/// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on where nothing
+/// is multiplied.
 Results softplus(Operands& o) {
   const ValueId x = o.read("self");
   const double beta = o.number("beta"), threshold = o.number("threshold");
@@ -63,7 +70,8 @@ Results shrink(Operands& o) {
   const DType dtype = o.b.dtype(x);
   const double lambda = o.number("lambd");
   if (o.op() == "hardshrink") {
-    const ValueId small = o.b.emit("LessOrEqual", {o.b.emit("Abs", {x}), o.b.scalar(dtype, lambda)});
+    const ValueId small =
+        o.b.emit("LessOrEqual", {o.b.emit("Abs", {x}), o.b.scalar(dtype, lambda)});
     return o.result(o.b.emit("Where", {small, o.b.scalar(dtype, 0), x}));
   }
   const ValueId made = o.b.emit("Shrink", {x}, {{"lambd", lambda}, {"bias", lambda}});
@@ -90,29 +98,35 @@ Results prelu(Operands& o) {
 Results glu(Operands& o) {
   const ValueId x = o.read("self");
   const int64_t axis = o.axis("dim", o.b.rank(x));
-  const std::vector<ValueId> halves = o.b.emit_many("Split", {x}, {{"axis", axis}, {"num_outputs", int64_t(2)}}, 2);
+  const std::vector<ValueId> halves =
+      o.b.emit_many("Split", {x}, {{"axis", axis}, {"num_outputs", int64_t(2)}}, 2);
   return o.result(o.b.emit("Mul", {halves[0], o.b.emit("Sigmoid", {halves[1]})}));
 }
 
 /// The same tensor object.
 Results same(Operands& o) { return {o.value(o.has("self") ? "self" : "input")}; }
 Results dropout(Operands& o) {
-  if (o.flag("train")) o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+  if (o.flag("train"))
+    o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
   return {o.value("input")};
 }
 Results native_dropout(Operands& o) {
-  if (o.flag("train")) o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
-  return {o.value("input"), Value::unavailable("the mask of a dropout is not made in inference form")};
+  if (o.flag("train"))
+    o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+  return {o.value("input"),
+          Value::unavailable("the mask of a dropout is not made in inference form")};
 }
 Results copied(Operands& o) { return o.result(o.read(o.has("self") ? "self" : "input")); }
-/// A tensor of another memory format is a tensor of its own, or the same one where both formats mean the same strides.
+/// A tensor of another memory format is a tensor of its own, or the same one where both formats
+/// mean the same strides.
 Results in_format(Operands& o) {
   constexpr int64_t kRowMajor = 0, kPreserve = 1;
   const Tensor x = o.tensor("self");
   const ValueId value = o.b.read(x);
   const int64_t format = o.given("memory_format") ? o.integer("memory_format") : kRowMajor;
   if (format == kPreserve) return same(o);
-  const Shared shared = format == kRowMajor ? is_row_major(o.b.dims(value), o.b.strides(x)) : Shared::kUnknown;
+  const Shared shared =
+      format == kRowMajor ? is_row_major(o.b.dims(value), o.b.strides(x)) : Shared::kUnknown;
   if (shared == Shared::kYes) return same(o);
   if (shared == Shared::kNo) return o.result(value);
   const Tensor made = o.b.view_or_copy(x, value);
@@ -176,38 +190,49 @@ void add_activations(Table& table) {
   table.add_all("prelu _prelu_kernel", "Tensor self, Tensor weight", prelu);
   table.add("glu", "Tensor self, int dim=-1", glu);
 
-  table.add_all("dropout feature_dropout alpha_dropout feature_alpha_dropout", "Tensor input, float p, bool train",
-                dropout);
+  table.add_all("dropout feature_dropout alpha_dropout feature_alpha_dropout",
+                "Tensor input, float p, bool train", dropout);
   table.add("native_dropout", "Tensor input, float p, bool? train", native_dropout);
-  table.add_all("alias detach lift_fresh lift resolve_conj resolve_neg positive", "Tensor self", same);
+  table.add_all("alias detach lift_fresh lift resolve_conj resolve_neg positive", "Tensor self",
+                same);
   table.add("requires_grad_", "Tensor self, bool requires_grad=True", same);
   table.add_all("cpu", "Tensor self", same);
   table.add("contiguous", "Tensor self, *, Any memory_format=None", in_format);
   table.add_all("clone", "Tensor self, *, Any memory_format=None", copied);
   table.add_all("lift_fresh_copy detach_copy alias_copy", "Tensor self", copied);
-  table.add_all("_assert_tensor_metadata",
-                "Tensor a, Any size=None, Any stride=None, Any dtype=None, Any device=None, Any layout=None", nothing);
+  table.add_all(
+      "_assert_tensor_metadata",
+      "Tensor a, Any size=None, Any stride=None, Any dtype=None, Any device=None, Any layout=None",
+      nothing);
   table.add_all("_assert_async", "Any self, Any assert_msg=None", nothing);
   table.add_all("_assert_scalar", "Any self, Any assert_msg=None", nothing);
-  table.add_all("sym_constrain_range sym_constrain_range_for_size", "Any size, *, Any min=None, Any max=None", nothing);
+  table.add_all("sym_constrain_range sym_constrain_range_for_size",
+                "Any size, *, Any min=None, Any max=None", nothing);
 
   const std::string tail = ", bool non_blocking=False, bool copy=False, Any memory_format=None";
   table.add("to.dtype", "Tensor self, int dtype" + tail, to);
   table.add("to.device", "Tensor self, str device, int dtype" + tail, to);
   table.add("to.other", "Tensor self, Tensor other" + tail, to);
-  table.add("to.dtype_layout",
-            "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None" + tail, to);
-  table.add("to.prim_Device", "Tensor self, str? device, int? dtype=None, bool non_blocking=False, bool copy=False",
+  table.add(
+      "to.dtype_layout",
+      "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None" +
+          tail,
+      to);
+  table.add("to.prim_Device",
+            "Tensor self, str? device, int? dtype=None, bool non_blocking=False, bool copy=False",
             to);
-  table.add("to.prim_dtype", "Tensor self, int? dtype=None, bool non_blocking=False, bool copy=False", to);
+  table.add("to.prim_dtype",
+            "Tensor self, int? dtype=None, bool non_blocking=False, bool copy=False", to);
   table.add("_to_copy",
-            "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any pin_memory=None, bool "
+            "Tensor self, *, int? dtype=None, Any layout=None, Any device=None, Any "
+            "pin_memory=None, bool "
             "non_blocking=False, Any memory_format=None",
             to_copy);
   table.add("type_as", "Tensor self, Tensor other", to);
-  table.add_all("float double half bfloat16 int long bool", "Tensor self, Any memory_format=None", named_type);
-  table.add_all("_cast_Float _cast_Long _cast_Int _cast_Half _cast_Double", "Tensor self, bool non_blocking=False",
+  table.add_all("float double half bfloat16 int long bool", "Tensor self, Any memory_format=None",
                 named_type);
+  table.add_all("_cast_Float _cast_Long _cast_Int _cast_Half _cast_Double",
+                "Tensor self, bool non_blocking=False", named_type);
   table.add_all("copy", "Tensor self, Tensor src, bool non_blocking=False", copy);
 }
 

@@ -13,13 +13,15 @@ ValueId in_heads(Builder& b, ValueId x) {
   if (dims.size() == 3) return b.reshape(x, {dims[0], Dim(1), dims[1], dims[2]});
   if (dims.size() == 2) return b.reshape(x, {Dim(1), Dim(1), dims[0], dims[1]});
   const Dims lead(dims.begin(), dims.end() - 3);
-  return b.reshape(x, {graph::product(lead), dims[dims.size() - 3], dims[dims.size() - 2], dims.back()});
+  return b.reshape(
+      x, {graph::product(lead), dims[dims.size() - 3], dims[dims.size() - 2], dims.back()});
 }
 
 Results attention(Operands& o) {
   const ValueId q = o.read("query"), k = o.read("key"), v = o.read("value");
   const Dims in = o.b.dims(q), values = o.b.dims(v);
-  if (in.size() < 2 || in.size() > size_t(kMaxRank) || o.b.rank(k) != int64_t(in.size()) || values.size() != in.size())
+  if (in.size() < 2 || in.size() > size_t(kMaxRank) || o.b.rank(k) != int64_t(in.size()) ||
+      values.size() != in.size())
     o.corrupt("its query " + graph::text(in) + ", key " + graph::text(o.b.dims(k)) + " and value " +
               graph::text(values) + " differ in rank");
   if (o.number("dropout_p") != 0)
@@ -39,8 +41,10 @@ Results attention(Operands& o) {
     }
     inputs.push_back(mask);
   }
-  Attributes attributes = {
-      {"is_causal", int64_t(causal)}, {"q_num_heads", int64_t(0)}, {"kv_num_heads", int64_t(0)}, {"softcap", 0.0}};
+  Attributes attributes = {{"is_causal", int64_t(causal)},
+                           {"q_num_heads", int64_t(0)},
+                           {"kv_num_heads", int64_t(0)},
+                           {"softcap", 0.0}};
   if (o.given("scale")) attributes["scale"] = o.number("scale");
   Dims out = in;
   out.back() = values.back();
@@ -53,15 +57,17 @@ Results attention(Operands& o) {
 }  // namespace
 
 void add_attention(Table& table) {
-  table.add("scaled_dot_product_attention",
-            "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
-            "is_causal=False, float? scale=None, bool "
-            "enable_gqa=False",
-            attention);
-  table.add("_scaled_dot_product_flash_attention_for_cpu",
-            "Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, Tensor? "
-            "attn_mask=None, float? scale=None",
-            attention);
+  table.add(
+      "scaled_dot_product_attention",
+      "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
+      "is_causal=False, float? scale=None, bool "
+      "enable_gqa=False",
+      attention);
+  table.add(
+      "_scaled_dot_product_flash_attention_for_cpu",
+      "Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, Tensor? "
+      "attn_mask=None, float? scale=None",
+      attention);
 }
 
 }  // namespace ingot::aten

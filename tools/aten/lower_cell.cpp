@@ -1,4 +1,5 @@
-// tools/aten/lower_cell.cpp - one step of an LSTM, GRU or RNN, spelled out; and the angle of a point.
+// tools/aten/lower_cell.cpp - one step of an LSTM, GRU or RNN, spelled out; and the angle of a
+// point.
 #include "tools/aten/operands.h"
 
 namespace ingot::aten {
@@ -10,28 +11,36 @@ class Cell {
 
   Results lstm() {
     const std::vector<ValueId> hx = o.read_all("hx");
-    if (hx.size() != 2) o.corrupt("hx has " + std::to_string(hx.size()) + " tensors, expected h and c");
+    if (hx.size() != 2)
+      o.corrupt("hx has " + std::to_string(hx.size()) + " tensors, expected h and c");
     const ValueId gates =
-        b.emit("Add", {product(o.read("input"), "w_ih", "b_ih"), product(hx[0], "w_hh", "b_hh")});  // i f g o
-    const ValueId i = part(gates, 0, 4), f = part(gates, 1, 4), g = part(gates, 2, 4), out = part(gates, 3, 4);
+        // i f g o
+        b.emit("Add", {product(o.read("input"), "w_ih", "b_ih"), product(hx[0], "w_hh", "b_hh")});
+    const ValueId i = part(gates, 0, 4), f = part(gates, 1, 4), g = part(gates, 2, 4),
+                  out = part(gates, 3, 4);
     const ValueId kept = b.emit("Mul", {b.emit("Sigmoid", {f}), hx[1]});
-    const ValueId c = b.emit("Add", {kept, b.emit("Mul", {b.emit("Sigmoid", {i}), b.emit("Tanh", {g})})});
+    const ValueId c =
+        b.emit("Add", {kept, b.emit("Mul", {b.emit("Sigmoid", {i}), b.emit("Tanh", {g})})});
     const ValueId h = b.emit("Mul", {b.emit("Sigmoid", {out}), b.emit("Tanh", {c})});
     return {Value::of(b.own(h)), Value::of(b.own(c))};
   }
 
   Results gru() {
     const ValueId h = o.read("hx");
-    const ValueId x = product(o.read("input"), "w_ih", "b_ih"), y = product(h, "w_hh", "b_hh");  // r z n
-    const auto gate = [&](int64_t i) { return b.emit("Sigmoid", {b.emit("Add", {part(x, i, 3), part(y, i, 3)})}); };
+    // r z n
+    const ValueId x = product(o.read("input"), "w_ih", "b_ih"), y = product(h, "w_hh", "b_hh");
+    const auto gate = [&](int64_t i) {
+      return b.emit("Sigmoid", {b.emit("Add", {part(x, i, 3), part(y, i, 3)})});
+    };
     const ValueId r = gate(0), z = gate(1);
-    const ValueId n = b.emit("Tanh", {b.emit("Add", {part(x, 2, 3), b.emit("Mul", {r, part(y, 2, 3)})})});
+    const ValueId n =
+        b.emit("Tanh", {b.emit("Add", {part(x, 2, 3), b.emit("Mul", {r, part(y, 2, 3)})})});
     return o.result(b.emit("Add", {n, b.emit("Mul", {z, b.emit("Sub", {h, n})})}));
   }
 
   Results rnn() {
-    const ValueId sum =
-        b.emit("Add", {product(o.read("input"), "w_ih", "b_ih"), product(o.read("hx"), "w_hh", "b_hh")});
+    const ValueId sum = b.emit(
+        "Add", {product(o.read("input"), "w_ih", "b_ih"), product(o.read("hx"), "w_hh", "b_hh")});
     return o.result(b.emit(o.op() == "rnn_relu_cell" ? "Relu" : "Tanh", {sum}));
   }
 

@@ -1,4 +1,5 @@
-// tools/aten/lower_composed.cpp - operators that are a few of the others: distances, joins of stacks, reductions by index.
+// tools/aten/lower_composed.cpp - operators that are a few of the others: distances, joins of
+// stacks, reductions by index.
 #include <cmath>
 
 #include "tools/aten/operands.h"
@@ -46,8 +47,9 @@ Results log_add_exp(Operands& o) {
   const DType dtype = result_type(o.b, {o.value("self"), o.value("other")});
   const ValueId a = as_type(o.b, o.value("self"), dtype), b = as_type(o.b, o.value("other"), dtype);
   const ValueId apart = o.b.emit("Neg", {o.b.emit("Abs", {o.b.emit("Sub", {a, b})})});
-  const ValueId more =
-      o.b.emit("Where", {o.b.emit("Equal", {a, b}), o.b.scalar(dtype, std::log(2.0)), o.b.emit("Softplus", {apart})});
+  const ValueId more = o.b.emit(
+      "Where",
+      {o.b.emit("Equal", {a, b}), o.b.scalar(dtype, std::log(2.0)), o.b.emit("Softplus", {apart})});
   return o.result(o.b.emit("Add", {o.b.emit("Max", {a, b}), more}));
 }
 /// NaN is not above 0.
@@ -56,12 +58,15 @@ Results heaviside(Operands& o) {
   const DType dtype = o.b.dtype(x);
   const ValueId zero = like(o.b, x, 0);
   const ValueId step = o.b.cast(o.b.emit("Greater", {x, zero}), dtype);
-  return o.result(o.b.emit("Where", {o.b.emit("Equal", {x, zero}), o.b.cast(at_zero, dtype), step}));
+  return o.result(
+      o.b.emit("Where", {o.b.emit("Equal", {x, zero}), o.b.cast(at_zero, dtype), step}));
 }
 /// In inference form the slope is the middle of both.
 Results random_slope(Operands& o) {
-  if (o.flag("training")) o.refuse("training", "random slopes are not supported", "save the model in eval mode");
-  return o.result(o.b.emit("LeakyRelu", {o.read("self")}, {{"alpha", (o.number("lower") + o.number("upper")) / 2}}));
+  if (o.flag("training"))
+    o.refuse("training", "random slopes are not supported", "save the model in eval mode");
+  return o.result(o.b.emit("LeakyRelu", {o.read("self")},
+                           {{"alpha", (o.number("lower") + o.number("upper")) / 2}}));
 }
 
 /// The p-norm along the last dimension.
@@ -82,7 +87,8 @@ Results pairwise_distance(Operands& o) {
   const ValueId moved = o.b.emit("Add", {apart, like(o.b, apart, o.number("eps"))});
   return o.result(norm_of(o.b, moved, p, o.flag("keepdim")));
 }
-/// Euclidean distances of very many points come from products, which lose the small ones; the others from differences.
+/// Euclidean distances of very many points come from products, which lose the small ones; the
+/// others from differences.
 Results distances(Operands& o) {
   constexpr int64_t kMostDifferences = 1 << 22;
   Builder& b = o.b;
@@ -113,7 +119,8 @@ Results distances(Operands& o) {
   return o.result(norm_of(b, b.emit("Sub", {b.reshape(x, wide), b.reshape(y, tall)}), p, false));
 }
 
-/// hstack, vstack, dstack and column_stack: with so many dimensions at least, then joined along one.
+/// hstack, vstack, dstack and column_stack: with so many dimensions at least, then joined along
+/// one.
 Results joined(Operands& o) {
   std::vector<ValueId> parts = o.read_all("tensors");
   if (parts.empty()) o.corrupt("joins nothing");
@@ -125,7 +132,8 @@ Results joined(Operands& o) {
     const size_t rank = dims.size();
     if (dims.empty()) dims = {Dim(1)};
     if (o.op() == "column_stack" && dims.size() == 1) dims.push_back(Dim(1));
-    if ((o.op() == "vstack" || o.op() == "dstack") && dims.size() == 1) dims.insert(dims.begin(), Dim(1));
+    if ((o.op() == "vstack" || o.op() == "dstack") && dims.size() == 1)
+      dims.insert(dims.begin(), Dim(1));
     if (o.op() == "dstack" && dims.size() == 2) dims.push_back(Dim(1));
     axis = o.op() == "vstack" ? 0 : o.op() == "dstack" ? 2 : o.op() == "hstack" && rank < 2 ? 0 : 1;
     id = o.b.cast(o.b.reshape(id, dims), dtype);
@@ -159,8 +167,9 @@ Results by_index(Operands& o) {
     dims[size_t(axis)] = graph::product(b.dims(o.read("index")));
     part = b.expand(as_type(b, o.value("value"), dtype), dims);
   }
-  return o.result(b.emit("ScatterElements", {x, wide_index(o, b.dims(part), axis), part},
-                         {{"axis", axis}, {"reduction", std::string(o.op() == "index_add" ? "add" : "none")}}));
+  return o.result(
+      b.emit("ScatterElements", {x, wide_index(o, b.dims(part), axis), part},
+             {{"axis", axis}, {"reduction", std::string(o.op() == "index_add" ? "add" : "none")}}));
 }
 Results scatter_reduce(Operands& o) {
   static const std::map<std::string, const char*> kTable = {
@@ -172,19 +181,25 @@ Results scatter_reduce(Operands& o) {
   ValueId x = o.read("self");
   const ValueId index = b.cast(o.read("index"), DType::kI64);
   const Dims dims = b.dims(index);
-  if (b.rank(x) == 0 || b.rank(x) != int64_t(dims.size())) o.refuse("index", "has another rank than its tensor");
+  if (b.rank(x) == 0 || b.rank(x) != int64_t(dims.size()))
+    o.refuse("index", "has another rank than its tensor");
   const int64_t axis = o.axis("dim", b.rank(x));
   ValueId source = b.cast(o.read("src"), b.dtype(x));
   for (int64_t i = 0; i < b.rank(index); i++)
-    if (b.dims(source)[size_t(i)] != dims[size_t(i)]) source = b.slice(source, i, Dim(0), dims[size_t(i)]);
+    if (b.dims(source)[size_t(i)] != dims[size_t(i)])
+      source = b.slice(source, i, Dim(0), dims[size_t(i)]);
   if (!o.flag("include_self")) {  // what is written to begins at the number that changes nothing
-    if (!is_floating_type(b.dtype(x))) o.refuse("include_self", "False is supported for floating types alone");
-    const double start = reduce == "sum" ? 0 : reduce == "prod" ? 1 : reduce == "amax" ? -INFINITY : INFINITY;
+    if (!is_floating_type(b.dtype(x)))
+      o.refuse("include_self", "False is supported for floating types alone");
+    const double start = reduce == "sum"    ? 0
+                         : reduce == "prod" ? 1
+                         : reduce == "amax" ? -INFINITY
+                                            : INFINITY;
     x = b.emit("ScatterElements", {x, index, b.expand(like(b, x, start), dims)},
                {{"axis", axis}, {"reduction", std::string("none")}});
   }
-  return o.result(
-      b.emit("ScatterElements", {x, index, source}, {{"axis", axis}, {"reduction", std::string(found->second)}}));
+  return o.result(b.emit("ScatterElements", {x, index, source},
+                         {{"axis", axis}, {"reduction", std::string(found->second)}}));
 }
 
 }  // namespace
@@ -196,18 +211,24 @@ void add_composed(Table& table) {
   table.add_all("logit special_logit", "Tensor self, float? eps=None", logit);
   table.add("logaddexp", "Tensor self, Tensor other", log_add_exp);
   table.add("heaviside", "Tensor self, Tensor values", heaviside);
-  table.add("rrelu", "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False",
+  table.add("rrelu",
+            "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False",
             random_slope);
-  table.add("pairwise_distance", "Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False",
+  table.add("pairwise_distance",
+            "Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False",
             pairwise_distance);
   table.add("cdist", "Tensor x1, Tensor x2, float p=2, int? compute_mode=None", distances);
   table.add_all("hstack vstack dstack column_stack", "Tensor[] tensors", joined);
-  table.add("index_add", "Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1", by_index);
+  table.add("index_add", "Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1",
+            by_index);
   table.add("index_copy", "Tensor self, int dim, Tensor index, Tensor source", by_index);
-  table.add_all("index_fill.int_Scalar", "Tensor self, int dim, Tensor index, Scalar value", by_index);
-  table.add_all("index_fill.int_Tensor", "Tensor self, int dim, Tensor index, Tensor value", by_index);
+  table.add_all("index_fill.int_Scalar", "Tensor self, int dim, Tensor index, Scalar value",
+                by_index);
+  table.add_all("index_fill.int_Tensor", "Tensor self, int dim, Tensor index, Tensor value",
+                by_index);
   table.add("scatter_reduce.two",
-            "Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True", scatter_reduce);
+            "Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True",
+            scatter_reduce);
 }
 
 }  // namespace ingot::aten

@@ -1,4 +1,5 @@
-// tools/aten/lower_elementwise.cpp - arithmetic, comparisons and logic on each element, with PyTorch's implicit types.
+// tools/aten/lower_elementwise.cpp - arithmetic, comparisons and logic on each element, with
+// PyTorch's implicit types.
 #include <limits>
 
 #include "tools/aten/operands.h"
@@ -41,12 +42,14 @@ const std::map<std::string, const char*>& floating_unary() {
                                                             {"special_erf", "Erf"}};
   return kTable;
 }
-Results floating(Operands& o) { return o.result(o.b.emit(floating_unary().at(o.op()), {as_floating(o, "self")})); }
+Results floating(Operands& o) {
+  return o.result(o.b.emit(floating_unary().at(o.op()), {as_floating(o, "self")}));
+}
 
 const std::map<std::string, const char*>& plain_unary() {
-  static const std::map<std::string, const char*> kTable = {{"abs", "Abs"},      {"neg", "Neg"},     {"floor", "Floor"},
-                                                            {"ceil", "Ceil"},    {"round", "Round"}, {"relu", "Relu"},
-                                                            {"absolute", "Abs"}, {"negative", "Neg"}};
+  static const std::map<std::string, const char*> kTable = {
+      {"abs", "Abs"},     {"neg", "Neg"},   {"floor", "Floor"},  {"ceil", "Ceil"},
+      {"round", "Round"}, {"relu", "Relu"}, {"absolute", "Abs"}, {"negative", "Neg"}};
   return kTable;
 }
 Results plain(Operands& o) {
@@ -56,7 +59,9 @@ Results plain(Operands& o) {
   if (whole && o.op() == "relu") return o.result(o.b.emit("Max", {x, o.b.scalar(o.b.dtype(x), 0)}));
   return o.result(o.b.emit(plain_unary().at(o.op()), {x}));
 }
-Results rsqrt(Operands& o) { return o.result(o.b.emit("Reciprocal", {o.b.emit("Sqrt", {as_floating(o, "self")})})); }
+Results rsqrt(Operands& o) {
+  return o.result(o.b.emit("Reciprocal", {o.b.emit("Sqrt", {as_floating(o, "self")})}));
+}
 Results square(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit("Mul", {x, x}));
@@ -71,16 +76,20 @@ Results log1p(Operands& o) {
   const ValueId x = as_floating(o, "self");
   const DType dtype = o.b.dtype(x);
   const ValueId one = o.b.scalar(dtype, 1), u = o.b.emit("Add", {x, one});
-  const ValueId made = o.b.emit("Mul", {o.b.emit("Log", {u}), o.b.emit("Div", {x, o.b.emit("Sub", {u, one})})});
+  const ValueId made =
+      o.b.emit("Mul", {o.b.emit("Log", {u}), o.b.emit("Div", {x, o.b.emit("Sub", {u, one})})});
   // Where 1 + x is 1 or infinite there is nothing to divide.
-  const ValueId infinite = o.b.emit("IsInf", {u}, {{"detect_negative", int64_t(0)}, {"detect_positive", int64_t(1)}});
-  return o.result(o.b.emit("Where", {o.b.emit("Or", {o.b.emit("Equal", {u, one}), infinite}), x, made}));
+  const ValueId infinite =
+      o.b.emit("IsInf", {u}, {{"detect_negative", int64_t(0)}, {"detect_positive", int64_t(1)}});
+  return o.result(
+      o.b.emit("Where", {o.b.emit("Or", {o.b.emit("Equal", {u, one}), infinite}), x, made}));
 }
 /// exp(x) - 1 without cancellation: Elu is that below 0, and above exp(x) * (1 - exp(-x)).
 Results expm1(Operands& o) {
   const ValueId x = as_floating(o, "self");
   const auto below = [&](ValueId id) { return o.b.emit("Elu", {id}, {{"alpha", 1.0}}); };
-  const ValueId above = o.b.emit("Mul", {o.b.emit("Neg", {below(o.b.emit("Neg", {x}))}), o.b.emit("Exp", {x})});
+  const ValueId above =
+      o.b.emit("Mul", {o.b.emit("Neg", {below(o.b.emit("Neg", {x}))}), o.b.emit("Exp", {x})});
   const ValueId negative = o.b.emit("Less", {x, o.b.scalar(o.b.dtype(x), 0)});
   return o.result(o.b.emit("Where", {negative, below(x), above}));
 }
@@ -101,15 +110,16 @@ Results frac(Operands& o) {
 }
 Results is_nan(Operands& o) { return o.result(o.b.emit("IsNaN", {as_floating(o, "self")})); }
 Results is_inf(Operands& o) {
-  return o.result(
-      o.b.emit("IsInf", {as_floating(o, "self")}, {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}}));
+  return o.result(o.b.emit("IsInf", {as_floating(o, "self")},
+                           {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}}));
 }
 
 struct Pair {
   ValueId a, b;
   DType dtype;
 };
-Pair pair_of(Operands& o, const char* first = "self", const char* second = "other", bool floating = false) {
+Pair pair_of(Operands& o, const char* first = "self", const char* second = "other",
+             bool floating = false) {
   DType dtype = result_type(o.b, {o.value(first), o.value(second)});
   if (floating && !is_floating_type(dtype)) dtype = DType::kF32;
   const ValueId a = as_type(o.b, o.value(first), dtype);
@@ -117,7 +127,8 @@ Pair pair_of(Operands& o, const char* first = "self", const char* second = "othe
 }
 ValueId scaled(Operands& o, ValueId x, DType dtype) {
   const Value& alpha = o.value("alpha");
-  if ((alpha.is(Value::Kind::kInt) && alpha.integer == Dim(1)) || (alpha.is(Value::Kind::kFloat) && alpha.number == 1))
+  if ((alpha.is(Value::Kind::kInt) && alpha.integer == Dim(1)) ||
+      (alpha.is(Value::Kind::kFloat) && alpha.number == 1))
     return x;
   return o.b.emit("Mul", {x, as_type(o.b, alpha, dtype)});
 }
@@ -139,21 +150,26 @@ Results mul(Operands& o) {
   const Pair p = pair_of(o);
   return o.result(o.b.emit(p.dtype == DType::kBool ? "And" : "Mul", {p.a, p.b}));
 }
-/// What is left of a float division that rounds towards zero, and where its sign is not the divisor's.
+/// What is left of a float division that rounds towards zero, and where its sign is not the
+/// divisor's.
 struct Remainder {
   ValueId rest, other_sign;
 };
 Remainder remainder_of(Builder& b, const Pair& p) {
-  const ValueId zero = b.scalar(p.dtype, 0), rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(1)}});
+  const ValueId zero = b.scalar(p.dtype, 0),
+                rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(1)}});
   const ValueId signs = b.emit("Xor", {b.emit("Less", {p.b, zero}), b.emit("Less", {rest, zero})});
   return {rest, b.emit("And", {signs, b.emit("Not", {b.emit("Equal", {rest, zero})})})};
 }
-/// Of the quotient, downwards. The rest is taken off before dividing, since a quotient that rounds up to a whole number is one too many.
+/// Of the quotient, downwards. The rest is taken off before dividing, since a quotient that rounds
+/// up to a whole number is one too many.
 ValueId floor_quotient(Builder& b, const Pair& p) {
   if (is_floating_type(p.dtype)) {
     const Remainder r = remainder_of(b, p);
-    const ValueId one = b.scalar(p.dtype, 1), exact = b.emit("Div", {b.emit("Sub", {p.a, r.rest}), p.b});
-    const ValueId whole = b.emit("Round", {b.emit("Where", {r.other_sign, b.emit("Sub", {exact, one}), exact})});
+    const ValueId one = b.scalar(p.dtype, 1),
+                  exact = b.emit("Div", {b.emit("Sub", {p.a, r.rest}), p.b});
+    const ValueId whole =
+        b.emit("Round", {b.emit("Where", {r.other_sign, b.emit("Sub", {exact, one}), exact})});
     const ValueId by_zero = b.emit("Equal", {p.b, b.scalar(p.dtype, 0)});
     return b.emit("Where", {by_zero, b.emit("Div", {p.a, p.b}), whole});
   }
@@ -175,7 +191,8 @@ Results div(Operands& o) {
 Results floor_divide(Operands& o) { return o.result(floor_quotient(o.b, pair_of(o))); }
 Results remainder(Operands& o) {
   const Pair p = pair_of(o);
-  if (!is_floating_type(p.dtype)) return o.result(o.b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}}));
+  if (!is_floating_type(p.dtype))
+    return o.result(o.b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}}));
   const Remainder r = remainder_of(o.b, p);
   return o.result(o.b.emit("Where", {r.other_sign, o.b.emit("Add", {r.rest, p.b}), r.rest}));
 }
@@ -191,7 +208,8 @@ Results pow(Operands& o) {
     const ValueId x = as_type(o.b, o.value("self"), result_type(o.b, {o.value("self"), exponent}));
     return o.result(o.b.emit("Mul", {x, x}));
   }
-  if (exponent.is(Value::Kind::kFloat) && exponent.number == 0.5 && o.value("self").is(Value::Kind::kTensor))
+  if (exponent.is(Value::Kind::kFloat) && exponent.number == 0.5 &&
+      o.value("self").is(Value::Kind::kTensor))
     return o.result(o.b.emit("Sqrt", {as_floating(o, "self")}));
   const Pair p = pair_of(o, "self", "exponent");
   return o.result(o.b.emit("Pow", {p.a, p.b}));
@@ -212,14 +230,16 @@ Results atan2(Operands& o) {
 }
 
 Results compare(Operands& o) {
-  static const std::map<std::string, const char*> kTable = {{"eq", "Equal"},        {"ne", "Equal"},
-                                                            {"lt", "Less"},         {"le", "LessOrEqual"},
-                                                            {"gt", "Greater"},      {"ge", "GreaterOrEqual"},
-                                                            {"less", "Less"},       {"less_equal", "LessOrEqual"},
-                                                            {"greater", "Greater"}, {"greater_equal", "GreaterOrEqual"},
-                                                            {"not_equal", "Equal"}, {"__eq__", "Equal"}};
+  static const std::map<std::string, const char*> kTable = {
+      {"eq", "Equal"},        {"ne", "Equal"},
+      {"lt", "Less"},         {"le", "LessOrEqual"},
+      {"gt", "Greater"},      {"ge", "GreaterOrEqual"},
+      {"less", "Less"},       {"less_equal", "LessOrEqual"},
+      {"greater", "Greater"}, {"greater_equal", "GreaterOrEqual"},
+      {"not_equal", "Equal"}, {"__eq__", "Equal"}};
   Pair p = pair_of(o);
-  if (p.dtype == DType::kBool) p = {o.b.cast(p.a, DType::kI32), o.b.cast(p.b, DType::kI32), DType::kI32};
+  if (p.dtype == DType::kBool)
+    p = {o.b.cast(p.a, DType::kI32), o.b.cast(p.b, DType::kI32), DType::kI32};
   const ValueId made = o.b.emit(kTable.at(o.op()), {p.a, p.b});
   return o.result(o.op() == "ne" || o.op() == "not_equal" ? o.b.emit("Not", {made}) : made);
 }
@@ -231,9 +251,12 @@ Results logical(Operands& o) {
   const ValueId a = truth_of(o.b, o.read("self")), b = truth_of(o.b, o.read("other"));
   return o.result(o.b.emit(kTable.at(o.op()), {a, b}));
 }
-Results logical_not(Operands& o) { return o.result(o.b.emit("Not", {truth_of(o.b, o.read("self"))})); }
+Results logical_not(Operands& o) {
+  return o.result(o.b.emit("Not", {truth_of(o.b, o.read("self"))}));
+}
 Results bitwise(Operands& o) {
-  const bool all = o.op() == "bitwise_and" || o.op() == "__and__", any = o.op() == "bitwise_or" || o.op() == "__or__";
+  const bool all = o.op() == "bitwise_and" || o.op() == "__and__",
+             any = o.op() == "bitwise_or" || o.op() == "__or__";
   const Pair p = pair_of(o);
   const std::string name = all ? "And" : any ? "Or" : "Xor";
   return o.result(o.b.emit(p.dtype == DType::kBool ? name : "Bitwise" + name, {p.a, p.b}));
@@ -249,7 +272,8 @@ Results where(Operands& o) {
 }
 Results masked_fill(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Where", {truth_of(o.b, o.read("mask")), as_type(o.b, o.value("value"), o.b.dtype(x)), x}));
+  return o.result(o.b.emit(
+      "Where", {truth_of(o.b, o.read("mask")), as_type(o.b, o.value("value"), o.b.dtype(x)), x}));
 }
 Results clamp(Operands& o) {
   const char* const low = o.op() == "clamp_max" ? "" : "min";
@@ -259,7 +283,9 @@ Results clamp(Operands& o) {
     if (o.given(name)) operands.push_back(o.value(name));
   const DType dtype = result_type(o.b, operands);
   ValueId x = as_type(o.b, o.value("self"), dtype);
-  const auto plain_number = [&](const char* name) { return !o.given(name) || !o.value(name).is(Value::Kind::kTensor); };
+  const auto plain_number = [&](const char* name) {
+    return !o.given(name) || !o.value(name).is(Value::Kind::kTensor);
+  };
   if (is_floating_type(dtype) && plain_number(low) && plain_number(high)) {
     Attributes limits;
     if (o.given(low)) limits["min"] = o.number(low);
@@ -281,8 +307,9 @@ Results addc(Operands& o) {
 Results lerp(Operands& o) {
   const ValueId start = o.read("self");
   const ValueId difference = o.b.emit("Sub", {o.read("end"), start});
-  return o.result(
-      o.b.emit("Add", {start, o.b.emit("Mul", {difference, as_type(o.b, o.value("weight"), o.b.dtype(start))})}));
+  return o.result(o.b.emit(
+      "Add",
+      {start, o.b.emit("Mul", {difference, as_type(o.b, o.value("weight"), o.b.dtype(start))})}));
 }
 /// NaN and infinities by numbers.
 Results nan_to_num(Operands& o) {
@@ -294,7 +321,9 @@ Results nan_to_num(Operands& o) {
     return o.b.scalar(dtype, o.given(name) ? o.number(name) : otherwise);
   };
   const auto infinite = [&](bool negative) {
-    return o.b.emit("IsInf", {x}, {{"detect_negative", int64_t(negative)}, {"detect_positive", int64_t(!negative)}});
+    return o.b.emit(
+        "IsInf", {x},
+        {{"detect_negative", int64_t(negative)}, {"detect_positive", int64_t(!negative)}});
   };
   const ValueId above = infinite(false), below = infinite(true), nan = o.b.emit("IsNaN", {x});
   x = o.b.emit("Where", {above, number("posinf", largest), x});
@@ -332,19 +361,23 @@ void add_elementwise(Table& table) {
     both("floor_divide", kPlain[i], floor_divide);
     both("remainder", kPlain[i], remainder);
     both("fmod", kPlain[i], fmod);
-    for (const char* name :
-         {"eq", "ne", "lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal", "not_equal", "__eq__"})
+    for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "less", "less_equal", "greater",
+                             "greater_equal", "not_equal", "__eq__"})
       both(name, kPlain[i], compare);
-    for (const char* name : {"bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"})
+    for (const char* name :
+         {"bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"})
       both(name, kPlain[i], bitwise);
-    table.add(std::string("div") + overload, std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
+    table.add(std::string("div") + overload,
+              std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
     table.add(std::string("true_divide") + overload, kPlain[i], div);
-    table.add(std::string("divide") + overload, std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
+    table.add(std::string("divide") + overload,
+              std::string(kPlain[i]) + ", *, str? rounding_mode=None", div);
   }
   table.add("pow.Tensor_Scalar", "Tensor self, Scalar exponent", pow);
   table.add("pow.Tensor_Tensor", "Tensor self, Tensor exponent", pow);
   table.add("pow.Scalar", "Scalar self, Tensor exponent", pow);
-  table.add_all("maximum minimum fmax fmin max.other min.other", "Tensor self, Tensor other", extreme);
+  table.add_all("maximum minimum fmax fmin max.other min.other", "Tensor self, Tensor other",
+                extreme);
   table.add_all("atan2 arctan2", "Tensor self, Tensor other", atan2);
   table.add_all("logical_and logical_or logical_xor", "Tensor self, Tensor other", logical);
   table.add("logical_not", "Tensor self", logical_not);
@@ -362,10 +395,12 @@ void add_elementwise(Table& table) {
   table.add("clamp_min.Tensor", "Tensor self, Tensor min", clamp);
   table.add("clamp_max", "Tensor self, Scalar max", clamp);
   table.add("clamp_max.Tensor", "Tensor self, Tensor max", clamp);
-  table.add_all("addcmul addcdiv", "Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1", addc);
+  table.add_all("addcmul addcdiv", "Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1",
+                addc);
   table.add("lerp.Scalar", "Tensor self, Tensor end, Scalar weight", lerp);
   table.add("lerp.Tensor", "Tensor self, Tensor end, Tensor weight", lerp);
-  table.add("nan_to_num", "Tensor self, float? nan=None, float? posinf=None, float? neginf=None", nan_to_num);
+  table.add("nan_to_num", "Tensor self, float? nan=None, float? posinf=None, float? neginf=None",
+            nan_to_num);
 }
 
 }  // namespace ingot::aten

@@ -1,4 +1,5 @@
-// tools/aten/lower_index.cpp - elements by index: reading and writing, and what asks a tensor for its shape or number.
+// tools/aten/lower_index.cpp - elements by index: reading and writing, and what asks a tensor for
+// its shape or number.
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +22,8 @@ Results index_select(Operands& o) {
   return o.result(o.b.emit("Gather", {x, index}, {{"axis", axis}}));
 }
 Results embedding(Operands& o) {
-  return o.result(o.b.emit("Gather", {o.read("weight"), as_index(o, o.read("indices"))}, {{"axis", int64_t(0)}}));
+  return o.result(o.b.emit("Gather", {o.read("weight"), as_index(o, o.read("indices"))},
+                           {{"axis", int64_t(0)}}));
 }
 Results gather(Operands& o) {
   const bool along = o.op() == "take_along_dim";  // both are expanded to each other but along dim
@@ -30,7 +32,8 @@ Results gather(Operands& o) {
   if (o.b.rank(x) == 0) return o.result(x);
   if (along) {
     Dims whole = o.b.dims(x), places = o.b.dims(index);
-    if (whole.size() != places.size()) o.corrupt("takes places " + graph::text(places) + " of " + graph::text(whole));
+    if (whole.size() != places.size())
+      o.corrupt("takes places " + graph::text(places) + " of " + graph::text(whole));
     for (size_t i = 0; i < whole.size(); i++)
       if (int64_t(i) != axis) whole[i] = places[i] = whole[i] == Dim(1) ? places[i] : whole[i];
     x = o.b.expand(x, whole);
@@ -45,7 +48,8 @@ Results scatter(Operands& o) {
   if (o.op() == "scatter_add") reduction = "add";
   if (o.has("reduce")) {
     const std::string given = o.text("reduce");
-    if (given != "add" && given != "multiply") o.refuse("reduce", "'" + given + "' is not supported");
+    if (given != "add" && given != "multiply")
+      o.refuse("reduce", "'" + given + "' is not supported");
     reduction = given == "add" ? "add" : "mul";
   }
   ValueId updates;
@@ -71,7 +75,8 @@ struct Indices {
 std::vector<ValueId> positions_of_mask(Operands& o, ValueId mask) {
   const graph::Constant* constant = o.b.model.constant(mask);
   if (!constant)
-    o.refuse("indices", "a mask that only the data tells makes a shape that only the data tells", "use torch.where");
+    o.refuse("indices", "a mask that only the data tells makes a shape that only the data tells",
+             "use torch.where");
   const std::vector<int64_t>& dims = constant->dims;
   std::vector<std::vector<int64_t>> found(dims.size());
   const int64_t count = constant->elements();
@@ -97,20 +102,23 @@ Indices indices_of(Operands& o, const Dims& in) {
     }
     const ValueId index = o.b.read(item.tensor);
     const bool mask = o.b.dtype(index) == DType::kBool;
-    const std::vector<ValueId> parts = mask ? positions_of_mask(o, index) : std::vector<ValueId>{as_index(o, index)};
+    const std::vector<ValueId> parts =
+        mask ? positions_of_mask(o, index) : std::vector<ValueId>{as_index(o, index)};
     for (const ValueId part : parts) {
       if (!out.by.empty() && out.by.back().first + 1 != axis) out.adjacent = false;
       out.by.push_back({axis++, part});
     }
   }
-  if (axis > int64_t(in.size())) o.corrupt("has " + std::to_string(axis) + " indices for " + graph::text(in));
+  if (axis > int64_t(in.size()))
+    o.corrupt("has " + std::to_string(axis) + " indices for " + graph::text(in));
   return out;
 }
 /// [..., count of indices] of one shape, negative ones counted from the front.
 ValueId stacked(Operands& o, const Indices& indices, const Dims& in) {
   ValueId all = o.b.cast(indices.by[0].second, DType::kI64);
   for (size_t i = 1; i < indices.by.size(); i++)
-    all = o.b.emit("Add", {all, o.b.cast(indices.by[i].second, DType::kI64)});  // for its shape alone
+    // for its shape alone
+    all = o.b.emit("Add", {all, o.b.cast(indices.by[i].second, DType::kI64)});
   const Dims shape = o.b.dims(all);
   Dims column = shape;
   column.push_back(Dim(1));
@@ -118,7 +126,8 @@ ValueId stacked(Operands& o, const Indices& indices, const Dims& in) {
   for (const auto& [axis, index] : indices.by) {
     ValueId wide = o.b.expand(o.b.cast(index, DType::kI64), shape);
     const ValueId negative = o.b.emit("Less", {wide, o.b.scalar(DType::kI64, 0)});
-    wide = o.b.emit("Where", {negative, o.b.emit("Add", {wide, o.b.extent(in[size_t(axis)])}), wide});
+    wide =
+        o.b.emit("Where", {negative, o.b.emit("Add", {wide, o.b.extent(in[size_t(axis)])}), wide});
     parts.push_back(o.b.reshape(wide, column));
   }
   if (parts.size() == 1) return parts[0];
@@ -162,7 +171,8 @@ Results index_put(Operands& o) {
   const bool accumulate = o.flag("accumulate");
   const std::vector<Value>& given = *o.value("indices").items;
   // One mask over the first dimensions and one number: a choice, whatever the mask holds.
-  if (given.size() == 1 && given[0].is(Value::Kind::kTensor) && graph::product(o.b.dims(values)) == Dim(1)) {
+  if (given.size() == 1 && given[0].is(Value::Kind::kTensor) &&
+      graph::product(o.b.dims(values)) == Dim(1)) {
     ValueId mask = o.b.read(given[0].tensor);
     if (o.b.dtype(mask) == DType::kBool && !accumulate) {
       Dims wide = o.b.dims(mask);
@@ -184,7 +194,8 @@ Results index_put(Operands& o) {
   const Dims moved = o.b.dims(front);
   shape.insert(shape.end(), moved.begin() + int64_t(indices.by.size()), moved.end());
   const std::string reduction = accumulate ? "add" : "none";
-  const ValueId made = o.b.emit("ScatterND", {front, where, o.b.expand(values, shape)}, {{"reduction", reduction}});
+  const ValueId made =
+      o.b.emit("ScatterND", {front, where, o.b.expand(values, shape)}, {{"reduction", reduction}});
   return o.result(o.b.transpose(made, back));
 }
 /// The pure forms of writing to a slice or a row.
@@ -194,9 +205,13 @@ Results slice_scatter(Operands& o) {
   const int64_t axis = o.axis("dim", int64_t(in.size()));
   const auto extent = in[size_t(axis)].value();
   if (!extent) o.refuse("dim", "is symbolic", "bind it with --dim");
-  const auto position = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + *extent : at, 0, *extent); };
+  const auto position = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + *extent : at, 0, *extent);
+  };
   const bool row = o.op() == "select_scatter";
-  const int64_t start = row ? position(o.integer("index")) : o.given("start") ? position(o.integer("start")) : 0;
+  const int64_t start = row                ? position(o.integer("index"))
+                        : o.given("start") ? position(o.integer("start"))
+                                           : 0;
   const int64_t end = row ? start + 1 : o.given("end") ? position(o.integer("end")) : *extent;
   if (!row && o.integer("step") != 1) o.refuse("step", "only 1 is supported");
   ValueId part = o.b.cast(o.read("src"), o.b.dtype(x));
@@ -218,7 +233,9 @@ Results size(Operands& o) {
 }
 Results elements(Operands& o) { return {Value::of(graph::product(o.b.dims(o.read("self"))))}; }
 Results rank(Operands& o) { return {Value::of(Dim(o.b.rank(o.read("self"))))}; }
-Results is_floating(Operands& o) { return {Value::of(is_floating_type(o.b.dtype(o.read("self"))))}; }
+Results is_floating(Operands& o) {
+  return {Value::of(is_floating_type(o.b.dtype(o.read("self"))))};
+}
 Results no(Operands&) { return {Value::of(false)}; }
 /// The number in a tensor, which must be known while casting.
 Results item(Operands& o) {
@@ -227,7 +244,8 @@ Results item(Operands& o) {
   if (!held) o.refuse("self", "its number is known only at run time", "keep it a tensor");
   if (o.b.dtype(x) == DType::kBool) {
     const auto number = held->number();
-    if (!number) o.refuse("self", "its truth depends on a symbolic dimension", "bind it with --dim");
+    if (!number)
+      o.refuse("self", "its truth depends on a symbolic dimension", "bind it with --dim");
     return {Value::of(*number != 0)};
   }
   if (!is_floating_type(o.b.dtype(x))) {
@@ -243,18 +261,21 @@ Results item(Operands& o) {
 void add_indexing(Table& table) {
   table.add("index_select", "Tensor self, int dim, Tensor index", index_select);
   table.add("embedding",
-            "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False",
+            "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+            "bool sparse=False",
             embedding);
   table.add("gather", "Tensor self, int dim, Tensor index, *, bool sparse_grad=False", gather);
   table.add("take_along_dim", "Tensor self, Tensor indices, int dim", gather);
   table.add("scatter.src", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add("scatter.value", "Tensor self, int dim, Tensor index, Scalar value", scatter);
-  table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, *, str reduce", scatter);
+  table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, *, str reduce",
+            scatter);
   table.add("scatter_add", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add_all("index.Tensor _unsafe_index.Tensor", "Tensor self, Tensor?[] indices", index);
-  table.add_all("index_put _index_put_impl", "Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False",
-                index_put);
-  table.add("slice_scatter", "Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1",
+  table.add_all("index_put _index_put_impl",
+                "Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False", index_put);
+  table.add("slice_scatter",
+            "Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1",
             slice_scatter);
   table.add("select_scatter", "Tensor self, Tensor src, int dim, int index", slice_scatter);
   table.add_all("size sym_size", "Tensor self", size);
@@ -262,7 +283,8 @@ void add_indexing(Table& table) {
   table.add_all("numel sym_numel", "Tensor self", elements);
   table.add("dim", "Tensor self", rank);
   table.add("is_floating_point", "Tensor self", is_floating);
-  table.add_all("is_complex is_cuda is_quantized is_sparse is_inference requires_grad", "Tensor self", no);
+  table.add_all("is_complex is_cuda is_quantized is_sparse is_inference requires_grad",
+                "Tensor self", no);
   table.add_all("item _local_scalar_dense", "Tensor self", item);
 }
 

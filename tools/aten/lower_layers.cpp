@@ -1,5 +1,6 @@
-// tools/aten/lower_layers.cpp - whole layers that PyTorch has fused into one call: attention with its projections, the layer of an encoder.
-// A trace in inference form holds these where the module that was traced is made of many.
+// tools/aten/lower_layers.cpp - whole layers that PyTorch has fused into one call: attention with
+// its projections, the layer of an encoder. A trace in inference form holds these where the module
+// that was traced is made of many.
 #include <cmath>
 
 #include "tools/aten/operands.h"
@@ -8,7 +9,8 @@ namespace ingot::aten {
 namespace {
 
 ValueId turned(Builder& b, ValueId matrix) {
-  if (b.rank(matrix) != 2) throw Refused{"", "has a weight of shape " + graph::text(b.dims(matrix)), ""};
+  if (b.rank(matrix) != 2)
+    throw Refused{"", "has a weight of shape " + graph::text(b.dims(matrix)), ""};
   return b.transpose(matrix, {1, 0});
 }
 ValueId projected(Builder& b, ValueId x, ValueId weight, ValueId bias) {
@@ -28,7 +30,8 @@ ValueId excluded(Operands& o) {
   const ValueId mask = o.b.cast(o.read("mask"), DType::kBool);  // what is added as -inf is left out
   const Dims dims = o.b.dims(mask);
   if (type == kOfQueries && dims.size() == 2) return mask;
-  if (type == kOfKeys && dims.size() == 2) return o.b.reshape(mask, {dims[0], Dim(1), Dim(1), dims[1]});
+  if (type == kOfKeys && dims.size() == 2)
+    return o.b.reshape(mask, {dims[0], Dim(1), Dim(1), dims[1]});
   if (type == kOfBoth && dims.size() == 4) return mask;
   o.refuse("mask_type", "is " + std::to_string(type) + " for a mask of " + graph::text(dims));
 }
@@ -36,8 +39,8 @@ ValueId excluded(Operands& o) {
 struct Attended {
   ValueId out, weights;
 };
-Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t width, int64_t heads,
-                ValueId left_out) {
+Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t width,
+                int64_t heads, ValueId left_out) {
   Builder& b = o.b;
   const ValueId weight = o.read("qkv_weight"), bias = o.read("qkv_bias");
   const auto parts = [&](ValueId whole) {
@@ -46,7 +49,8 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
   if (heads < 1 || width < 1 || width > int64_t(1) << 30 || width % heads != 0)
     o.corrupt("has " + std::to_string(heads) + " heads over " + std::to_string(width) + " numbers");
   for (const ValueId id : {query, key, value})
-    if (b.rank(id) != 3 || b.dims(id)[2] != Dim(width)) o.corrupt("reads " + graph::text(b.dims(id)));
+    if (b.rank(id) != 3 || b.dims(id)[2] != Dim(width))
+      o.corrupt("reads " + graph::text(b.dims(id)));
   if (b.dims(weight) != Dims{Dim(3 * width), Dim(width)} || b.dims(bias) != Dims{Dim(3 * width)})
     o.corrupt("has a weight of shape " + graph::text(b.dims(weight)));
   ValueId q, k, v;
@@ -64,22 +68,26 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
   q = in_heads(b, b.emit("Mul", {q, b.scalar(b.dtype(q), scale)}), heads);
   const ValueId keys = b.transpose(in_heads(b, k, heads), {0, 1, 3, 2});
   ValueId scores = b.emit("MatMul", {q, keys});
-  if (left_out != graph::kAbsent) scores = b.emit("Where", {left_out, b.scalar(b.dtype(scores), -INFINITY), scores});
+  if (left_out != graph::kAbsent)
+    scores = b.emit("Where", {left_out, b.scalar(b.dtype(scores), -INFINITY), scores});
   Attended made;
   made.weights = b.emit("Softmax", {scores}, {{"axis", int64_t(3)}});
-  const ValueId mixed = b.transpose(b.emit("MatMul", {made.weights, in_heads(b, v, heads)}), {0, 2, 1, 3});
-  made.out = projected(b, b.reshape(mixed, b.dims(query)), o.read("proj_weight"), o.read("proj_bias"));
+  const ValueId mixed =
+      b.transpose(b.emit("MatMul", {made.weights, in_heads(b, v, heads)}), {0, 2, 1, 3});
+  made.out =
+      projected(b, b.reshape(mixed, b.dims(query)), o.read("proj_weight"), o.read("proj_bias"));
   return made;
 }
 Results native_attention(Operands& o) {
-  const Attended made = attend(o, o.read("query"), o.read("key"), o.read("value"), o.integer("embed_dim"),
-                               o.integer("num_head"), excluded(o));
+  const Attended made = attend(o, o.read("query"), o.read("key"), o.read("value"),
+                               o.integer("embed_dim"), o.integer("num_head"), excluded(o));
   Results results = o.result(made.out);
   const bool mean = o.flag("average_attn_weights");
   if (!o.flag("need_weights"))
     results.push_back(Value::unavailable("the weights of an attention were not asked for"));
   else
-    results.push_back(Value::of(o.b.own(mean ? o.b.reduce("ReduceMean", made.weights, {1}, false) : made.weights)));
+    results.push_back(Value::of(
+        o.b.own(mean ? o.b.reduce("ReduceMean", made.weights, {1}, false) : made.weights)));
   return results;
 }
 Results encoder_layer(Operands& o) {
@@ -95,14 +103,16 @@ Results encoder_layer(Operands& o) {
   if (sequences && o.given("mask")) o.refuse("mask", "of a nested tensor is not supported");
   const ValueId source = sequences ? sequences->padded : o.read("src");
   ValueId left_out = sequences ? b.emit("Not", {sequences->kept}) : excluded(o);
-  if (sequences) left_out = b.reshape(left_out, {b.dims(left_out)[0], Dim(1), Dim(1), b.dims(left_out)[1]});
+  if (sequences)
+    left_out = b.reshape(left_out, {b.dims(left_out)[0], Dim(1), Dim(1), b.dims(left_out)[1]});
   ValueId x = first ? norm(source, "norm_weight_1", "norm_bias_1") : source;
   x = b.emit("Add", {attend(o, x, x, x, width, o.integer("num_heads"), left_out).out, source});
   if (!first) x = norm(x, "norm_weight_1", "norm_bias_1");
   const ValueId kept = x;
   if (first) x = norm(x, "norm_weight_2", "norm_bias_2");
   x = projected(b, x, o.read("ffn_weight_1"), o.read("ffn_bias_1"));
-  x = o.flag("use_gelu") ? b.emit("Gelu", {x}, {{"approximate", std::string("none")}}) : b.emit("Relu", {x});
+  x = o.flag("use_gelu") ? b.emit("Gelu", {x}, {{"approximate", std::string("none")}})
+                         : b.emit("Relu", {x});
   x = b.emit("Add", {projected(b, x, o.read("ffn_weight_2"), o.read("ffn_bias_2")), kept});
   if (!first) x = norm(x, "norm_weight_2", "norm_bias_2");
   return sequences ? Results{Value::of(b.nested(x, sequences->kept))} : o.result(x);
@@ -115,7 +125,8 @@ Results sequences_of(Operands& o) {
   const Dims dims = b.dims(mask);
   if (b.rank(padded) != 3 || dims.size() != 2) o.corrupt("has a mask of " + graph::text(dims));
   const ValueId lengths = b.reduce("ReduceSum", b.cast(mask, DType::kI64), {1}, true);
-  return {Value::of(b.nested(padded, b.emit("Less", {b.reshape(b.counting(dims[1]), {Dim(1), dims[1]}), lengths})))};
+  return {Value::of(b.nested(
+      padded, b.emit("Less", {b.reshape(b.counting(dims[1]), {Dim(1), dims[1]}), lengths})))};
 }
 Results padded_sequences(Operands& o) {
   Builder& b = o.b;
@@ -123,7 +134,8 @@ Results padded_sequences(Operands& o) {
   if (!sequences) o.refuse("self", "is no nested tensor, which is not cast");
   const Dims dims = b.dims(sequences->padded);
   if (!o.given("output_size") || o.dims("output_size") != dims)
-    o.refuse("output_size", "must be the size of the tensor that the nested one was made of, " + graph::text(dims));
+    o.refuse("output_size", "must be the size of the tensor that the nested one was made of, " +
+                                graph::text(dims));
   const ValueId kept = b.reshape(sequences->kept, {dims[0], dims[1], Dim(1)});
   const ValueId padding = b.scalar(b.dtype(sequences->padded), o.number("padding"));
   return o.result(b.emit("Where", {kept, sequences->padded, padding}));
@@ -133,18 +145,24 @@ Results padded_sequences(Operands& o) {
 
 void add_layers(Table& table) {
   table.add("_native_multi_head_attention",
-            "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, "
+            "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor "
+            "qkv_weight, Tensor qkv_bias, "
             "Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool "
             "average_attn_weights=True, int? mask_type=None",
             native_attention);
   table.add("_transformer_encoder_layer_fwd",
-            "Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor "
-            "proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor "
-            "norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
+            "Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor "
+            "proj_weight, Tensor "
+            "proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor "
+            "norm_bias_1, Tensor "
+            "norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
+            "ffn_weight_2, Tensor "
             "ffn_bias_2, Tensor? mask=None, int? mask_type=None",
             encoder_layer);
-  table.add("_nested_tensor_from_mask", "Tensor t, Tensor mask, bool mask_check=True", sequences_of);
-  table.add("to_padded_tensor", "Tensor self, float padding, int[]? output_size=None", padded_sequences);
+  table.add("_nested_tensor_from_mask", "Tensor t, Tensor mask, bool mask_check=True",
+            sequences_of);
+  table.add("to_padded_tensor", "Tensor self, float padding, int[]? output_size=None",
+            padded_sequences);
 }
 
 }  // namespace ingot::aten

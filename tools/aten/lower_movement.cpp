@@ -1,4 +1,5 @@
-// tools/aten/lower_movement.cpp - elements in other places, as new tensors: joining, repeating, rolling, padding.
+// tools/aten/lower_movement.cpp - elements in other places, as new tensors: joining, repeating,
+// rolling, padding.
 #include <algorithm>
 #include <numeric>
 
@@ -19,9 +20,9 @@ Results cat(Operands& o) {
   int64_t rank = 0;
   for (const ValueId id : parts) rank = std::max(rank, o.b.rank(id));
   // A tensor of shape [0] joins with anything.
-  parts.erase(
-      std::remove_if(parts.begin(), parts.end(), [&](ValueId id) { return rank > 1 && o.b.dims(id) == Dims{Dim(0)}; }),
-      parts.end());
+  parts.erase(std::remove_if(parts.begin(), parts.end(),
+                             [&](ValueId id) { return rank > 1 && o.b.dims(id) == Dims{Dim(0)}; }),
+              parts.end());
   if (parts.empty()) o.corrupt("joins nothing");
   const int64_t axis = o.axis("dim", rank);
   return o.result(o.b.emit("Concat", of_one_type(o, parts), {{"axis", axis}}));
@@ -52,8 +53,9 @@ Results repeat(Operands& o) {
   if (grows_ones) return o.result(o.b.expand(x, out));
   std::vector<ValueId> counts;
   for (const Dim& d : repeats) counts.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
-  return o.result(
-      o.b.emit("Tile", {x, counts.size() == 1 ? counts[0] : o.b.emit("Concat", counts, {{"axis", int64_t(0)}})}));
+  return o.result(o.b.emit(
+      "Tile",
+      {x, counts.size() == 1 ? counts[0] : o.b.emit("Concat", counts, {{"axis", int64_t(0)}})}));
 }
 /// How often each element comes; where one number counts for all, `*each` is it.
 std::vector<int64_t> repetitions(Operands& o, Dim* each) {
@@ -74,7 +76,8 @@ std::vector<int64_t> repetitions(Operands& o, Dim* each) {
   std::vector<int64_t> all;
   for (const graph::Scalar& count : *counts) {
     const auto number = count.number();
-    if (!number || *number < 0 || *number > 1 << 20) o.refuse("repeats", "is a tensor that only the data tells");
+    if (!number || *number < 0 || *number > 1 << 20)
+      o.refuse("repeats", "is a tensor that only the data tells");
     all.push_back(int64_t(*number));
   }
   return all;
@@ -88,11 +91,13 @@ Results repeat_interleave(Operands& o) {
   const int64_t axis = o.given("dim") ? o.axis("dim", int64_t(dims.size())) : 0;
   if (!counts.empty()) {
     if (dims[size_t(axis)] != Dim(int64_t(counts.size())))
-      o.refuse("repeats", "has " + std::to_string(counts.size()) + " numbers for " + dims[size_t(axis)].text());
+      o.refuse("repeats", "has " + std::to_string(counts.size()) + " numbers for " +
+                              dims[size_t(axis)].text());
     constexpr size_t kMost = 1 << 24;
     std::vector<int64_t> from;
     for (size_t i = 0; i < counts.size(); i++) {
-      if (from.size() + size_t(counts[i]) > kMost) o.refuse("repeats", "asks for more than 16 million rows");
+      if (from.size() + size_t(counts[i]) > kMost)
+        o.refuse("repeats", "asks for more than 16 million rows");
       from.insert(from.end(), size_t(counts[i]), int64_t(i));
     }
     return o.result(o.b.emit("Gather", {x, o.b.integers(from)}, {{"axis", axis}}));
@@ -117,20 +122,23 @@ ValueId rolled(Builder& b, ValueId x, int64_t axis, int64_t shift) {
     at = shift > 0 ? extent - Dim(shift) : Dim(-shift);
   }
   if (at == Dim(0)) return x;
-  return b.emit("Concat", {b.slice(x, axis, at, extent), b.slice(x, axis, Dim(0), at)}, {{"axis", axis}});
+  return b.emit("Concat", {b.slice(x, axis, at, extent), b.slice(x, axis, Dim(0), at)},
+                {{"axis", axis}});
 }
 Results roll(Operands& o) {
   ValueId x = o.read("self");
   const std::vector<int64_t> shifts = o.integers("shifts"), given = o.integers("dims");
   const Dims dims = o.b.dims(x);
   if (given.empty()) {
-    if (shifts.size() != 1) o.corrupt("rolls without dims by " + std::to_string(shifts.size()) + " numbers");
+    if (shifts.size() != 1)
+      o.corrupt("rolls without dims by " + std::to_string(shifts.size()) + " numbers");
     x = rolled(o.b, o.b.reshape(x, {graph::product(dims)}), 0, shifts[0]);
     return o.result(o.b.reshape(x, dims));
   }
   const std::vector<int64_t> axes = o.axes("dims", int64_t(dims.size()));
   if (axes.size() != shifts.size())
-    o.corrupt("has " + std::to_string(shifts.size()) + " shifts for " + std::to_string(axes.size()) + " dims");
+    o.corrupt("has " + std::to_string(shifts.size()) + " shifts for " +
+              std::to_string(axes.size()) + " dims");
   for (size_t i = 0; i < axes.size(); i++) x = rolled(o.b, x, axes[i], shifts[i]);
   return o.result(x);
 }
@@ -151,7 +159,8 @@ Results difference(Operands& o) {
   ValueId x = parts.size() == 1 ? parts[0] : o.b.emit("Concat", parts, {{"axis", axis}});
   for (int64_t i = 0; i < times; i++) {
     const Dim extent = o.b.dims(x)[size_t(axis)];
-    const ValueId first = o.b.slice(x, axis, Dim(0), extent - Dim(1)), second = o.b.slice(x, axis, Dim(1), extent);
+    const ValueId first = o.b.slice(x, axis, Dim(0), extent - Dim(1)),
+                  second = o.b.slice(x, axis, Dim(1), extent);
     x = o.b.emit(dtype == DType::kBool ? "Xor" : "Sub", {second, first});
   }
   return o.result(x);
@@ -163,8 +172,8 @@ Results pad(Operands& o) {
   const Dims given = o.dims(o.has("padding") ? "padding" : "pad");
   const size_t rank = size_t(o.b.rank(x));
   if (given.size() % 2 != 0 || given.size() / 2 > rank)
-    o.corrupt("pads by " + std::to_string(given.size()) + " numbers a tensor of " + std::to_string(rank) +
-              " dimensions");
+    o.corrupt("pads by " + std::to_string(given.size()) + " numbers a tensor of " +
+              std::to_string(rank) + " dimensions");
   Dims pads(rank * 2, Dim(0));
   for (size_t i = 0; i < given.size() / 2; i++) {
     pads[rank - 1 - i] = given[2 * i];
@@ -216,7 +225,8 @@ Results channel_shuffle(Operands& o) {
   std::swap(perm[1], perm[2]);
   return o.result(o.b.reshape(o.b.transpose(o.b.reshape(x, apart), perm), in));
 }
-/// A view that is not followed: where it or what it was made from is written later, reading the other is refused.
+/// A view that is not followed: where it or what it was made from is written later, reading the
+/// other is refused.
 Tensor unfollowed(Operands& o, const Tensor& of, ValueId value) {
   const Tensor made = o.b.view_or_copy(of, value);
   Builder::forget_strides(made);
@@ -226,13 +236,15 @@ Tensor unfollowed(Operands& o, const Tensor& of, ValueId value) {
 Results unfold(Operands& o) {
   const ValueId x = o.read("self");
   const Dims in = o.b.dims(x);
-  const int64_t axis = o.axis("dimension", int64_t(in.size())), size = o.integer("size"), step = o.integer("step");
+  const int64_t axis = o.axis("dimension", int64_t(in.size())), size = o.integer("size"),
+                step = o.integer("step");
   const auto extent = in.empty() ? std::nullopt : in[size_t(axis)].value();
   if (!extent) o.refuse("dimension", "is symbolic", "bind it with --dim");
   if (size < 1 || step < 1 || size > *extent)
     o.corrupt("takes windows of " + std::to_string(size) + " from " + graph::text(in));
   const int64_t count = (*extent - size) / step + 1;
-  if (count > (int64_t(1) << 24) / size) o.refuse("size", "makes more than 16 million elements of index");
+  if (count > (int64_t(1) << 24) / size)
+    o.refuse("size", "makes more than 16 million elements of index");
   std::vector<int64_t> indices;
   for (int64_t i = 0; i < count; i++)
     for (int64_t k = 0; k < size; k++) indices.push_back(i * step + k);
@@ -285,21 +297,23 @@ Results meshgrid(Operands& o) {
 void add_movement(Table& table) {
   table.add_all("cat concat concatenate", "Tensor[] tensors, int dim=0", cat);
   table.add("stack", "Tensor[] tensors, int dim=0", stack);
-  table.add("diff", "Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", difference);
+  table.add("diff", "Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None",
+            difference);
   table.add("repeat", "Tensor self, int[] repeats", repeat);
   table.add("tile", "Tensor self, int[] dims", repeat);
-  table.add("repeat_interleave", "Tensor self, Any repeats, int? dim=None, *, int? output_size=None",
-            repeat_interleave);
+  table.add("repeat_interleave",
+            "Tensor self, Any repeats, int? dim=None, *, int? output_size=None", repeat_interleave);
   table.add("roll", "Tensor self, int[] shifts, int[] dims=[]", roll);
   table.add("flip", "Tensor self, int[] dims", flip);
   table.add("pad", "Tensor self, int[] pad, str mode='constant', float? value=None", pad);
   table.add("constant_pad_nd", "Tensor self, int[] pad, Scalar value=0", pad);
-  for (const char* name : {"reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
-                           "replication_pad2d", "replication_pad3d"})
+  for (const char* name : {"reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
+                           "replication_pad1d", "replication_pad2d", "replication_pad3d"})
     table.add(name, "Tensor self, int[] padding", pad);
   table.add("pixel_shuffle", "Tensor self, int upscale_factor", pixel_shuffle);
   table.add("pixel_unshuffle", "Tensor self, int downscale_factor", pixel_shuffle);
-  table.add_all("channel_shuffle native_channel_shuffle", "Tensor self, int groups", channel_shuffle);
+  table.add_all("channel_shuffle native_channel_shuffle", "Tensor self, int groups",
+                channel_shuffle);
   table.add("unfold", "Tensor self, int dimension, int size, int step", unfold);
   table.add_all("tril triu", "Tensor self, int diagonal=0", triangle);
   table.add("broadcast_tensors", "Tensor[] tensors", broadcast_tensors);

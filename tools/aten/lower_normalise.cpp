@@ -13,7 +13,8 @@ ValueId vector_or(Operands& o, const char* name, DType dtype, const Dims& dims, 
   return o.b.expand(o.b.scalar(dtype, otherwise), dims);
 }
 
-/// Without running statistics those of the batch at hand count, in inference form too: weights are standardized so.
+/// Without running statistics those of the batch at hand count, in inference form too: weights are
+/// standardized so.
 ValueId by_own_statistics(Operands& o, ValueId x, ValueId scale, ValueId bias) {
   Builder& b = o.b;
   std::vector<int64_t> others;
@@ -33,12 +34,16 @@ Results batch_norm(Operands& o) {
   const bool running = o.given("running_mean") && o.given("running_var");
   const bool training = o.has("training") && o.flag("training");
   if (training && running)
-    o.b.note("BatchNorm was saved in training mode; cast in inference form, with its running statistics");
+    o.b.note(
+        "BatchNorm was saved in training mode; cast in inference form, with its running "
+        "statistics");
   const Dims channels = {o.b.dims(x)[1]};
   const DType dtype = o.b.dtype(x);
-  const ValueId scale = vector_or(o, "weight", dtype, channels, 1), bias = vector_or(o, "bias", dtype, channels, 0);
+  const ValueId scale = vector_or(o, "weight", dtype, channels, 1),
+                bias = vector_or(o, "bias", dtype, channels, 0);
   const ValueId made =
-      running ? o.b.emit("BatchNormalization", {x, scale, bias, o.read("running_mean"), o.read("running_var")},
+      running ? o.b.emit("BatchNormalization",
+                         {x, scale, bias, o.read("running_mean"), o.read("running_var")},
                          {{"epsilon", o.number("eps")}})
               : by_own_statistics(o, x, scale, bias);
   Results results = o.result(made);
@@ -52,11 +57,14 @@ Results instance_norm(Operands& o) {
   if (o.b.rank(x) < 3) o.corrupt("its input has shape " + graph::text(o.b.dims(x)));
   const Dims channels = {o.b.dims(x)[1]};
   const DType dtype = o.b.dtype(x);
-  const ValueId scale = vector_or(o, "weight", dtype, channels, 1), bias = vector_or(o, "bias", dtype, channels, 0);
+  const ValueId scale = vector_or(o, "weight", dtype, channels, 1),
+                bias = vector_or(o, "bias", dtype, channels, 0);
   const Attributes attributes = {{"epsilon", o.number("eps")}};
-  if (o.flag("use_input_stats")) return o.result(o.b.emit("InstanceNormalization", {x, scale, bias}, attributes));
-  return o.result(
-      o.b.emit("BatchNormalization", {x, scale, bias, o.read("running_mean"), o.read("running_var")}, attributes));
+  if (o.flag("use_input_stats"))
+    return o.result(o.b.emit("InstanceNormalization", {x, scale, bias}, attributes));
+  return o.result(o.b.emit("BatchNormalization",
+                           {x, scale, bias, o.read("running_mean"), o.read("running_var")},
+                           attributes));
 }
 Results group_norm(Operands& o) {
   const ValueId x = o.read("input");
@@ -65,7 +73,8 @@ Results group_norm(Operands& o) {
   const DType dtype = o.b.dtype(x);
   const int64_t groups = o.integer(o.has("num_groups") ? "num_groups" : "group");
   Results results = o.result(o.b.emit(
-      "GroupNormalization", {x, vector_or(o, "weight", dtype, channels, 1), vector_or(o, "bias", dtype, channels, 0)},
+      "GroupNormalization",
+      {x, vector_or(o, "weight", dtype, channels, 1), vector_or(o, "bias", dtype, channels, 0)},
       {{"epsilon", o.number("eps")}, {"num_groups", groups}}));
   if (o.op() == "native_group_norm")
     for (int i = 0; i < 2; i++) results.push_back(Value::unavailable(kStatistics));
@@ -88,8 +97,9 @@ Results layer_norm(Operands& o) {
   const DType dtype = o.b.dtype(x);
   std::vector<ValueId> inputs = {x, vector_or(o, "weight", dtype, shape, 1)};
   if (o.given("bias")) inputs.push_back(o.read("bias"));
-  Results results = o.result(
-      o.b.emit("LayerNormalization", inputs, {{"axis", -int64_t(shape.size())}, {"epsilon", o.number("eps")}}));
+  Results results =
+      o.result(o.b.emit("LayerNormalization", inputs,
+                        {{"axis", -int64_t(shape.size())}, {"epsilon", o.number("eps")}}));
   if (o.op() == "native_layer_norm")
     for (int i = 0; i < 2; i++) results.push_back(Value::unavailable(kStatistics));
   return results;
@@ -110,8 +120,8 @@ Results softmax(Operands& o) {
   const bool logarithm = o.op() == "log_softmax" || o.op() == "_log_softmax";
   const Dims dims = o.b.dims(x);
   if (dims.empty()) x = o.b.reshape(x, {Dim(1)});
-  const ValueId made =
-      o.b.emit(logarithm ? "LogSoftmax" : "Softmax", {x}, {{"axis", o.axis("dim", int64_t(dims.size()))}});
+  const ValueId made = o.b.emit(logarithm ? "LogSoftmax" : "Softmax", {x},
+                                {{"axis", o.axis("dim", int64_t(dims.size()))}});
   return o.result(o.b.reshape(made, dims));
 }
 /// A direction with a length: v * g / |v|, over every dimension but `dim`.
@@ -130,31 +140,40 @@ Results weight_norm(Operands& o) {
 }  // namespace
 
 void add_normalisations(Table& table) {
-  const std::string running = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, ";
+  const std::string running =
+      "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, ";
   table.add_all("batch_norm _batch_norm_impl_index",
-                running + "bool training, float momentum, float eps, bool cudnn_enabled=False", batch_norm);
-  table.add_all("native_batch_norm _native_batch_norm_legit", running + "bool training, float momentum, float eps",
+                running + "bool training, float momentum, float eps, bool cudnn_enabled=False",
                 batch_norm);
-  table.add_all("_native_batch_norm_legit_no_training _batch_norm_no_update", running + "float momentum, float eps",
-                batch_norm);
-  table.add("instance_norm", running + "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=False",
+  table.add_all("native_batch_norm _native_batch_norm_legit",
+                running + "bool training, float momentum, float eps", batch_norm);
+  table.add_all("_native_batch_norm_legit_no_training _batch_norm_no_update",
+                running + "float momentum, float eps", batch_norm);
+  table.add("instance_norm",
+            running + "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=False",
             instance_norm);
+  table.add("group_norm",
+            "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+            "eps=1e-05, bool cudnn_enabled=True",
+            group_norm);
   table.add(
-      "group_norm",
-      "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True",
+      "native_group_norm",
+      "Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps",
       group_norm);
-  table.add("native_group_norm",
-            "Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps", group_norm);
   table.add("layer_norm",
-            "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+            "eps=1e-05, bool "
             "cudnn_enable=True",
             layer_norm);
-  table.add("native_layer_norm", "Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps",
+  table.add("native_layer_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps",
             layer_norm);
-  table.add("rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None", rms_norm);
+  table.add("rms_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None", rms_norm);
   table.add_all("softmax.int log_softmax.int", "Tensor self, int dim, int? dtype=None", softmax);
   table.add_all("_softmax _log_softmax", "Tensor self, int dim, bool half_to_float", softmax);
-  table.add_all("_weight_norm _weight_norm_interface", "Tensor v, Tensor g, int dim=0", weight_norm);
+  table.add_all("_weight_norm _weight_norm_interface", "Tensor v, Tensor g, int dim=0",
+                weight_norm);
 }
 
 }  // namespace ingot::aten

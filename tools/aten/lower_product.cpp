@@ -20,13 +20,17 @@ Results linear(Operands& o) {
     std::vector<ValueId> inputs = {x, weight};
     if (o.given("bias")) inputs.push_back(o.read("bias"));
     return o.result(
-        o.b.emit("Gemm", inputs, {{"transB", int64_t(1)}, {"transA", int64_t(0)}, {"alpha", 1.0}, {"beta", 1.0}}));
+        o.b.emit("Gemm", inputs,
+                 {{"transB", int64_t(1)}, {"transA", int64_t(0)}, {"alpha", 1.0}, {"beta", 1.0}}));
   }
   const ValueId made = o.b.emit("MatMul", {x, transposed(o.b, weight)});
   return o.result(o.given("bias") ? o.b.emit("Add", {made, o.read("bias")}) : made);
 }
 Results matmul(Operands& o) {
-  const char* const second = o.has("mat2") ? "mat2" : o.has("vec") ? "vec" : o.has("tensor") ? "tensor" : "other";
+  const char* const second = o.has("mat2")     ? "mat2"
+                             : o.has("vec")    ? "vec"
+                             : o.has("tensor") ? "tensor"
+                                               : "other";
   return o.result(o.b.emit("MatMul", {o.read("self"), o.read(second)}));
 }
 /// beta * self + alpha * (a @ b)
@@ -40,8 +44,9 @@ Results added_product(Operands& o) {
                                     : "mat2");
   const double alpha = o.number("alpha"), beta = o.number("beta");
   if (!batched && !vector)
-    return o.result(o.b.emit("Gemm", {a, b, o.read("self")},
-                             {{"transB", int64_t(0)}, {"transA", int64_t(0)}, {"alpha", alpha}, {"beta", beta}}));
+    return o.result(o.b.emit(
+        "Gemm", {a, b, o.read("self")},
+        {{"transB", int64_t(0)}, {"transA", int64_t(0)}, {"alpha", alpha}, {"beta", beta}}));
   const DType dtype = o.b.dtype(a);
   ValueId made = o.b.emit("MatMul", {a, b});
   if (alpha != 1) made = o.b.emit("Mul", {made, o.b.scalar(dtype, alpha)});
@@ -54,7 +59,8 @@ Results outer(Operands& o) {
   const ValueId a = o.read("self"), b = o.read("vec2");
   return o.result(o.b.emit("Mul", {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
 }
-/// The dimensions of "..." under letters of their own. Operands that have fewer of them have the last ones.
+/// The dimensions of "..." under letters of their own. Operands that have fewer of them have the
+/// last ones.
 std::string spelled_out(Operands& o, std::string equation, const std::vector<ValueId>& operands) {
   if (equation.find("...") == std::string::npos) return equation;
   std::string unused;
@@ -90,7 +96,8 @@ std::string spelled_out(Operands& o, std::string equation, const std::vector<Val
         Dim& whole = shared[most - counts[i] + k];
         const Dim& mine = dims[dots + k];
         if (whole == Dim(1)) whole = mine;
-        if (whole != mine) o.refuse("equation", "broadcasts dimensions of '...', which is not supported");
+        if (whole != mine)
+          o.refuse("equation", "broadcasts dimensions of '...', which is not supported");
       }
       terms[i].replace(dots, 3, letters.substr(most - counts[i]));
     }
@@ -99,7 +106,8 @@ std::string spelled_out(Operands& o, std::string equation, const std::vector<Val
   if (arrow < equation.size()) {
     std::string result = equation.substr(arrow + 2);
     const size_t dots = result.find("...");
-    if (dots == std::string::npos && most > 0) o.refuse("equation", "sums over '...', which is not supported");
+    if (dots == std::string::npos && most > 0)
+      o.refuse("equation", "sums over '...', which is not supported");
     if (dots != std::string::npos) result.replace(dots, 3, letters);
     return out + "->" + result;
   }
@@ -137,14 +145,15 @@ Results einsum(Operands& o) {
     for (size_t i = 2; i < terms.size(); i++) later += terms[i];
     for (const char c : terms[0] + terms[1])
       if (later.find(c) != std::string::npos && kept.find(c) == std::string::npos) kept += c;
-    const ValueId made =
-        o.b.emit("Einsum", {operands[0], operands[1]}, {{"equation", terms[0] + "," + terms[1] + "->" + kept}});
+    const ValueId made = o.b.emit("Einsum", {operands[0], operands[1]},
+                                  {{"equation", terms[0] + "," + terms[1] + "->" + kept}});
     operands.erase(operands.begin());
     terms.erase(terms.begin());
     operands[0] = made;
     terms[0] = kept;
   }
-  return o.result(o.b.emit("Einsum", operands, {{"equation", terms[0] + "," + terms[1] + "->" + out}}));
+  return o.result(
+      o.b.emit("Einsum", operands, {{"equation", terms[0] + "," + terms[1] + "->" + out}}));
 }
 
 }  // namespace
@@ -155,9 +164,13 @@ void add_products(Table& table) {
   table.add("matmul", "Tensor self, Tensor other", matmul);
   table.add("mv", "Tensor self, Tensor vec", matmul);
   table.add("dot", "Tensor self, Tensor tensor", matmul);
-  table.add("addmm", "Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1", added_product);
-  table.add("addmv", "Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1", added_product);
-  table.add("baddbmm", "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1", added_product);
+  table.add("addmm", "Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1",
+            added_product);
+  table.add("addmv", "Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1",
+            added_product);
+  table.add("baddbmm",
+            "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1",
+            added_product);
   table.add_all("outer ger", "Tensor self, Tensor vec2", outer);
   table.add("einsum", "str equation, Tensor[] tensors, *, Any path=None", einsum);
 }

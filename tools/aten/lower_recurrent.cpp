@@ -31,7 +31,8 @@ class Stack {
     if (layers < 1 || layers > 1 << 16 || params.size() != size_t(layers * directions) * each) {
       if (params.size() == size_t(layers * directions) * (each + 1))
         o.refuse("params", "projections (proj_size) are not supported");
-      o.corrupt("has " + std::to_string(params.size()) + " weights for " + std::to_string(layers) + " layers");
+      o.corrupt("has " + std::to_string(params.size()) + " weights for " + std::to_string(layers) +
+                " layers");
     }
     if (o.number("dropout") != 0 && o.flag("train"))
       o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
@@ -48,12 +49,14 @@ class Stack {
     const ValueId c0 = lstm ? state(o.read_all("hx").at(1)) : graph::kAbsent;
     std::vector<ValueId> hs, cs;
     for (int64_t layer = 0; layer < layers; layer++) {
-      const Layer weights = weights_of(params, size_t(layer * directions), size_t(directions), each);
+      const Layer weights =
+          weights_of(params, size_t(layer * directions), size_t(directions), each);
       const Dim first(layer * directions), last((layer + 1) * directions);
       std::vector<ValueId> inputs = {
           x, weights.w, weights.r, weights.bias, graph::kAbsent, o.b.slice(h0, 0, first, last)};
       if (lstm) inputs.push_back(o.b.slice(c0, 0, first, last));
-      const std::vector<ValueId> made = o.b.emit_many(kind.op, inputs, attributes(weights, directions), lstm ? 3 : 2);
+      const std::vector<ValueId> made =
+          o.b.emit_many(kind.op, inputs, attributes(weights, directions), lstm ? 3 : 2);
       const Dims y = o.b.dims(made[0]);  // [T, directions, B, H]
       x = o.b.reshape(o.b.transpose(made[0], {0, 2, 1, 3}), {y[0], y[2], y[1] * y[3]});
       hs.push_back(made[1]);
@@ -88,20 +91,22 @@ class Stack {
       o.corrupt("a weight has shape " + graph::text(in));
     const int64_t rows = *in[0].value() / count;
     std::vector<ValueId> parts;
-    for (const int64_t gate : kind.gates) parts.push_back(o.b.slice(x, 0, Dim(gate * rows), Dim((gate + 1) * rows)));
+    for (const int64_t gate : kind.gates)
+      parts.push_back(o.b.slice(x, 0, Dim(gate * rows), Dim((gate + 1) * rows)));
     Dims out = in;
     out.insert(out.begin(), Dim(1));
     return o.b.reshape(count == 1 ? x : o.b.emit("Concat", parts, {{"axis", int64_t(0)}}), out);
   }
-  Layer weights_of(const std::vector<ValueId>& params, size_t first, size_t directions, size_t each) {
+  Layer weights_of(const std::vector<ValueId>& params, size_t first, size_t directions,
+                   size_t each) {
     std::vector<ValueId> w, r, bias;
     for (size_t i = 0; i < directions; i++) {
       const size_t at = (first + i) * each;
       w.push_back(reordered(params[at]));
       r.push_back(reordered(params[at + 1]));
       if (each == 4)
-        bias.push_back(
-            o.b.emit("Concat", {reordered(params[at + 2]), reordered(params[at + 3])}, {{"axis", int64_t(1)}}));
+        bias.push_back(o.b.emit("Concat", {reordered(params[at + 2]), reordered(params[at + 3])},
+                                {{"axis", int64_t(1)}}));
     }
     return {joined(w), joined(r), bias.empty() ? graph::kAbsent : joined(bias)};
   }
@@ -138,10 +143,12 @@ Results recurrent(Operands& o) { return Stack(o).run(); }
 
 void add_recurrent(Table& table) {
   const std::string tail =
-      "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool "
+      "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool "
+      "bidirectional, bool "
       "batch_first";
   table.add("lstm.input", "Tensor input, Tensor[] hx, " + tail, recurrent);
-  table.add_all("gru.input rnn_tanh.input rnn_relu.input", "Tensor input, Tensor hx, " + tail, recurrent);
+  table.add_all("gru.input rnn_tanh.input rnn_relu.input", "Tensor input, Tensor hx, " + tail,
+                recurrent);
 }
 
 }  // namespace ingot::aten

@@ -1,4 +1,5 @@
-// tools/aten/lower_view.cpp - other looks at the same memory: what is written through them is seen by all.
+// tools/aten/lower_view.cpp - other looks at the same memory: what is written through them is seen
+// by all.
 #include <algorithm>
 #include <numeric>
 
@@ -13,15 +14,16 @@ Results as_result(Tensor tensor) { return {Value::of(std::move(tensor))}; }
 Tensor viewed(Operands& o, const Tensor& of, const Dims& to, Strides strides) {
   return o.b.view(
       of, [to](Builder& b, ValueId whole) { return b.reshape(whole, to); },
-      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); }, std::move(strides));
+      [](Builder& b, ValueId whole, ValueId part) { return b.reshape(part, b.dims(whole)); },
+      std::move(strides));
 }
 /// The same elements with other dims: a view, or a copy where the memory does not allow one.
 Tensor reshaped(Operands& o, const Tensor& of, const Dims& to) {
   const ValueId x = o.b.read(of);
   Reshaped how = reshape_in_memory(o.b.dims(x), o.b.strides(of), to);
   // view() raises where there is none, so a program that runs has one.
-  const bool asks_view = o.op() == "view" || o.op() == "_unsafe_view" || o.op() == "view_as" || o.op() == "unflatten" ||
-                         o.op() == "_reshape_alias";
+  const bool asks_view = o.op() == "view" || o.op() == "_unsafe_view" || o.op() == "view_as" ||
+                         o.op() == "unflatten" || o.op() == "_reshape_alias";
   if (asks_view || how.shared == Shared::kYes) return viewed(o, of, to, std::move(how.strides));
   const ValueId made = o.b.reshape(x, to);
   return how.shared == Shared::kNo ? o.b.own(made) : o.b.view_or_copy(of, made);
@@ -34,7 +36,8 @@ Dims completed(Operands& o, const Dims& in, Dims wanted) {
   const Dim rest = graph::product(wanted);
   if (rest == Dim(0)) o.corrupt("its sizes hold no element");
   *open = graph::product(in) / rest;
-  if (std::find(wanted.begin(), wanted.end(), Dim(-1)) != wanted.end()) o.corrupt("its sizes are open twice");
+  if (std::find(wanted.begin(), wanted.end(), Dim(-1)) != wanted.end())
+    o.corrupt("its sizes are open twice");
   return wanted;
 }
 Results reshape(Operands& o) {
@@ -56,7 +59,9 @@ Results as_strided(Operands& o) {
               (!o.given("storage_offset") || o.dim("storage_offset") == Dim(0));
   for (size_t i = 0; same && i < in.size(); i++) same = in[i] == Dim(1) || strides[i] == (*now)[i];
   if (!same)
-    o.refuse("stride", "strides " + graph::text(strides) + " over " + graph::text(in) + " are not those that it has",
+    o.refuse("stride",
+             "strides " + graph::text(strides) + " over " + graph::text(in) +
+                 " are not those that it has",
              "use slices and permutations");
   return as_result(viewed(o, x, in, now));
 }
@@ -71,7 +76,8 @@ Results flatten(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
   if (in.empty()) return as_result(reshaped(o, x, {Dim(1)}));
-  const int64_t first = o.axis("start_dim", int64_t(in.size())), last = o.axis("end_dim", int64_t(in.size()));
+  const int64_t first = o.axis("start_dim", int64_t(in.size())),
+                last = o.axis("end_dim", int64_t(in.size()));
   if (first > last) o.corrupt("start_dim lies behind end_dim");
   Dims to(in.begin(), in.begin() + first);
   to.push_back(graph::product(Dims(in.begin() + first, in.begin() + last + 1)));
@@ -125,10 +131,12 @@ Tensor permuted(Operands& o, const Tensor& of, const std::vector<int64_t>& perm)
   for (size_t i = 0; i < perm.size(); i++) back[size_t(perm[i])] = int64_t(i);
   Strides strides = o.b.strides(of), turned;
   if (strides) turned.emplace();
-  for (size_t i = 0; strides && i < perm.size(); i++) turned->push_back((*strides)[size_t(perm[i])]);
+  for (size_t i = 0; strides && i < perm.size(); i++)
+    turned->push_back((*strides)[size_t(perm[i])]);
   return o.b.view(
       of, [perm](Builder& b, ValueId whole) { return b.transpose(whole, perm); },
-      [back](Builder& b, ValueId, ValueId part) { return b.transpose(part, back); }, std::move(turned));
+      [back](Builder& b, ValueId, ValueId part) { return b.transpose(part, back); },
+      std::move(turned));
 }
 std::vector<int64_t> identity(int64_t rank) {
   std::vector<int64_t> perm(static_cast<size_t>(rank));
@@ -138,9 +146,11 @@ std::vector<int64_t> identity(int64_t rank) {
 Results permute(Operands& o) {
   const Tensor x = o.tensor("self");
   const int64_t rank = o.b.rank(o.b.read(x));
-  const std::vector<int64_t> perm = o.dims("dims").empty() ? std::vector<int64_t>() : o.axes("dims", rank);
+  const std::vector<int64_t> perm =
+      o.dims("dims").empty() ? std::vector<int64_t>() : o.axes("dims", rank);
   if (int64_t(perm.size()) != rank)
-    o.corrupt("permutes " + std::to_string(perm.size()) + " of " + std::to_string(rank) + " dimensions");
+    o.corrupt("permutes " + std::to_string(perm.size()) + " of " + std::to_string(rank) +
+              " dimensions");
   return as_result(permuted(o, x, perm));
 }
 Results transpose(Operands& o) {
@@ -164,7 +174,8 @@ Results move_axes(Operands& o) {
   const int64_t rank = o.b.rank(o.b.read(x));
   const std::vector<int64_t> from = o.axes("source", rank), to = o.axes("destination", rank);
   if (from.size() != to.size())
-    o.corrupt("moves " + std::to_string(from.size()) + " dimensions to " + std::to_string(to.size()) + " places");
+    o.corrupt("moves " + std::to_string(from.size()) + " dimensions to " +
+              std::to_string(to.size()) + " places");
   std::vector<int64_t> perm(size_t(rank), -1), rest;
   for (size_t i = 0; i < from.size(); i++) perm[size_t(to[i])] = from[i];
   for (int64_t i = 0; i < rank; i++)
@@ -187,10 +198,12 @@ Tensor expanded(Operands& o, const Tensor& of, Dims to) {
     if (to[i] != in[i - added]) (*strides)[i] = Dim(0);
   if (graph::product(to) == graph::product(in)) return viewed(o, of, to, std::move(strides));
   return o.b.view(
-      of, [to](Builder& b, ValueId whole) { return b.expand(whole, to); }, nullptr, std::move(strides));
+      of, [to](Builder& b, ValueId whole) { return b.expand(whole, to); }, nullptr,
+      std::move(strides));
 }
 Results expand(Operands& o) {
-  return as_result(expanded(o, o.tensor("self"), o.has("other") ? o.b.dims(o.read("other")) : o.dims("size")));
+  return as_result(
+      expanded(o, o.tensor("self"), o.has("other") ? o.b.dims(o.read("other")) : o.dims("size")));
 }
 
 /// [start, start + step, ...) of one axis.
@@ -210,9 +223,11 @@ ValueId with_part(Builder& b, ValueId whole, ValueId part, const Cut& cut) {
   }
   const auto n = extent.value(), start = cut.start.value(), end = cut.end.value();
   if (!n || !start || !end)
-    throw Refused{"self", "writing to a strided slice of a symbolic dimension is not supported", "bind it with --dim"};
+    throw Refused{"self", "writing to a strided slice of a symbolic dimension is not supported",
+                  "bind it with --dim"};
   if (*n > int64_t(1) << 24)
-    throw Refused{"self", "writing to a strided slice of more than 16 million rows is not supported", ""};
+    throw Refused{"self",
+                  "writing to a strided slice of more than 16 million rows is not supported", ""};
   std::vector<int64_t> from(static_cast<size_t>(*n));
   for (int64_t i = 0; i < *n; i++) {
     const bool inside = i >= *start && i < *end && (i - *start) % cut.step == 0;
@@ -225,9 +240,12 @@ Tensor cut_out(Operands& o, const Tensor& of, const Cut& cut, ValueId now = grap
   Strides strides = o.b.strides(of);
   if (strides) (*strides)[size_t(cut.axis)] = (*strides)[size_t(cut.axis)] * Dim(cut.step);
   return o.b.view(
-      of, [cut](Builder& b, ValueId whole) { return b.slice(whole, cut.axis, cut.start, cut.end, cut.step); },
-      [cut](Builder& b, ValueId whole, ValueId part) { return with_part(b, whole, part, cut); }, std::move(strides),
-      now);
+      of,
+      [cut](Builder& b, ValueId whole) {
+        return b.slice(whole, cut.axis, cut.start, cut.end, cut.step);
+      },
+      [cut](Builder& b, ValueId whole, ValueId part) { return with_part(b, whole, part, cut); },
+      std::move(strides), now);
 }
 /// A position as Python counts it, within [0, extent].
 Dim position(const Dim& given, const Dim& extent) {
@@ -236,9 +254,11 @@ Dim position(const Dim& given, const Dim& extent) {
     if (*n < 0) return max(Dim(0), extent + given);
     return graph::proven_at_least(extent, given) ? given : min(given, extent);
   }
-  if (graph::proven_at_least(given, Dim(0))) return graph::proven_at_least(extent, given) ? given : min(given, extent);
+  if (graph::proven_at_least(given, Dim(0)))
+    return graph::proven_at_least(extent, given) ? given : min(given, extent);
   if (graph::proven_at_least(Dim(-1), given)) return max(Dim(0), extent + given);
-  throw Refused{"start", "the sign of " + given.text() + " is not known", "bound its dimensions with --dim"};
+  throw Refused{"start", "the sign of " + given.text() + " is not known",
+                "bound its dimensions with --dim"};
 }
 Results slice(Operands& o) {
   const Tensor x = o.tensor("self");
@@ -250,15 +270,18 @@ Results slice(Operands& o) {
   const Dim start = o.given("start") ? position(o.dim("start"), extent) : Dim(0);
   Dim end = o.given("end") ? position(o.dim("end"), extent) : extent;
   if (!graph::proven_at_least(end, start)) end = max(start, end);
-  if (start == Dim(0) && end == extent && step == 1) return as_result(viewed(o, x, in, o.b.strides(x)));
+  if (start == Dim(0) && end == extent && step == 1)
+    return as_result(viewed(o, x, in, o.b.strides(x)));
   return as_result(cut_out(o, x, {axis, start, end, step}));
 }
 /// Each n + 1st element of a matrix whose rows stand one behind the other.
 Results diagonal(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
-  const int64_t rank = int64_t(in.size()), row = o.axis("dim1", rank), column = o.axis("dim2", rank);
-  if (rank < 2 || row == column) o.corrupt("takes the diagonal of " + graph::text(in) + " along one dimension");
+  const int64_t rank = int64_t(in.size()), row = o.axis("dim1", rank),
+                column = o.axis("dim2", rank);
+  if (rank < 2 || row == column)
+    o.corrupt("takes the diagonal of " + graph::text(in) + " along one dimension");
   const auto rows = in[size_t(row)].value(), columns = in[size_t(column)].value();
   const int64_t offset = o.integer("offset");
   if (!rows || !columns)
@@ -273,9 +296,10 @@ Results diagonal(Operands& o) {
   perm.insert(perm.end(), {row, column});
   flat.push_back(Dim(*rows) * Dim(*columns));
   const bool above = offset >= 0;
-  const int64_t count = offset <= -*rows || offset >= *columns
-                            ? 0
-                            : std::min(above ? *rows : *rows + offset, above ? *columns - offset : *columns);
+  const int64_t count =
+      offset <= -*rows || offset >= *columns
+          ? 0
+          : std::min(above ? *rows : *rows + offset, above ? *columns - offset : *columns);
   const int64_t first = count == 0 ? 0 : above ? offset : -offset * *columns;
   const int64_t end = count == 0 ? 0 : first + (count - 1) * (*columns + 1) + 1;
   const Tensor line = viewed(o, permuted(o, x, perm), flat, std::nullopt);
@@ -332,7 +356,9 @@ Results parts_of(Operands& o, const Tensor& x, int64_t axis, const Dims& sizes) 
 int64_t fixed_extent(Operands& o, const Dims& in, int64_t axis) {
   const auto n = in[size_t(axis)].value();
   if (!n)
-    o.refuse("dim", "has a symbolic dimension (" + in[size_t(axis)].text() + "), so the number of parts is open",
+    o.refuse("dim",
+             "has a symbolic dimension (" + in[size_t(axis)].text() +
+                 "), so the number of parts is open",
              "bind it with --dim");
   return *n;
 }
@@ -345,7 +371,8 @@ Results split(Operands& o) {
   const char* const name = o.has("split_sizes") ? "split_sizes" : "split_size";
   if (o.value(name).items) return parts_of(o, x, axis, o.dims(name));
   const int64_t each = o.integer(name), n = fixed_extent(o, in, axis);
-  if (each < 1 || n / each > kMostParts) o.corrupt(std::string(name) + " is " + std::to_string(each));
+  if (each < 1 || n / each > kMostParts)
+    o.corrupt(std::string(name) + " is " + std::to_string(each));
   Dims sizes;
   for (int64_t at = 0; at < n; at += each) sizes.push_back(Dim(std::min(each, n - at)));
   return parts_of(o, x, axis, sizes);
@@ -354,7 +381,8 @@ Results chunk(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
   if (in.empty()) o.corrupt("splits a scalar");
-  const int64_t axis = o.axis("dim", int64_t(in.size())), count = o.integer(o.has("chunks") ? "chunks" : "sections");
+  const int64_t axis = o.axis("dim", int64_t(in.size())),
+                count = o.integer(o.has("chunks") ? "chunks" : "sections");
   if (count < 1 || count > kMostParts) o.corrupt("makes " + std::to_string(count) + " chunks");
   const Dim extent = in[size_t(axis)];
   Dims sizes;
@@ -389,30 +417,36 @@ void add_views(Table& table) {
   table.add("view.dtype", "Tensor self, int dtype", view_as_type);
   table.add_all("view _unsafe_view view_copy", "Tensor self, int[] size", reshape);
   table.add_all("reshape", "Tensor self, int[] shape", reshape);
-  table.add_all("_reshape_alias _reshape_copy", "Tensor self, int[] size, Any stride=None", reshape);
-  table.add_all("as_strided as_strided_copy", "Tensor self, int[] size, int[] stride, int? storage_offset=None",
-                as_strided);
+  table.add_all("_reshape_alias _reshape_copy", "Tensor self, int[] size, Any stride=None",
+                reshape);
+  table.add_all("as_strided as_strided_copy",
+                "Tensor self, int[] size, int[] stride, int? storage_offset=None", as_strided);
   table.add_all("view_as reshape_as", "Tensor self, Tensor other", reshape);
   table.add("flatten.using_ints", "Tensor self, int start_dim=0, int end_dim=-1", flatten);
   table.add("ravel", "Tensor self", ravel);
   table.add("unflatten.int", "Tensor self, int dim, int[] sizes", unflatten);
   table.add_all("squeeze squeeze_copy", "Tensor self", squeeze);
-  table.add_all("squeeze.dim squeeze.dims squeeze_copy.dim squeeze_copy.dims", "Tensor self, int[] dim", squeeze);
+  table.add_all("squeeze.dim squeeze.dims squeeze_copy.dim squeeze_copy.dims",
+                "Tensor self, int[] dim", squeeze);
   table.add_all("unsqueeze unsqueeze_copy", "Tensor self, int dim", unsqueeze);
   table.add_all("permute permute_copy", "Tensor self, int[] dims", permute);
-  table.add_all("diagonal diagonal_copy", "Tensor self, int offset=0, int dim1=0, int dim2=1", diagonal);
-  table.add_all("transpose.int swapdims transpose_copy.int", "Tensor self, int dim0, int dim1", transpose);
+  table.add_all("diagonal diagonal_copy", "Tensor self, int offset=0, int dim1=0, int dim2=1",
+                diagonal);
+  table.add_all("transpose.int swapdims transpose_copy.int", "Tensor self, int dim0, int dim1",
+                transpose);
   table.add("swapaxes", "Tensor self, int axis0, int axis1", transpose);
   table.add_all("t t_copy numpy_T mT adjoint", "Tensor self", transpose);
-  table.add_all("movedim.intlist moveaxis.intlist", "Tensor self, int[] source, int[] destination", move_axes);
+  table.add_all("movedim.intlist moveaxis.intlist", "Tensor self, int[] source, int[] destination",
+                move_axes);
   table.add_all("expand expand_copy", "Tensor self, int[] size, *, bool implicit=False", expand);
   table.add("expand_as", "Tensor self, Tensor other", expand);
   table.add("broadcast_to", "Tensor self, int[] size", expand);
-  table.add_all("slice.Tensor slice_copy.Tensor", "Tensor self, int dim=0, int? start=None, int? end=None, int step=1",
-                slice);
+  table.add_all("slice.Tensor slice_copy.Tensor",
+                "Tensor self, int dim=0, int? start=None, int? end=None, int step=1", slice);
   table.add_all("narrow narrow_copy", "Tensor self, int dim, int start, int length", narrow);
   table.add_all("select.int select_copy.int", "Tensor self, int dim, int index", select);
-  table.add_all("split.Tensor split_copy.Tensor unsafe_split.Tensor", "Tensor self, int split_size, int dim=0", split);
+  table.add_all("split.Tensor split_copy.Tensor unsafe_split.Tensor",
+                "Tensor self, int split_size, int dim=0", split);
   table.add("split.sizes", "Tensor self, int[] split_size, int dim=0", split);
   table.add_all("split_with_sizes split_with_sizes_copy unsafe_split_with_sizes",
                 "Tensor self, int[] split_sizes, int dim=0", split);

@@ -29,7 +29,8 @@ Shared is_row_major(const Dims& dims, const Strides& strides) {
   for (size_t i = dims.size(); i-- > 0;) {
     if (dims[i] == Dim(0)) return Shared::kYes;
     if (dims[i] != Dim(1) && (*strides)[i] != expected) {
-      const bool differs = equal((*strides)[i], expected) == false && equal(dims[i], Dim(1)) == false;
+      const bool differs =
+          equal((*strides)[i], expected) == false && equal(dims[i], Dim(1)) == false;
       if (differs && result == Shared::kYes) result = Shared::kNo;
       if (!differs) result = Shared::kUnknown;
     }
@@ -38,7 +39,8 @@ Shared is_row_major(const Dims& dims, const Strides& strides) {
   return result;
 }
 
-/// Dimensions that follow one another in memory without a gap form a block. A view takes blocks apart and never joins two.
+/// Dimensions that follow one another in memory without a gap form a block. A view takes blocks
+/// apart and never joins two.
 Reshaped reshape_in_memory(const Dims& dims, const Strides& strides, const Dims& to) {
   if (dims == to) return {Shared::kYes, strides};
   if (is_row_major(dims, strides) == Shared::kYes) return {Shared::kYes, row_major(to)};
@@ -55,7 +57,8 @@ Reshaped reshape_in_memory(const Dims& dims, const Strides& strides, const Dims&
     const Dim step = steps[end - 1];
     size_t first = end - 1;
     Dim count = extents[first];
-    for (; first > 0 && strides && steps[first - 1] == count * step; first--) count = count * extents[first - 1];
+    for (; first > 0 && strides && steps[first - 1] == count * step; first--)
+      count = count * extents[first - 1];
     if (first > 0)
       sure = sure && strides.has_value() && equal(steps[first - 1], count * step) == false &&
              equal(count, Dim(1)) == false && equal(extents[first - 1], Dim(1)) == false;

@@ -1,5 +1,6 @@
-// tools/aten/memory_order.h - where a tensor's elements lie in its memory, as far as a program shows it. Numbers do not depend on it, but what
-// shares memory does: PyTorch's reshape() gives a view where strides allow one, else a copy.
+// tools/aten/memory_order.h - where a tensor's elements lie in its memory, as far as a program
+// shows it. Numbers do not depend on it, but what shares memory does: PyTorch's reshape() gives a
+// view where strides allow one, else a copy.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,8 @@ struct Reshaped {
   Shared shared = Shared::kUnknown;  // whether it is a view
   Strides strides;                   // of the view
 };
-/// What reshape() of a tensor gives. A symbolic dimension may be 1, where strides do not count: what depends on it is not known.
+/// What reshape() of a tensor gives. A symbolic dimension may be 1, where strides do not count:
+/// what depends on it is not known.
 Reshaped reshape_in_memory(const graph::Dims& dims, const Strides& strides, const graph::Dims& to);
 
 }  // namespace ingot::aten

@@ -8,7 +8,8 @@ namespace {
 
 bool equal(const Value& a, const Value& b) {
   using Kind = Value::Kind;
-  if (a.items && b.items) return std::equal(a.items->begin(), a.items->end(), b.items->begin(), b.items->end(), equal);
+  if (a.items && b.items)
+    return std::equal(a.items->begin(), a.items->end(), b.items->begin(), b.items->end(), equal);
   const auto number = [](const Value& v, double* out) {
     const auto whole = v.is(Kind::kInt) ? v.integer.value() : std::nullopt;
     if (!whole && !v.is(Kind::kFloat) && !v.is(Kind::kBool)) return false;
@@ -31,7 +32,8 @@ const std::vector<NoEffect>& arguments_without_effect() {
   constexpr const char* kNothing = "the call computes nothing";
   constexpr const char* kAlways = "the answer is the same for every tensor";
   static const std::vector<NoEffect> kList = {
-      {"*", "memory_format", "elements have one order here; that strides are others is noted (lower.cpp)"},
+      {"*", "memory_format",
+       "elements have one order here; that strides are others is noted (lower.cpp)"},
       {"*", "device", kPlace},
       {"*", "pin_memory", kPlace},
       {"*", "non_blocking", kPlace},
@@ -121,7 +123,8 @@ const char* no_effect(const Schema& schema, const std::string& argument) {
 
 bool is_neutral(const Parameter& parameter, const Value& value) {
   if (parameter.otherwise && equal(*parameter.otherwise, value)) return true;
-  if (value.is(Value::Kind::kNone)) return !parameter.otherwise || parameter.otherwise->is(Value::Kind::kNone);
+  if (value.is(Value::Kind::kNone))
+    return !parameter.otherwise || parameter.otherwise->is(Value::Kind::kNone);
   return parameter.name == "layout" && value.is(Value::Kind::kInt) && value.integer == Dim(0);
 }
 

@@ -1,5 +1,6 @@
-// tools/aten/no_effect.h - arguments that a lowering need not read: what they say changes no number of an inference. Every other
-// argument that a lowering leaves unread is refused where its value is not the operator's default.
+// tools/aten/no_effect.h - arguments that a lowering need not read: what they say changes no number
+// of an inference. Every other argument that a lowering leaves unread is refused where its value is
+// not the operator's default.
 #pragma once
 #include <string>
 #include <vector>

@@ -33,7 +33,8 @@ std::string spelled(const Value& value) {
   if (!value.items) return value.describe();
   std::string all;
   for (const Value& item : *value.items)
-    all += (all.empty() ? "" : ", ") + (item.is(Value::Kind::kInt) ? item.integer.text() : item.describe());
+    all += (all.empty() ? "" : ", ") +
+           (item.is(Value::Kind::kInt) ? item.integer.text() : item.describe());
   return "the list [" + all + "]";
 }
 
@@ -42,8 +43,8 @@ std::string spelled(const Value& value) {
 int64_t wrapped_axis(int64_t axis, int64_t rank, const std::string& owner) {
   const int64_t count = std::max<int64_t>(rank, 1);
   if (axis < -count || axis >= count)
-    graph::throw_cast_error(
-        2, owner + ": dimension " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+    graph::throw_cast_error(2, owner + ": dimension " + std::to_string(axis) +
+                                   " is out of range for rank " + std::to_string(rank));
   return axis < 0 ? axis + count : axis;
 }
 
@@ -77,7 +78,8 @@ Tensor Operands::tensor(const char* name) const {
 std::vector<ValueId> Operands::read_all(const char* name) {
   std::vector<ValueId> out;
   for (const Value& item : *value(name).items) {
-    if (!item.is(Value::Kind::kTensor)) refuse(name, "has " + item.describe() + " in it, expected tensors");
+    if (!item.is(Value::Kind::kTensor))
+      refuse(name, "has " + item.describe() + " in it, expected tensors");
     out.push_back(b.read(item.tensor));
   }
   return out;
@@ -87,20 +89,24 @@ Dims Operands::dims(const char* name) const {
   if (v.is(Value::Kind::kNone)) return {};
   if (!v.items) return {v.integer};
   Dims out;
-  for (const Value& item : *v.items) out.push_back(item.is(Value::Kind::kBool) ? Dim(item.truth) : item.integer);
+  for (const Value& item : *v.items)
+    out.push_back(item.is(Value::Kind::kBool) ? Dim(item.truth) : item.integer);
   return out;
 }
 int64_t Operands::integer(const char* name) const {
   const Value& v = value(name);
   if (v.is(Value::Kind::kBool)) return v.truth;
   const auto n = v.integer.value();
-  if (!n) refuse(name, "depends on a symbolic dimension (" + v.integer.text() + ")", "bind it with --dim");
+  if (!n)
+    refuse(name, "depends on a symbolic dimension (" + v.integer.text() + ")",
+           "bind it with --dim");
   return *n;
 }
 std::vector<int64_t> Operands::integers(const char* name) const {
   std::vector<int64_t> out;
   for (const Dim& d : dims(name)) {
-    if (!d.is_static()) refuse(name, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
+    if (!d.is_static())
+      refuse(name, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
     out.push_back(*d.value());
   }
   return out;
@@ -109,7 +115,8 @@ std::vector<int64_t> Operands::integers(const char* name, size_t count) const {
   std::vector<int64_t> out = integers(name);
   if (out.size() == 1) out.resize(count, out[0]);
   if (out.size() != count)
-    corrupt(std::string(name) + " has " + std::to_string(out.size()) + " numbers, expected " + std::to_string(count));
+    corrupt(std::string(name) + " has " + std::to_string(out.size()) + " numbers, expected " +
+            std::to_string(count));
   return out;
 }
 double Operands::number(const char* name) const {
@@ -143,7 +150,8 @@ DType Operands::dtype(const char* name, DType otherwise) const {
   if (!given(name)) return otherwise;
   const DType found = dtype_of_c10(integer(name));
   if (found == DType::kInvalid)
-    refuse(name, "is type number " + std::to_string(integer(name)) + " of PyTorch, which is not supported");
+    refuse(name, "is type number " + std::to_string(integer(name)) +
+                     " of PyTorch, which is not supported");
   return found;
 }
 
@@ -155,9 +163,12 @@ void Operands::refuse_unread() const {
            p.otherwise ? "leave it at its default, " + spelled(*p.otherwise) : "");
   }
 }
-void Operands::refuse(const std::string& argument, const std::string& why, const std::string& hint) const {
+void Operands::refuse(const std::string& argument, const std::string& why,
+                      const std::string& hint) const {
   throw Refused{argument, why, hint};
 }
-void Operands::corrupt(const std::string& what) const { graph::throw_cast_error(2, "aten::" + op() + ": " + what); }
+void Operands::corrupt(const std::string& what) const {
+  graph::throw_cast_error(2, "aten::" + op() + ": " + what);
+}
 
 }  // namespace ingot::aten

@@ -1,6 +1,7 @@
-// tools/aten/operands.h - the arguments of one call, bound to the names of its schema: what a lowering function is written with.
-// Every getter refuses an argument that it cannot give, by name, and remembers that the argument was read: what a lowering left
-// unread is refused at its end unless it says nothing (no_effect.h). Inside tools/aten only.
+// tools/aten/operands.h - the arguments of one call, bound to the names of its schema: what a
+// lowering function is written with. Every getter refuses an argument that it cannot give, by name,
+// and remembers that the argument was read: what a lowering left unread is refused at its end
+// unless it says nothing (no_effect.h). Inside tools/aten only.
 #pragma once
 #include <string>
 #include <vector>
@@ -40,9 +41,11 @@ class Operands {
   std::vector<int64_t> axes(const char* name, int64_t rank) const;
   DType dtype(const char* name, DType otherwise) const;
 
-  /// Refuses the first argument that nobody read and whose value is not the default. To be called when the lowering is done.
+  /// Refuses the first argument that nobody read and whose value is not the default. To be called
+  /// when the lowering is done.
   void refuse_unread() const;
-  [[noreturn]] void refuse(const std::string& argument, const std::string& why, const std::string& hint = "") const;
+  [[noreturn]] void refuse(const std::string& argument, const std::string& why,
+                           const std::string& hint = "") const;
   [[noreturn]] void corrupt(const std::string& what) const;
   Results result(ValueId id) { return {Value::of(b.own(id))}; }
 

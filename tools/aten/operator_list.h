@@ -4,7 +4,8 @@
 
 namespace ingot::aten {
 
-/// One line for each operator with its overloads, as docs/torch-operators.md has them: the whole page.
+/// One line for each operator with its overloads, as docs/torch-operators.md has them: the whole
+/// page.
 std::string operators_page();
 
 }  // namespace ingot::aten

@@ -19,7 +19,9 @@ DType combined(DType higher, DType lower) {
 
 }  // namespace
 
-bool is_floating_type(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64; }
+bool is_floating_type(DType t) {
+  return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
+}
 
 DType promoted(DType a, DType b) {
   if (a == DType::kInvalid || b == DType::kInvalid) return a == DType::kInvalid ? b : a;
@@ -27,7 +29,8 @@ DType promoted(DType a, DType b) {
   if (a == DType::kBool) return b;
   if (is_floating_type(a) != is_floating_type(b)) return is_floating_type(a) ? a : b;
   if (dtype_bytes(a) == 2 && dtype_bytes(b) == 2 && is_floating_type(a)) return DType::kF32;
-  if ((a == DType::kU8 && b == DType::kI8) || (a == DType::kI8 && b == DType::kU8)) return DType::kI16;
+  if ((a == DType::kU8 && b == DType::kI8) || (a == DType::kI8 && b == DType::kU8))
+    return DType::kI16;
   return width(a) >= width(b) ? a : b;
 }
 
@@ -39,7 +42,9 @@ DType result_type(Builder& b, const std::vector<Value>& operands) {
       const ValueId id = b.read(operand.tensor);
       if (operand.wrapped) {
         const DType own = b.dtype(id);
-        plain = promoted(plain, is_floating_type(own) ? DType::kF32 : own == DType::kBool ? own : DType::kI64);
+        plain = promoted(plain, is_floating_type(own) ? DType::kF32
+                                : own == DType::kBool ? own
+                                                      : DType::kI64);
         continue;
       }
       DType& of = b.rank(id) > 0 ? wide : narrow;

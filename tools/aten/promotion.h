@@ -1,5 +1,5 @@
-// tools/aten/promotion.h - PyTorch's implicit types: tensors of any rank, tensors of rank 0 and plain numbers each count less
-// than the ones before.
+// tools/aten/promotion.h - PyTorch's implicit types: tensors of any rank, tensors of rank 0 and
+// plain numbers each count less than the ones before.
 #pragma once
 #include <vector>
 

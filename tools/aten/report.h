@@ -7,8 +7,8 @@
 
 namespace ingot::aten {
 
-/// Exit code 4; all of `unsupported` in it, equal entries once. Names in a source are anybody's: texts are made one line of readable length.
-/// @pre !unsupported.empty()
+/// Exit code 4; all of `unsupported` in it, equal entries once. Names in a source are anybody's:
+/// texts are made one line of readable length. @pre !unsupported.empty()
 graph::CastError refusal(const std::string& file, std::vector<graph::Unsupported> unsupported);
 /// One line of readable length.
 std::string clean_line(std::string text);

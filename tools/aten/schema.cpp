@@ -9,13 +9,16 @@ namespace {
 
 using Type = Parameter::Type;
 
-[[noreturn]] void broken(const std::string& text) { throw std::logic_error("operator table: " + text); }
+[[noreturn]] void broken(const std::string& text) {
+  throw std::logic_error("operator table: " + text);
+}
 
 Type type_of(const std::string& text) {
   static const std::map<std::string, Type> kTypes = {
-      {"Tensor", Type::kTensor}, {"Tensor[]", Type::kTensors}, {"Tensor?[]", Type::kTensors}, {"int", Type::kInt},
-      {"int[]", Type::kInts},    {"float", Type::kFloat},      {"float[]", Type::kFloats},    {"bool", Type::kBool},
-      {"bool[]", Type::kBools},  {"Scalar", Type::kScalar},    {"str", Type::kString},        {"Any", Type::kAny}};
+      {"Tensor", Type::kTensor},  {"Tensor[]", Type::kTensors}, {"Tensor?[]", Type::kTensors},
+      {"int", Type::kInt},        {"int[]", Type::kInts},       {"float", Type::kFloat},
+      {"float[]", Type::kFloats}, {"bool", Type::kBool},        {"bool[]", Type::kBools},
+      {"Scalar", Type::kScalar},  {"str", Type::kString},       {"Any", Type::kAny}};
   const auto found = kTypes.find(text);
   if (found == kTypes.end()) broken("type " + text);
   return found->second;
@@ -46,7 +49,8 @@ Parameter parameter_of(const std::string& text) {
     type.pop_back();
   }
   out.type = type_of(type);
-  out.name = text.substr(blank + 1, equals == std::string::npos ? std::string::npos : equals - blank - 1);
+  out.name =
+      text.substr(blank + 1, equals == std::string::npos ? std::string::npos : equals - blank - 1);
   if (equals != std::string::npos) out.otherwise = literal(text.substr(equals + 1));
   return out;
 }
@@ -56,7 +60,8 @@ bool all_of(const Value& value, Type type) {
   Parameter item;
   item.type = type;
   item.optional = type == Type::kTensor;  // index() has lists of optional tensors
-  return std::all_of(value.items->begin(), value.items->end(), [&](const Value& v) { return accepts(item, v); });
+  return std::all_of(value.items->begin(), value.items->end(),
+                     [&](const Value& v) { return accepts(item, v); });
 }
 
 }  // namespace
@@ -74,14 +79,17 @@ bool accepts(const Parameter& parameter, const Value& value) {
     case Type::kFloats: return value.is(Kind::kFloat) || all_of(value, Type::kFloat);
     case Type::kBool: return value.is(Kind::kBool) || value.is(Kind::kInt);
     case Type::kBools: return value.is(Kind::kBool) || all_of(value, Type::kBool);
-    case Type::kScalar: return value.is(Kind::kFloat) || value.is(Kind::kInt) || value.is(Kind::kBool);
+    case Type::kScalar:
+      return value.is(Kind::kFloat) || value.is(Kind::kInt) || value.is(Kind::kBool);
     case Type::kString: return value.is(Kind::kString);
     case Type::kAny: return true;
   }
   return false;
 }
 
-std::string Schema::text() const { return name + (overload.empty() ? "" : "." + overload) + "(" + declared + ")"; }
+std::string Schema::text() const {
+  return name + (overload.empty() ? "" : "." + overload) + "(" + declared + ")";
+}
 
 void Table::add(const std::string& name, const std::string& arguments, Lower lower) {
   Schema schema;

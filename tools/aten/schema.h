@@ -1,5 +1,5 @@
-// tools/aten/schema.h - the operators: for each overload the names, types and defaults of its arguments in PyTorch's order, and the
-// function that lowers it.
+// tools/aten/schema.h - the operators: for each overload the names, types and defaults of its
+// arguments in PyTorch's order, and the function that lowers it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,7 +16,19 @@ using Results = std::vector<Value>;
 using Lower = Results (*)(Operands&);
 
 struct Parameter {
-  enum class Type : uint8_t { kTensor, kTensors, kInt, kInts, kFloat, kFloats, kBool, kBools, kScalar, kString, kAny };
+  enum class Type : uint8_t {
+    kTensor,
+    kTensors,
+    kInt,
+    kInts,
+    kFloat,
+    kFloats,
+    kBool,
+    kBools,
+    kScalar,
+    kString,
+    kAny
+  };
   Type type = Type::kAny;
   bool optional = false;  // None is allowed
   std::string name;
@@ -34,7 +46,8 @@ struct Schema {
 
 class Table {
  public:
-  /// "conv2d" or "conv2d.padding"; arguments as "Tensor input, Tensor? bias=None, int[] stride=1, *, int? dtype=None".
+  /// "conv2d" or "conv2d.padding"; arguments as "Tensor input, Tensor? bias=None, int[] stride=1,
+  /// *, int? dtype=None".
   void add(const std::string& name, const std::string& arguments, Lower lower);
   /// Same arguments for several operators, separated by blanks.
   void add_all(const std::string& names, const std::string& arguments, Lower lower);

@@ -15,16 +15,18 @@ Value of_kind(Value::Kind kind) {
 Value of_items(Value::Kind kind, std::vector<Value> items) {
   charge_items(items.size());
   Value value = of_kind(kind);
-  value.items = std::shared_ptr<std::vector<Value>>(new std::vector<Value>(std::move(items)), [](auto* dropped) {
-    drop_values(std::move(*dropped));
-    delete dropped;
-  });
+  value.items = std::shared_ptr<std::vector<Value>>(new std::vector<Value>(std::move(items)),
+                                                    [](auto* dropped) {
+                                                      drop_values(std::move(*dropped));
+                                                      delete dropped;
+                                                    });
   return value;
 }
 
 constexpr int kMostNesting = 200;
 thread_local int nesting = 0;
-// Plain pointers, because what is dropped when the thread ends may come after a vector of the thread's own.
+// Plain pointers, because what is dropped when the thread ends may come after a vector of the
+// thread's own.
 thread_local std::vector<std::vector<Value>>* dropping = nullptr;
 
 }  // namespace
@@ -32,7 +34,8 @@ thread_local std::vector<std::vector<Value>>* dropping = nullptr;
 Nesting::Nesting() {
   host::charge_work(1);
   if (nesting >= kMostNesting)
-    graph::throw_cast_error(4, "a list nests more than " + std::to_string(kMostNesting) + " levels, or holds itself");
+    graph::throw_cast_error(
+        4, "a list nests more than " + std::to_string(kMostNesting) + " levels, or holds itself");
   nesting++;
 }
 Nesting::~Nesting() { nesting--; }
@@ -113,7 +116,8 @@ bool Value::has_unknown() const {
   if (kind == Kind::kUnknown) return true;
   if (!items) return false;
   const Nesting level;
-  return std::any_of(items->begin(), items->end(), [](const Value& item) { return item.has_unknown(); });
+  return std::any_of(items->begin(), items->end(),
+                     [](const Value& item) { return item.has_unknown(); });
 }
 
 std::string Value::reason() const {

@@ -1,4 +1,5 @@
-// tools/cast/bindings.cpp - extents of symbolic dims under which a draft is tried and for which choices are made.
+// tools/cast/bindings.cpp - extents of symbolic dims under which a draft is tried and for which
+// choices are made.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -29,8 +30,8 @@ int64_t clamp_to(const Draft& draft, const std::string& name, int64_t extent) {
   return std::max(extent, found->second.low);
 }
 
-void add_symbol(const Draft& draft, const std::string& name, int64_t usual, std::set<std::string>* known,
-                std::vector<Symbol>* symbols) {
+void add_symbol(const Draft& draft, const std::string& name, int64_t usual,
+                std::set<std::string>* known, std::vector<Symbol>* symbols) {
   if (draft.measured.count(name)) return;  // bound by bind_measured()
   if (!known->insert(name).second) return;
   Symbol symbol{name, {clamp_to(draft, name, usual)}};
@@ -50,11 +51,16 @@ std::vector<Symbol> symbols_of(const Draft& draft) {
     const Dims& dims = draft.at(port.value).dims;
     for (size_t i = 0; i < dims.size(); i++)
       for (const std::string& name : dims[i].symbols())
-        add_symbol(draft, name, i == 0 ? 1 : dims.size() >= 4 ? kPictureExtent : kSequenceExtent, &known, &symbols);
+        add_symbol(draft, name,
+                   i == 0             ? 1
+                   : dims.size() >= 4 ? kPictureExtent
+                                      : kSequenceExtent,
+                   &known, &symbols);
   }
   for (const DraftValue& value : draft.values)
     for (const SymbolicDim& dim : value.dims)
-      for (const std::string& name : dim.symbols()) add_symbol(draft, name, kSequenceExtent, &known, &symbols);
+      for (const std::string& name : dim.symbols())
+        add_symbol(draft, name, kSequenceExtent, &known, &symbols);
   return symbols;
 }
 
@@ -71,7 +77,8 @@ bool find_typical(const Draft& draft, const std::vector<Symbol>& symbols, Bindin
   Place refuses;  // most combinations fail where the one before failed
   uint64_t contracts = 0;
   for (size_t tries = 0; tries < kMostCombinations && contracts < kMostContracts; tries++) {
-    for (size_t i = 0; i < symbols.size(); i++) (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
+    for (size_t i = 0; i < symbols.size(); i++)
+      (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
     bind_measured(draft, typical);
     if (contracts_hold(draft, *typical, &refuses, &contracts)) return true;
     size_t i = symbols.size();
@@ -89,12 +96,14 @@ bool choose_trials(Draft* draft) {
   Bindings typical;
   const bool found = find_typical(*draft, symbols, &typical);
   draft->trials = {typical};
-  draft->has_sound_extents = found || symbols.empty();  // without symbols check_draft() says what is wrong
+  // without symbols check_draft() says what is wrong
+  draft->has_sound_extents = found || symbols.empty();
   if (symbols.empty() || !found) return draft->has_sound_extents;
   const auto add = [&](Bindings bindings) {
     bind_measured(*draft, &bindings);
     auto& trials = draft->trials;
-    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() && contracts_hold(*draft, bindings))
+    if (std::find(trials.begin(), trials.end(), bindings) == trials.end() &&
+        contracts_hold(*draft, bindings))
       trials.push_back(bindings);
   };
   Bindings low = typical, high = typical;
@@ -113,15 +122,16 @@ bool choose_trials(Draft* draft) {
   }
   add(low);
   add(high);
-  // Choices must hold for every binding, and typical extents are often 1 or equal: all at their least, and all different and odd, in either order.
+  // Choices must hold for every binding, and typical extents are often 1 or equal: all at their
+  // least, and all different and odd, in either order.
   constexpr int64_t kDifferent[] = {3, 5, 7, 11, 13, 17};
   Bindings least = typical, up = typical, down = typical;
   size_t at = 0;
   for (const Symbol& symbol : symbols) {
     least[symbol.name] = clamp_to(*draft, symbol.name, 1);
     up[symbol.name] = clamp_to(*draft, symbol.name, kDifferent[at % std::size(kDifferent)]);
-    down[symbol.name] =
-        clamp_to(*draft, symbol.name, kDifferent[std::size(kDifferent) - 1 - at % std::size(kDifferent)]);
+    down[symbol.name] = clamp_to(
+        *draft, symbol.name, kDifferent[std::size(kDifferent) - 1 - at % std::size(kDifferent)]);
     at++;
   }
   for (const Bindings& bindings : {least, up, down}) add(bindings);
@@ -129,7 +139,8 @@ bool choose_trials(Draft* draft) {
 }
 
 std::vector<Bindings> trial_bindings(const Draft& draft) {
-  return draft.trials.empty() ? std::vector<Bindings>{first_candidates(draft, symbols_of(draft))} : draft.trials;
+  return draft.trials.empty() ? std::vector<Bindings>{first_candidates(draft, symbols_of(draft))}
+                              : draft.trials;
 }
 
 }  // namespace ingot::cast

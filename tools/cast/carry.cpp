@@ -10,14 +10,17 @@ namespace {
 
 class CarriedWriter {
  public:
-  explicit CarriedWriter(Draft* draft) : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) {}
+  explicit CarriedWriter(Draft* draft)
+      : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) {}
 
   /// The first copy that is not needed goes, and with it this object's knowledge of the draft.
   bool drop_one() {
     for (uint32_t s = 0; s < draft_->subprograms.size(); s++) {
       const auto& instructions = draft_->subprograms[s].instructions;
       for (uint32_t i = 0; i < instructions.size(); i++) {
-        if (instructions[i].op() != OpCode::kCopy || !draft_->at(instructions[i].outputs[0]).carried()) continue;
+        if (instructions[i].op() != OpCode::kCopy ||
+            !draft_->at(instructions[i].outputs[0]).carried())
+          continue;
         if (drop(s, i)) return true;
       }
     }
@@ -31,7 +34,8 @@ class CarriedWriter {
     Block& block = draft_->subprograms[subprogram].instructions;
     const int32_t from = block[index].inputs[0], to = block[index].outputs[0];
     const auto& writers = usage_.writers[size_t(from)];
-    if (writers.size() != 1 || writers[0].subprogram != subprogram || writers[0].index >= index) return false;
+    if (writers.size() != 1 || writers[0].subprogram != subprogram || writers[0].index >= index)
+      return false;
     if (!can_stand_for(from, to)) return false;
     // Before the loop the value of before is the one that readers elsewhere still want.
     const bool is_first = draft_->at(to).carried_in == int32_t(subprogram);
@@ -49,7 +53,8 @@ class CarriedWriter {
 
   bool can_stand_for(int32_t from, int32_t to) const {
     const DraftValue &a = draft_->at(from), &b = draft_->at(to);
-    if (a.kind != ValueKind::kActivation || a.alias != AliasKind::kNone || a.carried()) return false;
+    if (a.kind != ValueKind::kActivation || a.alias != AliasKind::kNone || a.carried())
+      return false;
     if (a.dtype != b.dtype || a.dims != b.dims || a.row_stride != b.row_stride) return false;
     return std::none_of(draft_->values.begin(), draft_->values.end(), [&](const DraftValue& value) {
       return value.alias != AliasKind::kNone && value.alias_of == from;
@@ -65,7 +70,8 @@ class CarriedWriter {
       if (input < 0 || draft_->root(input) != to) continue;
       if (input != to || slot != 0 || k >= 32 || !contract->in_place) return false;
       for (const Bindings& bindings : trials_)
-        if (!(contract->in_place(Arguments(*draft_, instruction, bindings).get()) >> k & 1)) return false;
+        if (!(contract->in_place(Arguments(*draft_, instruction, bindings).get()) >> k & 1))
+          return false;
     }
     return std::count(instruction.outputs.begin(), instruction.outputs.end(), to) == 0;
   }

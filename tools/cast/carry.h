@@ -4,8 +4,9 @@
 
 namespace ingot::cast {
 
-/// Drops the copies before a loop and at the end of its body where the instruction that makes the value can write the carried
-/// storage itself: nobody reads the value of before after that. Returns how many went.
+/// Drops the copies before a loop and at the end of its body where the instruction that makes the
+/// value can write the carried storage itself: nobody reads the value of before after that. Returns
+/// how many went.
 uint32_t write_carried_in_place(Draft* draft);
 
 }  // namespace ingot::cast

@@ -24,18 +24,23 @@ void tell(const CastOptions& options, const char* stage, double done) {
   if (options.progress) options.progress(stage, done);
 }
 
-/// Small caches and small memories: chains pay much earlier, and their rings have to be small as well.
+/// Small caches and small memories: chains pay much earlier, and their rings have to be small as
+/// well.
 ChainRule chain_rule(const CastOptions& options) {
   ChainRule rule;
   if (targets(options, "mcu")) rule.least_bytes = 16 << 10, rule.ring_bytes = 16 << 10;
   return rule;
 }
 
-double products_of(const Draft& draft, const DraftInstruction& instruction, const Bindings& typical) {
-  const auto elements = [&](int32_t id) { return double(evaluate_type(draft.at(id), typical).elements()); };
+double products_of(const Draft& draft, const DraftInstruction& instruction,
+                   const Bindings& typical) {
+  const auto elements = [&](int32_t id) {
+    return double(evaluate_type(draft.at(id), typical).elements());
+  };
   const auto convolution = [&](const Conv2dAttributes& a, int32_t weights, double pixels) {
     const double all = elements(weights);
-    return a.method == ConvMethod::kWinogradF43 ? pixels / 16 * all / 9 * kWinogradPlanes : pixels * all;
+    return a.method == ConvMethod::kWinogradF43 ? pixels / 16 * all / 9 * kWinogradPlanes
+                                                : pixels * all;
   };
   switch (instruction.op()) {
     case OpCode::kConv2d: {
@@ -56,9 +61,10 @@ double products_of(const Draft& draft, const DraftInstruction& instruction, cons
     case OpCode::kMatMul: {
       const TensorType a = evaluate_type(draft.at(instruction.inputs[0]), typical);
       const bool transposed = std::get<MatMulAttributes>(instruction.attributes).trans_a;
-      return elements(instruction.outputs[0]) * double(a.rank == 0                 ? 1
-                                                       : a.rank >= 2 && transposed ? a.dims[a.rank - 2]
-                                                                                   : a.row_length());
+      return elements(instruction.outputs[0]) * double(a.rank == 0 ? 1
+                                                       : a.rank >= 2 && transposed
+                                                           ? a.dims[a.rank - 2]
+                                                           : a.row_length());
     }
     default: return 0;
   }
@@ -82,9 +88,10 @@ void report_instructions(const Draft& draft, CastReport* report) {
           line.weight_bytes += bytes;
       }
       const OpCode op = instruction.op();
-      if (op == OpCode::kCopy || op == OpCode::kConcat || op == OpCode::kSlice || op == OpCode::kTranspose)
-        report->copies.push_back(line.op + (line.node.empty() ? "" : " '" + line.node + "'") + " " + line.dims +
-                                 (line.note.empty() ? "" : ": " + line.note));
+      if (op == OpCode::kCopy || op == OpCode::kConcat || op == OpCode::kSlice ||
+          op == OpCode::kTranspose)
+        report->copies.push_back(line.op + (line.node.empty() ? "" : " '" + line.node + "'") + " " +
+                                 line.dims + (line.note.empty() ? "" : ": " + line.note));
       report->weight_bytes += line.weight_bytes;
       report->instructions.push_back(std::move(line));
     }
@@ -93,12 +100,14 @@ void report_instructions(const Draft& draft, CastReport* report) {
 
 }  // namespace
 
-CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vector<passes::PassRecord> passes) {
+CastResult cast_model(graph::Model&& model, const CastOptions& options,
+                      std::vector<passes::PassRecord> passes) {
   CastResult result;
   result.report.passes = std::move(passes);
   result.report.notes = model.notes;
   result.report.hints = hint_states(model, options);
-  if (const std::string said = say_not_finite(model); !said.empty() && options.weights.checkpoint.empty())
+  if (const std::string said = say_not_finite(model);
+      !said.empty() && options.weights.checkpoint.empty())
     result.report.hints.push_back(said);
   tell(options, "lower", 0.5);
   Draft draft = lower(model, options, &result.report);
@@ -119,10 +128,11 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vec
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   tell(options, "storage", 0.95);
   CastReport& report = result.report;
-  report.storage =
-      store_constants(options.storage, result.file.segment_alignment, options.name_weights, &result.file.program);
+  report.storage = store_constants(options.storage, result.file.segment_alignment,
+                                   options.name_weights, &result.file.program);
   report.weight_bytes -= report.storage.bytes_before - report.storage.bytes_after;
-  if (const std::string said = report.storage.summary(); !said.empty()) report.notes.push_back(said);
+  if (const std::string said = report.storage.summary(); !said.empty())
+    report.notes.push_back(said);
   result.file.metadata = make_metadata(model, result.file.program, options, result.report);
   result.file.goldens = options.goldens;
   check_file(result.file, draft, trial_bindings(draft), options.require_kernels);

@@ -1,7 +1,9 @@
 // tools/cast/cast.h - the front door: a trained network in, an .ingot file out.
-//   CastResult cast = cast_source("model.onnx", options);   // import, infer, fold, passes, lower, plan
+//   CastResult cast = cast_source("model.onnx", options);   // import, infer, fold, passes, lower,
+//   plan
 //   write_file(cast.file, "model.ingot");                    // whole or not at all
-// Deterministic: the same source and options give the same bytes.   Errors  graph::CastError with the CLI's exit code.
+// Deterministic: the same source and options give the same bytes.
+// Errors   graph::CastError with the CLI's exit code.
 #pragma once
 #include <functional>
 #include <map>
@@ -29,20 +31,27 @@ struct CastOptions {
   WinogradMode winograd = WinogradMode::kAuto;
   uint64_t winograd_bytes = 0;  // budget: how much larger Winograd may make the weights
   bool fuse_chains = true;
-  bool require_kernels = true;                   // an instruction that no kernel of this build can run is an error
+  // an instruction that no kernel of this build can run is an error
+  bool require_kernels = true;
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
   PictureOptions pictures;                       // inputs that are frames of a camera in the file
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
-  std::vector<std::string> input_types;          // "NAME=i64": of a TorchScript program, whose file does not say
-  std::vector<std::string> arguments;            // "NAME=16000": of a TorchScript program's parameters that are no tensors
-  std::map<std::string, std::vector<int64_t>> expected_inputs;  // extents that will be fed, see tools/onnx/import.h
-  overlay::OverlayOptions weights;                              // of a checkpoint, in the place of the source's own
+  // "NAME=i64": of a TorchScript program, whose file does not say
+  std::vector<std::string> input_types;
+  // "NAME=16000": of a TorchScript program's parameters that are no tensors
+  std::vector<std::string> arguments;
+  // extents that will be fed, see tools/onnx/import.h
+  std::map<std::string, std::vector<int64_t>> expected_inputs;
+  // of a checkpoint, in the place of the source's own
+  overlay::OverlayOptions weights;
   uint8_t precision = 0;                        // of products on a GPU: 0 exact, 1 fast, 2 fp16
   StorageOptions storage;                       // the type of the weights in the file
-  /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty; cast_source() has its own.
+  /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty;
+  /// cast_source() has its own.
   std::function<WeightNames(const ProgramSpec&)> name_weights;
-  bool keep_weights = false;                    // the bytes of source weights that the program no longer has
+  // the bytes of source weights that the program no longer has
+  bool keep_weights = false;
   bool keep_training_state = false;             // of a checkpoint: optimiser and the like, as bytes
   std::vector<StatePair> states;                // "IN=OUT", as on the command line
   std::map<std::string, std::string> metadata;  // entries, and name, version, licence
@@ -81,15 +90,19 @@ struct CastReport {
   std::vector<passes::PassRecord> passes;
   std::vector<std::string> notes;  // said aloud: training mode, unusual choices
   std::vector<InstructionReport> instructions;
-  std::vector<std::string> copies;            // transposes and copies that remain, one sentence each
-  std::map<std::string, int64_t> binding;     // typical extents of symbolic dims that choices were made for
+  // transposes and copies that remain, one sentence each
+  std::vector<std::string> copies;
+  // typical extents of symbolic dims that choices were made for
+  std::map<std::string, int64_t> binding;
   std::string order;                          // the heuristic that gave the smallest plan
-  uint64_t arena_bytes = 0, lower_bound = 0;  // of activations, at the typical binding when dims are symbolic
+  // of activations, at the typical binding when dims are symbolic
+  uint64_t arena_bytes = 0, lower_bound = 0;
   uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
   StorageReport storage;
   std::vector<std::string> hints;  // what another option would do; not kept in the file
   uint32_t states = 0;             // kept in the arena
-  uint32_t states_in_place = 0;    // updated where their next value is computed; the others by a copy at the end
+  // updated where their next value is computed; the others by a copy at the end
+  uint32_t states_in_place = 0;
   uint32_t views = 0, in_place = 0, chains = 0, winograd = 0;
   double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
 };
@@ -100,9 +113,11 @@ struct CastResult {
 };
 
 /// Core form to a file. `passes` are those that ran, for the metadata.
-CastResult cast_model(graph::Model&& model, const CastOptions& options, std::vector<passes::PassRecord> passes = {});
+CastResult cast_model(graph::Model&& model, const CastOptions& options,
+                      std::vector<passes::PassRecord> passes = {});
 
-/// A source file to a file in memory: every stage. `source` is a path to an ONNX file, an archive of torch.export, or a TorchScript file.
+/// A source file to a file in memory: every stage. `source` is a path to an ONNX file, an archive
+/// of torch.export, or a TorchScript file.
 CastResult cast_source(const std::string& source, const CastOptions& options);
 
 }  // namespace ingot::cast

@@ -1,4 +1,5 @@
-// tools/cast/chains.cpp - see chains.h. Rule and figures: prototypes/whole_model, measured on MobileNetV2, V3 and YOLOv8n.
+// tools/cast/chains.cpp - see chains.h. Rule and figures: prototypes/whole_model, measured on
+// MobileNetV2, V3 and YOLOv8n.
 #include "tools/cast/chains.h"
 
 #include <algorithm>
@@ -12,7 +13,11 @@ namespace {
 class ChainFusion {
  public:
   ChainFusion(Draft* draft, const ChainRule& rule, CastReport* report)
-      : draft_(draft), rule_(rule), report_(report), usage_(*draft), typical_(typical_binding(*draft)) {}
+      : draft_(draft),
+        rule_(rule),
+        report_(report),
+        usage_(*draft),
+        typical_(typical_binding(*draft)) {}
 
   void run(uint32_t subprogram) {
     subprogram_ = subprogram;
@@ -27,13 +32,17 @@ class ChainFusion {
   }
 
  private:
-  const DraftInstruction& at(uint32_t index) const { return draft_->subprograms[subprogram_].instructions[index]; }
+  const DraftInstruction& at(uint32_t index) const {
+    return draft_->subprograms[subprogram_].instructions[index];
+  }
   TensorType type(int32_t value) const { return evaluate_type(draft_->at(value), typical_); }
 
   static const Conv2dAttributes& conv(const DraftInstruction& instruction) {
     return std::get<Conv2dAttributes>(instruction.attributes);
   }
-  static bool has_residual(const DraftInstruction& i) { return i.inputs.size() > 3 && i.inputs[3] >= 0; }
+  static bool has_residual(const DraftInstruction& i) {
+    return i.inputs.size() > 3 && i.inputs[3] >= 0;
+  }
 
   static bool works_by_rows(const DraftInstruction& instruction) {
     if (instruction.op() != OpCode::kConv2d) return false;
@@ -41,7 +50,8 @@ class ChainFusion {
     return a.method == ConvMethod::kDepthwise || (a.method == ConvMethod::kDirect && a.groups == 1);
   }
 
-  /// Reads a few rows at a time, all of them: a strided 1x1 would have the stage before compute rows that nobody reads.
+  /// Reads a few rows at a time, all of them: a strided 1x1 would have the stage before compute
+  /// rows that nobody reads.
   static bool streams(const Conv2dAttributes& a) {
     if (a.input_layout != PictureLayout::kNhwc) return false;
     if (a.method == ConvMethod::kDepthwise) return true;
@@ -53,8 +63,9 @@ class ChainFusion {
   int64_t next_of(uint32_t last, int64_t* weights) const {
     const int32_t between = at(last).outputs[0];
     const auto& readers = usage_.readers[size_t(between)];
-    if (has_residual(at(last)) || draft_->at(between).kind != ValueKind::kActivation || readers.size() != 1 ||
-        usage_.writers[size_t(between)].size() != 1 || readers[0].subprogram != subprogram_ || readers[0].slot != 0)
+    if (has_residual(at(last)) || draft_->at(between).kind != ValueKind::kActivation ||
+        readers.size() != 1 || usage_.writers[size_t(between)].size() != 1 ||
+        readers[0].subprogram != subprogram_ || readers[0].slot != 0)
       return -1;
     const DraftInstruction& next = at(readers[0].index);
     if (!works_by_rows(next) || !streams(conv(next)) || dead_[readers[0].index]) return -1;
@@ -73,7 +84,8 @@ class ChainFusion {
     // The longest run whose rings fit; a shorter one may still be worth it.
     for (; run.size() > 1; run.pop_back()) {
       int64_t widest = 0;
-      for (size_t k = 0; k + 1 < run.size(); k++) widest = std::max(widest, type(at(run[k]).outputs[0]).elements() * 4);
+      for (size_t k = 0; k + 1 < run.size(); k++)
+        widest = std::max(widest, type(at(run[k]).outputs[0]).elements() * 4);
       if (widest < rule_.least_bytes) return;
       if (try_chain(run)) return;
     }
@@ -90,7 +102,9 @@ class ChainFusion {
       conv::Extents extents[kMaxChainStages];
       conv::chain_extents(arguments.get(), extents);
       conv::ChainPlan plan;
-      if (!conv::plan_chain(attributes, extents, &plan) || plan.stage_offset > uint64_t(rule_.ring_bytes)) continue;
+      if (!conv::plan_chain(attributes, extents, &plan) ||
+          plan.stage_offset > uint64_t(rule_.ring_bytes))
+        continue;
       replace(run, std::move(chain), plan.stage_offset);
       return true;
     }

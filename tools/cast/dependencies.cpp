@@ -13,14 +13,17 @@ namespace {
 /// Elements [offset + i * stride, offset + i * stride + length) of a root, i in [0, rows).
 struct Rows {
   int64_t offset = 0, rows = 0, length = 0, stride = 1;
-  int64_t end() const { return rows == 0 || length == 0 ? offset : offset + (rows - 1) * stride + length; }
+  int64_t end() const {
+    return rows == 0 || length == 0 ? offset : offset + (rows - 1) * stride + length;
+  }
 };
 
 /// False only when they certainly share nothing.
 bool may_meet(const Rows& a, const Rows& b) {
   if (a.end() <= b.offset || b.end() <= a.offset) return false;
   if (a.stride != b.stride || a.rows <= 1 || b.rows <= 1) return true;
-  const int64_t column = ((b.offset - a.offset) % a.stride + a.stride) % a.stride;  // of b, counted from a's
+  // of b, counted from a's
+  const int64_t column = ((b.offset - a.offset) % a.stride + a.stride) % a.stride;
   return column < a.length || column + b.length > a.stride;
 }
 
@@ -34,7 +37,8 @@ class Finder {
       const DraftValue& value = draft.at(id);
       if (value.kind == ValueKind::kConstant || value.alias != AliasKind::kNone) continue;
       uint64_t bytes = 0;
-      if (storage_bytes(evaluate_type(value, bindings), &bytes)) result_.root_bytes[size_t(id)] = int64_t(bytes);
+      if (storage_bytes(evaluate_type(value, bindings), &bytes))
+        result_.root_bytes[size_t(id)] = int64_t(bytes);
     }
   }
 
@@ -47,7 +51,8 @@ class Finder {
       for (const int32_t id : reads)
         for (const auto& [writer, value] : written_[size_t(draft_.root(id))])
           if (may_meet(rows_of(id), rows_of(value))) before.insert(writer);
-      // A state variable is read as the run before left it: whatever reads it goes before what writes it.
+      // A state variable is read as the run before left it: whatever reads it goes before what
+      // writes it.
       for (const int32_t id : writes)
         if (const int32_t root = draft_.root(id); draft_.at(root).kind == ValueKind::kState)
           before.insert(read_[size_t(root)].begin(), read_[size_t(root)].end());
@@ -65,14 +70,16 @@ class Finder {
   }
 
  private:
-  void gather(const DraftInstruction& instruction, std::set<int32_t>* reads, std::set<int32_t>* writes) const {
+  void gather(const DraftInstruction& instruction, std::set<int32_t>* reads,
+              std::set<int32_t>* writes) const {
     for (const int32_t id : instruction.inputs)
       if (id >= 0 && draft_.at(id).kind != ValueKind::kConstant) reads->insert(id);
     for (const int32_t id : instruction.outputs)
       if (id >= 0) writes->insert(id);
     for (const int32_t id : measures_of(draft_, instruction)) reads->insert(id);
     for (const uint32_t s : callees_of(instruction))
-      for (const DraftInstruction& inner : draft_.subprograms[s].instructions) gather(inner, reads, writes);
+      for (const DraftInstruction& inner : draft_.subprograms[s].instructions)
+        gather(inner, reads, writes);
   }
 
   Rows rows_of(int32_t id) const {
@@ -86,13 +93,16 @@ class Finder {
 
   const Draft& draft_;
   const Bindings& bindings_;
-  std::vector<std::vector<std::pair<uint32_t, int32_t>>> written_;  // by root: instruction and value it wrote
+  // by root: instruction and value it wrote
+  std::vector<std::vector<std::pair<uint32_t, int32_t>>> written_;
   std::vector<std::vector<uint32_t>> read_;  // by root: instructions that read it
   Dependencies result_;
 };
 
 }  // namespace
 
-Dependencies find_dependencies(const Draft& draft, const Bindings& bindings) { return Finder(draft, bindings).run(); }
+Dependencies find_dependencies(const Draft& draft, const Bindings& bindings) {
+  return Finder(draft, bindings).run();
+}
 
 }  // namespace ingot::cast

@@ -35,13 +35,15 @@ TensorType evaluate_type(const DraftValue& value, const Bindings& bindings) {
   type.packing = value.packing;
   if (value.dims.size() > size_t(kMaxRank))
     graph::throw_cast_error(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) +
-                                   " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
+                                   " dimensions, at most " + std::to_string(kMaxRank) +
+                                   " are supported");
   type.rank = uint8_t(value.dims.size());
   for (size_t i = 0; i < value.dims.size(); i++) {
     type.dims[i] = value.dims[i].evaluate(bindings);
     if (type.dims[i] < 0)
-      graph::throw_cast_error(5, "value '" + value.name + "': dimension " + value.dims[i].text() + " is " +
-                                     std::to_string(type.dims[i]) + " under the bindings tried");
+      graph::throw_cast_error(5, "value '" + value.name + "': dimension " + value.dims[i].text() +
+                                     " is " + std::to_string(type.dims[i]) +
+                                     " under the bindings tried");
   }
   const int64_t stride = value.row_stride.evaluate(bindings);
   type.row_stride = stride != 0 ? stride : type.row_length();
@@ -55,7 +57,8 @@ Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindin
   if (auto* pad = std::get_if<PadAttributes>(&attributes)) numbers = pad->before;
   for (size_t i = 0; numbers && i < instruction.extents.size() && i < size_t(kMaxRank); i++)
     numbers[i] = instruction.extents[i].evaluate(bindings);
-  if (auto* loop = std::get_if<LoopAttributes>(&attributes)) loop->most = instruction.extents.at(0).evaluate(bindings);
+  if (auto* loop = std::get_if<LoopAttributes>(&attributes))
+    loop->most = instruction.extents.at(0).evaluate(bindings);
   return attributes;
 }
 
@@ -63,7 +66,8 @@ const void* attribute_pointer(const Attributes& attributes) {
   return std::visit([](const auto& a) -> const void* { return &a; }, attributes);
 }
 
-Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings)
+Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction,
+                     const Bindings& bindings)
     : attributes_(evaluate_attributes(instruction, bindings)) {
   const auto view = [&](int32_t id) {
     TensorView v;
@@ -104,16 +108,17 @@ std::string operand_text(const Draft& draft, const DraftInstruction& instruction
 }
 
 /// "" when the contract agrees, else its words.
-std::string why_refused(const Draft& draft, const DraftInstruction& instruction, const Bindings& bindings) try {
+std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
+                        const Bindings& bindings) try {
   const Arguments arguments(draft, instruction, bindings);
   Violation violation;
   if (contract_of(instruction.op())->check(arguments.get(), &violation)) return "";
   std::string where;
   for (const auto& [name, extent] : bindings)
     where += (where.empty() ? " (with " : ", ") + name + "=" + std::to_string(extent);
-  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule + ", expected " +
-         std::to_string(violation.expected) + ", found " + std::to_string(violation.found) +
-         (where.empty() ? "" : where + ")");
+  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule +
+         ", expected " + std::to_string(violation.expected) + ", found " +
+         std::to_string(violation.found) + (where.empty() ? "" : where + ")");
 } catch (const graph::DimError& error) {  // a division by nothing, or too large
   return error.what();
 }
@@ -124,7 +129,8 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses
   const auto holds = [&](const DraftInstruction& instruction) {
     Violation violation;
     if (asked) ++*asked;
-    return contract_of(instruction.op())->check(Arguments(draft, instruction, bindings).get(), &violation);
+    return contract_of(instruction.op())
+        ->check(Arguments(draft, instruction, bindings).get(), &violation);
   };
   const auto all_positive = [&](const DraftInstruction& instruction) {
     for (const auto* ids : {&instruction.inputs, &instruction.outputs})
@@ -136,7 +142,8 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses
   try {
     if (refuses && refuses->subprogram < draft.subprograms.size() &&
         refuses->index < draft.subprograms[refuses->subprogram].instructions.size()) {
-      const DraftInstruction& before = draft.subprograms[refuses->subprogram].instructions[refuses->index];
+      const DraftInstruction& before =
+          draft.subprograms[refuses->subprogram].instructions[refuses->index];
       if (!all_positive(before) || !holds(before)) return false;
     }
     for (const DraftValue& value : draft.values)
@@ -166,10 +173,12 @@ void check_draft(const Draft& draft, bool is_fresh) {
       if (why.empty()) continue;
       const std::string op = op_name(instruction.op());
       if (!is_fresh)
-        graph::throw_cast_error(8, op + " cast from '" + instruction.node + "': " + why +
-                                       "; a fault of ingot's converter, please report it with the model");
+        graph::throw_cast_error(
+            8, op + " cast from '" + instruction.node + "': " + why +
+                   "; a fault of ingot's converter, please report it with the model");
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
-      error.unsupported.push_back({op, "", instruction.node, output < 0 ? "" : draft.at(output).name, why, ""});
+      error.unsupported.push_back(
+          {op, "", instruction.node, output < 0 ? "" : draft.at(output).name, why, ""});
     }
   }
   if (!draft.has_sound_extents) {
@@ -178,13 +187,14 @@ void check_draft(const Draft& draft, bool is_fresh) {
     for (const auto& [name, extent] : tried)
       if (!draft.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
     error.message = "no extents of " + names +
-                    " were found under which every operation takes its operands, so no session could run the file; " +
+                    " were found under which every operation takes its operands, so no session "
+                    "could run the file; " +
                     "where some hold, say them with --dim";
     throw error;
   }
   if (error.unsupported.empty()) return;
-  error.message =
-      std::to_string(error.unsupported.size()) + " of the model's operations ask for what no operator here does";
+  error.message = std::to_string(error.unsupported.size()) +
+                  " of the model's operations ask for what no operator here does";
   throw error;
 }
 

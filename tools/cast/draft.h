@@ -1,5 +1,6 @@
-// tools/cast/draft.h - a program while it is cast: the instructions of the file with symbolic dims and host containers.
-// Every stage (lowering, chains, views, order, in-place, plan) rewrites a Draft; emit.cpp turns it into a FileSpec.
+// tools/cast/draft.h - a program while it is cast: the instructions of the file with symbolic dims
+// and host containers. Every stage (lowering, chains, views, order, in-place, plan) rewrites a
+// Draft; emit.cpp turns it into a FileSpec.
 #pragma once
 #include <map>
 #include <string>
@@ -25,17 +26,22 @@ struct DraftValue {
   SymbolicDim alias_offset;  // elements from the start of alias_of
   SymbolicDim row_stride;    // 0: dense
   ConstantBytes bytes;       // of constants
-  graph::ValueId graph_value = graph::kAbsent;  // whose elements these are, where casting did not make the value
-  int32_t carried_in = -1;   // the subprogram of the Loop that carries it: written before that and again in its body
-  // Of what is carried: the body, and what is written before it, what an iteration begins with and what it ends with.
+  // whose elements these are, where casting did not make the value
+  graph::ValueId graph_value = graph::kAbsent;
+  // the subprogram of the Loop that carries it: written before that and again in its body
+  int32_t carried_in = -1;
+  // Of what is carried: the body, and what is written before it, what an iteration begins with and
+  // what it ends with.
   int32_t body = -1;
-  graph::ValueId first_value = graph::kAbsent, body_value = graph::kAbsent, next_value = graph::kAbsent;
+  graph::ValueId first_value = graph::kAbsent, body_value = graph::kAbsent,
+                 next_value = graph::kAbsent;
   bool carried() const { return carried_in >= 0; }
 };
 
 struct DraftInstruction {
   Attributes attributes;
-  Dims extents;                   // Slice: starts; Pad: before; Loop: most. Copied into the attributes when evaluated
+  // Slice: starts; Pad: before; Loop: most. Copied into the attributes when evaluated
+  Dims extents;
   std::vector<int32_t> inputs;    // -1: absent
   std::vector<int32_t> outputs;   // -1: absent
   std::vector<uint32_t> sources;  // indices into Model::source_nodes
@@ -76,7 +82,8 @@ struct Draft {
   int32_t root(int32_t id) const;
 };
 
-/// The values that measure dims of an instruction's operands, but not those that it writes. Not of its branches.
+/// The values that measure dims of an instruction's operands, but not those that it writes. Not of
+/// its branches.
 std::vector<int32_t> measures_of(const Draft& draft, const DraftInstruction& instruction);
 /// True when a measured symbol is in the value's extents.
 bool is_measured(const Draft& draft, int32_t value);
@@ -89,9 +96,10 @@ TensorType evaluate_type(const DraftValue& value, const Bindings& bindings);
 Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindings& bindings);
 /// Pointer to the plain struct inside.
 const void* attribute_pointer(const Attributes& attributes);
-/// Sets draft->trials: extents of the symbols under which every contract holds, the typical ones first (1 for a leading
-/// dimension, else a usual extent or what a reshape or a fixed kernel demands), then twice that and stated bounds. One empty
-/// binding when nothing is symbolic. False when no extents were found; the usual ones are taken then.
+/// Sets draft->trials: extents of the symbols under which every contract holds, the typical ones
+/// first (1 for a leading dimension, else a usual extent or what a reshape or a fixed kernel
+/// demands), then twice that and stated bounds. One empty binding when nothing is symbolic. False
+/// when no extents were found; the usual ones are taken then.
 bool choose_trials(Draft* draft);
 /// draft.trials, or usual extents when none were chosen yet.
 std::vector<Bindings> trial_bindings(const Draft& draft);
@@ -117,12 +125,14 @@ const OpContract* contract_of(OpCode op);
 struct Place {
   uint32_t subprogram = 0, index = 0;
 };
-/// True when no extent is negative and every contract agrees under one binding. `refuses`: asked first, and where it failed;
-/// `asked`: counts contracts. Both may be null.
-bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses = nullptr, uint64_t* asked = nullptr);
-/// Asks the contract of every instruction, under every trial binding. @throws CastError(4) listing every instruction that is
-/// refused when the draft is fresh from lowering (the model asks for what an operator does not do), else CastError(8): what
-/// casting makes must be sound, the verifier would refuse it otherwise.
+/// True when no extent is negative and every contract agrees under one binding. `refuses`: asked
+/// first, and where it failed; `asked`: counts contracts. Both may be null.
+bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses = nullptr,
+                    uint64_t* asked = nullptr);
+/// Asks the contract of every instruction, under every trial binding. @throws CastError(4) listing
+/// every instruction that is refused when the draft is fresh from lowering (the model asks for what
+/// an operator does not do), else CastError(8): what casting makes must be sound, the verifier
+/// would refuse it otherwise.
 void check_draft(const Draft& draft, bool is_fresh);
 /// "[1, 224, 224, 3]" with symbols by name.
 std::string dims_text(const Dims& dims);

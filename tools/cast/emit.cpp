@@ -17,7 +17,8 @@ class DimWriter {
   Dim bound_of(const std::string& measured) const { return bounds_.at(measured); }
 
   Dim write(const SymbolicDim& dim) {
-    if (const auto number = dim.value()) return *number >= 0 ? *number : expression(DimOp::kSub, 0, -*number);
+    if (const auto number = dim.value())
+      return *number >= 0 ? *number : expression(DimOp::kSub, 0, -*number);
     const auto [found, is_first] = written_.try_emplace(dim.text(), 0);
     if (!is_first) return found->second;
     const Dim result = sum(dim.node());
@@ -29,16 +30,19 @@ class DimWriter {
   Dim sum(const graph::Dim::Node& node) {
     Dim total = std::max<int64_t>(node.constant, 0);
     for (const graph::DimTerm& term : node.terms)
-      if (term.coefficient > 0) total = expression(DimOp::kAdd, total, product(term, term.coefficient));
+      if (term.coefficient > 0)
+        total = expression(DimOp::kAdd, total, product(term, term.coefficient));
     if (node.constant < 0) total = expression(DimOp::kSub, total, -node.constant);
     for (const graph::DimTerm& term : node.terms)
-      if (term.coefficient < 0) total = expression(DimOp::kSub, total, product(term, -term.coefficient));
+      if (term.coefficient < 0)
+        total = expression(DimOp::kSub, total, product(term, -term.coefficient));
     return total;
   }
 
   Dim product(const graph::DimTerm& term, int64_t coefficient) {
     Dim result = coefficient;
-    for (const graph::DimAtomPtr& factor : term.factors) result = expression(DimOp::kMul, result, atom(*factor));
+    for (const graph::DimAtomPtr& factor : term.factors)
+      result = expression(DimOp::kMul, result, atom(*factor));
     return result;
   }
 
@@ -65,8 +69,9 @@ class DimWriter {
       return result;
     }
     const auto bounds = draft_.symbols.find(atom.name);
-    return bounds == draft_.symbols.end() ? program_->add_symbol(atom.name, atom.low, atom.high)
-                                          : program_->add_symbol(atom.name, bounds->second.low, bounds->second.high);
+    return bounds == draft_.symbols.end()
+               ? program_->add_symbol(atom.name, atom.low, atom.high)
+               : program_->add_symbol(atom.name, bounds->second.low, bounds->second.high);
   }
 
   /// Neutral operands disappear.
@@ -76,8 +81,9 @@ class DimWriter {
     if (op == DimOp::kMul && a == 1) return b;
     if ((op == DimOp::kMul || op == DimOp::kFloorDiv) && b == 1) return a;
     if (const Dim most = std::max(a, b); most > kMaxExtent)
-      graph::throw_cast_error(4, "a dimension is computed with the number " + std::to_string(most) + ", at most " +
-                                     std::to_string(kMaxExtent) + " can be; bind it with --dim");
+      graph::throw_cast_error(4, "a dimension is computed with the number " + std::to_string(most) +
+                                     ", at most " + std::to_string(kMaxExtent) +
+                                     " can be; bind it with --dim");
     return program_->add_dim_expr(op, a, b);
   }
 
@@ -89,7 +95,8 @@ class DimWriter {
 
 class Emitter {
  public:
-  explicit Emitter(const Draft& draft) : draft_(draft), dims_(draft, &program_), index_(draft.values.size(), -1) {}
+  explicit Emitter(const Draft& draft)
+      : draft_(draft), dims_(draft, &program_), index_(draft.values.size(), -1) {}
 
   ProgramSpec run() {
     program_.alignment = draft_.alignment;
@@ -124,7 +131,8 @@ class Emitter {
     for (const DraftInstruction& instruction : subprogram.instructions) {
       for (const int32_t id : instruction.inputs) number(id);
       for (const int32_t id : instruction.outputs) number(id);
-      for (const uint32_t callee : callees_of(instruction)) number_block(draft_.subprograms[callee]);
+      for (const uint32_t callee : callees_of(instruction))
+        number_block(draft_.subprograms[callee]);
     }
   }
   void number_values() {
@@ -197,7 +205,8 @@ class Emitter {
         if ((program_.symbols[i].measured_by >= 0) != measured) continue;
         place[i] = int64_t(sorted.size());
         sorted.push_back(program_.symbols[i]);
-        if (measured && !std::count(program_.required_features.begin(), program_.required_features.end(), "measured"))
+        if (measured && !std::count(program_.required_features.begin(),
+                                    program_.required_features.end(), "measured"))
           program_.required_features.push_back("measured");
       }
     program_.symbols = std::move(sorted);

@@ -1,5 +1,6 @@
-// tools/cast/emit.h - a finished draft to the FileSpec that is written: values in the order of their first use (so that weights
-// lie in the order in which a run reads them), symbolic dims as expressions, the plan where shapes are static.
+// tools/cast/emit.h - a finished draft to the FileSpec that is written: values in the order of
+// their first use (so that weights lie in the order in which a run reads them), symbolic dims as
+// expressions, the plan where shapes are static.
 #pragma once
 #include "tools/cast/cast.h"
 #include "tools/cast/draft.h"

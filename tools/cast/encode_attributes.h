@@ -1,10 +1,12 @@
-// tools/cast/encode_attributes.h - one attribute table; the twin of runtime/format/decode_attributes_*.cpp.
+// tools/cast/encode_attributes.h - one attribute table; the twin of
+// runtime/format/decode_attributes_*.cpp.
 #pragma once
 #include "ingot_schema/ingot_generated.h"
 #include "tools/cast/program_builder.h"
 
 namespace ingot::cast {
 
-flatbuffers::Offset<void> encode_attributes(flatbuffers::FlatBufferBuilder& builder, const Attributes& attributes);
+flatbuffers::Offset<void> encode_attributes(flatbuffers::FlatBufferBuilder& builder,
+                                            const Attributes& attributes);
 
 }  // namespace ingot::cast

@@ -18,9 +18,12 @@ namespace {
 
 using Digest = std::array<uint8_t, kSha256Bytes>;
 
-uint64_t align(uint64_t n, uint64_t alignment) { return (n + alignment - 1) / alignment * alignment; }
+uint64_t align(uint64_t n, uint64_t alignment) {
+  return (n + alignment - 1) / alignment * alignment;
+}
 
-/// Calls each(from, count) for the bytes in order, so that no more of them than a piece is resident because of it.
+/// Calls each(from, count) for the bytes in order, so that no more of them than a piece is resident
+/// because of it.
 template <class Each>
 void in_pieces(const std::vector<uint8_t>& bytes, Each each) {
   constexpr size_t kPiece = size_t{1} << 20;
@@ -43,9 +46,12 @@ struct MemoryOutput {
   std::vector<uint8_t> bytes;
   void write(const void* from, size_t count) {
     host::note_touched(count);
-    bytes.insert(bytes.end(), static_cast<const uint8_t*>(from), static_cast<const uint8_t*>(from) + count);
+    bytes.insert(bytes.end(), static_cast<const uint8_t*>(from),
+                 static_cast<const uint8_t*>(from) + count);
   }
-  void write_at(uint64_t offset, const void* from, size_t count) { memcpy(bytes.data() + offset, from, count); }
+  void write_at(uint64_t offset, const void* from, size_t count) {
+    memcpy(bytes.data() + offset, from, count);
+  }
 };
 
 struct Part {
@@ -54,11 +60,13 @@ struct Part {
   Digest digest{};
 };
 
-/// Writes front to back; what stands before the weights is written last, once their offsets are known.
+/// Writes front to back; what stands before the weights is written last, once their offsets are
+/// known.
 template <class Output>
 class Writer {
  public:
-  Writer(const FileSpec& spec, Output* output) : spec_(spec), output_(output), places_(spec.program.values.size()) {}
+  Writer(const FileSpec& spec, Output* output)
+      : spec_(spec), output_(output), places_(spec.program.values.size()) {}
 
   WrittenFile write() {
     const uint32_t segments = segment_count();
@@ -67,13 +75,15 @@ class Writer {
     std::vector<uint8_t> program = encode_program(spec_.program, {});
     const std::vector<uint8_t> metadata = encode_metadata(spec_.metadata);
     parts_ = {{PartKind::kProgram, align(header_bytes, 16), program.size()}};
-    parts_.push_back({PartKind::kMetadata, align(end_of_parts(), 16), metadata.size(), digest_of(metadata)});
+    parts_.push_back(
+        {PartKind::kMetadata, align(end_of_parts(), 16), metadata.size(), digest_of(metadata)});
     pad_to(end_of_parts());
     for (uint32_t segment = 0; segment < segments; segment++) write_segment(segment);
     if (!spec_.goldens.empty()) write_golden();
     const size_t expected = program.size();
     program = encode_program(spec_.program, places_);
-    if (program.size() != expected) graph::throw_cast_error(8, "the program changed its size while it was written");
+    if (program.size() != expected)
+      graph::throw_cast_error(8, "the program changed its size while it was written");
     parts_[0].digest = digest_of(program);
     output_->write_at(parts_[0].offset, program.data(), program.size());
     output_->write_at(parts_[1].offset, metadata.data(), metadata.size());
@@ -101,7 +111,8 @@ class Writer {
   }
   void pad_to(uint64_t position) {
     static constexpr uint8_t kZeros[4096] = {};
-    while (position_ < position) append(kZeros, size_t(std::min<uint64_t>(sizeof kZeros, position - position_)));
+    while (position_ < position)
+      append(kZeros, size_t(std::min<uint64_t>(sizeof kZeros, position - position_)));
   }
 
   void write_segment(uint32_t segment) {
@@ -109,12 +120,14 @@ class Writer {
     const uint64_t alignment = spec_.segment_alignment < 64 ? 16 : 64;
     pad_to(start);
     Sha256 hash;
-    std::map<Digest, uint64_t> known;  // content and size to offset; equal bytes of equal size share
+    // content and size to offset; equal bytes of equal size share
+    std::map<Digest, uint64_t> known;
     for (size_t i = 0; i < spec_.program.values.size(); i++) {
       const ValueSpec& v = spec_.program.values[i];
       if (v.kind != ValueKind::kConstant || v.inline_data || v.segment != segment) continue;
       const auto bytes = store_constant(v);
-      const auto [entry, is_new] = known.try_emplace(digest_of(*bytes), align(position_ - start, alignment));
+      const auto [entry, is_new] =
+          known.try_emplace(digest_of(*bytes), align(position_ - start, alignment));
       places_[i].segment_offset = entry->second;
       if (!is_new) {
         written_.shared_bytes += bytes->size();
@@ -187,7 +200,8 @@ WrittenFile write_file(const FileSpec& spec, host::OutputFile* output) {
 std::vector<uint8_t> write_memory(const FileSpec& spec, uint64_t expected_weights) {
   constexpr uint64_t kRest = uint64_t{1} << 20;
   MemoryOutput output;
-  if (expected_weights >= kRest) output.bytes.reserve(size_t(expected_weights + expected_weights / 8 + kRest));
+  if (expected_weights >= kRest)
+    output.bytes.reserve(size_t(expected_weights + expected_weights / 8 + kRest));
   Writer<MemoryOutput>(spec, &output).write();
   return std::move(output.bytes);
 }

@@ -1,7 +1,8 @@
 // tools/cast/file_writer.h - encodes a FileSpec: header, program, metadata, weights, golden.
 // Weights stream: one constant is in memory at a time; constants of equal bytes are stored once.
-// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses; graph::CastError with exit code 8 when the spec
-//          contradicts itself (a constant of the wrong size). No partial output: the file appears only when complete and on disk.
+// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses; graph::CastError
+//          with exit code 8 when the spec contradicts itself (a constant of the wrong size). No
+//          partial output: the file appears only when complete and on disk.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +17,8 @@ class OutputFile;
 namespace ingot::cast {
 
 struct WrittenFile {
-  uint64_t file_bytes = 0, program_bytes = 0, metadata_bytes = 0, weight_bytes = 0, golden_bytes = 0;
+  uint64_t file_bytes = 0, program_bytes = 0, metadata_bytes = 0, weight_bytes = 0,
+           golden_bytes = 0;
   uint64_t shared_bytes = 0;  // of constants that were stored once for several values
 };
 

@@ -22,7 +22,8 @@ class InPlace {
     for (int32_t id = 0; id < int32_t(draft->values.size()); id++) {
       uint32_t& last = last_[size_t(roots_.of(id))];
       const uint32_t since = order_.loops.empty() ? 0 : first_use(id);
-      for (const Use& use : usage_.readers[size_t(id)]) last = std::max(last, order_.last_use(since, order_.at(use)));
+      for (const Use& use : usage_.readers[size_t(id)])
+        last = std::max(last, order_.last_use(since, order_.at(use)));
       for (const Use& use : usage_.writers[size_t(id)]) last = std::max(last, order_.at(use));
     }
   }
@@ -36,7 +37,8 @@ class InPlace {
   /// Position of the first instruction that writes a value or what it is a view of; 0 for an input.
   uint32_t first_use(int32_t id) {
     const int32_t root = roots_.of(id);
-    if (draft_->at(root).kind == ValueKind::kInput || draft_->at(root).kind == ValueKind::kState) return 0;
+    if (draft_->at(root).kind == ValueKind::kInput || draft_->at(root).kind == ValueKind::kState)
+      return 0;
     uint32_t first = order_.length;
     for (; ; id = draft_->at(id).alias_of) {
       for (const Use& use : usage_.writers[size_t(id)]) first = std::min(first, order_.at(use));
@@ -64,7 +66,8 @@ class InPlace {
       mask &= contract->in_place(Arguments(*draft_, instruction, bindings).get());
     for (size_t i = 0; i < instruction.inputs.size() && i < 32; i++) {
       const int32_t x = instruction.inputs[i];
-      if ((mask >> i & 1) == 0 || x < 0 || !may_overwrite(instruction, x, y, position, mask)) continue;
+      if ((mask >> i & 1) == 0 || x < 0 || !may_overwrite(instruction, x, y, position, mask))
+        continue;
       overwrite(x, y);
       return;
     }
@@ -92,7 +95,8 @@ class InPlace {
 
   /// Written in parts by several instructions: a file may not overwrite that as a whole.
   bool is_assembled(int32_t id) const {
-    while (usage_.writers[size_t(id)].empty() && draft_->at(id).alias == AliasKind::kView) id = draft_->at(id).alias_of;
+    while (usage_.writers[size_t(id)].empty() && draft_->at(id).alias == AliasKind::kView)
+      id = draft_->at(id).alias_of;
     return usage_.writers[size_t(id)].empty();
   }
 

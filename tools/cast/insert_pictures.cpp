@@ -1,4 +1,5 @@
-// tools/cast/insert_pictures.cpp - a Picture in front of an input, with areas and factors worked out from what the network takes.
+// tools/cast/insert_pictures.cpp - a Picture in front of an input, with areas and factors worked
+// out from what the network takes.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +14,9 @@ using graph::Dim;
 using graph::Value;
 using graph::ValueId;
 
-std::string size_text(int64_t width, int64_t height) { return std::to_string(width) + "x" + std::to_string(height); }
+std::string size_text(int64_t width, int64_t height) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
 
 struct Insertion {
   graph::Model& model;
@@ -32,12 +35,16 @@ struct Insertion {
 
   /// One channel or three, in dimension 1 or 3.
   bool is_planar(const Value& value) const {
-    const auto channels = [&](size_t i) { return value.dims[i].value() == 1 || value.dims[i].value() == 3; };
+    const auto channels = [&](size_t i) {
+      return value.dims[i].value() == 1 || value.dims[i].value() == 3;
+    };
     const std::string what = "input '" + name + "' is " + dims_text(value);
     if (value.dtype != DType::kF32)
       refuse(what + ", which is no picture: expected f32, to which the frame is converted");
     if (value.dims.size() != 4 || (!channels(1) && !channels(3)))
-      refuse(what + ", which is no picture: expected four dimensions, [N,C,H,W] or [N,H,W,C] with 1 or 3 channels");
+      refuse(what +
+             ", which is no picture: expected four dimensions, [N,C,H,W] or [N,H,W,C] with 1 or 3 "
+             "channels");
     bool planar = channels(1);
     if (!option.layout.empty())
       planar = option.layout == "nchw";
@@ -48,7 +55,8 @@ struct Insertion {
     for (const size_t i : {planar ? 2 : 1, planar ? 3 : 2})
       if (!value.dims[i].value())
         refuse(what + ", whose size is open; say it: --input-shape " + name + "=" +
-               (planar ? "1x3x640x640" : "1x640x640x3") + ", or --dim " + value.dims[i].text() + "=640");
+               (planar ? "1x3x640x640" : "1x640x640x3") + ", or --dim " + value.dims[i].text() +
+               "=640");
     return planar;
   }
 
@@ -61,8 +69,8 @@ struct Insertion {
     const int64_t wide = int64_t(from.width) * height, high = int64_t(from.height) * width;
     if (wide == high || option.fit == PictureFit::kStretch) return;
     if (option.fit == PictureFit::kUnsaid)
-      refuse(size_text(from.width, from.height) + " is not of the shape of the network's " + size_text(width, height) +
-             "; say stretch, letterbox or crop");
+      refuse(size_text(from.width, from.height) + " is not of the shape of the network's " +
+             size_text(width, height) + "; say stretch, letterbox or crop");
     const auto rounded = [](int64_t above, int64_t below) {
       return uint32_t(std::max<int64_t>(1, (2 * above + below) / (2 * below)));
     };
@@ -82,20 +90,25 @@ struct Insertion {
     }
   }
 
-  std::vector<double> by_channel(const std::string& key, const std::vector<double>& numbers, size_t channels) const {
-    if (numbers.size() > channels) refuse(key + " has three numbers, and the network's picture one channel");
+  std::vector<double> by_channel(const std::string& key, const std::vector<double>& numbers,
+                                 size_t channels) const {
+    if (numbers.size() > channels)
+      refuse(key + " has three numbers, and the network's picture one channel");
     return numbers.size() == channels ? numbers : std::vector<double>(channels, numbers[0]);
   }
 
   std::vector<std::string> operand_names() const {
     if (!option.planes) return {name};
-    if (pixel_layout(option.attributes.format).planes == 3) return {name + ".y", name + ".u", name + ".v"};
+    if (pixel_layout(option.attributes.format).planes == 3)
+      return {name + ".y", name + ".u", name + ".v"};
     return {name + ".y", name + ".uv"};
   }
 
   void run() {
     graph::Graph& graph = model.graph;
-    const auto is_named = [&](ValueId id) { return !model.constant(id) && model.values[size_t(id)].name == name; };
+    const auto is_named = [&](ValueId id) {
+      return !model.constant(id) && model.values[size_t(id)].name == name;
+    };
     const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), is_named);
     if (input == graph.inputs.end()) {
       std::vector<std::string> names;
@@ -124,7 +137,8 @@ struct Insertion {
       const int64_t pitch = option.pitch == 0 ? least
                             : plane == 0      ? option.pitch
                                               : option.pitch / (int64_t(a.width) / least);
-      const int64_t rows = option.planes ? plane_rows(a.format, a.height, plane) : frame_rows(a.format, a.height);
+      const int64_t rows =
+          option.planes ? plane_rows(a.format, a.height, plane) : frame_rows(a.format, a.height);
       const ValueId id = model.add_value(operand, DType::kU8);
       model.values[size_t(id)].shape_known = true;
       model.values[size_t(id)].dims = {dims[0], Dim(rows), Dim(pitch)};

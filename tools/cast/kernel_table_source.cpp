@@ -14,8 +14,10 @@ namespace {
 std::string flags_of(const std::string& isa) {
   if (isa == "scalar" || isa == "neon") return "";
   if (isa == "avx2") return " -mavx2 -mfma -mtune=haswell";
-  if (isa == "avx512") return " -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mtune=icelake-server";
-  graph::throw_cast_error(1, "instruction set '" + isa + "': expected scalar, avx2, avx512 or neon");
+  if (isa == "avx512")
+    return " -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mtune=icelake-server";
+  graph::throw_cast_error(1,
+                          "instruction set '" + isa + "': expected scalar, avx2, avx512 or neon");
 }
 
 const char kTail[] = R"(
@@ -65,7 +67,8 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
       missing += (missing.empty() ? "" : ", ") + std::to_string(i) + " " + op_name(instruction.op);
   }
   if (!missing.empty())
-    graph::throw_cast_error(4, "no " + std::string(table.isa) + " kernel for instructions " + missing);
+    graph::throw_cast_error(4,
+                            "no " + std::string(table.isa) + " kernel for instructions " + missing);
   std::vector<std::string> names;
   for (const KernelTable* t = &table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
@@ -77,14 +80,16 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
                                 const std::vector<std::string>& kernels) {
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
-  std::string source =
-      "// The kernels of " + printable + ", made by `ingot kernels`: hand ingot_model_kernels() to ingot_open.\n";
+  std::string source = "// The kernels of " + printable +
+                       ", made by `ingot kernels`: hand ingot_model_kernels() to ingot_open.\n";
   source +=
-      "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections" +
+      "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti "
+      "-ffunction-sections -fdata-sections" +
       flags_of(isa) + " -I INGOT -I INGOT/runtime/include -c THIS\n";
   source += "#include \"kernels/cpu/simd/" + isa + ".h\"\n";
   source +=
-      "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include \"ingot/ingot.h\"\n\n";
+      "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include "
+      "\"ingot/ingot.h\"\n\n";
   source += "namespace ingot {\nnamespace cpu {\n";
   source += kTail;
   source += "\nconstexpr KernelEntry kRows[] = {\n";
@@ -92,8 +97,8 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   if (kernels.empty()) source += "    {},\n";
   source += "};\n\n}  // namespace\n}  // namespace cpu\n\n";
   source += "extern const KernelTable kModelKernels;\n";
-  source += "const KernelTable kModelKernels = {\"" + isa + "\", cpu::kRows, " + std::to_string(kernels.size()) +
-            ", nullptr};\n\n";
+  source += "const KernelTable kModelKernels = {\"" + isa + "\", cpu::kRows, " +
+            std::to_string(kernels.size()) + ", nullptr};\n\n";
   source += "}  // namespace ingot\n\n";
   source += "extern \"C\" const ingot_kernel_table* ingot_model_kernels(void);\n";
   source += "extern \"C\" const ingot_kernel_table* ingot_model_kernels(void) {\n";

@@ -14,7 +14,8 @@ SymbolicDim row_length(const Dims& dims) { return dims.empty() ? SymbolicDim(1) 
 Dims strides_of(const RowLayout& layout) {
   Dims strides(layout.dims.size(), SymbolicDim(1));
   if (strides.size() < 2) return strides;
-  SymbolicDim stride = layout.row_stride == SymbolicDim(0) ? row_length(layout.dims) : layout.row_stride;
+  SymbolicDim stride =
+      layout.row_stride == SymbolicDim(0) ? row_length(layout.dims) : layout.row_stride;
   for (size_t i = strides.size() - 1; i-- > 0;) {
     strides[i] = stride;
     stride = stride * layout.dims[i];
@@ -22,7 +23,8 @@ Dims strides_of(const RowLayout& layout) {
   return strides;
 }
 
-/// The row stride of a tensor with these distances, 0 when dense; nothing when rows are not evenly spaced.
+/// The row stride of a tensor with these distances, 0 when dense; nothing when rows are not evenly
+/// spaced.
 std::optional<SymbolicDim> rows_from(const Dims& dims, const Dims& strides) {
   if (dims.empty()) return SymbolicDim(0);
   const size_t last = dims.size() - 1;

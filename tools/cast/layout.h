@@ -1,4 +1,5 @@
-// tools/cast/layout.h - where a view lies inside the tensor it is a view of (runtime/op/tensor.h: rows with a stride).
+// tools/cast/layout.h - where a view lies inside the tensor it is a view of (runtime/op/tensor.h:
+// rows with a stride).
 #pragma once
 #include <optional>
 #include <vector>
@@ -20,7 +21,8 @@ struct ViewOf {
   Dims starts;                // kSlice: per dimension of the parent
   std::vector<uint8_t> perm;  // kPermute: dimension perm[k] of the parent is dimension k here
   std::vector<uint8_t>
-      dropped{};  // kSlice: dimensions of the parent (extent 1 in the slice) that the view does not have
+      // kSlice: dimensions of the parent (extent 1 in the slice) that the view does not have
+      dropped{};
 };
 
 /// Offset in elements from the parent's start, and the view's own row stride.
@@ -28,7 +30,8 @@ struct ViewPlace {
   SymbolicDim offset, row_stride;
 };
 
-/// Nothing when the view cannot be written as rows with one stride (at least one row length apart), for every binding.
+/// Nothing when the view cannot be written as rows with one stride (at least one row length apart),
+/// for every binding.
 std::optional<ViewPlace> place_view(const RowLayout& parent, const ViewOf& view, const Dims& dims);
 
 /// True when the elements surely lie without gaps, for every binding.

@@ -12,16 +12,19 @@ namespace {
 
 std::set<graph::ValueId> produced_by(const graph::Graph& graph) {
   std::set<graph::ValueId> produced;
-  for (const graph::Node& node : graph.nodes) produced.insert(node.outputs.begin(), node.outputs.end());
+  for (const graph::Node& node : graph.nodes)
+    produced.insert(node.outputs.begin(), node.outputs.end());
   return produced;
 }
 
-PortSpec port_of(const graph::Model& model, const PortLayouts& layouts, graph::ValueId id, int32_t value) {
+PortSpec port_of(const graph::Model& model, const PortLayouts& layouts, graph::ValueId id,
+                 int32_t value) {
   PortSpec port;
   port.name = model.values[size_t(id)].name;
   port.value = value;
   port.layout = layouts.of(id);
-  for (const graph::Dim& dim : model.values[size_t(id)].dims) port.source_dims.push_back(dim.text());
+  for (const graph::Dim& dim : model.values[size_t(id)].dims)
+    port.source_dims.push_back(dim.text());
   return port;
 }
 
@@ -29,14 +32,19 @@ PortSpec port_of(const graph::Model& model, const PortLayouts& layouts, graph::V
 
 PortLayouts::PortLayouts(const graph::Model& model) : model_(model) {
   for (const graph::Node& node : model.graph.nodes) {
-    const auto first = [](const std::vector<graph::ValueId>& ids) { return ids.empty() ? graph::kAbsent : ids[0]; };
+    const auto first = [](const std::vector<graph::ValueId>& ids) {
+      return ids.empty() ? graph::kAbsent : ids[0];
+    };
     if (node.op == "Picture") {
-      const std::string frame = node.text("format", "") + " " + std::to_string(node.integer("width", 0)) + "x" +
+      const std::string frame = node.text("format", "") + " " +
+                                std::to_string(node.integer("width", 0)) + "x" +
                                 std::to_string(node.integer("height", 0));
       for (size_t i = 0; i < node.inputs.size(); i++)
-        frames_.emplace(node.inputs[i], frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : ""));
+        frames_.emplace(node.inputs[i],
+                        frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : ""));
     }
-    if (node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw") nchw_.insert(first(node.inputs));
+    if (node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw")
+      nchw_.insert(first(node.inputs));
     if (node.op != "Transpose") continue;
     const std::vector<int64_t> perm = node.integers("perm");
     if (perm == std::vector<int64_t>{0, 2, 3, 1}) nchw_.insert(first(node.inputs));
@@ -72,9 +80,10 @@ Draft Lowering::run() {
     left_out += choice.why.find("byte budget") != std::string::npos;
   }
   if (options_.storage.dtype != DType::kF32 && options_.winograd == WinogradMode::kAuto && left_out)
-    report_->hints.push_back("winograd: " + std::to_string(left_out) +
-                             " convolutions do without it, because its weights are four times as many and stay f32; "
-                             "--winograd BYTES buys it back");
+    report_->hints.push_back(
+        "winograd: " + std::to_string(left_out) +
+        " convolutions do without it, because its weights are four times as many and stay f32; "
+        "--winograd BYTES buys it back");
   lower_all();  // again, now that extents are known for which methods could be chosen
   draft_.trials = trials;
   draft_.has_sound_extents = has_sound_extents;
@@ -105,7 +114,8 @@ void Lowering::declare_values() {
     draft.graph_value = graph::ValueId(i);
     values_[i] = draft_.add(std::move(draft));
   }
-  for (const auto& [name, symbol] : model_.measured) draft_.measured[name] = {value(symbol.by), symbol.bound};
+  for (const auto& [name, symbol] : model_.measured)
+    draft_.measured[name] = {value(symbol.by), symbol.bound};
 }
 
 void Lowering::declare_inputs() {
@@ -145,14 +155,15 @@ int32_t Lowering::value(graph::ValueId id) {
   int32_t& draft = values_[size_t(id)];
   if (draft >= 0) return draft;
   const graph::Value& source = model_.values[size_t(id)];
-  if (!source.constant) graph::throw_cast_error(8, "value '" + source.name + "' has no dims after the passes");
+  if (!source.constant)
+    graph::throw_cast_error(8, "value '" + source.name + "' has no dims after the passes");
   DraftValue constant;
   constant.name = source.name;
   constant.dtype = source.constant->dtype;
   constant.kind = ValueKind::kConstant;
   for (const int64_t n : source.constant->dims) constant.dims.emplace_back(n);
-  constant.bytes.held =
-      source.constant->bytes ? source.constant->bytes : std::make_shared<const std::vector<uint8_t>>();
+  constant.bytes.held = source.constant->bytes ? source.constant->bytes
+                                               : std::make_shared<const std::vector<uint8_t>>();
   return draft = draft_.add(std::move(constant));
 }
 
@@ -165,8 +176,8 @@ void Lowering::append_copy(int32_t from, int32_t to, const std::string& why, Blo
   block->push_back(std::move(copy));
 }
 
-/// A graph output that one node of the main graph writes is that value; anything else (an input, a constant, the same value
-/// twice) gets a value of its own and a Copy.
+/// A graph output that one node of the main graph writes is that value; anything else (an input, a
+/// constant, the same value twice) gets a value of its own and a Copy.
 void Lowering::lower_main() {
   const std::set<graph::ValueId> produced = produced_by(model_.graph);
   std::set<graph::ValueId> seen;
@@ -198,12 +209,14 @@ void Lowering::lower_main() {
   Block block;
   lower_nodes(model_.graph, &block);
   for (const auto& [id, draft] : copies)
-    append_copy(value(id), draft, "an output that is an input, a constant or another output", &block);
+    append_copy(value(id), draft, "an output that is an input, a constant or another output",
+                &block);
   for (const auto& [id, draft] : updates) append_copy(value(id), draft, "", &block);
   draft_.subprograms[0].instructions = std::move(block);
 }
 
-void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results, uint32_t subprogram) {
+void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
+                            uint32_t subprogram) {
   const std::set<graph::ValueId> produced = produced_by(graph);
   std::set<graph::ValueId> seen;
   std::vector<std::pair<graph::ValueId, int32_t>> copies;
@@ -224,7 +237,8 @@ void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t
   subprogram_ = subprogram;
   lower_nodes(graph, &block);
   subprogram_ = outer;
-  for (const auto& [id, result] : copies) append_copy(value(id), result, "the end of a branch", &block);
+  for (const auto& [id, result] : copies)
+    append_copy(value(id), result, "the end of a branch", &block);
   draft_.subprograms[subprogram].instructions = std::move(block);
 }
 

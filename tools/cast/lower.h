@@ -1,5 +1,5 @@
-// tools/cast/lower.h - core form to a draft: one instruction a node, weights packed, methods chosen. No views yet: a Reshape
-// is a Copy, a Concat and a Slice are themselves.
+// tools/cast/lower.h - core form to a draft: one instruction a node, weights packed, methods
+// chosen. No views yet: a Reshape is a Copy, a Concat and a Slice are themselves.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace ingot::cast {
 
-/// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node that cannot be lowered.
+/// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node
+/// that cannot be lowered.
 Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report);
 
 /// The layout a user sees at a port, where the way it is used shows it.
@@ -40,7 +41,8 @@ class Lowering {
   void declare_inputs();
   void declare_state(const StatePair& pair, graph::ValueId input, int32_t draft);
   void lower_main();
-  void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results, uint32_t subprogram);
+  void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
+                    uint32_t subprogram);
   void lower_nodes(const graph::Graph& graph, Block* block);
   void lower_node(const graph::Node& node, Block* block);
   void lower_if(const graph::Node& node, DraftInstruction* instruction);
@@ -55,7 +57,8 @@ class Lowering {
   void lower_linear(const graph::Node& node, DraftInstruction* instruction);
   void lower_recurrent(const graph::Node& node, DraftInstruction* instruction);
 
-  /// Draft value of a graph value (-1 for an absent one); a constant is added, dense, at its first use.
+  /// Draft value of a graph value (-1 for an absent one); a constant is added, dense, at its first
+  /// use.
   int32_t value(graph::ValueId id);
   using Pack = std::function<std::vector<uint8_t>()>;
   int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack);

@@ -1,4 +1,5 @@
-// tools/cast/lower_attributes.cpp - spelling of enums and activations, and the operators on tensors of any layout.
+// tools/cast/lower_attributes.cpp - spelling of enums and activations, and the operators on tensors
+// of any layout.
 #include "tools/cast/lower_attributes.h"
 
 #include <cstring>
@@ -9,7 +10,8 @@
 namespace ingot::cast {
 
 void refuse_attribute(const graph::Node& node, const std::string& key, const std::string& why) {
-  graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): attribute '" + key + "': " + why +
+  graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): attribute '" + key +
+                                 "': " + why +
                                  "; a fault of ingot's passes, please report it with the model");
 }
 
@@ -20,7 +22,8 @@ OpCode op_of(const std::string& core_name) {
   return OpCode::kNone;
 }
 
-int enum_value(const graph::Node& node, const std::string& key, const char* const* names, int otherwise) {
+int enum_value(const graph::Node& node, const std::string& key, const char* const* names,
+               int otherwise) {
   if (!node.has(key)) return otherwise;
   const std::string spelling = node.text(key, "");
   for (int i = 0; names[i]; i++)
@@ -43,8 +46,8 @@ Activation activation_kind(const graph::Node& node, const std::string& spelling)
 }
 
 ActivationSpec activation_of(const graph::Node& node) {
-  return {activation_kind(node, node.text("activation", "none")), float(node.number("activation_alpha", 0)),
-          float(node.number("activation_beta", 0))};
+  return {activation_kind(node, node.text("activation", "none")),
+          float(node.number("activation_alpha", 0)), float(node.number("activation_beta", 0))};
 }
 
 namespace {
@@ -70,7 +73,8 @@ ElementwiseAttributes elementwise(const graph::Node& node) {
   for (size_t i = 0; i < a.step_count; i++) {
     ElementwiseStep& step = a.steps[i];
     step.op = ElementwiseOp(steps[4 * i]);
-    step.a = uint8_t(steps[4 * i + 1]), step.b = uint8_t(steps[4 * i + 2]), step.c = uint8_t(steps[4 * i + 3]);
+    step.a = uint8_t(steps[4 * i + 1]), step.b = uint8_t(steps[4 * i + 2]),
+    step.c = uint8_t(steps[4 * i + 3]);
     if (numbers) step.alpha = float((*numbers)[2 * i]), step.beta = float((*numbers)[2 * i + 1]);
   }
   return a;
@@ -93,7 +97,8 @@ RecurrentAttributes recurrent(const graph::Node& node) {
     refuse_attribute(node, "activations", "is not a list of at most 6 strings");
   a.activation_count = uint32_t(kinds->size());
   for (size_t i = 0; i < kinds->size(); i++)
-    a.activations[i] = {activation_kind(node, (*kinds)[i]), alphas && i < alphas->size() ? float((*alphas)[i]) : 0,
+    a.activations[i] = {activation_kind(node, (*kinds)[i]),
+                        alphas && i < alphas->size() ? float((*alphas)[i]) : 0,
                         betas && i < betas->size() ? float((*betas)[i]) : 0};
   return a;
 }
@@ -106,7 +111,8 @@ ScatterReduction scatter_reduction(const graph::Node& node) {
 TransposeAttributes transpose(const graph::Node& node, size_t rank) {
   TransposeAttributes a;
   const std::vector<int64_t> perm = node.integers("perm");
-  if (perm.size() != rank || rank > size_t(kMaxRank)) refuse_attribute(node, "perm", "has not one entry a dimension");
+  if (perm.size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, "perm", "has not one entry a dimension");
   a.rank = uint32_t(rank);
   for (size_t i = 0; i < rank; i++) a.perm[i] = uint8_t(perm[i]);
   return a;
@@ -121,7 +127,8 @@ Dims extents_of(const graph::Node& node, const std::string& key, size_t rank) {
     dims = *symbolic;
   else
     for (const int64_t n : node.integers(key)) dims.emplace_back(n);
-  if (dims.size() != rank || rank > size_t(kMaxRank)) refuse_attribute(node, key, "has not one entry a dimension");
+  if (dims.size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, key, "has not one entry a dimension");
   return dims;
 }
 
@@ -130,7 +137,8 @@ SliceAttributes slice(const graph::Node& node, size_t rank, Dims* extents) {
   a.rank = uint32_t(rank);
   *extents = extents_of(node, "starts", rank);
   const std::vector<int64_t> steps = node.integers("steps");
-  if (!steps.empty() && steps.size() != rank) refuse_attribute(node, "steps", "has not one entry a dimension");
+  if (!steps.empty() && steps.size() != rank)
+    refuse_attribute(node, "steps", "has not one entry a dimension");
   for (size_t i = 0; i < steps.size(); i++) a.steps[i] = steps[i];
   return a;
 }
@@ -157,22 +165,29 @@ NormalizeAttributes normalize(const graph::Node& node) {
 
 Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents) {
   const auto axis = [&] { return unsigned_value(node, "axis", 0); };
-  const auto flag = [&](const char* key, bool otherwise) { return node.integer(key, otherwise) != 0; };
+  const auto flag = [&](const char* key, bool otherwise) {
+    return node.integer(key, otherwise) != 0;
+  };
   switch (op) {
-    case OpCode::kLinear: return LinearAttributes{activation_of(node), flag("residual_first", false)};
+    case OpCode::kLinear:
+      return LinearAttributes{activation_of(node), flag("residual_first", false)};
     case OpCode::kMatMul:
-      return MatMulAttributes{flag("trans_a", false), flag("trans_b", false), float(node.number("alpha", 1))};
+      return MatMulAttributes{flag("trans_a", false), flag("trans_b", false),
+                              float(node.number("alpha", 1))};
     case OpCode::kAttention:
-      return AttentionAttributes{unsigned_value(node, "heads", 1), unsigned_value(node, "kv_heads", 1),
-                                 float(node.number("scale", 1)),
-                                 CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
-                                 float(node.number("softcap", 0)),
-                                 EmptyRows(enum_value(node, "empty_rows", fb::EnumNamesEmptyRows(), 0))};
+      return AttentionAttributes{
+          unsigned_value(node, "heads", 1),
+          unsigned_value(node, "kv_heads", 1),
+          float(node.number("scale", 1)),
+          CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
+          float(node.number("softcap", 0)),
+          EmptyRows(enum_value(node, "empty_rows", fb::EnumNamesEmptyRows(), 0))};
     case OpCode::kElementwise: return elementwise(node);
     case OpCode::kReduce:
       return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),
                               unsigned_value(node, "axes", 0)};
-    case OpCode::kArgReduce: return ArgReduceAttributes{flag("largest", true), axis(), flag("select_last", false)};
+    case OpCode::kArgReduce:
+      return ArgReduceAttributes{flag("largest", true), axis(), flag("select_last", false)};
     case OpCode::kSoftmax: return SoftmaxAttributes{axis(), flag("log", false)};
     case OpCode::kNormalize: return normalize(node);
     case OpCode::kRecurrent: return recurrent(node);
@@ -187,10 +202,13 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
     case OpCode::kTopK: return TopKAttributes{axis(), flag("largest", true), flag("sorted", true)};
     case OpCode::kNonZero: return NonZeroAttributes{};
     case OpCode::kUnique: return UniqueAttributes{axis(), flag("flat", true), flag("sorted", true)};
-    case OpCode::kNonMaxSuppression: return NonMaxSuppressionAttributes{flag("center_point_box", false)};
-    case OpCode::kCumSum: return CumSumAttributes{axis(), flag("exclusive", false), flag("reverse", false)};
+    case OpCode::kNonMaxSuppression:
+      return NonMaxSuppressionAttributes{flag("center_point_box", false)};
+    case OpCode::kCumSum:
+      return CumSumAttributes{axis(), flag("exclusive", false), flag("reverse", false)};
     case OpCode::kScatterNd: return ScatterNdAttributes{scatter_reduction(node)};
-    case OpCode::kScatterElements: return ScatterElementsAttributes{axis(), scatter_reduction(node)};
+    case OpCode::kScatterElements:
+      return ScatterElementsAttributes{axis(), scatter_reduction(node)};
     default: refuse_attribute(node, "", "is no operator of core form");
   }
 }

@@ -42,11 +42,13 @@ void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction
     condition.body = int32_t(attributes.body);
     condition.first_value = node.inputs[1];
     condition.next_value = body.outputs[0];
-    carried[0] = carry(value(node.inputs[1]), draft_.add(std::move(condition)), subprogram_, before);
+    carried[0] =
+        carry(value(node.inputs[1]), draft_.add(std::move(condition)), subprogram_, before);
   }
   for (size_t i = 2; i < node.inputs.size(); i++) {
     // The result is the storage itself; the body knows it under another name.
-    const graph::ValueId result = i - 2 < node.outputs.size() ? node.outputs[i - 2] : graph::kAbsent;
+    const graph::ValueId result =
+        i - 2 < node.outputs.size() ? node.outputs[i - 2] : graph::kAbsent;
     const int32_t storage = value(result == graph::kAbsent ? body.inputs[i - 1] : result);
     values_[size_t(body.inputs[i - 1])] = storage;
     draft_.at(storage).body = int32_t(attributes.body);
@@ -61,7 +63,8 @@ void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction
   lower_body(node, carried, attributes.body);
 }
 
-void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& carried, uint32_t subprogram) {
+void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& carried,
+                          uint32_t subprogram) {
   const graph::Graph& body = *node.subgraph("body");
   Block block;
   const uint32_t outer = subprogram_;
@@ -71,7 +74,8 @@ void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& c
   std::vector<int32_t> next;
   for (const graph::ValueId id : body.outputs) next.push_back(value(id));
   size_t place = 0;
-  // Copies at the end come one after the other: what one of them overwrites must not be what a later one reads.
+  // Copies at the end come one after the other: what one of them overwrites must not be what a
+  // later one reads.
   for (int32_t& id : next) {
     const graph::ValueId graph_value = body.outputs[place++];
     if (id < 0 || !draft_.at(id).carried()) continue;
@@ -85,7 +89,8 @@ void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& c
     id = copy;
   }
   for (size_t i = 0; i < carried.size(); i++)
-    if (carried[i] >= 0) append_copy(next[i], carried[i], "the next value of what a loop carries", &block);
+    if (carried[i] >= 0)
+      append_copy(next[i], carried[i], "the next value of what a loop carries", &block);
   draft_.subprograms[subprogram].instructions = std::move(block);
 }
 

@@ -8,11 +8,16 @@ namespace {
 /// The window that convolutions and pools have in common, by the schema's names.
 template <class A>
 void read_window(const graph::Node& node, A* a) {
-  a->kernel_h = unsigned_value(node, "kernel_h", 1), a->kernel_w = unsigned_value(node, "kernel_w", 1);
-  a->stride_h = unsigned_value(node, "stride_h", 1), a->stride_w = unsigned_value(node, "stride_w", 1);
-  a->dilation_h = unsigned_value(node, "dilation_h", 1), a->dilation_w = unsigned_value(node, "dilation_w", 1);
-  a->pad_top = unsigned_value(node, "pad_top", 0), a->pad_left = unsigned_value(node, "pad_left", 0);
-  a->pad_bottom = unsigned_value(node, "pad_bottom", 0), a->pad_right = unsigned_value(node, "pad_right", 0);
+  a->kernel_h = unsigned_value(node, "kernel_h", 1),
+  a->kernel_w = unsigned_value(node, "kernel_w", 1);
+  a->stride_h = unsigned_value(node, "stride_h", 1),
+  a->stride_w = unsigned_value(node, "stride_w", 1);
+  a->dilation_h = unsigned_value(node, "dilation_h", 1),
+  a->dilation_w = unsigned_value(node, "dilation_w", 1);
+  a->pad_top = unsigned_value(node, "pad_top", 0),
+  a->pad_left = unsigned_value(node, "pad_left", 0);
+  a->pad_bottom = unsigned_value(node, "pad_bottom", 0),
+  a->pad_right = unsigned_value(node, "pad_right", 0);
 }
 
 Conv2dAttributes conv2d(const graph::Node& node) {
@@ -68,7 +73,8 @@ PictureArea area(const graph::Node& node, const std::string& key) {
 PictureAttributes picture(const graph::Node& node) {
   PictureAttributes a;
   a.format = PixelFormat(enum_value(node, "format", fb::EnumNamesPixelFormat(), 0));
-  a.interpolation = PixelInterpolation(enum_value(node, "interpolation", fb::EnumNamesPixelInterpolation(), 0));
+  a.interpolation =
+      PixelInterpolation(enum_value(node, "interpolation", fb::EnumNamesPixelInterpolation(), 0));
   a.matrix = ColorMatrix(enum_value(node, "matrix", fb::EnumNamesColorMatrix(), 0));
   a.siting = ChromaSiting(enum_value(node, "siting", fb::EnumNamesChromaSiting(), 0));
   a.full_range = node.integer("full_range", 0) != 0;
@@ -76,11 +82,13 @@ PictureAttributes picture(const graph::Node& node) {
   a.planar = enum_value(node, "layout", fb::EnumNamesPictureLayout(), 0) != 0;
   a.width = unsigned_value(node, "width", 0), a.height = unsigned_value(node, "height", 0);
   a.source = area(node, "source"), a.target = area(node, "target");
-  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"), bias = node.numbers("bias");
+  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"),
+                            bias = node.numbers("bias");
   if (pad.size() > 3 || scale.size() != pad.size() || bias.size() != pad.size())
     refuse_attribute(node, "pad", "has not one number a channel, as scale and bias");
   a.channels = uint32_t(pad.size());
-  for (size_t c = 0; c < pad.size(); c++) a.pad[c] = float(pad[c]), a.scale[c] = float(scale[c]), a.bias[c] = float(bias[c]);
+  for (size_t c = 0; c < pad.size(); c++)
+    a.pad[c] = float(pad[c]), a.scale[c] = float(scale[c]), a.bias[c] = float(bias[c]);
   return a;
 }
 

@@ -1,4 +1,5 @@
-// tools/cast/lower_weights.cpp - operands of the operators that have packed weights; every other operand as it is.
+// tools/cast/lower_weights.cpp - operands of the operators that have packed weights; every other
+// operand as it is.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +18,8 @@ std::span<const float> numbers_of(const graph::Constant& constant) {
 std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {
   std::vector<uint8_t> bytes;
   bytes.reserve(numbers.size() * sizeof(float));
-  host::append_weights(bytes, reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(float));
+  host::append_weights(bytes, reinterpret_cast<const uint8_t*>(numbers.data()),
+                       numbers.size() * sizeof(float));
   return bytes;
 }
 
@@ -34,16 +36,20 @@ void Lowering::lower_weights(const graph::Node& node, DraftInstruction* instruct
   }
 }
 
-const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand, size_t rank) const {
-  const graph::Constant* constant = operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
+const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
+                                        size_t rank) const {
+  const graph::Constant* constant =
+      operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
   if (!constant || constant->dtype != DType::kF32 || constant->dims.size() != rank)
-    graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
-                                   " is not an f32 constant of " + std::to_string(rank) +
-                                   " dimensions; a fault of ingot's passes, please report it with the model");
+    graph::throw_cast_error(
+        8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
+               " is not an f32 constant of " + std::to_string(rank) +
+               " dimensions; a fault of ingot's passes, please report it with the model");
   return *constant;
 }
 
-int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack) {
+int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims,
+                         Pack pack) {
   const auto [found, is_first] = packed_.try_emplace({id, packing, dims}, -1);
   if (!is_first) return found->second;
   DraftValue value;
@@ -76,12 +82,14 @@ void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instructi
   int32_t weights = -1;
   switch (attributes.method) {
     case ConvMethod::kDirect:
-      weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
-                       [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
+      weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] {
+        return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels));
+      });
       break;
     case ConvMethod::kWinogradF43:
-      weights = packed(node.inputs[1], Packing::kWinogradF43, w.dims,
-                       [=] { return bytes_of(pack_winograd_f43(numbers_of(w), outputs, channels)); });
+      weights = packed(node.inputs[1], Packing::kWinogradF43, w.dims, [=] {
+        return bytes_of(pack_winograd_f43(numbers_of(w), outputs, channels));
+      });
       report_->winograd++;
       break;
     case ConvMethod::kDepthwise:
@@ -91,7 +99,8 @@ void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instructi
     case ConvMethod::kGrouped: weights = value(node.inputs[1]); break;
   }
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
-  if (node.inputs.size() > 3 && node.inputs[3] >= 0) instruction->inputs.push_back(value(node.inputs[3]));
+  if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+    instruction->inputs.push_back(value(node.inputs[3]));
 }
 
 void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction) {
@@ -102,28 +111,34 @@ void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction*
   if (attributes.groups != 1) {
     weights = value(node.inputs[1]);
   } else {
-    weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
-                     [=] { return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels)); });
+    weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] {
+      return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels));
+    });
   }
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
 }
 
 void Lowering::lower_linear(const graph::Node& node, DraftInstruction* instruction) {
   const graph::Constant w = weight(node, 1, 2);
-  const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims,
-                                 [w] { return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1])); });
+  const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [w] {
+    return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1]));
+  });
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, w.dims[0])};
-  if (node.inputs.size() > 3 && node.inputs[3] >= 0) instruction->inputs.push_back(value(node.inputs[3]));
+  if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+    instruction->inputs.push_back(value(node.inputs[3]));
 }
 
 namespace {
 
-/// [blocks * H, row] to [blocks * P, row], every gate's rows followed by zeros up to a multiple of 16.
-std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, int64_t hidden, int64_t row) {
+/// [blocks * H, row] to [blocks * P, row], every gate's rows followed by zeros up to a multiple of
+/// 16.
+std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, int64_t hidden,
+                             int64_t row) {
   const int64_t padded = round_up(hidden, kPanel);
   std::vector<float> rows(size_t(blocks * padded * row), 0.f);
   for (int64_t b = 0; b < blocks; b++)
-    std::copy_n(constant.as<float>() + b * hidden * row, hidden * row, rows.data() + b * padded * row);
+    std::copy_n(constant.as<float>() + b * hidden * row, hidden * row,
+                rows.data() + b * padded * row);
   return rows;
 }
 
@@ -131,7 +146,8 @@ std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, in
 
 void Lowering::lower_recurrent(const graph::Node& node, DraftInstruction* instruction) {
   const auto& attributes = std::get<RecurrentAttributes>(instruction->attributes);
-  const int64_t hidden = attributes.hidden, padded = round_up(hidden, kPanel), gates = recurrent_gates(attributes.kind);
+  const int64_t hidden = attributes.hidden, padded = round_up(hidden, kPanel),
+                gates = recurrent_gates(attributes.kind);
   for (size_t i = 0; i < node.inputs.size(); i++) {
     if (node.inputs[i] < 0 || !(i == 1 || i == 2 || i == 3 || i == 7)) {
       instruction->inputs.push_back(value(node.inputs[i]));
@@ -141,15 +157,19 @@ void Lowering::lower_recurrent(const graph::Node& node, DraftInstruction* instru
     const int64_t directions = c.dims[0];
     if (i <= 2) {  // w, r: panels over [D*G*P, I or H]
       const int64_t blocks = directions * gates, columns = c.dims[2];
-      instruction->inputs.push_back(packed(node.inputs[i], Packing::kPanels16, {blocks * padded, columns}, [=] {
-        return bytes_of(pack_panels16(pad_gates(c, blocks, hidden, columns), blocks * padded, columns));
-      }));
+      instruction->inputs.push_back(
+          packed(node.inputs[i], Packing::kPanels16, {blocks * padded, columns}, [=] {
+            return bytes_of(
+                pack_panels16(pad_gates(c, blocks, hidden, columns), blocks * padded, columns));
+          }));
     } else {
       const int64_t parts = i == 3 ? c.dims[1] * gates : 3;
-      const std::vector<int64_t> dims = i == 3 ? std::vector<int64_t>{directions, c.dims[1], gates * padded}
-                                               : std::vector<int64_t>{directions, 3 * padded};
-      instruction->inputs.push_back(packed(node.inputs[i], Packing::kDense, dims,
-                                           [=] { return bytes_of(pad_gates(c, directions * parts, hidden, 1)); }));
+      const std::vector<int64_t> dims =
+          i == 3 ? std::vector<int64_t>{directions, c.dims[1], gates * padded}
+                 : std::vector<int64_t>{directions, 3 * padded};
+      instruction->inputs.push_back(packed(node.inputs[i], Packing::kDense, dims, [=] {
+        return bytes_of(pad_gates(c, directions * parts, hidden, 1));
+      }));
     }
   }
 }

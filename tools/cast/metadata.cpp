@@ -39,18 +39,21 @@ std::string percent(double ratio) {
 /// The stages of casting as pass records, behind those of the graph.
 void add_cast_passes(const CastReport& report, MetadataSpec* metadata) {
   metadata->passes.push_back(
-      {"winograd", "adds " + std::to_string(report.winograd_extra_bytes) + " bytes of weights", report.winograd});
+      {"winograd", "adds " + std::to_string(report.winograd_extra_bytes) + " bytes of weights",
+       report.winograd});
   metadata->passes.push_back({"chains", "", report.chains});
   metadata->passes.push_back({"views", joined(report.copies), report.views});
   metadata->passes.push_back({"in_place", "", report.in_place});
   metadata->passes.push_back({"schedule",
-                              "order: " + report.order + "; activations " + std::to_string(report.arena_bytes) +
-                                  " bytes, " + percent(report.ratio()) + " % above the lower bound",
+                              "order: " + report.order + "; activations " +
+                                  std::to_string(report.arena_bytes) + " bytes, " +
+                                  percent(report.ratio()) + " % above the lower bound",
                               1});
 }
 
-/// Values that hold a tensor of the source in another order, or under another name: "4 0,2,3,1 conv1" under its index says that
-/// dimension k of it is dimension order[k] of conv1, which has 4; -1 is a dimension of 1 that was added.
+/// Values that hold a tensor of the source in another order, or under another name: "4 0,2,3,1
+/// conv1" under its index says that dimension k of it is dimension order[k] of conv1, which has 4;
+/// -1 is a dimension of 1 that was added.
 void add_reordered(const graph::Model& model, const ProgramSpec& program, MetadataSpec* metadata) {
   for (size_t i = 0; i < program.values.size(); i++) {
     const ValueSpec& value = program.values[i];
@@ -58,19 +61,20 @@ void add_reordered(const graph::Model& model, const ProgramSpec& program, Metada
     const graph::Value& held = model.values[size_t(value.graph_value)];
     if (held.source < 0 || held.source == value.graph_value) continue;
     const graph::Value& source = model.values[size_t(held.source)];
-    if (source.name.empty() || source.name == value.name || held.order.size() != value.dims.size()) continue;
+    if (source.name.empty() || source.name == value.name || held.order.size() != value.dims.size())
+      continue;
     std::string order;
     for (const int64_t d : held.order) order += (order.empty() ? "" : ",") + std::to_string(d);
-    metadata->entries.emplace_back(
-        "ingot.tensor." + std::to_string(i),
-        std::to_string(source.dims.size()) + " " + (order.empty() ? "-" : order) + " " + source.name);
+    metadata->entries.emplace_back("ingot.tensor." + std::to_string(i),
+                                   std::to_string(source.dims.size()) + " " +
+                                       (order.empty() ? "-" : order) + " " + source.name);
   }
 }
 
 }  // namespace
 
-MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program, const CastOptions& options,
-                           const CastReport& report) {
+MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program,
+                           const CastOptions& options, const CastReport& report) {
   MetadataSpec metadata;
   metadata.name = model.name;
   metadata.producer = "ingot " INGOT_VERSION;
@@ -103,9 +107,12 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
       metadata.entries.emplace_back("ingot.why." + std::to_string(i), report.instructions[i].note);
   for (const StorageLoss& loss : report.storage.tensors) {
     char text[128];
-    snprintf(text, sizeof text, "%s largest %.3g mean %.3g zero %" PRIu64 " subnormal %" PRIu64 " infinite %" PRIu64,
-             dtype_name(report.storage.dtype), loss.largest, loss.mean, loss.to_zero, loss.subnormal, loss.overflowed);
-    metadata.entries.emplace_back("ingot.stored." + std::to_string(loss.value), text + (" of " + loss.name));
+    snprintf(text, sizeof text,
+             "%s largest %.3g mean %.3g zero %" PRIu64 " subnormal %" PRIu64 " infinite %" PRIu64,
+             dtype_name(report.storage.dtype), loss.largest, loss.mean, loss.to_zero,
+             loss.subnormal, loss.overflowed);
+    metadata.entries.emplace_back("ingot.stored." + std::to_string(loss.value),
+                                  text + (" of " + loss.name));
   }
   return metadata;
 }

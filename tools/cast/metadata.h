@@ -1,11 +1,13 @@
-// tools/cast/metadata.h - what a file says about itself: source, passes, choices, notes, the user's entries.
+// tools/cast/metadata.h - what a file says about itself: source, passes, choices, notes, the user's
+// entries.
 #pragma once
 #include "tools/cast/cast.h"
 
 namespace ingot::cast {
 
-/// The keys name, version and licence of options.metadata fill the fields of those names; all others become entries.
-MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program, const CastOptions& options,
-                           const CastReport& report);
+/// The keys name, version and licence of options.metadata fill the fields of those names; all
+/// others become entries.
+MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program,
+                           const CastOptions& options, const CastReport& report);
 
 }  // namespace ingot::cast

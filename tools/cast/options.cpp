@@ -7,7 +7,8 @@
 namespace ingot::cast {
 namespace {
 
-std::pair<std::string, std::string> split_pair(const std::string& option, const std::string& argument) {
+std::pair<std::string, std::string> split_pair(const std::string& option,
+                                               const std::string& argument) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || equals == 0)
     graph::throw_cast_error(1, option + " '" + argument + "': expected NAME=VALUE");
@@ -25,7 +26,8 @@ void set_winograd(CastOptions& options, const std::string& argument) {
     const char* end = argument.data() + argument.size();
     const auto [rest, error] = std::from_chars(argument.data(), end, options.winograd_bytes);
     if (error != std::errc() || rest != end || argument.empty())
-      graph::throw_cast_error(1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
+      graph::throw_cast_error(
+          1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
     options.winograd = WinogradMode::kBudget;
   }
 }
@@ -40,13 +42,16 @@ void set_precision(CastOptions& options, const std::string& argument) {
 void add_io_layout(CastOptions& options, const std::string& argument) {
   const auto [name, layout] = split_pair("--io-layout", argument);
   if (layout != "nchw" && layout != "nhwc")
-    graph::throw_cast_error(1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
+    graph::throw_cast_error(
+        1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
   options.io_layout[name] = layout;
 }
 
 void add_state(CastOptions& options, const std::string& argument) {
   const auto [input, output] = split_pair("--state", argument);
-  if (output.empty()) graph::throw_cast_error(1, "--state '" + argument + "': expected IN=OUT, an input and an output");
+  if (output.empty())
+    graph::throw_cast_error(1,
+                            "--state '" + argument + "': expected IN=OUT, an input and an output");
   options.states.push_back({input, output, 0});
 }
 
@@ -56,13 +61,15 @@ void set_state_init(CastOptions& options, const std::string& argument) {
   const char* end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, value);
   if (error != std::errc() || rest != end || number.empty())
-    graph::throw_cast_error(1, "--state-init '" + argument + "': expected NAME=NUMBER, found '" + number + "'");
+    graph::throw_cast_error(
+        1, "--state-init '" + argument + "': expected NAME=NUMBER, found '" + number + "'");
   for (StatePair& pair : options.states)
     if (pair.input == input) {
       pair.init = value;
       return;
     }
-  graph::throw_cast_error(5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
+  graph::throw_cast_error(
+      5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
 }
 
 void add_metadata(CastOptions& options, const std::string& argument) {
@@ -76,8 +83,9 @@ void set_targets(CastOptions& options, const std::string& argument) {
     const size_t comma = std::min(argument.find(',', begin), argument.size());
     const std::string target = argument.substr(begin, comma - begin);
     if (target != "cpu" && target != "cuda" && target != "mcu")
-      graph::throw_cast_error(
-          1, "--target '" + argument + "': expected cpu, cuda or mcu, separated by commas, found '" + target + "'");
+      graph::throw_cast_error(1, "--target '" + argument +
+                                     "': expected cpu, cuda or mcu, separated by commas, found '" +
+                                     target + "'");
     options.targets.push_back(target);
     begin = comma + 1;
   }

@@ -1,4 +1,5 @@
-// tools/cast/orders.cpp - orders of the main program worth trying: as in the source, greedy by live bytes, depth first.
+// tools/cast/orders.cpp - orders of the main program worth trying: as in the source, greedy by live
+// bytes, depth first.
 #include <algorithm>
 #include <limits>
 
@@ -17,11 +18,15 @@ constexpr size_t kMostForSearch = 1000;   // each order costs a plan
 class LiveBytes {
  public:
   LiveBytes(const Draft& draft, const Dependencies& dependencies)
-      : draft_(draft), dependencies_(dependencies), left_(draft.values.size(), 0), live_(draft.values.size(), false) {
+      : draft_(draft),
+        dependencies_(dependencies),
+        left_(draft.values.size(), 0),
+        live_(draft.values.size(), false) {
     for (const auto& roots : dependencies.touches)
       for (const int32_t root : roots) left_[size_t(root)]++;
     for (size_t id = 0; id < draft.values.size(); id++)
-      if (draft.values[id].kind == ValueKind::kInput || draft.values[id].kind == ValueKind::kState) live_[id] = true;
+      if (draft.values[id].kind == ValueKind::kInput || draft.values[id].kind == ValueKind::kState)
+        live_[id] = true;
   }
   int64_t starts(uint32_t instruction) const {
     int64_t bytes = 0;
@@ -39,7 +44,8 @@ class LiveBytes {
   }
   void run(uint32_t instruction) {
     now_ += starts(instruction) - ends(instruction);
-    for (const int32_t root : dependencies_.touches[instruction]) live_[size_t(root)] = true, left_[size_t(root)]--;
+    for (const int32_t root : dependencies_.touches[instruction])
+      live_[size_t(root)] = true, left_[size_t(root)]--;
   }
   int64_t now() const { return now_; }
 
@@ -51,7 +57,8 @@ class LiveBytes {
   int64_t now_ = 0;
 };
 
-/// Picks one of the ready instructions after another by `better(candidate, best)`. Nothing where too many are ready at once.
+/// Picks one of the ready instructions after another by `better(candidate, best)`. Nothing where
+/// too many are ready at once.
 template <class Better>
 std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, Better better) {
   const size_t count = d.before.size();
@@ -83,7 +90,8 @@ std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, B
   return order;
 }
 
-/// Depth first from the outputs; of several operands the one that needs most on the way comes first.
+/// Depth first from the outputs; of several operands the one that needs most on the way comes
+/// first.
 std::vector<uint32_t> depth_first(const Draft& draft, const Dependencies& d) {
   const size_t count = d.before.size();
   std::vector<int64_t> written(count, 0), need(count, 0);
@@ -93,10 +101,12 @@ std::vector<uint32_t> depth_first(const Draft& draft, const Dependencies& d) {
   std::vector<std::vector<uint32_t>> sorted(count);
   for (uint32_t i = 0; i < count; i++) {
     sorted[i] = d.before[i];
-    std::stable_sort(sorted[i].begin(), sorted[i].end(),
-                     [&](uint32_t a, uint32_t b) { return need[a] - written[a] > need[b] - written[b]; });
+    std::stable_sort(sorted[i].begin(), sorted[i].end(), [&](uint32_t a, uint32_t b) {
+      return need[a] - written[a] > need[b] - written[b];
+    });
     int64_t held = 0;
-    for (const uint32_t j : sorted[i]) need[i] = std::max(need[i], held + need[j]), held += written[j];
+    for (const uint32_t j : sorted[i])
+      need[i] = std::max(need[i], held + need[j]), held += written[j];
     need[i] = std::max(need[i], held + written[i]);
   }
   std::vector<bool> done(count, false), is_read(count, false);
@@ -134,24 +144,29 @@ std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings&
   candidates.push_back(std::move(source));
   if (d.before.size() > kMostForGreedy) return candidates;
   candidates.push_back(
-      {"least live bytes", list_schedule(draft, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
+      {"least live bytes",
+       list_schedule(draft, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
          return live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
        })});
   candidates.push_back(
-      {"below the peak", list_schedule(draft, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
+      {"below the peak",
+       list_schedule(draft, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
          const int64_t over_a = std::max<int64_t>(0, live.now() + live.starts(a) - peak);
          const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
-         return over_a != over_b ? over_a < over_b : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
+         return over_a != over_b ? over_a < over_b
+                                 : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
        })});
   candidates.push_back({"depth first", depth_first(draft, d)});
   host::charge_work(candidates.size() * d.before.size());
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [&](const CandidateOrder& c) { return c.order.size() != d.before.size(); }),
-                   candidates.end());
+  candidates.erase(
+      std::remove_if(candidates.begin(), candidates.end(),
+                     [&](const CandidateOrder& c) { return c.order.size() != d.before.size(); }),
+      candidates.end());
   return candidates;
 }
 
-std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings, uint32_t count) {
+std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings,
+                                          uint32_t count) {
   const Dependencies d = find_dependencies(draft, bindings);
   std::vector<CandidateOrder> candidates;
   if (d.before.size() > kMostForSearch) return candidates;

@@ -12,7 +12,8 @@ namespace {
 
 size_t padded(int64_t n) { return size_t(round_up(n, kPanel)); }
 
-// G of F(4x4, 3x3) with interpolation points 0, 1, -1, 2, -2 and infinity (Lavin and Gray, arXiv:1509.09308).
+// G of F(4x4, 3x3) with interpolation points 0, 1, -1, 2, -2 and infinity (Lavin and Gray,
+// arXiv:1509.09308).
 constexpr double kG[6][3] = {{1.0 / 4, 0, 0},
                              {-1.0 / 6, -1.0 / 6, -1.0 / 6},
                              {-1.0 / 6, 1.0 / 6, -1.0 / 6},
@@ -50,7 +51,8 @@ std::vector<float> pack_panels16(std::span<const float> dense, int64_t outputs, 
   return panels;
 }
 
-std::vector<float> pack_winograd_f43(std::span<const float> dense, int64_t outputs, int64_t channels) {
+std::vector<float> pack_winograd_f43(std::span<const float> dense, int64_t outputs,
+                                     int64_t channels) {
   std::vector<float> panels;
   panels.reserve(padded(outputs) * kWinogradPlanes * size_t(channels));
   for (int64_t o = 0; o < outputs; o++) {
@@ -59,7 +61,8 @@ std::vector<float> pack_winograd_f43(std::span<const float> dense, int64_t outpu
       double u[kWinogradPlanes];
       transform_taps(dense.data() + o * 9 * channels + c, channels, u);
       for (int64_t plane = 0; plane < kWinogradPlanes; plane++)
-        panels[size_t(((o / kPanel * kWinogradPlanes + plane) * channels + c) * kPanel + o % kPanel)] = float(u[plane]);
+        panels[size_t(((o / kPanel * kWinogradPlanes + plane) * channels + c) * kPanel +
+                      o % kPanel)] = float(u[plane]);
     }
     host::note_touched(uint64_t(channels) * (kWinogradPlanes + 9) * sizeof(float));
   }
@@ -69,7 +72,8 @@ std::vector<float> pack_winograd_f43(std::span<const float> dense, int64_t outpu
 std::vector<float> pack_depthwise16(std::span<const float> dense, int64_t channels, int64_t taps) {
   std::vector<float> rows(size_t(taps) * padded(channels));
   for (int64_t c = 0; c < channels; c++)
-    for (int64_t t = 0; t < taps; t++) rows[size_t(t) * padded(channels) + size_t(c)] = dense[size_t(c * taps + t)];
+    for (int64_t t = 0; t < taps; t++)
+      rows[size_t(t) * padded(channels) + size_t(c)] = dense[size_t(c * taps + t)];
   return rows;
 }
 
@@ -79,7 +83,8 @@ std::vector<float> pack_vector16(std::span<const float> dense) {
   return vector;
 }
 
-std::vector<float> pack_weights(Packing packing, std::span<const int64_t> dims, std::span<const float> dense) {
+std::vector<float> pack_weights(Packing packing, std::span<const int64_t> dims,
+                                std::span<const float> dense) {
   TensorType type;
   type.dtype = DType::kF32;
   type.packing = packing;
@@ -89,10 +94,11 @@ std::vector<float> pack_weights(Packing packing, std::span<const int64_t> dims, 
   type.row_stride = type.row_length();
   uint64_t bytes = 0;
   if (dims.empty() || dims.size() > kMaxRank || !storage_bytes(type, &bytes))
-    throw std::invalid_argument("pack_weights: these dims have no packing " + std::to_string(int(packing)));
+    throw std::invalid_argument("pack_weights: these dims have no packing " +
+                                std::to_string(int(packing)));
   if (elements != int64_t(dense.size()))
-    throw std::invalid_argument("pack_weights: dims say " + std::to_string(elements) + " elements, found " +
-                                std::to_string(dense.size()));
+    throw std::invalid_argument("pack_weights: dims say " + std::to_string(elements) +
+                                " elements, found " + std::to_string(dense.size()));
   const int64_t first = dims[0], rest = first ? elements / first : 0;
   switch (packing) {
     case Packing::kPanels16: return pack_panels16(dense, first, rest);

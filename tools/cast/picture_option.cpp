@@ -35,7 +35,8 @@ struct Reader {
       begin = slash + 1;
     }
     if (all.size() != 1 && all.size() != 3)
-      refuse(key + ": expected one number or three with / between them, found " + std::to_string(all.size()));
+      refuse(key + ": expected one number or three with / between them, found " +
+             std::to_string(all.size()));
     return all;
   }
   /// "1/255" or a number.
@@ -47,7 +48,8 @@ struct Reader {
     return number(key, text.substr(0, slash)) / below;
   }
   /// Reads a whole number at *at and moves behind it.
-  uint32_t whole(const std::string& what, const std::string& text, size_t* at, const std::string& form) const {
+  uint32_t whole(const std::string& what, const std::string& text, size_t* at,
+                 const std::string& form) const {
     uint32_t value = 0;
     const char *begin = text.data() + *at, *end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(begin, end, value);
@@ -55,8 +57,10 @@ struct Reader {
     *at = size_t(rest - text.data());
     return value;
   }
-  void expect(char c, const std::string& what, const std::string& text, size_t* at, const std::string& form) const {
-    if (*at >= text.size() || text[*at] != c) refuse(what + ": expected " + form + ", found '" + text + "'");
+  void expect(char c, const std::string& what, const std::string& text, size_t* at,
+              const std::string& form) const {
+    if (*at >= text.size() || text[*at] != c)
+      refuse(what + ": expected " + form + ", found '" + text + "'");
     ++*at;
   }
 
@@ -81,14 +85,17 @@ struct Reader {
     a.height = whole("size", text, &at, form);
     if (at != text.size()) refuse("size: expected " + form + ", found '" + text + "'");
     const std::string limit = std::to_string(kMaxPictureExtent);
-    if (a.width == 0 || a.height == 0 || a.width > kMaxPictureExtent || a.height > kMaxPictureExtent)
+    if (a.width == 0 || a.height == 0 || a.width > kMaxPictureExtent ||
+        a.height > kMaxPictureExtent)
       refuse("a frame has 1 to " + limit + " columns and rows");
     const PixelLayout layout = pixel_layout(a.format);
     for (int i = 0; i < layout.components; i++) {
       if (a.width % layout.at[i].across)
-        refuse(name + " keeps chroma for two columns together, so the width is even; found " + std::to_string(a.width));
+        refuse(name + " keeps chroma for two columns together, so the width is even; found " +
+               std::to_string(a.width));
       if (a.height % layout.at[i].down)
-        refuse(name + " keeps chroma for two rows together, so the height is even; found " + std::to_string(a.height));
+        refuse(name + " keeps chroma for two rows together, so the height is even; found " +
+               std::to_string(a.height));
     }
   }
 
@@ -144,7 +151,8 @@ struct Reader {
         {"nhwc", [&] { option.layout = "nhwc"; }},
         {"planes", [&] { option.planes = true; }},
     };
-    const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const std::string key = word.substr(0, equals),
+                      value = equals == std::string::npos ? "" : word.substr(equals + 1);
     const std::map<std::string, std::function<void()>> settings = {
         {"pad", [&] { option.pad = numbers(key, value); }},
         {"mean", [&] { option.mean = numbers(key, value); }},
@@ -180,7 +188,9 @@ void add_picture(PictureOptions& pictures, const std::string& argument) {
   Reader reader{argument, {}};
   const size_t equals = argument.find('='), colon = argument.find(':');
   if (equals == std::string::npos || equals == 0)
-    reader.refuse("expected NAME=FORMAT:WIDTHxHEIGHT and what to do with it, as image=nv12:1920x1080,letterbox");
+    reader.refuse(
+        "expected NAME=FORMAT:WIDTHxHEIGHT and what to do with it, as "
+        "image=nv12:1920x1080,letterbox");
   const std::string name = argument.substr(0, argument.rfind('=', colon));
   bool is_first = true;
   for (size_t begin = name.size() + 1; begin <= argument.size();) {
@@ -191,7 +201,8 @@ void add_picture(PictureOptions& pictures, const std::string& argument) {
     begin = comma + 1;
   }
   reader.check();
-  if (!pictures.emplace(name, reader.option).second) reader.refuse("'" + name + "' was given before");
+  if (!pictures.emplace(name, reader.option).second)
+    reader.refuse("'" + name + "' was given before");
 }
 
 }  // namespace ingot::cast

@@ -1,4 +1,5 @@
-// tools/cast/picture_option.h - what a camera gives and how the network wants it: --picture, as written on the command line.
+// tools/cast/picture_option.h - what a camera gives and how the network wants it: --picture, as
+// written on the command line.
 //   image=nv12:1920x1080,letterbox,pad=114,bt709,mean=0.485/0.456/0.406,std=0.229/0.224/0.225
 // docs/pictures.md says what each word means.
 #pragma once
@@ -15,7 +16,8 @@ namespace ingot::cast {
 enum class PictureFit { kUnsaid, kStretch, kLetterbox, kCrop };
 
 struct PictureOption {
-  PictureAttributes attributes;  // all but target, channels, pad, scale and bias; source.width 0: the whole frame
+  // all but target, channels, pad, scale and bias; source.width 0: the whole frame
+  PictureAttributes attributes;
   PictureFit fit = PictureFit::kUnsaid;
   std::string layout;                                 // "nchw", "nhwc", or "" where the dims tell
   std::vector<double> pad{0}, mean{0}, deviation{1};  // one for all channels, or one for each
@@ -27,11 +29,13 @@ struct PictureOption {
 /// By input. In a map, so that the order of the file's inputs stays the source's.
 using PictureOptions = std::map<std::string, PictureOption>;
 
-/// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws CastError(1), CastError(4) for a pixel format that is not known.
+/// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws CastError(1), CastError(4) for a pixel format that
+/// is not known.
 void add_picture(PictureOptions& pictures, const std::string& argument);
 
-/// Puts a Picture in front of each input that `pictures` names: the frame becomes the model's input, under the input's name.
-/// @throws CastError(5) where there is no such input or it is no picture.
+/// Puts a Picture in front of each input that `pictures` names: the frame becomes the model's
+/// input, under the input's name. @throws CastError(5) where there is no such input or it is no
+/// picture.
 void insert_pictures(graph::Model& model, const PictureOptions& pictures);
 
 }  // namespace ingot::cast

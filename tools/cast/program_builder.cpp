@@ -7,7 +7,8 @@ namespace {
 std::optional<int64_t> fold(DimOp op, int64_t a, int64_t b) {
   switch (op) {
     case DimOp::kAdd: return a + b;
-    case DimOp::kSub: return a >= b ? std::optional(a - b) : std::nullopt;  // a negative number is no Dim
+    // a negative number is no Dim
+    case DimOp::kSub: return a >= b ? std::optional(a - b) : std::nullopt;
     case DimOp::kMul: return a * b;
     case DimOp::kFloorDiv: return b > 0 ? std::optional(a / b) : std::nullopt;
     case DimOp::kCeilDiv: return b > 0 ? std::optional((a + b - 1) / b) : std::nullopt;

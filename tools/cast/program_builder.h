@@ -1,6 +1,7 @@
-// tools/cast/program_builder.h - a file while it is being made: the growing twin of ProgramDef and of what lies around it.
-// Lowering fills a FileSpec, write_file() (file_writer.h) encodes it. Numbers, orders and meanings are those of
-// schema/ingot.fbs and runtime/op/<stem>.h; nothing here is checked until the file is written and opened again.
+// tools/cast/program_builder.h - a file while it is being made: the growing twin of ProgramDef and
+// of what lies around it. Lowering fills a FileSpec, write_file() (file_writer.h) encodes it.
+// Numbers, orders and meanings are those of schema/ingot.fbs and runtime/op/<stem>.h; nothing here
+// is checked until the file is written and opened again.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,8 +25,9 @@ using Attributes = std::variant<std::monostate
                                 >;
 static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
 
-/// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called once, while the file is
-/// written, and its result dropped at once, so that a model larger than memory can be cast.
+/// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called
+/// once, while the file is written, and its result dropped at once, so that a model larger than
+/// memory can be cast.
 struct ConstantBytes {
   std::shared_ptr<const std::vector<uint8_t>> held;
   std::function<std::vector<uint8_t>()> make;  // used when nothing is held
@@ -40,15 +42,18 @@ struct ValueSpec {
   int32_t alias_of = -1;
   Dim alias_offset = 0;  // elements
   std::vector<Dim> dims;
-  Dim row_stride = 0;                    // 0: dense
-  ConstantBytes bytes;                   // of a constant
-  uint32_t segment = 0;                  // of a constant: weight part that it goes to
-  bool inline_data = false;              // of a constant: inside the program (it steers control or shapes)
+  Dim row_stride = 0;    // 0: dense
+  ConstantBytes bytes;   // of a constant
+  uint32_t segment = 0;  // of a constant: weight part that it goes to
+  // of a constant: inside the program (it steers control or shapes)
+  bool inline_data = false;
   DType source_dtype = DType::kInvalid;  // when it differs
-  DType stored = DType::kInvalid;        // of an f32 constant: kF16 or kBF16, what the file has; see storage.h
-  int32_t graph_value = -1;              // id in the graph that was cast, -1: none. Not written
-  // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of what is written before the
-  // loop, of what an iteration begins with and of what it ends with. Not written
+  // of an f32 constant: kF16 or kBF16, what the file has; see storage.h
+  DType stored = DType::kInvalid;
+  int32_t graph_value = -1;  // id in the graph that was cast, -1: none. Not written
+  // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of
+  // what is written before the loop, of what an iteration begins with and of what it ends with. Not
+  // written
   int32_t carried_in = -1, body = -1, first_value = -1, body_value = -1, next_value = -1;
 };
 
@@ -101,12 +106,14 @@ struct ProgramSpec {
 
   int32_t add_value(ValueSpec value);
   Dim add_symbol(const std::string& name, int64_t low = 1,
-                 int64_t high = 0);          // the Dim that refers to it; once per name
-  Dim add_dim_expr(DimOp op, Dim a, Dim b);  // folded when both are numbers; an expression already there is used again
-  InstructionSpec& add_instruction(Attributes attributes, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-                                   uint32_t subprogram = 0);
+                 int64_t high = 0);  // the Dim that refers to it; once per name
+  // folded when both are numbers; an expression already there is used again
+  Dim add_dim_expr(DimOp op, Dim a, Dim b);
+  InstructionSpec& add_instruction(Attributes attributes, std::vector<int32_t> inputs,
+                                   std::vector<int32_t> outputs, uint32_t subprogram = 0);
 
-  // Where the first expressions and symbols are, by what they are; the rest is added when the next one is asked for.
+  // Where the first expressions and symbols are, by what they are; the rest is added when the next
+  // one is asked for.
   std::map<std::tuple<DimOp, Dim, Dim>, size_t> expr_places = {};
   std::map<std::string, size_t> symbol_places = {};
   size_t placed_exprs = 0, placed_symbols = 0;
@@ -135,7 +142,8 @@ struct SourceWeightSpec {
   std::vector<uint8_t> data;
 };
 struct MetadataSpec {
-  std::string name, version, licence, producer, source_file, source_sha256, source_format, source_producer;
+  std::string name, version, licence, producer, source_file, source_sha256, source_format,
+      source_producer;
   std::vector<SourceNodeSpec> source_nodes;
   std::vector<SourceTensorSpec> source_tensors;
   std::vector<SourceWeightSpec> weights;

@@ -16,17 +16,22 @@ using Offsets = std::vector<flatbuffers::Offset<T>>;
 flatbuffers::Offset<flatbuffers::String> text(Builder& b, const std::string& s) {
   return s.empty() ? 0 : b.CreateString(s);
 }
-flatbuffers::Offset<flatbuffers::Vector<int64_t>> numbers(Builder& b, const std::vector<int64_t>& n) {
+flatbuffers::Offset<flatbuffers::Vector<int64_t>> numbers(Builder& b,
+                                                          const std::vector<int64_t>& n) {
   return n.empty() ? 0 : b.CreateVector(n);
 }
-std::vector<uint8_t> take(const Builder& b) { return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()}; }
+std::vector<uint8_t> take(const Builder& b) {
+  return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
+}
 
-flatbuffers::Offset<flatbuffers::Vector<uint8_t>> aligned_bytes(Builder& b, const std::vector<uint8_t>& bytes) {
+flatbuffers::Offset<flatbuffers::Vector<uint8_t>> aligned_bytes(Builder& b,
+                                                                const std::vector<uint8_t>& bytes) {
   b.ForceVectorAlignment(bytes.size(), 1, 16);
   return b.CreateVector(bytes);
 }
 
-flatbuffers::Offset<fb::Value> encode_value(Builder& b, const ValueSpec& v, const ConstantPlace& place) {
+flatbuffers::Offset<fb::Value> encode_value(Builder& b, const ValueSpec& v,
+                                            const ConstantPlace& place) {
   const auto name = text(b, v.name);
   const auto dims = numbers(b, v.dims);
   flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
@@ -58,14 +63,16 @@ flatbuffers::Offset<fb::Instruction> encode_instruction(Builder& b, const Instru
   const auto inputs = b.CreateVector(i.inputs);
   const auto outputs = b.CreateVector(i.outputs);
   const auto sources = i.sources.empty() ? 0 : b.CreateVector(i.sources);
-  return fb::CreateInstruction(b, fb::Attributes(uint8_t(i.op())), attributes, i.version, inputs, outputs, sources);
+  return fb::CreateInstruction(b, fb::Attributes(uint8_t(i.op())), attributes, i.version, inputs,
+                               outputs, sources);
 }
 
 Offsets<fb::Port> encode_ports(Builder& b, const std::vector<PortSpec>& ports) {
   Offsets<fb::Port> offsets;
   for (const PortSpec& port : ports) {
     std::string dims;
-    for (size_t i = 0; i < port.source_dims.size(); i++) dims += (i ? "," : "") + port.source_dims[i];
+    for (size_t i = 0; i < port.source_dims.size(); i++)
+      dims += (i ? "," : "") + port.source_dims[i];
     const auto name = b.CreateString(port.name);
     const auto layout = text(b, port.layout);
     offsets.push_back(fb::CreatePort(b, name, port.value, layout, text(b, dims)));
@@ -83,7 +90,8 @@ Offsets<fb::GoldenTensor> encode_tensors(Builder& b, const std::vector<GoldenTen
   for (const GoldenTensorSpec& t : tensors) {
     const auto name = b.CreateString(t.name);
     const auto dims = numbers(b, t.dims);
-    offsets.push_back(fb::CreateGoldenTensor(b, name, uint8_t(t.dtype), dims, aligned_bytes(b, t.data)));
+    offsets.push_back(
+        fb::CreateGoldenTensor(b, name, uint8_t(t.dtype), dims, aligned_bytes(b, t.data)));
   }
   return offsets;
 }
@@ -100,7 +108,8 @@ uint64_t constant_bytes(const ValueSpec& value) {
   for (size_t i = 0; sound && i < value.dims.size(); i++) type.dims[i] = value.dims[i];
   type.row_stride = type.row_length();
   if (!sound || !storage_bytes(type, &bytes))
-    graph::throw_cast_error(8, "constant '" + value.name + "': its dimensions do not fit its packing");
+    graph::throw_cast_error(8,
+                            "constant '" + value.name + "': its dimensions do not fit its packing");
   return bytes;
 }
 
@@ -109,12 +118,12 @@ namespace {
 std::shared_ptr<const std::vector<uint8_t>> make_constant(const ValueSpec& value) {
   std::shared_ptr<const std::vector<uint8_t>> bytes = value.bytes.held;
   if (!bytes)
-    bytes =
-        std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make() : std::vector<uint8_t>());
+    bytes = std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make()
+                                                                          : std::vector<uint8_t>());
   if (bytes->size() != constant_bytes(value))
     graph::throw_cast_error(8, "constant '" + value.name + "': its type needs " +
-                                   std::to_string(constant_bytes(value)) + " bytes, " + std::to_string(bytes->size()) +
-                                   " were made");
+                                   std::to_string(constant_bytes(value)) + " bytes, " +
+                                   std::to_string(bytes->size()) + " were made");
   return bytes;
 }
 
@@ -129,25 +138,31 @@ std::shared_ptr<const std::vector<uint8_t>> store_constant(const ValueSpec& valu
 std::shared_ptr<const std::vector<uint8_t>> produce_constant(const ValueSpec& value) {
   auto bytes = store_constant(value);
   if (value.stored == DType::kInvalid) return bytes;
-  return std::make_shared<const std::vector<uint8_t>>(widen_halves(value.stored, bytes->data(), bytes->size()));
+  return std::make_shared<const std::vector<uint8_t>>(
+      widen_halves(value.stored, bytes->data(), bytes->size()));
 }
 
-std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<ConstantPlace>& places) {
+std::vector<uint8_t> encode_program(const ProgramSpec& spec,
+                                    const std::vector<ConstantPlace>& places) {
   Builder b(1 << 16);
   std::vector<flatbuffers::Offset<flatbuffers::String>> features;
-  for (const std::string& feature : spec.required_features) features.push_back(b.CreateString(feature));
+  for (const std::string& feature : spec.required_features)
+    features.push_back(b.CreateString(feature));
   Offsets<fb::Symbol> symbols;
   for (const SymbolSpec& s : spec.symbols)
-    symbols.push_back(fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high, s.measured_by, s.bound));
+    symbols.push_back(
+        fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high, s.measured_by, s.bound));
   std::vector<fb::DimExpr> dim_exprs;
-  for (const DimExpr& e : spec.dim_exprs) dim_exprs.emplace_back(fb::DimOp(uint8_t(e.op)), e.a, e.b);
+  for (const DimExpr& e : spec.dim_exprs)
+    dim_exprs.emplace_back(fb::DimOp(uint8_t(e.op)), e.a, e.b);
   Offsets<fb::Value> values;
   for (size_t i = 0; i < spec.values.size(); i++)
     values.push_back(encode_value(b, spec.values[i], places.empty() ? ConstantPlace() : places[i]));
   Offsets<fb::Subprogram> subprograms;
   for (const SubprogramSpec& s : spec.subprograms) {
     Offsets<fb::Instruction> instructions;
-    for (const InstructionSpec& i : s.instructions) instructions.push_back(encode_instruction(b, i));
+    for (const InstructionSpec& i : s.instructions)
+      instructions.push_back(encode_instruction(b, i));
     const auto name = text(b, s.name);
     subprograms.push_back(fb::CreateSubprogram(b, name, b.CreateVector(instructions)));
   }
@@ -155,8 +170,8 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto outputs = b.CreateVector(encode_ports(b, spec.outputs));
   Offsets<fb::StateVariable> states;
   for (const StateSpec& s : spec.states)
-    states.push_back(
-        fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output, text(b, s.output_name)));
+    states.push_back(fb::CreateStateVariable(b, text(b, s.name), s.value, s.init, s.input, s.output,
+                                             text(b, s.output_name)));
   const auto plan = encode_plan(b, spec.plan);
   const auto feature_list = features.empty() ? 0 : b.CreateVector(features);
   const auto symbol_list = symbols.empty() ? 0 : b.CreateVector(symbols);
@@ -164,9 +179,9 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec, const std::vector<C
   const auto value_list = b.CreateVector(values);
   const auto subprogram_list = b.CreateVector(subprograms);
   const auto state_list = states.empty() ? 0 : b.CreateVector(states);
-  fb::FinishProgramBuffer(b, fb::CreateProgram(b, feature_list, symbol_list, expr_list, value_list, subprogram_list,
-                                               inputs, outputs, state_list, plan, spec.alignment,
-                                               fb::Precision(spec.precision)));
+  fb::FinishProgramBuffer(b, fb::CreateProgram(b, feature_list, symbol_list, expr_list, value_list,
+                                               subprogram_list, inputs, outputs, state_list, plan,
+                                               spec.alignment, fb::Precision(spec.precision)));
   return take(b);
 }
 
@@ -189,8 +204,8 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
     const auto dims = numbers(b, w.dims), view = w.view.empty() ? 0 : numbers(b, w.view);
     const auto strides = w.strides.empty() ? 0 : numbers(b, w.strides);
     const auto data = w.data.empty() ? 0 : b.CreateVector(w.data);
-    weights.push_back(fb::CreateSourceWeight(b, path, dtype, dims, device, w.parameter, w.value, view, strides,
-                                             w.offset, data, lost));
+    weights.push_back(fb::CreateSourceWeight(b, path, dtype, dims, device, w.parameter, w.value,
+                                             view, strides, w.offset, data, lost));
   }
   Offsets<fb::PassRecord> passes;
   for (const PassSpec& p : m.passes) {
@@ -204,7 +219,8 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
   }
   const auto name = text(b, m.name), version = text(b, m.version), licence = text(b, m.licence),
              producer = text(b, m.producer);
-  const auto file = text(b, m.source_file), hash = text(b, m.source_sha256), format = text(b, m.source_format);
+  const auto file = text(b, m.source_file), hash = text(b, m.source_sha256),
+             format = text(b, m.source_format);
   const auto source_producer = text(b, m.source_producer);
   const auto node_list = b.CreateVector(nodes);
   const auto tensor_list = b.CreateVector(tensors);
@@ -214,8 +230,9 @@ std::vector<uint8_t> encode_metadata(const MetadataSpec& m) {
   const auto note_list = b.CreateVectorOfStrings(m.notes);
   const auto weight_list = weights.empty() ? 0 : b.CreateVector(weights);
   fb::FinishMetadataBuffer(
-      b, fb::CreateMetadata(b, name, version, licence, producer, file, hash, format, source_producer, node_list,
-                            tensor_list, pass_list, entry_list, label_list, note_list, weight_list));
+      b, fb::CreateMetadata(b, name, version, licence, producer, file, hash, format,
+                            source_producer, node_list, tensor_list, pass_list, entry_list,
+                            label_list, note_list, weight_list));
   return take(b);
 }
 

@@ -63,15 +63,18 @@ void add_facts(const checkpoint::Checkpoint& file, bool keep_training, CastResul
       continue;
     }
     kept++;
-    result->file.metadata.entries.emplace_back("checkpoint." + checkpoint::path_text(fact.path), value);
+    result->file.metadata.entries.emplace_back("checkpoint." + checkpoint::path_text(fact.path),
+                                               value);
   }
   if (left_out)
     result->report.hints.push_back("metadata: " + std::to_string(left_out) +
                                    " long or further facts of the checkpoint are not kept");
 }
 
-/// What floating types the source mixes, and what became of them; "" where there is one, f32. Training state apart.
-std::string say_types(const checkpoint::Checkpoint& source, const StorageReport& storage, bool chosen) {
+/// What floating types the source mixes, and what became of them; "" where there is one, f32.
+/// Training state apart.
+std::string say_types(const checkpoint::Checkpoint& source, const StorageReport& storage,
+                      bool chosen) {
   std::map<checkpoint::ElementType, size_t> counts;
   for (const checkpoint::Tensor& tensor : source.tensors)
     switch (tensor.type) {
@@ -81,20 +84,25 @@ std::string say_types(const checkpoint::Checkpoint& source, const StorageReport&
       case checkpoint::ElementType::kF64: counts[tensor.type]++;
       default: break;
     }
-  if (counts.empty() || (counts.size() == 1 && counts.count(checkpoint::ElementType::kF32))) return "";
+  if (counts.empty() || (counts.size() == 1 && counts.count(checkpoint::ElementType::kF32)))
+    return "";
   std::string list;
   for (const auto& [type, count] : counts)
-    list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + checkpoint::element_name(type);
-  const bool f16 = counts.count(checkpoint::ElementType::kF16), bf16 = counts.count(checkpoint::ElementType::kBf16);
+    list +=
+        (list.empty() ? "" : ", ") + std::to_string(count) + " " + checkpoint::element_name(type);
+  const bool f16 = counts.count(checkpoint::ElementType::kF16),
+             bf16 = counts.count(checkpoint::ElementType::kBf16);
   const uint64_t others = storage.kept + storage.small + storage.winograd;
   std::string text = "weights: the source has " + list + "; all are computed in f32 and ";
   if (!storage.tensors.empty())
-    text += "stored as " + std::string(dtype_name(storage.dtype)) + " (" + std::to_string(storage.tensors.size()) +
-            " constants)" + (others ? " and f32 (" + std::to_string(others) + ")" : "");
+    text += "stored as " + std::string(dtype_name(storage.dtype)) + " (" +
+            std::to_string(storage.tensors.size()) + " constants)" +
+            (others ? " and f32 (" + std::to_string(others) + ")" : "");
   else
     text += "stored as f32";
   if (!chosen && counts.size() == 1 && (f16 || bf16))
-    text += std::string("; --dtype ") + (f16 ? "fp16" : "bf16") + " stores them in half of that, without loss";
+    text += std::string("; --dtype ") + (f16 ? "fp16" : "bf16") +
+            " stores them in half of that, without loss";
   return text;
 }
 
@@ -114,13 +122,15 @@ WeightNames name_weights(const std::string& path, const ProgramSpec& program) {
   return names;
 }
 
-void record_weights(const std::string& path, const overlay::OverlayReport& used, const CastOptions& options,
-                    CastResult* result) {
+void record_weights(const std::string& path, const overlay::OverlayReport& used,
+                    const CastOptions& options, CastResult* result) {
   checkpoint::Checkpoint file;
   try {
     file = weights::read_weights(path);
-  } catch (const host::Failure& failure) {  // the network was cast; only giving its weights back is not possible
-    result->report.hints.push_back("weights: ingot extract will not give them back: " + failure.message());
+  } catch (const host::Failure&
+               failure) {  // the network was cast; only giving its weights back is not possible
+    result->report.hints.push_back("weights: ingot extract will not give them back: " +
+                                   failure.message());
     return;
   }
   const bool overlaid = !used.candidates.empty();
@@ -136,7 +146,8 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
   keep.only.insert(used.used.begin(), used.used.end());
   if (options.targets == std::vector<std::string>{"mcu"}) keep.small_bytes = 0;  // flash is dear
   result->file.metadata.weights = find_source_weights(source, result->file.program, keep);
-  if (const std::string said = say_types(source, result->report.storage, options.storage.chosen); !said.empty())
+  if (const std::string said = say_types(source, result->report.storage, options.storage.chosen);
+      !said.empty())
     result->report.hints.push_back(said);
   if (const std::string said = say_lost(result->file.metadata.weights); !said.empty())
     result->report.hints.push_back(said);
@@ -145,9 +156,10 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
   if (training.tensors.empty()) return;
   uint64_t bytes = 0;
   for (const checkpoint::Tensor& tensor : training.tensors) bytes += tensor.bytes();
-  const std::string count = std::to_string(training.tensors.size()) + " tensors, " + std::to_string(bytes) + " bytes";
-  result->file.metadata.entries.emplace_back("checkpoint.training_state",
-                                             count + (options.keep_training_state ? ", kept" : ", not kept"));
+  const std::string count =
+      std::to_string(training.tensors.size()) + " tensors, " + std::to_string(bytes) + " bytes";
+  result->file.metadata.entries.emplace_back(
+      "checkpoint.training_state", count + (options.keep_training_state ? ", kept" : ", not kept"));
   if (!options.keep_training_state) {
     result->report.hints.push_back("weights: training state (" + count +
                                    ") is left out; --keep-training-state keeps it");

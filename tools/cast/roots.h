@@ -1,4 +1,5 @@
-// tools/cast/roots.h - Draft::root() for many values: chains of aliases are as long as the model, so they are walked once.
+// tools/cast/roots.h - Draft::root() for many values: chains of aliases are as long as the model,
+// so they are walked once.
 #pragma once
 #include <vector>
 

@@ -24,7 +24,8 @@ std::vector<std::pair<int32_t, uint32_t>> loop_ends(const Draft& draft, const Ru
         if (span.begin != order.position[s][i]) continue;
         for (const auto* ids : {&instructions[i].inputs, &instructions[i].outputs})
           for (const int32_t id : *ids)
-            if (id >= 0 && draft.at(id).kind != ValueKind::kConstant) uses.emplace_back(id, span.end);
+            if (id >= 0 && draft.at(id).kind != ValueKind::kConstant)
+              uses.emplace_back(id, span.end);
       }
     }
   }
@@ -46,7 +47,8 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
     life.last_step = seen[root] ? std::max(life.last_step, position) : position;
     seen[root] = true;
   };
-  std::vector<std::pair<int32_t, uint32_t>> in_loops;  // uses that a loop may extend, once first_step is known
+  // uses that a loop may extend, once first_step is known
+  std::vector<std::pair<int32_t, uint32_t>> in_loops;
   const auto use_at = [&](int32_t id, const Use& use) {
     touch(id, order.at(use));
     if (!order.loops.empty()) in_loops.emplace_back(id, order.at(use));
@@ -65,8 +67,10 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
   for (const auto& [id, position] : loop_ends(draft, order)) touch(id, position);
   for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
     const DraftValue& value = draft.at(id);
-    if (!seen[size_t(id)] || value.alias != AliasKind::kNone || value.kind == ValueKind::kConstant) continue;
-    if (!storage_bytes(evaluate_type(value, bindings), &lifetimes[size_t(id)].bytes)) lifetimes[size_t(id)].bytes = 0;
+    if (!seen[size_t(id)] || value.alias != AliasKind::kNone || value.kind == ValueKind::kConstant)
+      continue;
+    if (!storage_bytes(evaluate_type(value, bindings), &lifetimes[size_t(id)].bytes))
+      lifetimes[size_t(id)].bytes = 0;
   }
   return lifetimes;
 }
@@ -84,19 +88,22 @@ namespace {
 
 ArenaEstimate place(const Draft& draft, std::vector<Lifetime>& lifetimes, uint32_t steps) {
   std::vector<uint64_t> offsets(lifetimes.size());
-  std::vector<uint64_t> workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 + 1);
+  std::vector<uint64_t> workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 +
+                                  1);
   PlanSummary summary;
   ErrorDetail detail;
-  const Status status = plan_greedy({lifetimes.data(), lifetimes.size()}, steps, draft.alignment,
-                                    {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
-                                    {offsets.data(), offsets.size()}, &summary, &detail);
+  const Status status =
+      plan_greedy({lifetimes.data(), lifetimes.size()}, steps, draft.alignment,
+                  {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
+                  {offsets.data(), offsets.size()}, &summary, &detail);
   if (status.code() == Code::kLimitExceeded)
-    graph::throw_cast_error(4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
-                                   " values in all, more outputs and states than the planner places); cast the "
-                                   "model in parts, or with fewer outputs");
-  if (!status.ok())
     graph::throw_cast_error(
-        8, std::string("the planner refused a layout: ") + code_name(status.code()) + " (" + detail.field + ")");
+        4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
+               " values in all, more outputs and states than the planner places); cast the "
+               "model in parts, or with fewer outputs");
+  if (!status.ok())
+    graph::throw_cast_error(8, std::string("the planner refused a layout: ") +
+                                   code_name(status.code()) + " (" + detail.field + ")");
   return {summary.bytes, summary.lower_bound, summary.peak_step, std::move(offsets)};
 }
 
@@ -122,10 +129,12 @@ class BestOrder {
     const uint32_t updated = update_states_in_place(&tried);
     const uint32_t in_place = apply_in_place(&tried);
     const ArenaEstimate estimate = estimate_arena(tried, typical_);
-    const bool same_size = estimate.bytes == report_->arena_bytes && estimate.lower_bound == report_->lower_bound;
-    if (any_ && (estimate.bytes > report_->arena_bytes ||
-                 (estimate.bytes == report_->arena_bytes && estimate.lower_bound > report_->lower_bound) ||
-                 (same_size && updated <= report_->states_in_place)))
+    const bool same_size =
+        estimate.bytes == report_->arena_bytes && estimate.lower_bound == report_->lower_bound;
+    if (any_ &&
+        (estimate.bytes > report_->arena_bytes ||
+         (estimate.bytes == report_->arena_bytes && estimate.lower_bound > report_->lower_bound) ||
+         (same_size && updated <= report_->states_in_place)))
       return;
     any_ = true;
     best = std::move(tried);
@@ -152,9 +161,11 @@ constexpr uint32_t kSearchedOrders = 48;
 void schedule(Draft* draft, CastReport* report) {
   const Bindings typical = typical_binding(*draft);
   BestOrder best(*draft, report);
-  for (const CandidateOrder& candidate : candidate_orders(*draft, typical)) best.consider(candidate);
+  for (const CandidateOrder& candidate : candidate_orders(*draft, typical))
+    best.consider(candidate);
   if (report->ratio() > kCloseEnough)
-    for (const CandidateOrder& candidate : random_orders(*draft, typical, kSearchedOrders)) best.consider(candidate);
+    for (const CandidateOrder& candidate : random_orders(*draft, typical, kSearchedOrders))
+      best.consider(candidate);
   *draft = std::move(best.best);
 }
 

@@ -1,4 +1,5 @@
-// tools/cast/schedule.h - the order of instructions for the smallest arena: several orders are tried, the smallest plan kept.
+// tools/cast/schedule.h - the order of instructions for the smallest arena: several orders are
+// tried, the smallest plan kept.
 #pragma once
 #include <string>
 
@@ -15,17 +16,20 @@ struct ArenaEstimate {
 };
 ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings);
 
-/// Reorders the main program (branches keep their order) and marks in-place results. Fills order, arena_bytes, lower_bound
-/// and in_place of the report. @pre views were made, nothing is in-place yet.
+/// Reorders the main program (branches keep their order) and marks in-place results. Fills order,
+/// arena_bytes, lower_bound and in_place of the report. @pre views were made, nothing is in-place
+/// yet.
 void schedule(Draft* draft, CastReport* report);
 
-/// Candidate orders of the main program: permutations of its instructions that respect every dependency.
+/// Candidate orders of the main program: permutations of its instructions that respect every
+/// dependency.
 struct CandidateOrder {
   std::string name;
   std::vector<uint32_t> order;
 };
 std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings& bindings);
 /// Seeded variations, for programs whose plan stays above the lower bound. None for large programs.
-std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings, uint32_t count);
+std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings,
+                                          uint32_t count);
 
 }  // namespace ingot::cast

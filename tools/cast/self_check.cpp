@@ -25,13 +25,15 @@ const KernelTable& all_contracts() {
 }
 
 /// A limit is the model's size against the format's, not a fault; anything else is one of ours.
-[[noreturn]] void refused(const char* stage, const Status& status, const ErrorDetail& detail, const Draft& draft) {
+[[noreturn]] void refused(const char* stage, const Status& status, const ErrorDetail& detail,
+                          const Draft& draft) {
   if (status.code() == Code::kLimitExceeded) {
-    const std::string numbers = detail.need || detail.have ? ", expected at most " + std::to_string(detail.need) +
-                                                                 ", found " + std::to_string(detail.have)
-                                                           : "";
-    graph::throw_cast_error(4, std::string("the model is beyond a limit of the format: ") + detail.field + numbers +
-                                   "; cut it into smaller models");
+    const std::string numbers = detail.need || detail.have
+                                    ? ", expected at most " + std::to_string(detail.need) +
+                                          ", found " + std::to_string(detail.have)
+                                    : "";
+    graph::throw_cast_error(4, std::string("the model is beyond a limit of the format: ") +
+                                   detail.field + numbers + "; cut it into smaller models");
   }
   std::string where;
   if (status.instruction() != kNoInstruction) {
@@ -39,16 +41,18 @@ const KernelTable& all_contracts() {
     for (const DraftSubprogram& subprogram : draft.subprograms) {
       if (left < subprogram.instructions.size()) {
         const DraftInstruction& i = subprogram.instructions[left];
-        where = " at instruction " + std::to_string(status.instruction()) + " " + op_name(i.op()) + " '" + i.node + "'";
+        where = " at instruction " + std::to_string(status.instruction()) + " " + op_name(i.op()) +
+                " '" + i.node + "'";
         break;
       }
       left -= uint32_t(subprogram.instructions.size());
     }
   }
-  graph::throw_cast_error(8, std::string("the cast program would be refused when it is ") + stage + where + ": " +
-                                 code_name(status.code()) + ", " + detail.field +
-                                 (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
-                                 std::to_string(detail.need) + ", found " + std::to_string(detail.have) +
+  graph::throw_cast_error(8, std::string("the cast program would be refused when it is ") + stage +
+                                 where + ": " + code_name(status.code()) + ", " + detail.field +
+                                 (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") +
+                                 ", expected " + std::to_string(detail.need) + ", found " +
+                                 std::to_string(detail.have) +
                                  "; a fault of ingot's converter, please report it with the model");
 }
 
@@ -62,10 +66,12 @@ struct Block {
   }
 };
 
-void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, const Draft& draft) {
+void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
+                          const Draft& draft) {
   std::vector<const DraftInstruction*> instructions;
   for (const DraftSubprogram& subprogram : draft.subprograms)
-    for (const DraftInstruction& instruction : subprogram.instructions) instructions.push_back(&instruction);
+    for (const DraftInstruction& instruction : subprogram.instructions)
+      instructions.push_back(&instruction);
   graph::CastError error;
   error.exit_code = 4;
   for (size_t i = 0; i < program.instructions.size; i++) {
@@ -76,17 +82,18 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, 
       static_cast<TensorType&>(inputs[k]) = value_type(program, bound, instruction.inputs[k]);
     for (size_t k = 0; k < outputs.size(); k++)
       static_cast<TensorType&>(outputs[k]) = value_type(program, bound, instruction.outputs[k]);
-    const OpArguments arguments{bound.attributes[i], inputs.data(), outputs.data(), instruction.input_count,
-                                instruction.output_count};
+    const OpArguments arguments{bound.attributes[i], inputs.data(), outputs.data(),
+                                instruction.input_count, instruction.output_count};
     if (find_kernel(*cpu_kernels("scalar"), instruction.op, arguments)) continue;
     std::string types;
     for (const TensorView& view : inputs)
-      if (view.present()) types += (types.empty() ? "" : ", ") + std::string(dtype_name(view.dtype));
+      if (view.present())
+        types += (types.empty() ? "" : ", ") + std::string(dtype_name(view.dtype));
     const std::string output = instruction.output_count && instruction.outputs[0] >= 0
                                    ? program.values[size_t(instruction.outputs[0])].name
                                    : "";
-    error.unsupported.push_back(
-        {op_name(instruction.op), "", instructions[i]->node, output, "no kernel takes " + types, ""});
+    error.unsupported.push_back({op_name(instruction.op), "", instructions[i]->node, output,
+                                 "no kernel takes " + types, ""});
   }
   if (error.unsupported.empty()) return;
   error.message = std::to_string(error.unsupported.size()) + " instructions have no kernel";
@@ -96,14 +103,16 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound, 
 void check_name(const char* what, const std::string& name) {
   constexpr size_t kMaxNameBytes = 1024;  // as runtime/format has it
   if (!name.empty() && name.size() <= kMaxNameBytes && name.find('\0') == std::string::npos) return;
-  graph::throw_cast_error(4, std::string(what) + " '" + name.substr(0, 40) + (name.size() > 40 ? "...'" : "'") +
-                                 ": names have 1 to 1024 bytes, none of them 0, found " + std::to_string(name.size()) +
-                                 "; rename it in the source");
+  graph::throw_cast_error(4, std::string(what) + " '" + name.substr(0, 40) +
+                                 (name.size() > 40 ? "...'" : "'") +
+                                 ": names have 1 to 1024 bytes, none of them 0, found " +
+                                 std::to_string(name.size()) + "; rename it in the source");
 }
 
 }  // namespace
 
-void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bindings>& trials, bool require_kernels) {
+void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bindings>& trials,
+                bool require_kernels) {
   for (const PortSpec& port : file.program.inputs) check_name("input", port.name);
   for (const PortSpec& port : file.program.outputs) check_name("output", port.name);
   for (const SymbolSpec& symbol : file.program.symbols) check_name("dimension", symbol.name);
@@ -119,7 +128,8 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
     for (size_t i = 0; i < value.dims.size(); i++) type.dims[i] = value.dims[i];
     type.row_stride = type.row_length();
     uint64_t bytes = 0;
-    if (!storage_bytes(type, &bytes)) graph::throw_cast_error(4, "constant '" + value.name + "' is too large");
+    if (!storage_bytes(type, &bytes))
+      graph::throw_cast_error(4, "constant '" + value.name + "' is too large");
     value.bytes.held = nullptr;
     value.bytes.make = [bytes] { return host::zero_bytes(bytes); };
     sizes.insert(bytes);
@@ -145,15 +155,17 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   expect("measured", measure_program(view, all_contracts(), &program_bytes, &detail));
   Block block(program_bytes);
   ProgramDef program;
-  expect("decoded", open_program(view, all_contracts(), block.span(program_bytes), &program, &detail));
+  expect("decoded",
+         open_program(view, all_contracts(), block.span(program_bytes), &program, &detail));
   for (const Bindings& bindings : trials) {
     std::vector<int64_t> values;
-    for (const SymbolDef& symbol : Span<const SymbolDef>(program.symbols.data, program.free_symbols))
+    for (const SymbolDef& symbol :
+         Span<const SymbolDef>(program.symbols.data, program.free_symbols))
       values.push_back(bindings.count(symbol.name) ? bindings.at(symbol.name) : symbol.low);
     Block memory(binding_bytes(program));
     BoundProgram bound;
-    expect("bound",
-           bind_program(program, {values.data(), values.size()}, memory.span(binding_bytes(program)), &bound, &detail));
+    expect("bound", bind_program(program, {values.data(), values.size()},
+                                 memory.span(binding_bytes(program)), &bound, &detail));
     if (require_kernels && &bindings == &trials[0]) list_missing_kernels(program, bound, draft);
   }
 }

@@ -44,7 +44,8 @@ std::string sha256_of(const std::string& path) {
   return text;
 }
 
-/// What a program keeps from run to run becomes pairs of states, but for those that the caller pairs himself.
+/// What a program keeps from run to run becomes pairs of states, but for those that the caller
+/// pairs himself.
 void add_states(CastOptions& options, const std::vector<torchscript::State>& states) {
   for (const torchscript::State& state : states) {
     bool given = false;
@@ -54,22 +55,26 @@ void add_states(CastOptions& options, const std::vector<torchscript::State>& sta
 }
 
 /// The content decides which importer. States of a program are added to the options.
-graph::Model import_source(const std::string& path, const onnx::ImportOptions& import, CastOptions& options) {
+graph::Model import_source(const std::string& path, const onnx::ImportOptions& import,
+                           CastOptions& options) {
   const bool zip = host::file_kind(path) == host::FileKind::kZip;
   if (zip && torchscript::is_torchscript(path)) {
     torchscript::ImportOptions program_options;
     program_options.input_shapes = import.input_shapes;
     program_options.dims = import.dims;
     program_options.replace_weights = import.replace_weights;
-    for (const std::string& argument : options.input_types) torchscript::add_input_type(program_options, argument);
-    for (const std::string& argument : options.arguments) torchscript::add_argument(program_options, argument);
+    for (const std::string& argument : options.input_types)
+      torchscript::add_input_type(program_options, argument);
+    for (const std::string& argument : options.arguments)
+      torchscript::add_argument(program_options, argument);
     torchscript::Program program = torchscript::import_torchscript(path, program_options);
     add_states(options, program.states);
     return std::move(program.model);
   }
   if (!options.input_types.empty() || !options.arguments.empty())
-    graph::throw_cast_error(
-        5, path + ": --input-type and --argument are for TorchScript programs; this one says both itself");
+    graph::throw_cast_error(5, path +
+                                   ": --input-type and --argument are for TorchScript programs; "
+                                   "this one says both itself");
   if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
 #ifdef INGOT_HAVE_JSON
   if (keras::is_keras_model(path)) return keras::import_keras(path, import);
@@ -105,7 +110,8 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   const uint64_t file_bytes = uint64_t(std::filesystem::file_size(source, unknown));
   const host::WorkBudget budget(source, unknown ? 0 : file_bytes);
   uint64_t weights_bytes = unknown ? 0 : file_bytes;
-  if (host::file_kind(source) == host::FileKind::kOnnx) weights_bytes += onnx::external_data_bytes(source);
+  if (host::file_kind(source) == host::FileKind::kOnnx)
+    weights_bytes += onnx::external_data_bytes(source);
   if (!options.weights.checkpoint.empty())
     weights_bytes = std::max(weights_bytes, checkpoint::file_bytes(options.weights.checkpoint));
   // What conversion has resident at most (tools/files/large_blocks.h).
@@ -119,19 +125,24 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
-  const std::string& weights_from = options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
-  options.name_weights = [&](const ProgramSpec& program) { return name_weights(weights_from, program); };
+  const std::string& weights_from =
+      options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
+  options.name_weights = [&](const ProgramSpec& program) {
+    return name_weights(weights_from, program);
+  };
   CastResult result = cast_model(std::move(model), options, std::move(records));
   if (!host::is_standard_input(source))  // which has no name
     result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);
   for (const std::string& argument : options.arguments) {
     const size_t at = argument.rfind('=');
-    result.file.metadata.entries.push_back({"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
+    result.file.metadata.entries.push_back(
+        {"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
   }
   if (!options.weights.checkpoint.empty()) {
     const std::string& weights = options.weights.checkpoint;
-    result.file.metadata.entries.push_back({"ingot.weights", std::filesystem::path(weights).filename().string()});
+    result.file.metadata.entries.push_back(
+        {"ingot.weights", std::filesystem::path(weights).filename().string()});
     result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
   }
   tell("weights", 1);

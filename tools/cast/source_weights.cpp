@@ -27,7 +27,8 @@ constexpr size_t kProbes = 8;
 constexpr size_t kMostRank = 5;                    // of permutations: 120
 constexpr uint64_t kMostKept = uint64_t{1} << 30;  // FlatBuffers end at 2 GiB
 constexpr uint64_t kMostSmall = 64 << 10;          // together
-constexpr uint64_t kMostPairs = uint64_t{1} << 25;  // of a tensor and a constant; beyond, only by all their bytes
+// of a tensor and a constant; beyond, only by all their bytes
+constexpr uint64_t kMostPairs = uint64_t{1} << 25;
 
 /// Elements offset + sum(i[d] * strides[d]) of a dense constant.
 struct View {
@@ -83,7 +84,8 @@ std::vector<uint8_t> widened(const Tensor& tensor) {
     } else {
       uint16_t half;
       std::memcpy(&half, bytes.data() + i * 2, 2);
-      x = tensor.type == ElementType::kF16 ? checkpoint::widen_f16(half) : checkpoint::widen_bf16(half);
+      x = tensor.type == ElementType::kF16 ? checkpoint::widen_f16(half)
+                                           : checkpoint::widen_bf16(half);
     }
     std::memcpy(out.data() + i * 4, &x, 4);
   }
@@ -96,7 +98,8 @@ uint64_t element_at(const uint8_t* bytes, uint64_t index, size_t width) {
   return value;
 }
 
-/// A tensor of the source that has not been found yet, and a few of its elements, so that most places are ruled out without reading it.
+/// A tensor of the source that has not been found yet, and a few of its elements, so that most
+/// places are ruled out without reading it.
 struct Wanted {
   const Tensor* tensor = nullptr;
   size_t index = 0;
@@ -115,7 +118,8 @@ class Finder {
     find_gates();
     for (size_t i = 0; i < program_.values.size() && !wanted_.empty(); i++) {
       const ValueSpec& value = program_.values[i];
-      if (value.kind == ValueKind::kConstant && weights::can_unpack(value.packing)) search(value, int32_t(i));
+      if (value.kind == ValueKind::kConstant && weights::can_unpack(value.packing))
+        search(value, int32_t(i));
     }
     find_rounded();
     for (const Wanted& w : wanted_) keep_or_lose(w, "");
@@ -155,7 +159,9 @@ class Finder {
   void find_rounded() {
     rounding_ = true;
     for (size_t i = 0; i < program_.values.size() && !wanted_.empty(); i++) {
-      if (program_.values[i].stored == DType::kInvalid || !weights::can_unpack(program_.values[i].packing)) continue;
+      if (program_.values[i].stored == DType::kInvalid ||
+          !weights::can_unpack(program_.values[i].packing))
+        continue;
       ValueSpec exact = program_.values[i];
       exact.stored = DType::kInvalid;
       search(exact, int32_t(i));
@@ -163,10 +169,12 @@ class Finder {
   }
 
   static uint64_t hash_of(const std::vector<uint8_t>& bytes) {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
-  /// A source of very many tensors: each constant is looked up instead of compared with all of them.
+  /// A source of very many tensors: each constant is looked up instead of compared with all of
+  /// them.
   void look_up(const ValueSpec& value, int32_t id) {
     if (rounding_) return;
     if (by_bytes_.empty())
@@ -180,7 +188,9 @@ class Finder {
     const auto found = by_bytes_.find(hash_of(dense_));
     if (found == by_bytes_.end()) return;
     for (const auto& w : found->second) {
-      if (!same_kind(w->tensor->type, value.dtype) || checkpoint::tensor_bytes(*w->tensor) != dense_) continue;
+      if (!same_kind(w->tensor->type, value.dtype) ||
+          checkpoint::tensor_bytes(*w->tensor) != dense_)
+        continue;
       SourceWeightSpec& spec = out_[w->index];
       spec.value = id;
       spec.view = w->dims;
@@ -197,14 +207,15 @@ class Finder {
     host::charge_work(1);
     if (pairs_ > kMostPairs) return look_up(value, id);
     const auto fits = [&](const Wanted& w) {
-      const bool half = w.tensor->type == ElementType::kF16 || w.tensor->type == ElementType::kBf16 ||
-                        w.tensor->type == ElementType::kF64;
+      const bool half = w.tensor->type == ElementType::kF16 ||
+                        w.tensor->type == ElementType::kBf16 || w.tensor->type == ElementType::kF64;
       return same_kind(w.tensor->type, value.dtype) || (half && value.dtype == DType::kF32);
     };
     dims_ = without_ones(value.dims);
     elements_ = product(value.dims, 0, value.dims.size());
-    if (elements_ == 0 || std::none_of(wanted_.begin(), wanted_.end(),
-                                       [&](const Wanted& w) { return w.elements <= elements_ && fits(w); }))
+    if (elements_ == 0 || std::none_of(wanted_.begin(), wanted_.end(), [&](const Wanted& w) {
+          return w.elements <= elements_ && fits(w);
+        }))
       return;
     {
       const auto packed = produce_constant(value);
@@ -225,7 +236,8 @@ class Finder {
       }
       SourceWeightSpec& spec = out_[w->index];
       if (rounding_) {
-        keep_or_lose(*w, std::string("stored as ") + dtype_name(program_.values[size_t(id)].stored) +
+        keep_or_lose(*w, std::string("stored as ") +
+                             dtype_name(program_.values[size_t(id)].stored) +
                              ", which rounds its numbers");
         w = wanted_.erase(w);
         continue;
@@ -268,7 +280,8 @@ class Finder {
   bool equal(const Wanted& w, const View& view) const {
     const std::vector<uint64_t>& probes = w.probes.at(widen_);
     for (size_t i = 0; i < kProbes; i++)
-      if (element_at(dense_.data(), uint64_t(place(view, probe_index(i, w.elements))), width_) != probes[i])
+      if (element_at(dense_.data(), uint64_t(place(view, probe_index(i, w.elements))), width_) !=
+          probes[i])
         return false;
     const std::vector<uint8_t> bytes = bytes_of(w);
     const int64_t run = view.dims.empty() ? 1 : view.dims.back(),
@@ -282,7 +295,8 @@ class Finder {
         continue;
       }
       for (int64_t k = 0; k < run; k++)
-        if (std::memcmp(from + size_t(k * stride) * width_, to + size_t(k) * width_, width_) != 0) return false;
+        if (std::memcmp(from + size_t(k * stride) * width_, to + size_t(k) * width_, width_) != 0)
+          return false;
     }
     return true;
   }
@@ -336,10 +350,12 @@ class Finder {
       Extents permuted;
       for (const size_t axis : order) permuted.push_back(w.dims[axis]);
       for (size_t k = 0; k < permuted.size(); k++) {
-        const int64_t before = product(permuted, 0, k), behind = product(permuted, k + 1, permuted.size());
+        const int64_t before = product(permuted, 0, k),
+                      behind = product(permuted, k + 1, permuted.size());
         int64_t extent = 0;
         for (size_t d = 0; d < dims_.size(); d++)
-          if (product(dims_, 0, d) == before && product(dims_, d + 1, dims_.size()) == behind) extent = dims_[d];
+          if (product(dims_, 0, d) == before && product(dims_, d + 1, dims_.size()) == behind)
+            extent = dims_[d];
         if (extent <= permuted[k]) continue;
         view->dims = w.dims;
         view->strides.assign(w.dims.size(), 0);
@@ -350,7 +366,8 @@ class Finder {
         }
         for (int64_t start = 0; start + permuted[k] <= extent; start++) {
           view->offset = start * behind;
-          if (element_at(dense_.data(), uint64_t(view->offset), width_) != w.probes.at(widen_)[0]) continue;
+          if (element_at(dense_.data(), uint64_t(view->offset), width_) != w.probes.at(widen_)[0])
+            continue;
           if (equal(w, *view)) return true;
         }
       }
@@ -364,8 +381,10 @@ class Finder {
   };
   /// [gates * hidden, columns] in [gates * padded, columns], of all directions or of one.
   bool gate_rows(const Wanted& w, const ValueSpec& value, const Gates& gates, View* view) const {
-    const int64_t padded = round_up(gates.hidden, kPanel), columns = gates.has_columns ? value.dims[1] : 1;
-    const int64_t blocks = elements_ / (padded * columns), own = w.elements / (gates.hidden * columns);
+    const int64_t padded = round_up(gates.hidden, kPanel),
+                  columns = gates.has_columns ? value.dims[1] : 1;
+    const int64_t blocks = elements_ / (padded * columns),
+                  own = w.elements / (gates.hidden * columns);
     if (own == 0 || own * gates.hidden * columns != w.elements || blocks % own) return false;
     for (int64_t first = 0; first < blocks; first += own) {
       const int64_t offset = first * padded * columns;
@@ -385,15 +404,16 @@ class Finder {
     if (bytes == 0) return;  // shape and type say it all
     if (!keep_.all && !small) {
       spec.lost = !why.empty() ? why
-                  : used       ? "no constant has its numbers: folded, stored for Winograd, or unused"
-                               : "the network does not use it";
+                  : used ? "no constant has its numbers: folded, stored for Winograd, or unused"
+                         : "the network does not use it";
       return;
     }
     if (small) small_ += bytes;
     kept_ += bytes;
     if (kept_ > kMostKept)
-      graph::throw_cast_error(4, "--keep-weights: more than " + std::to_string(kMostKept) +
-                                     " bytes would have to be kept; cast with --winograd off, or keep the source file");
+      graph::throw_cast_error(
+          4, "--keep-weights: more than " + std::to_string(kMostKept) +
+                 " bytes would have to be kept; cast with --winograd off, or keep the source file");
     spec.data = checkpoint::tensor_bytes(*w.tensor);
   }
 
@@ -402,7 +422,8 @@ class Finder {
   const KeepWeights& keep_;
   std::list<Wanted> wanted_;
   uint64_t pairs_ = 0;
-  std::unordered_map<uint64_t, std::vector<std::list<Wanted>::iterator>> by_bytes_;  // once there were too many pairs
+  // once there were too many pairs
+  std::unordered_map<uint64_t, std::vector<std::list<Wanted>::iterator>> by_bytes_;
   std::map<int32_t, Gates> gates_;
   std::vector<SourceWeightSpec> out_;
   uint64_t small_ = 0, kept_ = 0;
@@ -417,7 +438,8 @@ class Finder {
 
 }  // namespace
 
-std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source, const ProgramSpec& program,
+std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source,
+                                                  const ProgramSpec& program,
                                                   const KeepWeights& keep) {
   return Finder(source, program, keep).run();
 }

@@ -1,4 +1,5 @@
-// tools/cast/state_pairs.cpp - which ports become state, and which look as if they should (see states.h).
+// tools/cast/state_pairs.cpp - which ports become state, and which look as if they should (see
+// states.h).
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -9,7 +10,8 @@
 namespace ingot::cast {
 namespace {
 
-std::vector<std::string> names_of(const graph::Model& model, const std::vector<graph::ValueId>& ports) {
+std::vector<std::string> names_of(const graph::Model& model,
+                                  const std::vector<graph::ValueId>& ports) {
   std::vector<std::string> names;
   for (const graph::ValueId id : ports)
     if (!model.constant(id)) names.push_back(model.values[size_t(id)].name);
@@ -20,13 +22,16 @@ const graph::Value& find_port(const graph::Model& model, const StatePair& pair, 
   const auto& ports = is_input ? model.graph.inputs : model.graph.outputs;
   const std::string& name = is_input ? pair.input : pair.output;
   for (const graph::ValueId id : ports)
-    if (model.values[size_t(id)].name == name && !(is_input && model.constant(id))) return model.values[size_t(id)];
+    if (model.values[size_t(id)].name == name && !(is_input && model.constant(id)))
+      return model.values[size_t(id)];
   graph::throw_cast_error(5, "--state '" + pair.input + "=" + pair.output + "': the model has no " +
                                  (is_input ? "input" : "output") + " '" + name + "'" +
                                  host::did_you_mean(name, names_of(model, ports)));
 }
 
-DType type_of(const graph::Value& value) { return value.constant ? value.constant->dtype : value.dtype; }
+DType type_of(const graph::Value& value) {
+  return value.constant ? value.constant->dtype : value.dtype;
+}
 
 graph::Dims dims_of(const graph::Value& value) {
   if (!value.constant) return value.dims;
@@ -52,7 +57,8 @@ bool drop_prefix(std::string* text, const std::string& prefix) {
 }
 
 bool drop_suffix(std::string* text, const std::string& suffix) {
-  if (text->size() <= suffix.size() || text->compare(text->size() - suffix.size(), suffix.size(), suffix) != 0)
+  if (text->size() <= suffix.size() ||
+      text->compare(text->size() - suffix.size(), suffix.size(), suffix) != 0)
     return false;
   text->erase(text->size() - suffix.size());
   return true;
@@ -92,31 +98,38 @@ void check_state_pairs(const graph::Model& model, const CastOptions& options) {
   for (const StatePair& pair : options.states) {
     const std::string where = "--state '" + pair.input + "=" + pair.output + "': ";
     if (!inputs.insert(pair.input).second)
-      graph::throw_cast_error(5, where + "the input '" + pair.input + "' is in two pairs; give each input once");
+      graph::throw_cast_error(
+          5, where + "the input '" + pair.input + "' is in two pairs; give each input once");
     if (!outputs.insert(pair.output).second)
-      graph::throw_cast_error(5, where + "the output '" + pair.output + "' is in two pairs; give each output once");
-    const graph::Value &input = find_port(model, pair, true), &output = find_port(model, pair, false);
+      graph::throw_cast_error(
+          5, where + "the output '" + pair.output + "' is in two pairs; give each output once");
+    const graph::Value &input = find_port(model, pair, true),
+                       &output = find_port(model, pair, false);
     if (type_of(input) != type_of(output) || !may_be_same(dims_of(input), dims_of(output)))
-      graph::throw_cast_error(5, where + "a state is set to its output, so both have one type and shape; found input " +
-                                     type_text(input) + " and output " + type_text(output));
+      graph::throw_cast_error(
+          5, where + "a state is set to its output, so both have one type and shape; found input " +
+                 type_text(input) + " and output " + type_text(output));
   }
 }
 
-std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair, const graph::Value& value) {
+std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
+                                                          const graph::Value& value) {
   int64_t elements = 1;
   for (const graph::Dim& dim : value.dims) {
     if (!dim.value())
-      graph::throw_cast_error(5, "--state-init '" + pair.input + "': its dims " + dims_text(value.dims) +
-                                     " are open; fix them with --dim " + dim.text() + "=NUMBER");
+      graph::throw_cast_error(5, "--state-init '" + pair.input + "': its dims " +
+                                     dims_text(value.dims) + " are open; fix them with --dim " +
+                                     dim.text() + "=NUMBER");
     elements *= *dim.value();
   }
   auto bytes = std::make_shared<std::vector<uint8_t>>();
   const auto fill = [&](auto one) {
     if (double(one) != pair.init && std::is_integral_v<decltype(one)>)
-      graph::throw_cast_error(
-          5, "--state-init '" + pair.input + "': " + std::to_string(pair.init) + " is no " + dtype_name(value.dtype));
+      graph::throw_cast_error(5, "--state-init '" + pair.input + "': " + std::to_string(pair.init) +
+                                     " is no " + dtype_name(value.dtype));
     bytes->resize(size_t(elements) * sizeof one);
-    for (int64_t i = 0; i < elements; i++) std::memcpy(bytes->data() + size_t(i) * sizeof one, &one, sizeof one);
+    for (int64_t i = 0; i < elements; i++)
+      std::memcpy(bytes->data() + size_t(i) * sizeof one, &one, sizeof one);
   };
   switch (value.dtype) {
     case DType::kF32: fill(float(pair.init)); break;
@@ -125,7 +138,8 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
     case DType::kI64: fill(int64_t(std::clamp(pair.init, -9e18, 9e18))); break;
     default:
       graph::throw_cast_error(5, "--state-init '" + pair.input +
-                                     "': f32, f64, i32 and i64 states take a number, found " + dtype_name(value.dtype));
+                                     "': f32, f64, i32 and i64 states take a number, found " +
+                                     dtype_name(value.dtype));
   }
   return bytes;
 }
@@ -134,17 +148,21 @@ std::vector<std::string> hint_states(const graph::Model& model, const CastOption
   std::vector<std::string> hints;
   for (const graph::ValueId in : model.graph.inputs) {
     const graph::Value& input = model.values[size_t(in)];
-    if (input.constant || state_of_input(options, input.name) || !input.shape_known || input.dims.empty()) continue;
+    if (input.constant || state_of_input(options, input.name) || !input.shape_known ||
+        input.dims.empty())
+      continue;
     for (const graph::ValueId out : model.graph.outputs) {
       const graph::Value& output = model.values[size_t(out)];
-      if (output.constant || out == in || output.dtype != input.dtype || !may_be_same(input.dims, output.dims))
+      if (output.constant || out == in || output.dtype != input.dtype ||
+          !may_be_same(input.dims, output.dims))
         continue;
       // Only one of the two names has to say before or after: "state" and "stateN", "h_in" and "h".
       const std::string before = stem(input.name, true), after = stem(output.name, false);
       const bool alike = before == after || input.name == after || before == output.name;
       if (!alike || input.name == output.name) continue;
-      hints.push_back("input '" + input.name + "' and output '" + output.name + "' look like state; --state " +
-                      input.name + "=" + output.name + " would keep it in the arena");
+      hints.push_back("input '" + input.name + "' and output '" + output.name +
+                      "' look like state; --state " + input.name + "=" + output.name +
+                      " would keep it in the arena");
       break;
     }
   }

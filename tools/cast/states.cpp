@@ -1,4 +1,5 @@
-// tools/cast/states.cpp - see states.h. A state's update is the Copy of the main program that writes the state value.
+// tools/cast/states.cpp - see states.h. A state's update is the Copy of the main program that
+// writes the state value.
 #include "tools/cast/states.h"
 
 #include <algorithm>
@@ -11,11 +12,13 @@ namespace ingot::cast {
 namespace {
 
 bool is_update(const Draft& draft, const DraftInstruction& instruction) {
-  return instruction.op() == OpCode::kCopy && draft.at(instruction.outputs[0]).kind == ValueKind::kState;
+  return instruction.op() == OpCode::kCopy &&
+         draft.at(instruction.outputs[0]).kind == ValueKind::kState;
 }
 
 /// Instructions of the main program that read, or write, what lies in one storage.
-std::set<uint32_t> users_of(const Draft& draft, const std::vector<std::vector<Use>>& uses, int32_t root) {
+std::set<uint32_t> users_of(const Draft& draft, const std::vector<std::vector<Use>>& uses,
+                            int32_t root) {
   std::set<uint32_t> found;
   for (int32_t id = 0; id < int32_t(draft.values.size()); id++)
     if (draft.root(id) == root)
@@ -29,13 +32,15 @@ bool fills(const Draft& draft, int32_t id, int32_t root) {
   const DraftValue &value = draft.at(id), &whole = draft.at(root);
   for (int32_t at = id; at != root; at = draft.at(at).alias_of)
     if (draft.at(at).alias_offset != SymbolicDim(0)) return false;
-  return dtype_bytes(value.dtype) == dtype_bytes(whole.dtype) && is_dense({value.dims, value.row_stride}) &&
-         is_dense({whole.dims, whole.row_stride}) && graph::product(value.dims) == graph::product(whole.dims);
+  return dtype_bytes(value.dtype) == dtype_bytes(whole.dtype) &&
+         is_dense({value.dims, value.row_stride}) && is_dense({whole.dims, whole.row_stride}) &&
+         graph::product(value.dims) == graph::product(whole.dims);
 }
 
 class Updates {
  public:
-  explicit Updates(Draft* draft) : draft_(draft), usage_(*draft), order_(*draft), trials_(trial_bindings(*draft)) {
+  explicit Updates(Draft* draft)
+      : draft_(draft), usage_(*draft), order_(*draft), trials_(trial_bindings(*draft)) {
     for (const DraftSubprogram& subprogram : draft->subprograms)
       for (const DraftInstruction& instruction : subprogram.instructions)
         if (instruction.op() == OpCode::kIf)
@@ -58,10 +63,12 @@ class Updates {
   bool place(uint32_t update) {
     const DraftInstruction& copy = draft_->subprograms[0].instructions[update];
     const int32_t state = copy.outputs[0], root = draft_->root(copy.inputs[0]);
-    if (draft_->at(root).kind != ValueKind::kActivation || draft_->at(root).dtype != draft_->at(state).dtype)
+    if (draft_->at(root).kind != ValueKind::kActivation ||
+        draft_->at(root).dtype != draft_->at(state).dtype)
       return false;
     if (!fills(*draft_, copy.inputs[0], root)) return false;
-    if (graph::product(draft_->at(root).dims) != graph::product(draft_->at(state).dims)) return false;
+    if (graph::product(draft_->at(root).dims) != graph::product(draft_->at(state).dims))
+      return false;
     uint32_t first_write = order_.length;
     for (int32_t id = 0; id < int32_t(draft_->values.size()); id++) {
       if (draft_->root(id) != root) continue;
@@ -89,11 +96,13 @@ class Updates {
     return true;
   }
 
-  /// The instruction that computes the next value reads the state there for the last time and may write over it.
+  /// The instruction that computes the next value reads the state there for the last time and may
+  /// write over it.
   bool may_overwrite(int32_t operand, int32_t state, int32_t result) const {
     if (usage_.writers[size_t(result)].size() != 1 || !fills(*draft_, operand, state)) return false;
     const Use& writer = usage_.writers[size_t(result)][0];
-    const DraftInstruction& instruction = draft_->subprograms[writer.subprogram].instructions[writer.index];
+    const DraftInstruction& instruction =
+        draft_->subprograms[writer.subprogram].instructions[writer.index];
     const OpContract* contract = contract_of(instruction.op());
     if (!contract->in_place || writer.slot != 0) return false;
     uint32_t mask = ~0u;
@@ -154,7 +163,9 @@ void order_updates(const Draft& draft, Dependencies* dependencies) {
     std::set<uint32_t> readers, writers = users_of(draft, usage.writers, next);
     for (uint32_t i = 0; i < instructions.size(); i++) {
       const auto& touched = dependencies->touches[i];
-      if (i != update && std::count(touched.begin(), touched.end(), instructions[update].outputs[0])) readers.insert(i);
+      if (i != update &&
+          std::count(touched.begin(), touched.end(), instructions[update].outputs[0]))
+        readers.insert(i);
     }
     std::set<uint32_t> earlier;  // all that the readers wait for
     std::vector<uint32_t> open(readers.begin(), readers.end());
@@ -165,8 +176,9 @@ void order_updates(const Draft& draft, Dependencies* dependencies) {
         if (earlier.insert(i).second) open.push_back(i);
     }
     // Parts of the next value that are computed from the state keep each other from overwriting it.
-    if (std::any_of(writers.begin(), writers.end(),
-                    [&](uint32_t w) { return earlier.count(w) != 0 || (writers.size() > 1 && readers.count(w) != 0); }))
+    if (std::any_of(writers.begin(), writers.end(), [&](uint32_t w) {
+          return earlier.count(w) != 0 || (writers.size() > 1 && readers.count(w) != 0);
+        }))
       continue;
     for (const uint32_t writer : writers) {
       std::set<uint32_t> all(before[writer].begin(), before[writer].end());
@@ -177,6 +189,8 @@ void order_updates(const Draft& draft, Dependencies* dependencies) {
   }
 }
 
-uint32_t update_states_in_place(Draft* draft) { return draft->states.empty() ? 0 : Updates(draft).run(); }
+uint32_t update_states_in_place(Draft* draft) {
+  return draft->states.empty() ? 0 : Updates(draft).run();
+}
 
 }  // namespace ingot::cast

@@ -15,8 +15,8 @@
 namespace ingot::cast {
 namespace {
 
-/// Leftovers in f32 get a weight part of their own, so that a session does not map or copy what it only widens; below this a part's alignment
-/// would cost more than it saves.
+/// Leftovers in f32 get a weight part of their own, so that a session does not map or copy what it
+/// only widens; below this a part's alignment would cost more than it saves.
 constexpr uint64_t kWorthAPart = 256 << 10;
 constexpr size_t kNamedAtMost = 8;
 
@@ -50,13 +50,14 @@ bool matches(const char* pattern, const char* name) {
 std::string name_of(const ProgramSpec& program, int32_t id, const WeightNames& names) {
   const std::string& name = program.values[size_t(id)].name;
   if (const auto found = names.find(id); found != names.end() && found->second[0] != name)
-    return found->second[0] +
-           (found->second.size() > 1 ? " and " + std::to_string(found->second.size() - 1) + " more" : "");
+    return found->second[0] + (found->second.size() > 1
+                                   ? " and " + std::to_string(found->second.size() - 1) + " more"
+                                   : "");
   if (!name.empty()) return name;
   for (const SubprogramSpec& subprogram : program.subprograms)
     for (const InstructionSpec& i : subprogram.instructions)
-      if (std::count(i.inputs.begin(), i.inputs.end(), id) && !i.outputs.empty() && i.outputs[0] >= 0 &&
-          !program.values[size_t(i.outputs[0])].name.empty())
+      if (std::count(i.inputs.begin(), i.inputs.end(), id) && !i.outputs.empty() &&
+          i.outputs[0] >= 0 && !program.values[size_t(i.outputs[0])].name.empty())
         return "a constant of '" + program.values[size_t(i.outputs[0])].name + "'";
   return "constant " + std::to_string(id);
 }
@@ -95,7 +96,9 @@ uint64_t elements_of(const ValueSpec& value) {
   return n;
 }
 
-uint64_t aligned(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+uint64_t aligned(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 std::string short_number(double x) {
   char text[32];
@@ -110,7 +113,8 @@ std::string overflow_text(double x) {
 std::string megabytes(uint64_t bytes) { return short_number(double(bytes) / 1e6) + " MB"; }
 
 /// The constants that patterns name.
-std::set<int32_t> kept_constants(const StorageOptions& options, const WeightNames& names, const ProgramSpec& program) {
+std::set<int32_t> kept_constants(const StorageOptions& options, const WeightNames& names,
+                                 const ProgramSpec& program) {
   std::set<int32_t> kept;
   std::vector<std::string> all;
   std::vector<bool> used(options.keep_fp32.size());
@@ -141,12 +145,14 @@ void refuse_overflow(const StorageReport& report) {
             (loss.overflowed > 1 ? " and " + std::to_string(loss.overflowed - 1) + " more" : "");
   }
   if (!count) return;
-  if (count > kNamedAtMost) list += ", and " + std::to_string(count - kNamedAtMost) + " more weights";
+  if (count > kNamedAtMost)
+    list += ", and " + std::to_string(count - kNamedAtMost) + " more weights";
   const bool f16 = report.dtype == DType::kF16;
-  graph::throw_cast_error(4, std::string("--dtype ") + (f16 ? "fp16" : "bf16") + ": " + std::to_string(count) +
-                                 (count == 1 ? " weight" : " weights") + " would become infinite, expected at most " +
-                                 (f16 ? "65504" : "3.39e+38") + ": " + list + "; keep them with --keep-fp32 NAME, " +
-                                 (f16 ? "take --dtype bf16, " : "") + "or let them with --allow-overflow");
+  graph::throw_cast_error(
+      4, std::string("--dtype ") + (f16 ? "fp16" : "bf16") + ": " + std::to_string(count) +
+             (count == 1 ? " weight" : " weights") + " would become infinite, expected at most " +
+             (f16 ? "65504" : "3.39e+38") + ": " + list + "; keep them with --keep-fp32 NAME, " +
+             (f16 ? "take --dtype bf16, " : "") + "or let them with --allow-overflow");
 }
 
 }  // namespace
@@ -167,7 +173,8 @@ std::vector<uint8_t> narrow_floats(DType to, const std::vector<uint8_t>& floats)
   std::vector<uint8_t> halves(floats.size() / 2);
   for (size_t i = 0; i < floats.size() / 4; i++) {
     const float x = number_at(floats, i);
-    const uint16_t half = to == DType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
+    const uint16_t half =
+        to == DType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
     std::memcpy(halves.data() + 2 * i, &half, 2);
   }
   return halves;
@@ -180,7 +187,8 @@ std::vector<uint8_t> widen_halves(DType from, const uint8_t* halves, uint64_t by
 }
 
 StorageReport store_constants(const StorageOptions& options, uint32_t segment_alignment,
-                              const std::function<WeightNames(const ProgramSpec&)>& names, ProgramSpec* program) {
+                              const std::function<WeightNames(const ProgramSpec&)>& names,
+                              ProgramSpec* program) {
   StorageReport report;
   report.dtype = options.dtype;
   if (options.dtype == DType::kF32) return report;
@@ -195,7 +203,8 @@ StorageReport store_constants(const StorageOptions& options, uint32_t segment_al
     if (value.kind != ValueKind::kConstant || value.inline_data) continue;
     const uint64_t bytes = constant_bytes(value);
     const bool winograd = value.packing == Packing::kWinogradF43;
-    const bool small = aligned(bytes, alignment) == aligned(bytes / 2, alignment), keep = kept.count(int32_t(i));
+    const bool small = aligned(bytes, alignment) == aligned(bytes / 2, alignment),
+               keep = kept.count(int32_t(i));
     if (value.dtype != DType::kF32 || states.count(int32_t(i)) || small || keep || winograd) {
       others = true;
       report.winograd += winograd;
@@ -229,16 +238,17 @@ std::string StorageReport::summary() const {
     to_zero += loss.to_zero;
     subnormal += loss.subnormal;
     overflowed += loss.overflowed;
-    if (loss.mean > worst->mean || (loss.mean == worst->mean && loss.largest > worst->largest)) worst = &loss;
+    if (loss.mean > worst->mean || (loss.mean == worst->mean && loss.largest > worst->largest))
+      worst = &loss;
   }
-  std::string text = "weights: " + std::to_string(tensors.size()) + " constants are stored as " + dtype_name(dtype) +
-                     ", " + megabytes(bytes_after) + " instead of " + megabytes(bytes_before) +
-                     ", and converted to f32 when a session is made";
+  std::string text = "weights: " + std::to_string(tensors.size()) + " constants are stored as " +
+                     dtype_name(dtype) + ", " + megabytes(bytes_after) + " instead of " +
+                     megabytes(bytes_before) + ", and converted to f32 when a session is made";
   if (kept) text += "; " + std::to_string(kept) + " kept as f32";
   if (winograd) text += "; " + std::to_string(winograd) + " stay f32 for Winograd";
   if (small) text += "; " + std::to_string(small) + " stay f32, being too small to gain";
-  text += "; relative error at most " + short_number(worst->largest) + ", mean " + short_number(worst->mean) +
-          " in the worst of them, '" + worst->name + "'";
+  text += "; relative error at most " + short_number(worst->largest) + ", mean " +
+          short_number(worst->mean) + " in the worst of them, '" + worst->name + "'";
   if (to_zero) text += "; " + std::to_string(to_zero) + " numbers became zero";
   if (subnormal) text += "; " + std::to_string(subnormal) + " are subnormal and lost bits";
   if (overflowed) text += "; " + std::to_string(overflowed) + " became infinite, as allowed";
@@ -274,8 +284,10 @@ std::string count_not_finite(const std::string& name, const graph::Constant& con
     mask &= x[k] == 0 || x[k] == 1 || std::isinf(x[k]);
   }
   if (mask) return "";
-  return "'" + name + "' " + (nan ? std::to_string(nan) + " NaN" : "") + (nan && odd > nan ? " and " : "") +
-         (odd > nan ? std::to_string(odd - nan) + " infinite" : "") + " of " + std::to_string(count);
+  return "'" + name + "' " + (nan ? std::to_string(nan) + " NaN" : "") +
+         (nan && odd > nan ? " and " : "") +
+         (odd > nan ? std::to_string(odd - nan) + " infinite" : "") + " of " +
+         std::to_string(count);
 }
 
 }  // namespace
@@ -287,9 +299,11 @@ std::string say_not_finite(const graph::Model& model) {
   size_t count = 0;
   for (const graph::ValueId id : used) {
     const graph::Constant* constant = model.constant(id);
-    if (!constant || constant->dtype != DType::kF32 || constant->elements() < 2 || !constant->bytes) continue;
+    if (!constant || constant->dtype != DType::kF32 || constant->elements() < 2 || !constant->bytes)
+      continue;
     const std::string& name = model.values[size_t(id)].name;
-    const std::string said = count_not_finite(name.empty() ? "constant " + std::to_string(id) : name, *constant);
+    const std::string said =
+        count_not_finite(name.empty() ? "constant " + std::to_string(id) : name, *constant);
     if (said.empty() || count++ >= kNamedAtMost) continue;
     list += (list.empty() ? "" : ", ") + said;
   }

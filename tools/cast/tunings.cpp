@@ -12,8 +12,8 @@ namespace ingot::cast {
 namespace {
 
 bool is_same_key(const TuningSpec& a, const TuningSpec& b) {
-  return a.gpu == b.gpu && a.compute_capability == b.compute_capability && a.multiprocessors == b.multiprocessors &&
-         a.precision == b.precision && a.dims == b.dims;
+  return a.gpu == b.gpu && a.compute_capability == b.compute_capability &&
+         a.multiprocessors == b.multiprocessors && a.precision == b.precision && a.dims == b.dims;
 }
 
 std::string text_of(const flatbuffers::String* text) { return text ? text->str() : ""; }
@@ -22,12 +22,13 @@ TuningSpec spec_of(const fb::Tuning& from) {
   TuningSpec to;
   to.gpu = text_of(from.gpu());
   to.compute_capability = from.compute_capability(), to.multiprocessors = from.multiprocessors();
-  to.precision = from.precision(), to.driver = from.driver(), to.producer = text_of(from.producer());
+  to.precision = from.precision(), to.driver = from.driver(),
+  to.producer = text_of(from.producer());
   if (from.dims()) to.dims.assign(from.dims()->begin(), from.dims()->end());
   for (uint32_t i = 0; from.instructions() && i < from.instructions()->size(); i++) {
     const fb::TunedInstruction& one = *from.instructions()->Get(i);
-    to.instructions.push_back(
-        {one.instruction(), text_of(one.choice()), one.parts(), one.nanoseconds(), one.model_nanoseconds()});
+    to.instructions.push_back({one.instruction(), text_of(one.choice()), one.parts(),
+                               one.nanoseconds(), one.model_nanoseconds()});
   }
   return to;
 }
@@ -40,13 +41,15 @@ std::vector<uint8_t> encode_tunings(const std::vector<TuningSpec>& tunings) {
   for (const TuningSpec& tuning : tunings) {
     std::vector<flatbuffers::Offset<fb::TunedInstruction>> instructions;
     for (const TunedInstructionSpec& one : tuning.instructions)
-      instructions.push_back(fb::CreateTunedInstruction(builder, one.instruction,
-                                                        builder.CreateSharedString(one.choice), one.parts,
-                                                        one.nanoseconds, one.model_nanoseconds));
-    const auto gpu = builder.CreateString(tuning.gpu), producer = builder.CreateString(tuning.producer);
+      instructions.push_back(fb::CreateTunedInstruction(
+          builder, one.instruction, builder.CreateSharedString(one.choice), one.parts,
+          one.nanoseconds, one.model_nanoseconds));
+    const auto gpu = builder.CreateString(tuning.gpu),
+               producer = builder.CreateString(tuning.producer);
     const auto dims = builder.CreateVector(tuning.dims);
-    rows.push_back(fb::CreateTuning(builder, gpu, tuning.compute_capability, tuning.multiprocessors, tuning.precision,
-                                    dims, builder.CreateVector(instructions), tuning.driver, producer));
+    rows.push_back(fb::CreateTuning(builder, gpu, tuning.compute_capability, tuning.multiprocessors,
+                                    tuning.precision, dims, builder.CreateVector(instructions),
+                                    tuning.driver, producer));
   }
   fb::FinishTuningsBuffer(builder, fb::CreateTunings(builder, builder.CreateVector(rows)));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
@@ -68,8 +71,8 @@ std::vector<TuningSpec> decode_tunings(const std::vector<uint8_t>& part, const s
 }
 
 void put_tuning(std::vector<TuningSpec>* tunings, TuningSpec tuning) {
-  const auto old =
-      std::find_if(tunings->begin(), tunings->end(), [&](const TuningSpec& t) { return is_same_key(t, tuning); });
+  const auto old = std::find_if(tunings->begin(), tunings->end(),
+                                [&](const TuningSpec& t) { return is_same_key(t, tuning); });
   if (old != tunings->end())
     *old = std::move(tuning);
   else

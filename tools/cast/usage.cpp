@@ -14,7 +14,8 @@ Usage::Usage(const Draft& draft) : readers(draft.values.size()), writers(draft.v
         if (instruction.inputs[k] >= 0) readers[size_t(instruction.inputs[k])].push_back({s, i, k});
       if (instruction.op() == OpCode::kIf) continue;  // its branches write its outputs
       for (uint32_t k = 0; k < instruction.outputs.size(); k++)
-        if (instruction.outputs[k] >= 0) writers[size_t(instruction.outputs[k])].push_back({s, i, k});
+        if (instruction.outputs[k] >= 0)
+          writers[size_t(instruction.outputs[k])].push_back({s, i, k});
     }
   }
 }
@@ -48,7 +49,8 @@ void number(const Draft& draft, uint32_t subprogram, RunOrder* order) {
 
 RunOrder::RunOrder(const Draft& draft) : position(draft.subprograms.size()) {
   if (!draft.subprograms.empty()) number(draft, 0, this);
-  std::sort(loops.begin(), loops.end(), [](const LoopSpan& a, const LoopSpan& b) { return a.begin < b.begin; });
+  std::sort(loops.begin(), loops.end(),
+            [](const LoopSpan& a, const LoopSpan& b) { return a.begin < b.begin; });
 }
 
 uint32_t RunOrder::last_use(uint32_t since, uint32_t at) const {

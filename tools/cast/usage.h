@@ -1,4 +1,5 @@
-// tools/cast/usage.h - who writes and who reads each value of a draft, branches and bodies included.
+// tools/cast/usage.h - who writes and who reads each value of a draft, branches and bodies
+// included.
 #pragma once
 #include <vector>
 
@@ -16,8 +17,8 @@ struct Usage {
   explicit Usage(const Draft& draft);
 };
 
-/// Position of every instruction in the flat run order (branches behind their condition, then before else), by
-/// subprogram and index; the order in which the file's steps are laid out.
+/// Position of every instruction in the flat run order (branches behind their condition, then
+/// before else), by subprogram and index; the order in which the file's steps are laid out.
 struct RunOrder {
   std::vector<std::vector<uint32_t>> position;
   uint32_t length = 0;
@@ -27,8 +28,8 @@ struct RunOrder {
   std::vector<LoopSpan> loops;  // by begin
   explicit RunOrder(const Draft& draft);
   uint32_t at(const Use& use) const { return position[use.subprogram][use.index]; }
-  /// Until when an access at position `at` needs a storage that was first used at `since`: what was there before a loop is
-  /// needed in each of its iterations.
+  /// Until when an access at position `at` needs a storage that was first used at `since`: what was
+  /// there before a loop is needed in each of its iterations.
   uint32_t last_use(uint32_t since, uint32_t at) const;
 };
 

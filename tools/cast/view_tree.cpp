@@ -20,7 +20,9 @@ bool same_count(const Dims& a, const Dims& b) { return graph::product(a) == grap
 
 }  // namespace
 
-ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) { grow(); }
+ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) {
+  grow();
+}
 
 void ViewTree::grow() {
   children_.resize(draft_->values.size());
@@ -32,9 +34,11 @@ void ViewTree::grow() {
 }
 
 void ViewTree::forget(const Use& where) {
-  const DraftInstruction& instruction = draft_->subprograms[where.subprogram].instructions[where.index];
+  const DraftInstruction& instruction =
+      draft_->subprograms[where.subprogram].instructions[where.index];
   const auto drop = [&](std::vector<Use>* uses) {
-    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& use) { return same(use, where); }),
+    uses->erase(std::remove_if(uses->begin(), uses->end(),
+                               [&](const Use& use) { return same(use, where); }),
                 uses->end());
   };
   for (const int32_t id : instruction.inputs)
@@ -48,7 +52,8 @@ bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
   DraftValue& own = draft_->at(value);
   if (own.alias != AliasKind::kNone) {
     const DraftValue& parent = draft_->at(own.alias_of);
-    const auto placed = place_view({parent.dims, parent.row_stride}, relations_[size_t(value)], own.dims);
+    const auto placed =
+        place_view({parent.dims, parent.row_stride}, relations_[size_t(value)], own.dims);
     if (!placed) return false;
     saved->push_back({value, own});
     own.alias_offset = placed->offset;
@@ -61,8 +66,8 @@ bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
 std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes) {
   const DraftInstruction& instruction = draft_->subprograms[use.subprogram].instructions[use.index];
   const OpContract* contract = contract_of(instruction.op());
-  const std::string who =
-      std::string(op_name(instruction.op())) + (instruction.node.empty() ? "" : " '" + instruction.node + "'");
+  const std::string who = std::string(op_name(instruction.op())) +
+                          (instruction.node.empty() ? "" : " '" + instruction.node + "'");
   if (!allows(writes ? contract->strided_outputs : contract->strided_inputs, use.slot))
     return who + (writes ? " writes dense rows only" : " reads dense rows only");
   Violation violation;
@@ -70,14 +75,17 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
     if (!contract->check(Arguments(*draft_, instruction, bindings).get(), &violation))
       return who + ": " + violation.rule;
   const Arguments arguments(*draft_, instruction, trials_[0]);
-  if (is_control(instruction.op()) || find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get())) return "";
+  if (is_control(instruction.op()) ||
+      find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get()))
+    return "";
   // A kernel that is missing for dense rows too is no reason against the view.
   const SymbolicDim stride = draft_->at(value).row_stride;
   draft_->at(value).row_stride = 0;
   const Arguments dense(*draft_, instruction, trials_[0]);
   draft_->at(value).row_stride = stride;
-  return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get()) ? who + " has no kernel for rows with gaps"
-                                                                            : "";
+  return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get())
+             ? who + " has no kernel for rows with gaps"
+             : "";
 }
 
 /// Asks every reader and writer of a value whose rows have gaps, and of all that views it.
@@ -94,10 +102,12 @@ std::string ViewTree::why_refused(int32_t value) {
   return "";
 }
 
-/// What has measured extents lies at the start of its storage, row after row, so that no measure moves it.
+/// What has measured extents lies at the start of its storage, row after row, so that no measure
+/// moves it.
 std::string ViewTree::why_unmeasurable(int32_t value) {
   DraftValue& own = draft_->at(value);
-  if (own.alias != AliasKind::kNone && (is_measured(*draft_, value) || is_measured(*draft_, own.alias_of))) {
+  if (own.alias != AliasKind::kNone &&
+      (is_measured(*draft_, value) || is_measured(*draft_, own.alias_of))) {
     const bool starts = own.alias_offset.value() == std::optional<int64_t>(0);
     if (!is_measured(*draft_, value) || !is_measured(*draft_, own.alias_of) || !starts ||
         !is_dense({own.dims, own.row_stride}))
@@ -109,14 +119,15 @@ std::string ViewTree::why_unmeasurable(int32_t value) {
   return "";
 }
 
-void ViewTree::gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const {
+void ViewTree::gather_strides(int32_t value, const Bindings& bindings,
+                              std::set<int64_t>* strides) const {
   const TensorType type = evaluate_type(draft_->at(value), bindings);
   if (!type.is_dense() && type.row_length() > 0) strides->insert(type.row_stride);
   for (const int32_t child : children_[size_t(value)]) gather_strides(child, bindings, strides);
 }
 
-/// The proof of a file counts which elements of a storage were written, exactly where the strides of its views divide each
-/// other (runtime/format/region.h).
+/// The proof of a file counts which elements of a storage were written, exactly where the strides
+/// of its views divide each other (runtime/format/region.h).
 bool ViewTree::strides_nest(int32_t root, int32_t child) {
   std::vector<std::set<int64_t>>& known = strides_[size_t(root)];
   if (known.empty()) {
@@ -147,7 +158,8 @@ int32_t ViewTree::root_of(int32_t value) {
   }
   host::charge_work(walked);
   while (value != root) {
-    const int32_t next = above_[size_t(value)] != value ? above_[size_t(value)] : draft_->at(value).alias_of;
+    const int32_t next =
+        above_[size_t(value)] != value ? above_[size_t(value)] : draft_->at(value).alias_of;
     above_[size_t(value)] = root;
     value = next;
   }
@@ -167,8 +179,10 @@ size_t ViewTree::tree_size(int32_t value, size_t most) const {
 std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relation) {
   DraftValue& own = draft_->at(child);
   if (own.alias != AliasKind::kNone) return "'" + own.name + "' already is a view";
-  if (own.kind != ValueKind::kActivation) return "'" + own.name + "' is an input, an output or a constant";
-  if (draft_->at(parent).kind == ValueKind::kConstant) return "'" + draft_->at(parent).name + "' is a constant";
+  if (own.kind != ValueKind::kActivation)
+    return "'" + own.name + "' is an input, an output or a constant";
+  if (draft_->at(parent).kind == ValueKind::kConstant)
+    return "'" + draft_->at(parent).name + "' is a constant";
   if (own.dtype != draft_->at(parent).dtype) return "the element types differ";
   const int32_t root = root_of(parent);
   if (root == child) return "it would be a view of itself";
@@ -185,7 +199,8 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   if (!place(child, &saved)) why = "its rows would not be evenly spaced";
   if (why.empty() && !draft_->measured.empty()) why = why_unmeasurable(child);
   if (why.empty()) why = why_refused(child);
-  if (why.empty() && !strides_nest(root, child)) why = "row strides that do not divide each other cannot be proved";
+  if (why.empty() && !strides_nest(root, child))
+    why = "row strides that do not divide each other cannot be proved";
   if (why.empty()) {
     children_[size_t(parent)].push_back(child);
     strides_[size_t(child)].clear();
@@ -201,8 +216,10 @@ bool ViewTree::make_root(int32_t view) {
   DraftValue& own = draft_->at(view);
   if (own.alias != AliasKind::kView) return false;
   const int32_t root = own.alias_of;
-  if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation) return false;
-  if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape || !same_count(own.dims, draft_->at(root).dims))
+  if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation)
+    return false;
+  if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape ||
+      !same_count(own.dims, draft_->at(root).dims))
     return false;
   for (size_t i = 0; i < above_.size(); i++) above_[i] = int32_t(i);
   host::charge_work(above_.size() / 64);

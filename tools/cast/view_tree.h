@@ -1,5 +1,5 @@
-// tools/cast/view_tree.h - the aliases of a draft while they are made: attach a tree of views to a value, or find that it
-// cannot be.
+// tools/cast/view_tree.h - the aliases of a draft while they are made: attach a tree of views to a
+// value, or find that it cannot be.
 #pragma once
 #include <set>
 #include <string>
@@ -15,16 +15,18 @@ class ViewTree {
  public:
   explicit ViewTree(Draft* draft);
 
-  /// Makes `child`, a root with all that views it, a view of `parent`. "" when done; else why not, and nothing changed.
+  /// Makes `child`, a root with all that views it, a view of `parent`. "" when done; else why not,
+  /// and nothing changed.
   std::string attach(int32_t child, int32_t parent, const ViewOf& relation);
-  /// Turns the edge from `view` to the root above it around when the view is all of that root, so that `view` is the root.
-  /// False when there is nothing to turn or the view is a part only.
+  /// Turns the edge from `view` to the root above it around when the view is all of that root, so
+  /// that `view` is the root. False when there is nothing to turn or the view is a part only.
   bool make_root(int32_t view);
 
   bool is_alias(int32_t value) const { return draft_->at(value).alias != AliasKind::kNone; }
   const ViewOf& relation(int32_t value) const { return relations_[size_t(value)]; }
   const std::vector<int32_t>& children(int32_t value) const { return children_[size_t(value)]; }
-  /// The instruction at `where` is gone: its result is a view. Its operands are no longer read or written there.
+  /// The instruction at `where` is gone: its result is a view. Its operands are no longer read or
+  /// written there.
   void forget(const Use& where);
   const Usage& usage() const { return usage_; }
   /// A value made since construction.
@@ -53,8 +55,10 @@ class ViewTree {
   std::vector<std::vector<int32_t>> children_;
   std::vector<ViewOf> relations_;
   std::vector<Bindings> trials_;  // the typical one first
-  std::vector<std::vector<std::set<int64_t>>> strides_;  // by root and trial: of all views in it; empty: not known yet
-  std::vector<int32_t> above_;                           // by value: an ancestor, or itself when none is known
+  // by root and trial: of all views in it; empty: not known yet
+  std::vector<std::vector<std::set<int64_t>>> strides_;
+  // by value: an ancestor, or itself when none is known
+  std::vector<int32_t> above_;
 };
 
 }  // namespace ingot::cast

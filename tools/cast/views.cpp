@@ -1,4 +1,5 @@
-// tools/cast/views.cpp - see views.h. Instructions keep their places until the end, so that uses stay valid.
+// tools/cast/views.cpp - see views.h. Instructions keep their places until the end, so that uses
+// stay valid.
 #include "tools/cast/views.h"
 
 #include <algorithm>
@@ -36,9 +37,12 @@ class ViewElimination {
   }
   size_t covering_run(const std::vector<int32_t>& parts, size_t first, uint32_t axis) const;
   void rebuild(uint32_t subprogram);
-  DraftInstruction& instruction_at(const Use& at) { return draft_->subprograms[at.subprogram].instructions[at.index]; }
+  DraftInstruction& instruction_at(const Use& at) {
+    return draft_->subprograms[at.subprogram].instructions[at.index];
+  }
 
-  /// What a loop carries may be looked at through views after the loop; in its body the value changes under them.
+  /// What a loop carries may be looked at through views after the loop; in its body the value
+  /// changes under them.
   std::string attach(const Use& at, int32_t view, int32_t whole, const ViewOf& relation) {
     const int32_t carried_in = any_carried_ ? draft_->at(draft_->root(whole)).carried_in : -1;
     if (carried_in >= 0 && carried_in != int32_t(at.subprogram))
@@ -49,9 +53,10 @@ class ViewElimination {
   Draft* draft_;
   CastReport* report_;
   ViewTree tree_;
-  bool any_carried_ = false;                                  // by a loop
-  std::set<int32_t> results_of_if_;                           // each branch writes them itself
-  std::map<std::pair<uint32_t, uint32_t>, Copies> replaced_;  // by place: what is left to copy, nothing for a view
+  bool any_carried_ = false;         // by a loop
+  std::set<int32_t> results_of_if_;  // each branch writes them itself
+  // by place: what is left to copy, nothing for a view
+  std::map<std::pair<uint32_t, uint32_t>, Copies> replaced_;
 };
 
 ViewOf slice_at(size_t rank, size_t axis, const SymbolicDim& start) {
@@ -63,21 +68,24 @@ ViewOf slice_at(size_t rank, size_t axis, const SymbolicDim& start) {
 /// All that lies in the storage of `value`, written by instructions of one subprogram only.
 bool ViewElimination::written_in(int32_t value, uint32_t subprogram) const {
   const auto& writers = tree_.usage().writers[size_t(value)];
-  return std::all_of(writers.begin(), writers.end(), [&](const Use& use) { return use.subprogram == subprogram; }) &&
+  return std::all_of(writers.begin(), writers.end(),
+                     [&](const Use& use) { return use.subprogram == subprogram; }) &&
          std::all_of(tree_.children(value).begin(), tree_.children(value).end(),
                      [&](int32_t child) { return written_in(child, subprogram); });
 }
 
 /// Has `part`, or what it is a view of, written straight into `whole`.
-std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation) {
+std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t whole,
+                                        const ViewOf& relation) {
   if (draft_->at(whole).kind == ValueKind::kState) return "the state it goes to is read until then";
   if (any_carried_ && draft_->at(draft_->root(whole)).carried())
     return "'" + draft_->at(whole).name + "' is carried by a loop";
   if (results_of_if_.count(whole)) return "'" + draft_->at(whole).name + "' is the result of an If";
   const int32_t above = draft_->at(part).alias_of;
   const bool turned = tree_.is_alias(part) && tree_.make_root(part);
-  std::string why = written_in(part, at.subprogram) ? tree_.attach(part, whole, relation)
-                                                    : "'" + draft_->at(part).name + "' is written in another branch";
+  std::string why = written_in(part, at.subprogram)
+                        ? tree_.attach(part, whole, relation)
+                        : "'" + draft_->at(part).name + "' is written in another branch";
   if (!why.empty() && turned) tree_.make_root(above);
   return why;
 }
@@ -90,7 +98,8 @@ std::string ViewElimination::visit_copy(const Use& at, int32_t x, int32_t y) {
 std::string ViewElimination::visit_slice(const Use& at, const DraftInstruction& instruction) {
   const auto& attributes = std::get<SliceAttributes>(instruction.attributes);
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
-  if (!std::all_of(attributes.steps, attributes.steps + attributes.rank, [](int64_t step) { return step == 1; }))
+  if (!std::all_of(attributes.steps, attributes.steps + attributes.rank,
+                   [](int64_t step) { return step == 1; }))
     return "it takes steps";
   if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
   return attach(at, y, x, ViewOf{ViewOf::Kind::kSlice, instruction.extents, {}, {}});
@@ -112,34 +121,41 @@ std::string ViewElimination::visit_gather(const Use& at, const DraftInstruction&
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   const DraftValue& indices = draft_->at(instruction.inputs[1]);
   if (indices.kind != ValueKind::kConstant || !indices.bytes.held || indices.dims.size() > 1 ||
-      graph::product(indices.dims) != SymbolicDim(1) || (indices.dtype != DType::kI64 && indices.dtype != DType::kI32))
+      graph::product(indices.dims) != SymbolicDim(1) ||
+      (indices.dtype != DType::kI64 && indices.dtype != DType::kI32))
     return "it takes several or unknown indices";
   if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
   const void* data = indices.bytes.held->data();
-  const int64_t index =
-      indices.dtype == DType::kI64 ? *static_cast<const int64_t*>(data) : *static_cast<const int32_t*>(data);
+  const int64_t index = indices.dtype == DType::kI64 ? *static_cast<const int64_t*>(data)
+                                                     : *static_cast<const int32_t*>(data);
   const DraftValue& source = draft_->at(x);
   const SymbolicDim start = index < 0 ? source.dims[axis] + SymbolicDim(index) : SymbolicDim(index);
-  if (index < 0 && !graph::proven_at_least(start, SymbolicDim(0))) return "its index may lie outside";
-  if (!graph::proven_at_least(source.dims[axis], start + SymbolicDim(1))) return "its index may lie outside";
+  if (index < 0 && !graph::proven_at_least(start, SymbolicDim(0)))
+    return "its index may lie outside";
+  if (!graph::proven_at_least(source.dims[axis], start + SymbolicDim(1)))
+    return "its index may lie outside";
   ViewOf relation = slice_at(source.dims.size(), axis, start);
   if (indices.dims.empty()) relation.dropped = {uint8_t(axis)};
   return attach(at, y, x, relation);
 }
 
-/// How many parts from `first` on are slices that together are all of the one value they are views of; 0 when they are not.
-size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t first, uint32_t axis) const {
+/// How many parts from `first` on are slices that together are all of the one value they are views
+/// of; 0 when they are not.
+size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t first,
+                                     uint32_t axis) const {
   if (!tree_.is_alias(parts[first])) return 0;
   const int32_t whole = draft_->at(parts[first]).alias_of;
   const Dims& dims = draft_->at(whole).dims;
   SymbolicDim covered(0);
   for (size_t i = first; i < parts.size(); i++) {
     const DraftValue& part = draft_->at(parts[i]);
-    if (part.alias != AliasKind::kView || part.alias_of != whole || part.dims.size() != dims.size()) return 0;
+    if (part.alias != AliasKind::kView || part.alias_of != whole || part.dims.size() != dims.size())
+      return 0;
     const ViewOf& relation = tree_.relation(parts[i]);
     if (relation.kind != ViewOf::Kind::kSlice || !relation.dropped.empty()) return 0;
     for (size_t d = 0; d < dims.size(); d++)
-      if (relation.starts[d] != (d == axis ? covered : SymbolicDim(0)) || (d != axis && part.dims[d] != dims[d]))
+      if (relation.starts[d] != (d == axis ? covered : SymbolicDim(0)) ||
+          (d != axis && part.dims[d] != dims[d]))
         return 0;
     covered = covered + part.dims[axis];
     if (covered == dims[axis]) return i + 1 - first;
@@ -147,11 +163,13 @@ size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t f
   return 0;
 }
 
-/// Whether the rows of a part of `extent` along the axis lie at one distance from each other in the whole.
+/// Whether the rows of a part of `extent` along the axis lie at one distance from each other in the
+/// whole.
 bool evenly_spaced(const Dims& whole, uint32_t axis, const SymbolicDim& extent) {
   if (axis + 1 == whole.size() || extent == whole[axis]) return true;
   const SymbolicDim outer = graph::product(Dims(whole.begin(), whole.begin() + axis));
-  const SymbolicDim inner = extent * graph::product(Dims(whole.begin() + axis + 1, whole.end() - 1));
+  const SymbolicDim inner =
+      extent * graph::product(Dims(whole.begin() + axis + 1, whole.end() - 1));
   return outer == SymbolicDim(1) || inner == SymbolicDim(1);
 }
 
@@ -163,7 +181,8 @@ void ViewElimination::visit_concat(const Use& at) {
   const size_t rank = draft_->at(whole).dims.size();
   std::vector<std::pair<int32_t, SymbolicDim>> left;
   std::string why;
-  // A part that cannot lie in the result at all leaves the concat as it is: what remained of it could not be copied there either.
+  // A part that cannot lie in the result at all leaves the concat as it is: what remained of it
+  // could not be copied there either.
   for (size_t i = 0; i < parts.size();) {
     SymbolicDim extent(0);
     for (size_t end = i + std::max<size_t>(covering_run(parts, i, axis), 1); i < end; i++)
@@ -198,13 +217,16 @@ void ViewElimination::visit_concat(const Use& at) {
     slot.name = draft_->at(whole).name + "/" + draft_->at(part).name;
     slot.dtype = draft_->at(part).dtype;
     slot.dims =
-        draft_->at(whole).dims;  // a part's own dims may be spelled differently, equal only where the program is sound
+        // a part's own dims may be spelled differently, equal only where the program is sound
+        draft_->at(whole).dims;
     slot.dims[axis] = draft_->at(part).dims[axis];
     const int32_t to = draft_->add(std::move(slot));
     tree_.grow();
-    if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset)); !flaw.empty())
-      graph::throw_cast_error(8, "concat '" + instruction.node + "': a part has no place in its result: " + flaw +
-                                     "; a fault of ingot's converter, please report it with the model");
+    if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset));
+        !flaw.empty())
+      graph::throw_cast_error(
+          8, "concat '" + instruction.node + "': a part has no place in its result: " + flaw +
+                 "; a fault of ingot's converter, please report it with the model");
     tree_.add_reader(part, {at.subprogram, at.index, uint32_t(copies.size())});
     tree_.add_writer(to, {at.subprogram, at.index, 0});
     copies.emplace_back(part, to);

@@ -13,7 +13,8 @@ double half_to_double(uint16_t h) {
   const double fraction = h & 1023;
   double value;
   if (exponent == 31)
-    value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                          : std::numeric_limits<double>::infinity();
   else if (exponent == 0)
     value = std::ldexp(fraction, -24);
   else
@@ -29,14 +30,17 @@ double bf16_to_double(uint16_t h) {
 }
 
 bool comparable(DType expected, DType actual) {
-  const auto is = [&](DType a, DType b) { return (expected == a && actual == b) || (expected == b && actual == a); };
+  const auto is = [&](DType a, DType b) {
+    return (expected == a && actual == b) || (expected == b && actual == a);
+  };
   return expected == actual || is(DType::kF32, DType::kF64) || is(DType::kBool, DType::kU8);
 }
 
 bool is_wide_integer(DType t) { return t == DType::kI64 || t == DType::kU64; }
 
 /// Distance of two elements; exact for 64-bit integers, which doubles cannot hold.
-double difference(const host::Array& expected, const host::Array& actual, int64_t i, double e, double a) {
+double difference(const host::Array& expected, const host::Array& actual, int64_t i, double e,
+                  double a) {
   if (expected.dtype == actual.dtype && is_wide_integer(expected.dtype)) {
     const uint64_t x = expected.as<uint64_t>()[i], y = actual.as<uint64_t>()[i];
     if (x == y) return 0;
@@ -86,8 +90,10 @@ Comparison compare(const std::string& name, const host::Array& expected, const h
     if (std::isfinite(e) && e > c.largest_expected) c.largest_expected = e;
   }
   Tolerance allowed = tolerance_of(actual.dtype, options.winograd, options.stored);
-  if (options.rtol || options.atol) allowed = {options.rtol.value_or(0), options.atol.value_or(0), 0};
-  c.allowed = allowed.relative * c.largest_expected + allowed.absolute + allowed.spreads * options.spread;
+  if (options.rtol || options.atol)
+    allowed = {options.rtol.value_or(0), options.atol.value_or(0), 0};
+  c.allowed =
+      allowed.relative * c.largest_expected + allowed.absolute + allowed.spreads * options.spread;
   for (int64_t i = 0; i < c.elements; i++) {
     const double e = element_as_double(expected, i), a = element_as_double(actual, i);
     const double d = difference(expected, actual, i, e, a);
@@ -113,11 +119,14 @@ std::string summary(const Comparison& c, const std::vector<int64_t>& dims) {
     rest /= dims[axis];
   }
   char text[256];
-  snprintf(text, sizeof text, ": largest error %.3g of %.3g (allowed %.3g) at [%s], expected %.7g, found %.7g",
-           c.largest_error, c.largest_expected, c.allowed, where.c_str(), c.worst_expected, c.worst_actual);
+  snprintf(text, sizeof text,
+           ": largest error %.3g of %.3g (allowed %.3g) at [%s], expected %.7g, found %.7g",
+           c.largest_error, c.largest_expected, c.allowed, where.c_str(), c.worst_expected,
+           c.worst_actual);
   std::string out = c.name + text;
   if (!c.passed)
-    out += "; " + std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ too much";
+    out += "; " + std::to_string(c.differing) + " of " + std::to_string(c.elements) +
+           " elements differ too much";
   return out;
 }
 

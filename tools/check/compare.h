@@ -1,4 +1,5 @@
-// tools/check/compare.h - two arrays, compared: the largest error, where it is, and whether it is within the table.
+// tools/check/compare.h - two arrays, compared: the largest error, where it is, and whether it is
+// within the table.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@ struct Comparison {
   bool passed = false;
   std::string problem;  // shape or type mismatch, "" when comparable
   int64_t elements = 0;
-  double largest_error = 0;     // |actual - expected|; infinity where one is NaN or infinite and the other is not
+  // |actual - expected|; infinity where one is NaN or infinite and the other is not
+  double largest_error = 0;
   double largest_expected = 0;  // max |expected| over finite elements
   double allowed = 0;
   int64_t worst_index = -1;  // row-major, of the expected array
@@ -28,7 +30,8 @@ struct Comparison {
   int64_t differing = 0;  // elements beyond what is allowed
 };
 
-/// NaN equals NaN, an infinity equals itself. Types must agree, except that f64 may stand for f32 and bool for u8.
+/// NaN equals NaN, an infinity equals itself. Types must agree, except that f64 may stand for f32
+/// and bool for u8.
 Comparison compare(const std::string& name, const host::Array& expected, const host::Array& actual,
                    const CompareOptions& options);
 

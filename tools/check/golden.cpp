@@ -13,7 +13,8 @@ using host::Exit;
 using host::fail;
 using Json = nlohmann::json;
 
-[[noreturn]] void bad_meta(const std::string& path, const std::string& key, const std::string& expected) {
+[[noreturn]] void bad_meta(const std::string& path, const std::string& key,
+                           const std::string& expected) {
   fail(Exit::kCorrupt, path + ": meta." + key + ": expected " + expected);
 }
 
@@ -42,7 +43,8 @@ void read_meta(const std::string& text, Golden* golden) {
     for (const auto& [output, strides] : at->items()) {
       if (!strides.is_array()) bad_meta(golden->path, "subsample", "{output: [strides]}");
       for (const Json& stride : strides) {
-        if (!stride.is_number_unsigned() || stride == 0) bad_meta(golden->path, "subsample", "strides of at least 1");
+        if (!stride.is_number_unsigned() || stride == 0)
+          bad_meta(golden->path, "subsample", "strides of at least 1");
         golden->subsample[output].push_back(stride.get<int64_t>());
       }
     }
@@ -51,7 +53,8 @@ void read_meta(const std::string& text, Golden* golden) {
 
 /// "in3" with prefix "in": 3; -1 otherwise.
 int64_t port_number(const std::string& name, const std::string& prefix) {
-  if (name.rfind(prefix, 0) != 0 || name.size() == prefix.size() || name.size() > prefix.size() + 4) return -1;
+  if (name.rfind(prefix, 0) != 0 || name.size() == prefix.size() || name.size() > prefix.size() + 4)
+    return -1;
   int64_t n = 0;
   for (size_t i = prefix.size(); i < name.size(); i++) {
     if (name[i] < '0' || name[i] > '9') return -1;
@@ -96,14 +99,16 @@ Golden read_golden(const std::string& path, const std::vector<std::string>& inpu
   for (const Array& array : host::read_npz(path)) {
     if (array.name == "meta" && array.is_text)
       read_meta(array.text, &golden);
-    else if (take(array, "in", input_names, &golden.inputs) || take(array, "out", output_names, &golden.outputs))
+    else if (take(array, "in", input_names, &golden.inputs) ||
+             take(array, "out", output_names, &golden.outputs))
       continue;
     else
       take(array, "mid", {}, &golden.intermediates);
   }
   if (needs_outputs && golden.outputs.empty()) {
-    fail(Exit::kMismatch,
-         path + ": has no array 'out:NAME' to compare with; name inputs in:NAME and expected outputs out:NAME");
+    fail(Exit::kMismatch, path +
+                              ": has no array 'out:NAME' to compare with; name inputs in:NAME and "
+                              "expected outputs out:NAME");
   }
   return golden;
 }

@@ -1,9 +1,11 @@
-// tools/check/golden.h - reference inputs and outputs in one .npz: arrays in:NAME, out:NAME, mid:NAME, and meta, a JSON
-// text:
+// tools/check/golden.h - reference inputs and outputs in one .npz: arrays in:NAME, out:NAME,
+// mid:NAME, and meta, a JSON text:
 //   steps        a stream: per-step arrays have a leading axis of that length
-//   feed         {output: input}: state that is fed back; its in: is the first value, its out: the last
+//   feed         {output: input}: state that is fed back; its in: is the first value, its out: the
+//                last
 //   subsample    {output: strides}: only every stride-th element along each axis is stored
-//   opt_spread   largest difference between two runs of the reference itself; no tolerance below it has a meaning
+//   opt_spread   largest difference between two runs of the reference itself; no tolerance below it
+//                has a meaning
 #pragma once
 #include <map>
 #include <string>
@@ -26,9 +28,8 @@ struct Golden {
   bool is_fed_input(const std::string& input) const;
 };
 
-/// Arrays named inN and outN stand for the N-th port; `input_names` and `output_names` (of the model) give them their
-/// names.
-/// @throws Failure kUnavailable, kCorrupt, kMismatch.
+/// Arrays named inN and outN stand for the N-th port; `input_names` and `output_names` (of the
+/// model) give them their names. @throws Failure kUnavailable, kCorrupt, kMismatch.
 Golden read_golden(const std::string& path, const std::vector<std::string>& input_names,
                    const std::vector<std::string>& output_names, bool needs_outputs = true);
 

@@ -1,5 +1,7 @@
-// tools/checkpoint/archive.h - a zip archive as named members that are read when asked for. Needs libzip; without it every zip is refused, and that is said.
-// Errors   host::Failure kCorrupt (damaged, a name twice, sizes that contradict each other), kUnsupported (encrypted, no libzip).
+// tools/checkpoint/archive.h - a zip archive as named members that are read when asked for. Needs
+// libzip; without it every zip is refused, and that is said.
+// Errors   host::Failure kCorrupt (damaged, a name twice, sizes that contradict each other),
+//          kUnsupported (encrypted, no libzip).
 #pragma once
 #include <memory>
 #include <string>
@@ -27,7 +29,8 @@ class Archive {
   /// Its first bytes, `count` at most; the CRC is not reached.
   std::vector<uint8_t> read_start(const std::string& name, uint64_t count) const;
   /// Read each time it is loaded.
-  static std::shared_ptr<const Storage> member(const std::shared_ptr<Archive>& archive, const std::string& name);
+  static std::shared_ptr<const Storage> member(const std::shared_ptr<Archive>& archive,
+                                               const std::string& name);
 
  private:
   Archive() = default;

@@ -12,7 +12,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Members = std::vector<std::pair<const std::string, Json>>;  // what ordered_map is
 
-/// Builds values as they come. Members are put behind one another and equal keys are looked for at the end of their object.
+/// Builds values as they come. Members are put behind one another and equal keys are looked for at
+/// the end of their object.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   Json root;
@@ -38,7 +39,8 @@ class Builder : public nlohmann::json_sax<Json> {
     keys.reserve(members.size());
     for (const auto& member : members) keys.push_back(&member.first);
     std::sort(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a < *b; });
-    const auto twice = std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a == *b; });
+    const auto twice =
+        std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a == *b; });
     if (twice == keys.end()) return true;
     error = "key '" + **twice + "' is there twice";
     return false;
@@ -47,13 +49,15 @@ class Builder : public nlohmann::json_sax<Json> {
     open_.pop_back();
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& why) override {
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& why) override {
     error = why.what();
     return false;
   }
 
  private:
-  /// A value that is open is the last of what it lies in, which gets no other before it is closed: pointers stay valid.
+  /// A value that is open is the last of what it lies in, which gets no other before it is closed:
+  /// pointers stay valid.
   bool add(Json value, bool opens = false) {
     Json* made = &root;
     if (open_.empty()) {
@@ -93,7 +97,8 @@ void check_json_bounds(std::string_view text, const std::string& where, int most
     } else if (c == '{' || c == '[') {
       values++;
       if (++depth > most_depth)
-        host::fail(host::Exit::kCorrupt, where + ": nests more than " + std::to_string(most_depth) + " levels");
+        host::fail(host::Exit::kCorrupt,
+                   where + ": nests more than " + std::to_string(most_depth) + " levels");
     } else if (c == '}' || c == ']') {
       depth--;
     } else if (c == ',') {

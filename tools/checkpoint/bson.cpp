@@ -1,4 +1,5 @@
-// tools/checkpoint/bson.cpp - BSON as Julia's BSON.jl writes it: documents whose "tag" says what they stand for, and references into "_backrefs".
+// tools/checkpoint/bson.cpp - BSON as Julia's BSON.jl writes it: documents whose "tag" says what
+// they stand for, and references into "_backrefs".
 #include <cstring>
 #include <map>
 
@@ -13,7 +14,9 @@ constexpr int kMostDepth = 192;
 /// One value of a document, where it lies; documents are walked when they are asked for.
 struct Value {
   uint8_t type =
-      0;  // BSON's: 1 double, 2 text, 3 document, 4 list, 5 bytes, 8 truth, 10 nothing, 16 and 18 integers; 0: none
+      // BSON's: 1 double, 2 text, 3 document, 4 list, 5 bytes, 8 truth, 10 nothing, 16 and 18
+      // integers; 0: none
+      0;
   const uint8_t* data = nullptr;
   uint64_t size = 0;
 };
@@ -31,7 +34,8 @@ class Reader {
     Cursor in(file_->data(), file_->size(), path_);
     const uint64_t size = in.number(4, "a document");
     if (size > file_->size())
-      in.refuse("a document of " + std::to_string(size) + " bytes in a file of " + std::to_string(file_->size()));
+      in.refuse("a document of " + std::to_string(size) + " bytes in a file of " +
+                std::to_string(file_->size()));
     const Document root = document({3, file_->data(), size});
     for (const auto& [name, value] : root)
       if (name == "_backrefs") backrefs_ = document(value);
@@ -78,8 +82,10 @@ class Reader {
         default: in.refuse("a value of the unknown type " + std::to_string(type));
       }
       item.data = in.bytes(item.size, "a value");
-      // Documents inside of documents are walked again and again: what is listed is bounded over all of it.
-      if (++listed_ > limits_.entries * 4) in.refuse("more than " + std::to_string(limits_.entries * 4) + " values");
+      // Documents inside of documents are walked again and again: what is listed is bounded over
+      // all of it.
+      if (++listed_ > limits_.entries * 4)
+        in.refuse("more than " + std::to_string(limits_.entries * 4) + " values");
       out.emplace_back(std::move(name), item);
     }
     if (in.left() != 0) in.refuse("a document goes on behind its end");
@@ -102,7 +108,8 @@ class Reader {
   }
   JuliaId add(JuliaNode node) {
     if (out_.nodes.size() >= limits_.entries)
-      host::fail(host::Exit::kCorrupt, path_ + ": more than " + std::to_string(limits_.entries) + " values");
+      host::fail(host::Exit::kCorrupt,
+                 path_ + ": more than " + std::to_string(limits_.entries) + " values");
     out_.nodes.push_back(std::move(node));
     return JuliaId(out_.nodes.size() - 1);
   }
@@ -121,7 +128,8 @@ class Reader {
 
   JuliaId make(const Value& value, int depth) {
     if (depth > kMostDepth)
-      host::fail(host::Exit::kCorrupt, path_ + ": nests more than " + std::to_string(kMostDepth) + " levels");
+      host::fail(host::Exit::kCorrupt,
+                 path_ + ": nests more than " + std::to_string(kMostDepth) + " levels");
     JuliaNode node;
     switch (value.type) {
       case 1:
@@ -181,7 +189,8 @@ class Reader {
       node.items = list(find(parts, "params"), depth);
       return add(std::move(node));
     }
-    if (kind == "jl_anonymous") {  // the type of an anonymous function, with the code that it stands for
+    // the type of an anonymous function, with the code that it stands for
+    if (kind == "jl_anonymous") {
       node.kind = JuliaKind::kType;
       if (const Value* name = find(parts, "typename")) node.items.push_back(make(*name, depth + 1));
       return add(std::move(node));
@@ -199,8 +208,9 @@ class Reader {
 
   JuliaId backref(int64_t number, int depth) {
     if (number < 1 || uint64_t(number) > backrefs_.size())
-      host::fail(host::Exit::kCorrupt, path_ + ": refers to object " + std::to_string(number) + " of " +
-                                           std::to_string(backrefs_.size()) + "; the file is damaged");
+      host::fail(host::Exit::kCorrupt, path_ + ": refers to object " + std::to_string(number) +
+                                           " of " + std::to_string(backrefs_.size()) +
+                                           "; the file is damaged");
     const size_t i = size_t(number - 1);
     if (known_[i] != kNoJulia) return known_[i];
     if (open_[i]) return unknown("holds itself");
@@ -212,10 +222,12 @@ class Reader {
 
   static bool element_of(const std::string& type, ElementType* out) {
     static const std::map<std::string, ElementType> kTypes = {
-        {"Core.Float16", ElementType::kF16}, {"Core.Float32", ElementType::kF32}, {"Core.Float64", ElementType::kF64},
-        {"Core.Int8", ElementType::kI8},     {"Core.UInt8", ElementType::kU8},    {"Core.Int16", ElementType::kI16},
-        {"Core.UInt16", ElementType::kU16},  {"Core.Int32", ElementType::kI32},   {"Core.UInt32", ElementType::kU32},
-        {"Core.Int64", ElementType::kI64},   {"Core.UInt64", ElementType::kU64},  {"Core.Bool", ElementType::kBool}};
+        {"Core.Float16", ElementType::kF16}, {"Core.Float32", ElementType::kF32},
+        {"Core.Float64", ElementType::kF64}, {"Core.Int8", ElementType::kI8},
+        {"Core.UInt8", ElementType::kU8},    {"Core.Int16", ElementType::kI16},
+        {"Core.UInt16", ElementType::kU16},  {"Core.Int32", ElementType::kI32},
+        {"Core.UInt32", ElementType::kU32},  {"Core.Int64", ElementType::kI64},
+        {"Core.UInt64", ElementType::kU64},  {"Core.Bool", ElementType::kBool}};
     const auto found = kTypes.find(type);
     if (found == kTypes.end()) return false;
     *out = found->second;
@@ -223,9 +235,11 @@ class Reader {
   }
 
   JuliaId array(const Document& parts, int depth) {
-    const Value *type = find(parts, "type"), *size = find(parts, "size"), *data = find(parts, "data");
+    const Value *type = find(parts, "type"), *size = find(parts, "size"),
+                *data = find(parts, "data");
     if (!type || !size || !data)
-      host::fail(host::Exit::kCorrupt, path_ + ": an array lacks type, size or data; the file is damaged");
+      host::fail(host::Exit::kCorrupt,
+                 path_ + ": an array lacks type, size or data; the file is damaged");
     JuliaNode node;
     if (data->type == 4) {
       node.kind = JuliaKind::kList;
@@ -244,16 +258,17 @@ class Reader {
       const int64_t n = integer(extent);
       if (n < 0 || n > (int64_t{1} << 48) || __builtin_mul_overflow(bytes, uint64_t(n), &bytes) ||
           tensor->dims.size() >= 32)
-        host::fail(host::Exit::kCorrupt,
-                   path_ + ": an array has an extent of " + std::to_string(n) + "; the file is damaged");
+        host::fail(host::Exit::kCorrupt, path_ + ": an array has an extent of " +
+                                             std::to_string(n) + "; the file is damaged");
       tensor->dims.push_back(n);
       tensor->strides.push_back(stride);
       stride *= n ? n : 1;
     }
     const uint64_t there = data->size - 5;
     if (bytes != there)
-      host::fail(host::Exit::kCorrupt, path_ + ": an array of " + std::to_string(bytes) + " bytes has " +
-                                           std::to_string(there) + "; the file is damaged");
+      host::fail(host::Exit::kCorrupt, path_ + ": an array of " + std::to_string(bytes) +
+                                           " bytes has " + std::to_string(there) +
+                                           "; the file is damaged");
     tensor->storage = mapped_storage(file_, uint64_t(data->data + 5 - file_->data()), there);
     prove_view(*tensor, limits_, path_ + ": an array");
     node.kind = JuliaKind::kArray;
@@ -263,7 +278,9 @@ class Reader {
 
   JuliaId structure(const Document& parts, int depth) {
     const Value *type = find(parts, "type"), *data = find(parts, "data");
-    if (!type || !data) host::fail(host::Exit::kCorrupt, path_ + ": a struct lacks type or data; the file is damaged");
+    if (!type || !data)
+      host::fail(host::Exit::kCorrupt,
+                 path_ + ": a struct lacks type or data; the file is damaged");
     JuliaNode node;
     node.kind = JuliaKind::kStruct;
     node.type = make(*type, depth + 1);
@@ -308,6 +325,8 @@ class Reader {
 
 }  // namespace
 
-JuliaTree read_bson(const std::string& path, const ReadLimits& limits) { return Reader(path, limits).read(); }
+JuliaTree read_bson(const std::string& path, const ReadLimits& limits) {
+  return Reader(path, limits).read();
+}
 
 }  // namespace ingot::checkpoint

@@ -1,6 +1,7 @@
-// tools/checkpoint/checkpoint.h - what every reader of weights gives: tensors by path, and the facts around them.
-// Errors   host::Failure with the exit codes of failure.h: kCorrupt (damaged), kUnsafe (asks to be executed),
-//          kUnsupported (a kind that is not read), kUnavailable (file, memory).
+// tools/checkpoint/checkpoint.h - what every reader of weights gives: tensors by path, and the
+// facts around them.
+// Errors   host::Failure with the exit codes of failure.h: kCorrupt (damaged), kUnsafe (asks to be
+//          executed), kUnsupported (a kind that is not read), kUnavailable (file, memory).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,8 @@ struct Quantization {
   int64_t axis = 0;
 };
 
-/// A view of a storage, proved to lie inside it. Strides count elements; a sparse tensor is given as its parts.
+/// A view of a storage, proved to lie inside it. Strides count elements; a sparse tensor is given
+/// as its parts.
 struct Tensor {
   Path path;
   ElementType type = ElementType::kF32;
@@ -62,22 +64,27 @@ struct Checkpoint {
 };
 
 struct ReadLimits {
-  bool inside_index = false;  // reading a shard: another index is refused, or two could name each other for ever
+  // reading a shard: another index is refused, or two could name each other for ever
+  bool inside_index = false;
   uint64_t entries = 4u << 20;  // tensors and facts; a small file can name more by sharing
-  uint64_t widening = 64;       // a view may have that many times its storage's elements (and 1M more)
+  // a view may have that many times its storage's elements (and 1M more)
+  uint64_t widening = 64;
 };
 
-/// The content decides which reader. Tensors refer to the file, which must not change as long as they live.
+/// The content decides which reader. Tensors refer to the file, which must not change as long as
+/// they live.
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits = {});
 
-/// Sets dims, strides and so on after proving that the view lies inside its storage. `owner` names the tensor for errors.
-/// @throws Failure kCorrupt.
+/// Sets dims, strides and so on after proving that the view lies inside its storage. `owner` names
+/// the tensor for errors. @throws Failure kCorrupt.
 void prove_view(const Tensor& tensor, const ReadLimits& limits, const std::string& owner);
 
-/// Of a row-major tensor. Where they overflow they are wrong without harm: prove_view() refuses such dims, or there are no elements.
+/// Of a row-major tensor. Where they overflow they are wrong without harm: prove_view() refuses
+/// such dims, or there are no elements.
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
 
-/// Row-major, little endian, dense; negation and conjugation done. `emit` is called with pieces in order.
+/// Row-major, little endian, dense; negation and conjugation done. `emit` is called with pieces in
+/// order.
 void read_tensor(const Tensor& tensor, const std::function<void(const void*, size_t)>& emit);
 std::vector<uint8_t> tensor_bytes(const Tensor& tensor);
 

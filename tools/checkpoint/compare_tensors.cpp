@@ -14,7 +14,8 @@ T load(const uint8_t* from) {
   return value;
 }
 
-/// A binary float of `exponent` and `mantissa` bits. `no_infinity`: the largest exponent holds numbers, and one NaN.
+/// A binary float of `exponent` and `mantissa` bits. `no_infinity`: the largest exponent holds
+/// numbers, and one NaN.
 double decode(uint32_t bits, int exponent, int mantissa, bool no_infinity) {
   const int bias = (1 << (exponent - 1)) - 1, top = (1 << exponent) - 1;
   const double sign = bits >> (exponent + mantissa) & 1 ? -1.0 : 1.0;
@@ -79,7 +80,8 @@ Distance distance(const Tensor& a, const Tensor& b) {
       d.non_finite++;
       continue;
     }
-    const double apart = std::fabs(x[i] - y[i]), relative = apart / std::max(std::fabs(x[i]), std::fabs(y[i]));
+    const double apart = std::fabs(x[i] - y[i]),
+                 relative = apart / std::max(std::fabs(x[i]), std::fabs(y[i]));
     d.largest = std::max(d.largest, apart);
     d.largest_relative = std::max(d.largest_relative, relative);
     relative_sum += relative;

@@ -12,8 +12,9 @@ struct Distance {
   double largest = 0;           // |a - b|
   double largest_relative = 0;  // |a - b| / max(|a|, |b|), 0 where both are 0
   double mean_relative = 0;
-  uint64_t differing = 0;   // elements
-  uint64_t non_finite = 0;  // where just one of the two is NaN or infinite, or they are infinite with other signs
+  uint64_t differing = 0;  // elements
+  // where just one of the two is NaN or infinite, or they are infinite with other signs
+  uint64_t non_finite = 0;
 };
 /// @pre equal dims.
 Distance distance(const Tensor& a, const Tensor& b);

@@ -1,4 +1,5 @@
-// tools/checkpoint/cursor.h - reading numbers and bytes in order from memory that may lie. Every read is checked.
+// tools/checkpoint/cursor.h - reading numbers and bytes in order from memory that may lie. Every
+// read is checked.
 // Errors   host::Failure kCorrupt: "<where>: <what> ends early".
 #pragma once
 #include <cstdint>
@@ -11,21 +12,23 @@ namespace ingot::checkpoint {
 class Cursor {
  public:
   /// `where` names the file and the part in errors, and must outlive this.
-  Cursor(const uint8_t* data, uint64_t size, const std::string& where) : data_(data), size_(size), where_(&where) {}
+  Cursor(const uint8_t* data, uint64_t size, const std::string& where)
+      : data_(data), size_(size), where_(&where) {}
 
   uint64_t left() const { return size_ - at_; }
   uint64_t at() const { return at_; }
   const uint8_t* here() const { return data_ + at_; }
   const std::string& where() const { return *where_; }
   [[noreturn]] void refuse(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt,
-               *where_ + ": " + why + "; the download is incomplete or the file is damaged: get it anew");
+    host::fail(
+        host::Exit::kCorrupt,
+        *where_ + ": " + why + "; the download is incomplete or the file is damaged: get it anew");
   }
   /// The next `count` bytes, passed over.
   const uint8_t* bytes(uint64_t count, const char* what) {
     if (count > left())
-      refuse(std::string(what) + " of " + std::to_string(count) + " bytes, and " + std::to_string(left()) +
-             " are left");
+      refuse(std::string(what) + " of " + std::to_string(count) + " bytes, and " +
+             std::to_string(left()) + " are left");
     at_ += count;
     return data_ + at_ - count;
   }

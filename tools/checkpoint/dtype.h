@@ -1,4 +1,5 @@
-// tools/checkpoint/dtype.h - the type that a program of ours computes with for elements of a checkpoint.
+// tools/checkpoint/dtype.h - the type that a program of ours computes with for elements of a
+// checkpoint.
 #pragma once
 #include "runtime/op/tensor.h"
 #include "tools/checkpoint/element_type.h"

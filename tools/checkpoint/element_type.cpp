@@ -73,8 +73,9 @@ bool from_torch(std::string_view name, ElementType* out, bool* quantized) {
     const char* name;
     ElementType type;
   } kAliases[] = {
-      {"float", ElementType::kF32},         {"double", ElementType::kF64}, {"half", ElementType::kF16},
-      {"long", ElementType::kI64},          {"int", ElementType::kI32},    {"short", ElementType::kI16},
+      {"float", ElementType::kF32},         {"double", ElementType::kF64},
+      {"half", ElementType::kF16},          {"long", ElementType::kI64},
+      {"int", ElementType::kI32},           {"short", ElementType::kI16},
       {"UntypedStorage", ElementType::kU8},
   };
   for (const auto& alias : kAliases) {

@@ -1,4 +1,5 @@
-// tools/checkpoint/element_type.h - types of a checkpoint's elements: more than a program computes with.
+// tools/checkpoint/element_type.h - types of a checkpoint's elements: more than a program computes
+// with.
 #pragma once
 #include <cstdint>
 #include <string>

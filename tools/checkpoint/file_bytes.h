@@ -5,8 +5,8 @@
 
 namespace ingot::checkpoint {
 
-/// Bytes of the file; of the index of a sharded checkpoint with those of the files that it names. What is missing or damaged
-/// counts nothing: reading it says what is wrong.
+/// Bytes of the file; of the index of a sharded checkpoint with those of the files that it names.
+/// What is missing or damaged counts nothing: reading it says what is wrong.
 uint64_t file_bytes(const std::string& path);
 
 }  // namespace ingot::checkpoint

@@ -1,5 +1,5 @@
-// tools/checkpoint/gguf.cpp - GGUF versions 2 and 3: header, key-value pairs, tensor table, aligned data. Block types are given as float32, decoded
-// when they are read.
+// tools/checkpoint/gguf.cpp - GGUF versions 2 and 3: header, key-value pairs, tensor table, aligned
+// data. Block types are given as float32, decoded when they are read.
 #include <cstring>
 
 #include "tools/checkpoint/gguf_blocks.h"
@@ -9,7 +9,8 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr uint64_t kMostItems = 1u << 24;  // of one array that is kept as facts; a vocabulary has 256k
+// of one array that is kept as facts; a vocabulary has 256k
+constexpr uint64_t kMostItems = 1u << 24;
 
 class BlockStorage : public Storage {
  public:
@@ -34,8 +35,9 @@ struct Plain {
   uint32_t type;
   ElementType element;
 };
-constexpr Plain kPlain[] = {{0, ElementType::kF32},  {1, ElementType::kF16},  {24, ElementType::kI8},
-                            {25, ElementType::kI16}, {26, ElementType::kI32}, {27, ElementType::kI64},
+constexpr Plain kPlain[] = {{0, ElementType::kF32},  {1, ElementType::kF16},
+                            {24, ElementType::kI8},  {25, ElementType::kI16},
+                            {26, ElementType::kI32}, {27, ElementType::kI64},
                             {28, ElementType::kF64}, {30, ElementType::kBf16}};
 
 class Reader {
@@ -50,11 +52,12 @@ class Reader {
     at_ = 4;
     const uint64_t version = number(4);
     if (version != 2 && version != 3)
-      host::fail(host::Exit::kUnsupported,
-                 path_ + ": GGUF version " + std::to_string(version) + ", expected 2 or 3; convert the file anew");
+      host::fail(host::Exit::kUnsupported, path_ + ": GGUF version " + std::to_string(version) +
+                                               ", expected 2 or 3; convert the file anew");
     const uint64_t tensors = number(8), pairs = number(8);
     if (tensors > limits_.entries || pairs > limits_.entries)
-      refuse("names " + std::to_string(tensors) + " tensors and " + std::to_string(pairs) + " facts");
+      refuse("names " + std::to_string(tensors) + " tensors and " + std::to_string(pairs) +
+             " facts");
     for (uint64_t i = 0; i < pairs; i++) {
       const std::string key = text();
       value({key}, uint32_t(number(4)), 0);
@@ -77,8 +80,8 @@ class Reader {
   };
 
   [[noreturn]] void refuse(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt,
-               path_ + ": is no sound GGUF file: " + why + " (byte " + std::to_string(at_) + "); get the file anew");
+    host::fail(host::Exit::kCorrupt, path_ + ": is no sound GGUF file: " + why + " (byte " +
+                                         std::to_string(at_) + "); get the file anew");
   }
   uint64_t left() const { return file_->size() - at_; }
   uint64_t number(uint64_t bytes) {
@@ -102,7 +105,8 @@ class Reader {
     return x;
   }
   void fact(const Path& path, FactValue value) {
-    if (out_.facts.size() >= limits_.entries) refuse("holds more than " + std::to_string(limits_.entries) + " facts");
+    if (out_.facts.size() >= limits_.entries)
+      refuse("holds more than " + std::to_string(limits_.entries) + " facts");
     out_.facts.push_back({path, std::move(value)});
   }
 
@@ -134,7 +138,8 @@ class Reader {
     if (depth > 2) refuse("arrays nest too deep");
     const uint32_t type = uint32_t(number(4));
     const uint64_t count = number(8);
-    if (count > left() || count > kMostItems) refuse("an array of " + std::to_string(count) + " items");
+    if (count > left() || count > kMostItems)
+      refuse("an array of " + std::to_string(count) + " items");
     for (uint64_t i = 0; i < count; i++) {
       Path item = path;
       item.push_back(std::to_string(i));
@@ -148,7 +153,8 @@ class Reader {
     if (rank > 8) refuse("tensor '" + e->name + "' has " + std::to_string(rank) + " dimensions");
     for (uint64_t d = 0; d < rank; d++) {
       const uint64_t n = number(8);
-      if (n > (uint64_t{1} << 48)) refuse("tensor '" + e->name + "' has a dimension of " + std::to_string(n));
+      if (n > (uint64_t{1} << 48))
+        refuse("tensor '" + e->name + "' has a dimension of " + std::to_string(n));
       e->dims.insert(e->dims.begin(), int64_t(n));  // the file has the fastest first
     }
     e->type = uint32_t(number(4));
@@ -169,24 +175,28 @@ class Reader {
     uint64_t bytes = 0;
     if (block) {
       if (t.dims.empty() || t.dims.back() % block->elements)
-        refuse(where + " is " + block->name + ", and its rows are no multiple of " + std::to_string(block->elements));
+        refuse(where + " is " + block->name + ", and its rows are no multiple of " +
+               std::to_string(block->elements));
       bytes = count / block->elements * block->bytes;
     } else {
       const Plain* plain = nullptr;
       for (const Plain& p : kPlain)
         if (p.type == e.type) plain = &p;
       if (!plain)
-        host::fail(host::Exit::kUnsupported, path_ + ": " + where + " has the block type " + std::to_string(e.type) +
-                                                 ", which is not read; quantise it as Q8_0, Q6_K or Q4_K");
+        host::fail(host::Exit::kUnsupported,
+                   path_ + ": " + where + " has the block type " + std::to_string(e.type) +
+                       ", which is not read; quantise it as Q8_0, Q6_K or Q4_K");
       t.type = plain->element;
       bytes = count * element_bytes(t.type);
     }
     const uint64_t available = file_->size() > data ? file_->size() - data : 0;
     if (e.offset > available || bytes > available - e.offset)
-      refuse(where + " lies at " + std::to_string(e.offset) + " and takes " + std::to_string(bytes) + " of " +
-             std::to_string(available) + " bytes: the download is incomplete");
+      refuse(where + " lies at " + std::to_string(e.offset) + " and takes " +
+             std::to_string(bytes) + " of " + std::to_string(available) +
+             " bytes: the download is incomplete");
     if (block) {
-      t.storage = std::make_shared<BlockStorage>(Bytes{file_, file_->data() + data + e.offset, bytes}, *block);
+      t.storage = std::make_shared<BlockStorage>(
+          Bytes{file_, file_->data() + data + e.offset, bytes}, *block);
       Fact kind{{"block type", e.name}, std::string(block->name)};
       out_.facts.push_back(std::move(kind));
     } else {
@@ -204,6 +214,8 @@ class Reader {
 
 }  // namespace
 
-Checkpoint read_gguf(const std::string& path, const ReadLimits& limits) { return Reader(path, limits).read(); }
+Checkpoint read_gguf(const std::string& path, const ReadLimits& limits) {
+  return Reader(path, limits).read();
+}
 
 }  // namespace ingot::checkpoint

@@ -1,4 +1,5 @@
-// tools/checkpoint/gguf_blocks.cpp - layouts as the GGUF format defines them. d and m are half floats; nibbles come low half first.
+// tools/checkpoint/gguf_blocks.cpp - layouts as the GGUF format defines them. d and m are half
+// floats; nibbles come low half first.
 #include "tools/checkpoint/gguf_blocks.h"
 
 #include <cmath>
@@ -12,7 +13,8 @@ float half(const uint8_t* at) {
   const int exponent = int(bits >> 10 & 31);
   const float mantissa = float(bits & 1023), sign = bits & 0x8000 ? -1.f : 1.f;
   if (exponent == 31) return mantissa != 0 ? NAN : sign * INFINITY;
-  return exponent ? sign * std::ldexp(1024 + mantissa, exponent - 25) : sign * std::ldexp(mantissa, -24);
+  return exponent ? sign * std::ldexp(1024 + mantissa, exponent - 25)
+                  : sign * std::ldexp(mantissa, -24);
 }
 
 /// Q4_0 [d][16 x 2 nibbles], (q - 8) d.
@@ -57,7 +59,8 @@ void q8_0(const uint8_t* b, float* y) {
   for (int i = 0; i < 32; i++) y[i] = float(int8_t(b[2 + i])) * d;
 }
 
-/// Q2_K [16 scales][64 x 4 crumbs][d][dmin]: sixteen groups of 16, scale in the low nibble, minimum in the high one.
+/// Q2_K [16 scales][64 x 4 crumbs][d][dmin]: sixteen groups of 16, scale in the low nibble, minimum
+/// in the high one.
 void q2_k(const uint8_t* b, float* y) {
   const float d = half(b + 80), least = half(b + 82);
   const uint8_t* q = b + 16;
@@ -78,7 +81,8 @@ void q3_k(const uint8_t* b, float* y) {
     const int outer = group / 8, level = group % 8 / 2, start = group % 2 * 16;
     const int bit = outer * 4 + level;
     for (int i = 0; i < 16; i++) {
-      const int value = (q[outer * 32 + start + i] >> level * 2 & 3) - (high[start + i] >> bit & 1 ? 0 : 4);
+      const int value =
+          (q[outer * 32 + start + i] >> level * 2 & 3) - (high[start + i] >> bit & 1 ? 0 : 4);
       *y++ = d * float(scale) * float(value);
     }
   }
@@ -126,7 +130,8 @@ void q6_k(const uint8_t* b, float* y) {
     for (int part = 0; part < 4; part++) {
       for (int i = 0; i < 32; i++) {
         const uint8_t byte = low[i + part % 2 * 32];
-        const int value = ((part < 2 ? byte & 15 : byte >> 4) | (high[i] >> part * 2 & 3) << 4) - 32;
+        const int value =
+            ((part < 2 ? byte & 15 : byte >> 4) | (high[i] >> part * 2 & 3) << 4) - 32;
         *y++ = d * float(int8_t(b[192 + outer * 8 + part * 2 + i / 16])) * float(value);
       }
     }

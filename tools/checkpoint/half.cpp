@@ -7,7 +7,8 @@ namespace ingot::checkpoint {
 float widen_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 float widen_f16(uint16_t bits) {
-  const uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  const uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
+                 mantissa = bits & 1023;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
   if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
   const float magnitude = float(mantissa) * 0x1p-24f;  // zero or subnormal; exact
@@ -16,7 +17,9 @@ float widen_f16(uint16_t bits) {
 
 uint16_t narrow_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
-  if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | ((bits >> 16 & 0x7f) ? 0 : 0x40));  // a NaN
+  // a NaN
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return uint16_t(bits >> 16 | ((bits >> 16 & 0x7f) ? 0 : 0x40));
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 

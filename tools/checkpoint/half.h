@@ -1,5 +1,5 @@
-// tools/checkpoint/half.h - the two half-size floats. Widening is exact and keeps the bits of a NaN; narrowing rounds to the nearest, ties to even, and
-// gives back what was widened, bit by bit.
+// tools/checkpoint/half.h - the two half-size floats. Widening is exact and keeps the bits of a
+// NaN; narrowing rounds to the nearest, ties to even, and gives back what was widened, bit by bit.
 #pragma once
 #include <cstdint>
 

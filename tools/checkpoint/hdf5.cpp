@@ -1,5 +1,6 @@
-// tools/checkpoint/hdf5.cpp - HDF5 as Keras writes it: .h5 weights and whole models, and .keras, a zip around one. Every dataset of numbers
-// is a tensor under its own path, every attribute a fact; the configuration of a whole model is the fact "model_config".
+// tools/checkpoint/hdf5.cpp - HDF5 as Keras writes it: .h5 weights and whole models, and .keras, a
+// zip around one. Every dataset of numbers is a tensor under its own path, every attribute a fact;
+// the configuration of a whole model is the fact "model_config".
 #include <algorithm>
 #include <set>
 
@@ -22,7 +23,8 @@ class Walk {
       : file_(std::move(file)), limits_(limits), out_(out) {}
 
   void group(const Hdf5Object& group, const Path& path) {
-    if (path.size() > kMostDepth) file_->refuse("groups nest more than " + std::to_string(kMostDepth) + " deep");
+    if (path.size() > kMostDepth)
+      file_->refuse("groups nest more than " + std::to_string(kMostDepth) + " deep");
     seen_.insert(group.address);
     add_attributes(group, path);
     for (const Hdf5Link& link : group.links) {
@@ -39,7 +41,8 @@ class Walk {
       if (!object.is_group) continue;
       // A circle would not end, and doors to the same room would multiply.
       if (seen_.count(object.address))
-        out_->notes.push_back("'" + path_text(below) + "' is a second name of another group and is left out");
+        out_->notes.push_back("'" + path_text(below) +
+                              "' is a second name of another group and is left out");
       else
         this->group(object, below);
     }
@@ -98,7 +101,8 @@ class Walk {
       out_->tensors.push_back(std::move(t));
     } else if (is_text(object.type)) {
       const Bytes bytes = storage->load();
-      const std::vector<std::string> texts = file_->texts(object.type, bytes.data, object.elements());
+      const std::vector<std::string> texts =
+          file_->texts(object.type, bytes.data, object.elements());
       if (object.dims.empty() && texts.size() == 1)
         fact(path, texts[0]);
       else
@@ -129,8 +133,8 @@ void note_lambdas(const nlohmann::ordered_json& config, std::vector<std::string>
     open.pop_back();
     if (at.is_object() && at.contains("class_name") && at["class_name"] == "Lambda") {
       const auto inner = at.find("config");
-      const bool named =
-          inner != at.end() && inner->is_object() && inner->contains("name") && (*inner)["name"].is_string();
+      const bool named = inner != at.end() && inner->is_object() && inner->contains("name") &&
+                         (*inner)["name"].is_string();
       notes->push_back("Lambda layer '" + (named ? (*inner)["name"].get<std::string>() : "") +
                        "' carries a function, which is never executed");
     }
@@ -141,7 +145,8 @@ void note_lambdas(const nlohmann::ordered_json& config, std::vector<std::string>
 
 void note_lambdas_of(Checkpoint* out) {
   for (const Fact& fact : out->facts) {
-    const std::string* text = fact.path == Path{"model_config"} ? std::get_if<std::string>(&fact.value) : nullptr;
+    const std::string* text =
+        fact.path == Path{"model_config"} ? std::get_if<std::string>(&fact.value) : nullptr;
     if (text) note_lambdas(parse_bounded_json(*text, out->file + ": model_config"), &out->notes);
   }
 }
@@ -155,8 +160,8 @@ Checkpoint read_hdf5(const std::string& path, const ReadLimits& limits) {
   const auto file = MappedFile::open(path);
   read_image({file, file->data(), file->size()}, path, limits, &out);
   for (const Fact& fact : out.facts)
-    if (!fact.path.empty() &&
-        (fact.path.back() == "keras_version" || fact.path.back() == "layer_names" || fact.path[0] == "layers"))
+    if (!fact.path.empty() && (fact.path.back() == "keras_version" ||
+                               fact.path.back() == "layer_names" || fact.path[0] == "layers"))
       out.format = "keras hdf5";
   for (const Tensor& tensor : out.tensors)
     if (tensor.path[0] == "layers") out.format = "keras hdf5";
@@ -185,9 +190,11 @@ Checkpoint read_keras(const std::string& path, const ReadLimits& limits) {
         if (value.is_string()) out.facts.push_back({{key}, value.get<std::string>()});
   }
   if (!archive->has("model.weights.h5"))
-    host::fail(host::Exit::kUnsupported,
-               path + ": has config.json and no model.weights.h5; save it with model.save('NAME.keras')");
-  auto bytes = std::make_shared<const std::vector<uint8_t>>(archive->read("model.weights.h5", kMostWeights));
+    host::fail(
+        host::Exit::kUnsupported,
+        path + ": has config.json and no model.weights.h5; save it with model.save('NAME.keras')");
+  auto bytes =
+      std::make_shared<const std::vector<uint8_t>>(archive->read("model.weights.h5", kMostWeights));
   read_image({bytes, bytes->data(), bytes->size()}, path + ": model.weights.h5", limits, &out);
   note_lambdas_of(&out);
   return out;

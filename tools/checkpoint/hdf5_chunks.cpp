@@ -37,8 +37,12 @@ std::vector<uint8_t> filled(const Hdf5Object& dataset) {
 /// Unpacked each time it is loaded.
 class PackedStorage : public Storage {
  public:
-  PackedStorage(std::shared_ptr<const void> owner, Hdf5Object dataset, std::vector<Hdf5Chunk> chunks, std::string where)
-      : owner_(std::move(owner)), dataset_(std::move(dataset)), chunks_(std::move(chunks)), where_(std::move(where)) {}
+  PackedStorage(std::shared_ptr<const void> owner, Hdf5Object dataset,
+                std::vector<Hdf5Chunk> chunks, std::string where)
+      : owner_(std::move(owner)),
+        dataset_(std::move(dataset)),
+        chunks_(std::move(chunks)),
+        where_(std::move(where)) {}
   uint64_t size() const override { return dataset_.elements() * dataset_.type.size; }
   Bytes load() const override {
     auto bytes = std::make_shared<std::vector<uint8_t>>(filled(dataset_));
@@ -53,18 +57,21 @@ class PackedStorage : public Storage {
   std::string where_;
 };
 
-std::vector<uint8_t> inflate_chunk(const std::vector<uint8_t>& packed, uint64_t most, const std::string& where) {
+std::vector<uint8_t> inflate_chunk(const std::vector<uint8_t>& packed, uint64_t most,
+                                   const std::string& where) {
 #ifdef INGOT_HAVE_ZLIB
   std::vector<uint8_t> out(static_cast<size_t>(most));
   uLongf size = uLongf(out.size());
   const int result = uncompress(out.data(), &size, packed.data(), uLong(packed.size()));
-  if (result != Z_OK) host::fail(host::Exit::kCorrupt, where + ": a chunk cannot be unpacked; get the file anew");
+  if (result != Z_OK)
+    host::fail(host::Exit::kCorrupt, where + ": a chunk cannot be unpacked; get the file anew");
   out.resize(size);
   return out;
 #else
   (void)packed, (void)most;
-  host::fail(host::Exit::kUnsupported,
-             where + ": is deflated, and this program was built without zlib; build it with zlib1g-dev installed");
+  host::fail(host::Exit::kUnsupported, where +
+                                           ": is deflated, and this program was built without "
+                                           "zlib; build it with zlib1g-dev installed");
 #endif
 }
 
@@ -73,7 +80,8 @@ std::vector<uint8_t> unshuffle(const std::vector<uint8_t>& bytes, size_t width) 
   const size_t count = width ? bytes.size() / width : 0;
   for (size_t b = 0; b < width; b++)
     for (size_t i = 0; i < count; i++) out[i * width + b] = bytes[b * count + i];
-  std::copy(bytes.begin() + int64_t(count * width), bytes.end(), out.begin() + int64_t(count * width));
+  std::copy(bytes.begin() + int64_t(count * width), bytes.end(),
+            out.begin() + int64_t(count * width));
   return out;
 }
 
@@ -85,38 +93,41 @@ std::vector<uint8_t> unpack(const Hdf5Object& dataset, const Hdf5Chunk& chunk, u
     const Hdf5Filter& filter = dataset.filters[i];
     if (filter.id == kDeflate) bytes = inflate_chunk(bytes, expected + 4, where);
     if (filter.id == kShuffle)
-      bytes = unshuffle(bytes, filter.values.empty() ? size_t(dataset.type.size) : filter.values[0]);
+      bytes =
+          unshuffle(bytes, filter.values.empty() ? size_t(dataset.type.size) : filter.values[0]);
     if (filter.id == kFletcher) {
       if (bytes.size() < 4)
-        host::fail(host::Exit::kCorrupt, where + ": a chunk without its checksum; get the file anew");
+        host::fail(host::Exit::kCorrupt,
+                   where + ": a chunk without its checksum; get the file anew");
       bytes.resize(bytes.size() - 4);
     }
   }
   if (bytes.size() != expected)
-    host::fail(host::Exit::kCorrupt, where + ": a chunk has " + std::to_string(bytes.size()) + " bytes, expected " +
-                                         std::to_string(expected) + "; get the file anew");
+    host::fail(host::Exit::kCorrupt, where + ": a chunk has " + std::to_string(bytes.size()) +
+                                         " bytes, expected " + std::to_string(expected) +
+                                         "; get the file anew");
   return bytes;
 }
 
 }  // namespace
 
 void check_hdf5_filters(const std::vector<Hdf5Filter>& filters, const std::string& where) {
-  static const std::pair<uint32_t, const char*> kKnown[] = {{4, "szip"},    {5, "n-bit"},     {6, "scale-offset"},
-                                                            {32000, "LZF"}, {32001, "Blosc"}, {32004, "LZ4"},
-                                                            {32015, "zstd"}};
+  static const std::pair<uint32_t, const char*> kKnown[] = {
+      {4, "szip"},      {5, "n-bit"},   {6, "scale-offset"}, {32000, "LZF"},
+      {32001, "Blosc"}, {32004, "LZ4"}, {32015, "zstd"}};
   for (const Hdf5Filter& filter : filters) {
     if (filter.id >= kDeflate && filter.id <= kFletcher) continue;
     std::string name = "unknown";
     for (const auto& [id, known] : kKnown)
       if (id == filter.id) name = known;
-    host::fail(host::Exit::kUnsupported, where + " is packed with the filter " + std::to_string(filter.id) + " (" +
-                                             name +
-                                             "); deflate, shuffle and fletcher32 are read, save it with one of them");
+    host::fail(host::Exit::kUnsupported,
+               where + " is packed with the filter " + std::to_string(filter.id) + " (" + name +
+                   "); deflate, shuffle and fletcher32 are read, save it with one of them");
   }
 }
 
-void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>& chunks, const std::string& where,
-                        uint8_t* out) {
+void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>& chunks,
+                        const std::string& where, uint8_t* out) {
   const size_t rank = dataset.dims.size();
   const uint64_t width = dataset.type.size;
   uint64_t expected = width;
@@ -125,8 +136,9 @@ void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>&
     const std::vector<uint8_t> bytes = unpack(dataset, chunk, expected, where);
     // Rows of the chunk that lie in the dataset, one by one.
     std::vector<uint64_t> at(rank, 0);
-    const uint64_t row =
-        rank ? std::min(dataset.chunk[rank - 1], uint64_t(dataset.dims[rank - 1]) - chunk.start[rank - 1]) : 1;
+    const uint64_t row = rank ? std::min(dataset.chunk[rank - 1],
+                                         uint64_t(dataset.dims[rank - 1]) - chunk.start[rank - 1])
+                              : 1;
     for (bool more = true; more;) {
       uint64_t from = 0, to = 0;
       for (size_t d = 0; d < rank; d++) {
@@ -149,12 +161,18 @@ void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>&
 /// Where the chunks of one dataset lie.
 class Hdf5ChunkIndex {
  public:
-  Hdf5ChunkIndex(const Hdf5File& file, const Hdf5Object& dataset, const std::string& where, const uint8_t* first,
-                 uint64_t size, uint32_t offset_bytes)
-      : file_(file), dataset_(dataset), where_(where), first_(first), size_(size), offset_bytes_(offset_bytes) {
+  Hdf5ChunkIndex(const Hdf5File& file, const Hdf5Object& dataset, const std::string& where,
+                 const uint8_t* first, uint64_t size, uint32_t offset_bytes)
+      : file_(file),
+        dataset_(dataset),
+        where_(where),
+        first_(first),
+        size_(size),
+        offset_bytes_(offset_bytes) {
     bytes_ = dataset.type.size;
     for (const uint64_t d : dataset.chunk)
-      if (d == 0 || __builtin_mul_overflow(bytes_, d, &bytes_)) file.refuse(where + " has chunks whose size overflows");
+      if (d == 0 || __builtin_mul_overflow(bytes_, d, &bytes_))
+        file.refuse(where + " has chunks whose size overflows");
     if (bytes_ > kWidest * file.size() + kAlwaysFree)
       file.refuse(where + " has chunks of " + std::to_string(bytes_) + " bytes");
   }
@@ -171,15 +189,18 @@ class Hdf5ChunkIndex {
     }
     // Unpacking is bounded by the data, not by how large a chunk says it is.
     uint64_t all = 0, data = dataset_.elements() * dataset_.type.size;
-    if (__builtin_mul_overflow(bytes_, uint64_t(out_.size()), &all) || all / 64 > data + kAlwaysFree)
-      file_.refuse(where_ + " has chunks of " + std::to_string(bytes_) + " bytes for data of " + std::to_string(data));
+    if (__builtin_mul_overflow(bytes_, uint64_t(out_.size()), &all) ||
+        all / 64 > data + kAlwaysFree)
+      file_.refuse(where_ + " has chunks of " + std::to_string(bytes_) + " bytes for data of " +
+                   std::to_string(data));
     return std::move(out_);
   }
 
  private:
   Cursor at(uint64_t address) const {
     if (address > size_)
-      file_.refuse("address " + std::to_string(address) + " lies behind its " + std::to_string(size_) + " bytes");
+      file_.refuse("address " + std::to_string(address) + " lies behind its " +
+                   std::to_string(size_) + " bytes");
     return Cursor(first_ + address, size_ - address, file_.where());
   }
   void add(uint64_t address, uint64_t bytes, uint32_t skipped, std::vector<uint64_t> start) {
@@ -196,7 +217,8 @@ class Hdf5ChunkIndex {
     out_.push_back(std::move(chunk));
   }
   void node(uint64_t address, int depth) {
-    if (!seen_.insert(address).second || depth == 0) file_.refuse("the index of " + where_ + " leads in a circle");
+    if (!seen_.insert(address).second || depth == 0)
+      file_.refuse("the index of " + where_ + " leads in a circle");
     Cursor in = at(address);
     in.expect("TREE", 4);
     if (in.number(1, "an index") != 1) in.refuse("an index of another kind");
@@ -240,25 +262,32 @@ class Hdf5ChunkIndex {
   std::set<uint64_t> seen_;
 };
 
-std::shared_ptr<const Storage> Hdf5File::storage(const Hdf5Object& dataset, const std::string& where) const {
+std::shared_ptr<const Storage> Hdf5File::storage(const Hdf5Object& dataset,
+                                                 const std::string& where) const {
   uint64_t bytes;
-  if (__builtin_mul_overflow(dataset.elements(), dataset.type.size, &bytes)) refuse(where + ": its size overflows");
+  if (__builtin_mul_overflow(dataset.elements(), dataset.type.size, &bytes))
+    refuse(where + ": its size overflows");
   if (dataset.layout != Hdf5Layout::kChunked) {
-    if (dataset.data) return std::make_shared<SliceStorage>(Bytes{bytes_.owner, dataset.data, bytes});
-    if (bytes > kAlwaysFree) refuse(where + " has " + std::to_string(bytes) + " bytes that were never written");
+    if (dataset.data)
+      return std::make_shared<SliceStorage>(Bytes{bytes_.owner, dataset.data, bytes});
+    if (bytes > kAlwaysFree)
+      refuse(where + " has " + std::to_string(bytes) + " bytes that were never written");
     return memory_storage(filled(dataset));
   }
   check_hdf5_filters(dataset.filters, where_ + ": " + where);
   if (bytes > kWidest * size() + kAlwaysFree)
-    refuse(where + " takes " + std::to_string(bytes) + " bytes, and the file has " + std::to_string(size()));
+    refuse(where + " takes " + std::to_string(bytes) + " bytes, and the file has " +
+           std::to_string(size()));
   if (bytes == 0) return memory_storage({});
   std::vector<Hdf5Chunk> chunks =
-      Hdf5ChunkIndex(*this, dataset, where, bytes_.data + base_, size() - base_, offset_bytes_).read();
+      Hdf5ChunkIndex(*this, dataset, where, bytes_.data + base_, size() - base_, offset_bytes_)
+          .read();
   uint64_t packed = 0;
   for (const Hdf5Chunk& chunk : chunks) packed += chunk.bytes;
   if (bytes / kWidest > packed + kAlwaysFree / kWidest)
     refuse(where + " has " + std::to_string(bytes) + " bytes from " + std::to_string(packed));
-  return std::make_shared<PackedStorage>(bytes_.owner, dataset, std::move(chunks), where_ + ": " + where);
+  return std::make_shared<PackedStorage>(bytes_.owner, dataset, std::move(chunks),
+                                         where_ + ": " + where);
 }
 
 }  // namespace ingot::checkpoint

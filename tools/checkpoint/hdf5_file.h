@@ -1,9 +1,14 @@
-// tools/checkpoint/hdf5_file.h - the structure of an HDF5 file: objects, links, attributes, datasets. Our own, because libhdf5 reads and writes
-// outside of its memory on damaged files (docs/decisions.md). Nothing outside of the given bytes is ever opened.
-//   read     superblocks 0 to 3, object headers 1 and 2, symbol tables and compact links, attributes in headers, layouts compact, contiguous and
-//            chunked (B-tree 1, one chunk, implicit), filters deflate, shuffle, fletcher32, committed types, global heaps
-//   refused  by name: links and storage in other files (kUnsafe), other filters and indices, dense links and attributes (kUnsupported)
-// Errors   host::Failure kCorrupt, kUnsafe, kUnsupported.   Memory  objects are read when asked for; nothing is kept but the file's bytes.
+// tools/checkpoint/hdf5_file.h - the structure of an HDF5 file: objects, links, attributes,
+// datasets. Our own, because libhdf5 reads and writes outside of its memory on damaged files
+// (docs/decisions.md). Nothing outside of the given bytes is ever opened.
+//   read     superblocks 0 to 3, object headers 1 and 2, symbol tables and compact links,
+//            attributes in headers, layouts compact, contiguous and
+//            chunked (B-tree 1, one chunk, implicit), filters deflate, shuffle, fletcher32,
+//            committed types, global heaps
+//   refused  by name: links and storage in other files (kUnsafe), other filters and indices, dense
+//            links and attributes (kUnsupported)
+// Errors   host::Failure kCorrupt, kUnsafe, kUnsupported.
+// Memory   objects are read when asked for; nothing is kept but the file's bytes.
 #pragma once
 #include <memory>
 #include <string>
@@ -45,10 +50,12 @@ struct Hdf5Object {
   std::vector<int64_t> dims;  // slowest first
   bool is_null = false;       // a dataset without elements
   Hdf5Layout layout = Hdf5Layout::kNone;
-  const uint8_t* data = nullptr;  // compact and contiguous: in the file; null where nothing was ever written
+  // compact and contiguous: in the file; null where nothing was ever written
+  const uint8_t* data = nullptr;
   uint64_t data_bytes = 0;
-  std::vector<uint64_t> chunk;    // extents of a chunk, of the dataset's rank
-  uint64_t index = UINT64_MAX;    // address of the chunks' index; UINT64_MAX: nothing was ever written
+  std::vector<uint64_t> chunk;  // extents of a chunk, of the dataset's rank
+  // address of the chunks' index; UINT64_MAX: nothing was ever written
+  uint64_t index = UINT64_MAX;
   uint8_t index_kind = 0;         // 0: B-tree 1; 1: one chunk; 2: implicit
   uint64_t only_chunk_bytes = 0;  // of index kind 1
   std::vector<Hdf5Filter> filters;
@@ -77,7 +84,8 @@ class Hdf5File {
   std::vector<std::string> texts(const Hdf5Type& type, const uint8_t* data, uint64_t count) const;
   /// A plain attribute of one element: number, truth or text. monostate for anything else.
   FactValue value(const Hdf5Attribute& attribute) const;
-  /// An element of variable length: its items' bytes and their number. `element` has the file's width of one.
+  /// An element of variable length: its items' bytes and their number. `element` has the file's
+  /// width of one.
   Cursor heap_object(const uint8_t* element, uint64_t* items) const;
   uint32_t address_bytes() const { return offset_bytes_; }
   uint64_t variable_bytes() const { return 8 + offset_bytes_; }  // of an element of variable length
@@ -96,7 +104,8 @@ class Hdf5File {
   uint32_t offset_bytes_ = 8, length_bytes_ = 8;
 };
 
-/// Chunks of a dataset one by one: address in the file, packed bytes, where they begin in the dataset.
+/// Chunks of a dataset one by one: address in the file, packed bytes, where they begin in the
+/// dataset.
 struct Hdf5Chunk {
   const uint8_t* data = nullptr;
   uint64_t bytes = 0;
@@ -105,8 +114,8 @@ struct Hdf5Chunk {
 };
 
 /// Unpacks chunks into `out`, which has the dataset's bytes. @throws Failure kCorrupt.
-void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>& chunks, const std::string& where,
-                        uint8_t* out);
+void unpack_hdf5_chunks(const Hdf5Object& dataset, const std::vector<Hdf5Chunk>& chunks,
+                        const std::string& where, uint8_t* out);
 /// @throws Failure kUnsupported for filters that are not read.
 void check_hdf5_filters(const std::vector<Hdf5Filter>& filters, const std::string& where);
 

@@ -6,7 +6,8 @@
 namespace ingot::checkpoint {
 
 constexpr uint64_t kMostMessages = 1u << 20, kMostRank = 32;
-constexpr const char* kRepack = "write it again with h5repack --low=0 --high=0, or h5py's libver='earliest'";
+constexpr const char* kRepack =
+    "write it again with h5repack --low=0 --high=0, or h5py's libver='earliest'";
 
 /// One object header while it is read.
 class Hdf5ObjectReader {
@@ -26,7 +27,8 @@ class Hdf5ObjectReader {
 
  private:
   void read_header_1(Cursor in, uint64_t address) {
-    if (in.number(1, "an object") != 1) file_.refuse("no object at address " + std::to_string(address));
+    if (in.number(1, "an object") != 1)
+      file_.refuse("no object at address " + std::to_string(address));
     in.bytes(1, "an object");
     messages_left_ = in.number(2, "an object");
     in.bytes(4, "an object");
@@ -90,10 +92,11 @@ class Hdf5ObjectReader {
       case 0x05: return fill(in);
       case 0x06: return link(in);
       case 0x07:
-        host::fail(host::Exit::kUnsafe,
-                   file_.where() +
-                       ": a dataset keeps its elements in another file, which is never opened; copy "
-                       "them into this file");
+        host::fail(
+            host::Exit::kUnsafe,
+            file_.where() +
+                ": a dataset keeps its elements in another file, which is never opened; copy "
+                "them into this file");
       case 0x08: return layout(in);
       case 0x0b: return pipeline(in);
       case 0x0c: return attribute(in);
@@ -105,8 +108,10 @@ class Hdf5ObjectReader {
   }
 
   void space(Cursor in, std::vector<int64_t>* dims, bool* null) {
-    const uint64_t version = in.number(1, "extents"), rank = in.number(1, "extents"), flags = in.number(1, "extents");
-    if (version < 1 || version > 2 || rank > kMostRank) in.refuse("extents of rank " + std::to_string(rank));
+    const uint64_t version = in.number(1, "extents"), rank = in.number(1, "extents"),
+                   flags = in.number(1, "extents");
+    if (version < 1 || version > 2 || rank > kMostRank)
+      in.refuse("extents of rank " + std::to_string(rank));
     (void)flags;
     const uint64_t kind = in.number(1, "extents");  // reserved in version 1
     if (version == 1) in.bytes(4, "extents");
@@ -135,13 +140,15 @@ class Hdf5ObjectReader {
     Hdf5ObjectReader inner(file_);
     inner.sharing_ = true;
     Hdf5Object object = inner.read(address);
-    if (!object.has_type || object.has_space) file_.refuse("no committed type at address " + std::to_string(address));
+    if (!object.has_type || object.has_space)
+      file_.refuse("no committed type at address " + std::to_string(address));
     object.type.committed = address;
     return std::move(object.type);
   }
 
   void attribute(Cursor in) {
-    if (sharing_) return;  // of a committed type: its attributes are read when it is asked for itself
+    // of a committed type: its attributes are read when it is asked for itself
+    if (sharing_) return;
     Hdf5Attribute a;
     const uint64_t version = in.number(1, "an attribute"), flags = in.number(1, "an attribute");
     if (version < 1 || version > 3) in.refuse("an attribute of version " + std::to_string(version));
@@ -158,19 +165,22 @@ class Hdf5ObjectReader {
     a.name = text.text("an attribute's name");
     Cursor type_in = part(type, "an attribute's type");
     a.type = version > 1 && (flags & 1) ? committed(type_in) : read_hdf5_type(type_in);
-    if (version > 1 && (flags & 2)) unsupported("attribute '" + a.name + "' shares its extents with another");
+    if (version > 1 && (flags & 2))
+      unsupported("attribute '" + a.name + "' shares its extents with another");
     bool null = false;
     space(part(extents, "an attribute's extents"), &a.dims, &null);
     a.elements = null ? 0 : 1;
     for (const int64_t d : a.dims) a.elements *= uint64_t(d);
     uint64_t bytes;
-    if (__builtin_mul_overflow(a.elements, a.type.size, &bytes)) in.refuse("an attribute whose size overflows");
+    if (__builtin_mul_overflow(a.elements, a.type.size, &bytes))
+      in.refuse("an attribute whose size overflows");
     a.data = in.bytes(bytes, "an attribute's value");
     out_.attributes.push_back(std::move(a));
   }
 
   [[noreturn]] void unsupported(const std::string& what) const {
-    host::fail(host::Exit::kUnsupported, file_.where() + ": " + what + ", which is not read; " + kRepack);
+    host::fail(host::Exit::kUnsupported,
+               file_.where() + ": " + what + ", which is not read; " + kRepack);
   }
 
   void link_info(Cursor in) {
@@ -190,9 +200,9 @@ class Hdf5ObjectReader {
   }
 
   [[noreturn]] void leads_out(const std::string& name) const {
-    host::fail(host::Exit::kUnsafe,
-               file_.where() + ": '" + name +
-                   "' is a link to another file, which is never followed; copy what it names into this file");
+    host::fail(host::Exit::kUnsafe, file_.where() + ": '" + name +
+                                        "' is a link to another file, which is never followed; "
+                                        "copy what it names into this file");
   }
   void link(Cursor in) {
     out_.is_group = true;
@@ -212,7 +222,8 @@ class Hdf5ObjectReader {
 
   void symbol_table(Cursor in) {
     out_.is_group = true;
-    const uint64_t tree = in.number(file_.offset_bytes_, "a group"), heap = in.number(file_.offset_bytes_, "a group");
+    const uint64_t tree = in.number(file_.offset_bytes_, "a group"),
+                   heap = in.number(file_.offset_bytes_, "a group");
     Cursor head = file_.at(heap);
     head.expect("HEAP", 4);
     head.bytes(4, "a group's names");
@@ -223,7 +234,8 @@ class Hdf5ObjectReader {
     tree_node(tree, names, &seen, 16);
   }
   void tree_node(uint64_t address, const Cursor& names, std::set<uint64_t>* seen, int depth) {
-    if (!seen->insert(address).second || depth == 0) file_.refuse("a group's links lead in a circle");
+    if (!seen->insert(address).second || depth == 0)
+      file_.refuse("a group's links lead in a circle");
     Cursor in = file_.at(address);
     if (in.left() >= 4 && in.here()[0] == 'S') return symbols(in, names);
     in.expect("TREE", 4);
@@ -283,9 +295,10 @@ class Hdf5ObjectReader {
       }
       case 2: return version == 3 ? chunked_3(in) : chunked_4(in);
       case 3:
-        host::fail(host::Exit::kUnsafe, file_.where() +
-                                            ": a virtual dataset takes its elements from other files, which are never "
-                                            "opened; copy them into this file");
+        host::fail(host::Exit::kUnsafe,
+                   file_.where() +
+                       ": a virtual dataset takes its elements from other files, which are never "
+                       "opened; copy them into this file");
       default: in.refuse("a layout of another class");
     }
   }
@@ -316,23 +329,27 @@ class Hdf5ObjectReader {
   void contiguous(uint64_t address, uint64_t bytes) {
     if (!file_.defined(address) || bytes == 0) return;
     Cursor in = file_.at(address, bytes);
-    if (in.left() < bytes) in.refuse("a dataset of " + std::to_string(bytes) + " bytes at " + std::to_string(address));
+    if (in.left() < bytes)
+      in.refuse("a dataset of " + std::to_string(bytes) + " bytes at " + std::to_string(address));
     out_.data = in.here();
     out_.data_bytes = bytes;
   }
   void chunked_3(Cursor in) {
     out_.layout = Hdf5Layout::kChunked;
-    const uint64_t rank = in.number(1, "a layout"), address = in.number(file_.offset_bytes_, "a layout");
+    const uint64_t rank = in.number(1, "a layout"),
+                   address = in.number(file_.offset_bytes_, "a layout");
     if (rank < 1 || rank > kMostRank + 1) in.refuse("a layout of rank " + std::to_string(rank));
     for (uint64_t d = 0; d + 1 < rank; d++) out_.chunk.push_back(in.number(4, "a layout"));
     out_.index = file_.defined(address) ? address : UINT64_MAX;
   }
   void chunked_4(Cursor in) {
     out_.layout = Hdf5Layout::kChunked;
-    const uint64_t flags = in.number(1, "a layout"), rank = in.number(1, "a layout"), width = in.number(1, "a layout");
+    const uint64_t flags = in.number(1, "a layout"), rank = in.number(1, "a layout"),
+                   width = in.number(1, "a layout");
     if (rank < 1 || rank > kMostRank + 1 || width < 1 || width > 8)
       in.refuse("a layout of rank " + std::to_string(rank));
-    for (uint64_t d = 0; d < rank; d++) out_.chunk.push_back(in.number(uint32_t(width), "a layout"));
+    for (uint64_t d = 0; d < rank; d++)
+      out_.chunk.push_back(in.number(uint32_t(width), "a layout"));
     out_.chunk.pop_back();
     const uint64_t kind = in.number(1, "a layout");
     if (kind == 1 && (flags & 2)) {
@@ -357,7 +374,8 @@ class Hdf5ObjectReader {
       in.bytes(2, "a filter");
       const uint64_t values = in.number(2, "a filter");
       in.bytes(version == 1 ? (name + 7) / 8 * 8 : name, "a filter's name");
-      for (uint64_t v = 0; v < values; v++) filter.values.push_back(uint32_t(in.number(4, "a filter")));
+      for (uint64_t v = 0; v < values; v++)
+        filter.values.push_back(uint32_t(in.number(4, "a filter")));
       if (version == 1 && values % 2) in.bytes(4, "a filter");
       out_.filters.push_back(std::move(filter));
     }
@@ -367,14 +385,15 @@ class Hdf5ObjectReader {
   void prove() {
     if (!out_.is_dataset()) return;
     uint64_t bytes;
-    if (__builtin_mul_overflow(out_.elements(), out_.type.size, &bytes)) file_.refuse("a dataset whose size overflows");
-    if ((out_.layout == Hdf5Layout::kCompact || out_.layout == Hdf5Layout::kContiguous) && out_.data &&
-        out_.data_bytes < bytes)
+    if (__builtin_mul_overflow(out_.elements(), out_.type.size, &bytes))
+      file_.refuse("a dataset whose size overflows");
+    if ((out_.layout == Hdf5Layout::kCompact || out_.layout == Hdf5Layout::kContiguous) &&
+        out_.data && out_.data_bytes < bytes)
       file_.refuse("a dataset of " + std::to_string(bytes) + " bytes has a place of " +
                    std::to_string(out_.data_bytes));
     if (out_.layout == Hdf5Layout::kChunked && out_.chunk.size() != out_.dims.size())
-      file_.refuse("a dataset of rank " + std::to_string(out_.dims.size()) + " has chunks of rank " +
-                   std::to_string(out_.chunk.size()));
+      file_.refuse("a dataset of rank " + std::to_string(out_.dims.size()) +
+                   " has chunks of rank " + std::to_string(out_.chunk.size()));
     if (!out_.fill.empty() && out_.fill.size() != out_.type.size) out_.fill.clear();
   }
 
@@ -385,6 +404,8 @@ class Hdf5ObjectReader {
   bool sharing_ = false;  // a committed type is read on behalf of another object
 };
 
-Hdf5Object Hdf5File::object(uint64_t address) const { return Hdf5ObjectReader(*this).read(address); }
+Hdf5Object Hdf5File::object(uint64_t address) const {
+  return Hdf5ObjectReader(*this).read(address);
+}
 
 }  // namespace ingot::checkpoint

@@ -29,8 +29,9 @@ void read_float(Cursor& in, uint64_t bits, Hdf5Type* out) {
   const uint64_t sign = (bits >> 8) & 0xff;
   out->exponent_bits = uint32_t(exponent_bits);
   out->mantissa_bits = uint32_t(mantissa_bits);
-  out->plain = offset == 0 && precision == 8 * out->size && mantissa == 0 && exponent == mantissa_bits &&
-               sign == exponent + exponent_bits && sign + 1 == precision && exponent_bits > 0 && exponent_bits < 16 &&
+  out->plain = offset == 0 && precision == 8 * out->size && mantissa == 0 &&
+               exponent == mantissa_bits && sign == exponent + exponent_bits &&
+               sign + 1 == precision && exponent_bits > 0 && exponent_bits < 16 &&
                bias == (uint64_t{1} << (exponent_bits - 1)) - 1;
 }
 
@@ -54,7 +55,8 @@ void read_compound(Cursor& in, int version, uint64_t count, int depth, Hdf5Type*
       array.size = member.type.size;
       for (uint64_t d = 0; d < rank; d++) {
         array.dims.push_back(dims[d]);
-        if (__builtin_mul_overflow(array.size, dims[d], &array.size)) in.refuse("a member's size overflows");
+        if (__builtin_mul_overflow(array.size, dims[d], &array.size))
+          in.refuse("a member's size overflows");
       }
       array.base = std::make_shared<const Hdf5Type>(std::move(member.type));
       member.type = std::move(array);
@@ -68,13 +70,15 @@ void read_compound(Cursor& in, int version, uint64_t count, int depth, Hdf5Type*
 void read_enumeration(Cursor& in, int version, uint64_t count, int depth, Hdf5Type* out) {
   if (count > kMostMembers) in.refuse("an enumeration of " + std::to_string(count) + " members");
   Hdf5Type base = read_hdf5_type(in, depth - 1);
-  if (base.size == 0 || base.size > 8 || base.size != out->size) in.refuse("an enumeration over a strange type");
+  if (base.size == 0 || base.size > 8 || base.size != out->size)
+    in.refuse("an enumeration over a strange type");
   for (uint64_t i = 0; i < count; i++) {
     Hdf5Member member;
     member.name = member_name(in, version);
     out->members.push_back(std::move(member));
   }
-  for (Hdf5Member& member : out->members) member.offset = in.number(uint32_t(base.size), "an enumeration's value");
+  for (Hdf5Member& member : out->members)
+    member.offset = in.number(uint32_t(base.size), "an enumeration's value");
   out->base = std::make_shared<const Hdf5Type>(std::move(base));
 }
 
@@ -106,7 +110,8 @@ Hdf5Type read_hdf5_type(Cursor& in, int depth) {
     case Hdf5Class::kOpaque: in.bytes(bits & 0xff, "a tag"); return out;
     case Hdf5Class::kCompound: return read_compound(in, version, bits & 0xffff, depth, &out), out;
     case Hdf5Class::kReference: return out;
-    case Hdf5Class::kEnumeration: return read_enumeration(in, version, bits & 0xffff, depth, &out), out;
+    case Hdf5Class::kEnumeration:
+      return read_enumeration(in, version, bits & 0xffff, depth, &out), out;
     case Hdf5Class::kVariable:
       out.is_text = (bits & 15) == 1;
       out.base = std::make_shared<const Hdf5Type>(read_hdf5_type(in, depth - 1));
@@ -148,7 +153,8 @@ bool hdf5_element_type(const Hdf5Type& type, ElementType* out, bool* swapped) {
       return false;
     case Hdf5Class::kEnumeration:  // h5py's truth: FALSE 0, TRUE 1 of one byte
       if (type.size != 1 || type.members.size() != 2 || type.members[0].name != "FALSE" ||
-          type.members[0].offset != 0 || type.members[1].name != "TRUE" || type.members[1].offset != 1)
+          type.members[0].offset != 0 || type.members[1].name != "TRUE" ||
+          type.members[1].offset != 1)
         return false;
       return *out = ElementType::kBool, true;
     case Hdf5Class::kCompound: {  // complex numbers: two floats
@@ -158,8 +164,9 @@ bool hdf5_element_type(const Hdf5Type& type, ElementType* out, bool* swapped) {
       bool swapped_b;
       if ((real.name != "r" && real.name != "re") || real.type.kind != Hdf5Class::kFloat ||
           imaginary.type.kind != Hdf5Class::kFloat || !hdf5_element_type(real.type, &a, swapped) ||
-          !hdf5_element_type(imaginary.type, &b, &swapped_b) || a != b || *swapped != swapped_b || real.offset != 0 ||
-          imaginary.offset != element_bytes(a) || type.size != 2 * element_bytes(a))
+          !hdf5_element_type(imaginary.type, &b, &swapped_b) || a != b || *swapped != swapped_b ||
+          real.offset != 0 || imaginary.offset != element_bytes(a) ||
+          type.size != 2 * element_bytes(a))
         return false;
       if (a == ElementType::kF32) return *out = ElementType::kC64, true;
       if (a == ElementType::kF64) return *out = ElementType::kC128, true;

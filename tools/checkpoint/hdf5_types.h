@@ -31,11 +31,13 @@ struct Hdf5Type {
   bool is_text = false;  // of kVariable
   uint8_t padding = 0;   // of kText: 0 ends with a zero byte, 1 padded with them, 2 with blanks
   uint32_t exponent_bits = 0, mantissa_bits = 0;  // of kFloat
-  bool plain = false;                             // integers and floats that fill their bytes as numpy's do
-  std::vector<Hdf5Member> members;                // of kCompound, and of kEnumeration (offset: its value)
-  std::vector<uint64_t> dims;                     // of kArray
-  std::shared_ptr<const Hdf5Type> base;           // of kEnumeration, kVariable, kArray
-  uint64_t committed = 0;                         // address of the object that holds it; 0: none
+  // integers and floats that fill their bytes as numpy's do
+  bool plain = false;
+  // of kCompound, and of kEnumeration (offset: its value)
+  std::vector<Hdf5Member> members;
+  std::vector<uint64_t> dims;            // of kArray
+  std::shared_ptr<const Hdf5Type> base;  // of kEnumeration, kVariable, kArray
+  uint64_t committed = 0;                // address of the object that holds it; 0: none
 };
 struct Hdf5Member {
   std::string name;

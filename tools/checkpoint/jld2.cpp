@@ -1,5 +1,6 @@
-// tools/checkpoint/jld2.cpp - JLD2: Julia's objects in HDF5. Types are committed datatypes with the attribute julia_type; fields that hold nothing
-// (functions) are left out of the data and named by their type's attributes.
+// tools/checkpoint/jld2.cpp - JLD2: Julia's objects in HDF5. Types are committed datatypes with the
+// attribute julia_type; fields that hold nothing (functions) are left out of the data and named by
+// their type's attributes.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -77,9 +78,11 @@ class Reader {
     made.node = id;
     for (const Hdf5Attribute& a : object.attributes) {
       if (a.name == "julia_type" || a.name == "julia type") read_name(a, id, depth);
-      if (a.name == "field_names" && a.elements < 4096) made.field_names = file_->texts(a.type, a.data, a.elements);
+      if (a.name == "field_names" && a.elements < 4096)
+        made.field_names = file_->texts(a.type, a.data, a.elements);
       if (a.name == "field_datatypes" && is_reference(a.type))
-        for (uint64_t i = 0; i < a.elements; i++) made.field_types.push_back(address_of(a.data + i * a.type.size));
+        for (uint64_t i = 0; i < a.elements; i++)
+          made.field_types.push_back(address_of(a.data + i * a.type.size));
     }
     if (made.field_names.empty())
       for (const Hdf5Member& member : object.type.members) made.field_names.push_back(member.name);
@@ -94,30 +97,35 @@ class Reader {
         if (name.rfind("Main.", 0) == 0) name = name.substr(5);
         out_.nodes[id].text = name;
       }
-      if (member.name != "parameters" || member.type.kind != Hdf5Class::kVariable || !member.type.base ||
-          !is_reference(*member.type.base) || member.type.size != file_->variable_bytes())
+      if (member.name != "parameters" || member.type.kind != Hdf5Class::kVariable ||
+          !member.type.base || !is_reference(*member.type.base) ||
+          member.type.size != file_->variable_bytes())
         continue;
       uint64_t count = 0;
       Cursor items = file_->heap_object(at, &count);
       const uint32_t width = file_->address_bytes();
       for (uint64_t i = 0; i < count && items.left() >= width; i++) {
-        const JuliaId parameter = type_or_value(address_of(items.bytes(width, "a parameter")), depth + 1);
+        const JuliaId parameter =
+            type_or_value(address_of(items.bytes(width, "a parameter")), depth + 1);
         out_.nodes[id].items.push_back(parameter);
       }
     }
   }
-  /// What a reference inside of a type leads to: a committed type, or a value such as a number or a symbol.
+  /// What a reference inside of a type leads to: a committed type, or a value such as a number or a
+  /// symbol.
   JuliaId type_or_value(uint64_t address, int depth) {
     if (address == 0 || address == UINT64_MAX) return add(JuliaNode());
     const Hdf5Object found = file_->object(address);
-    return found.has_type && !found.has_space ? type_at(address, depth).node : object(address, depth);
+    return found.has_type && !found.has_space ? type_at(address, depth).node
+                                              : object(address, depth);
   }
 
   JuliaId object(uint64_t address, int depth) {
     if (address == 0 || address == UINT64_MAX) return add(JuliaNode());
     const auto known = objects_.find(address);
     if (known != objects_.end()) return known->second;
-    if (depth > kMostDepth) file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
+    if (depth > kMostDepth)
+      file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
     if (!open_.insert(address).second) return unknown("holds itself");
     const JuliaId made = fresh(address, depth);
     open_.erase(address);
@@ -142,7 +150,8 @@ class Reader {
     const std::shared_ptr<const Storage> storage = file_->storage(object, where);
     Tensor tensor;
     if (!object.dims.empty() && hdf5_element_type(object.type, &tensor.type, &tensor.swapped)) {
-      tensor.dims.assign(object.dims.rbegin(), object.dims.rend());  // Julia's order: the first extent is the fastest
+      // Julia's order: the first extent is the fastest
+      tensor.dims.assign(object.dims.rbegin(), object.dims.rend());
       int64_t stride = 1;
       for (const int64_t d : tensor.dims) {
         tensor.strides.push_back(stride);
@@ -162,7 +171,8 @@ class Reader {
     JuliaNode node;
     node.kind = JuliaKind::kList;
     for (uint64_t i = 0; i < object.elements(); i++)
-      node.items.push_back(element(object.type, object.type.committed, bytes.data + i * object.type.size, depth));
+      node.items.push_back(
+          element(object.type, object.type.committed, bytes.data + i * object.type.size, depth));
     return add(std::move(node));
   }
   /// A value that is its type alone: nothing, a function.
@@ -178,7 +188,8 @@ class Reader {
   }
 
   JuliaId element(const Hdf5Type& type, uint64_t committed, const uint8_t* data, int depth) {
-    if (depth > kMostDepth) file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
+    if (depth > kMostDepth)
+      file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
     JuliaNode node;
     switch (type.kind) {
       case Hdf5Class::kReference:
@@ -186,7 +197,8 @@ class Reader {
         return object(address_of(data), depth + 1);
       case Hdf5Class::kVariable:
       case Hdf5Class::kText:
-        if (type.kind == Hdf5Class::kVariable && !type.is_text) return unknown("is a list of variable length");
+        if (type.kind == Hdf5Class::kVariable && !type.is_text)
+          return unknown("is a list of variable length");
         node.kind = JuliaKind::kText;
         node.text = file_->texts(type, data, 1)[0];
         return add(std::move(node));
@@ -237,8 +249,8 @@ class Reader {
     for (size_t i = 0; i < julia.field_names.size(); i++) {
       const std::string& name = julia.field_names[i];
       const uint64_t field_type = i < julia.field_types.size() ? julia.field_types[i] : 0;
-      const auto member =
-          std::find_if(type.members.begin(), type.members.end(), [&](const Hdf5Member& m) { return m.name == name; });
+      const auto member = std::find_if(type.members.begin(), type.members.end(),
+                                       [&](const Hdf5Member& m) { return m.name == name; });
       node.names.push_back(name);
       if (member == type.members.end())
         node.items.push_back(ghost(field_type, depth));
@@ -258,6 +270,8 @@ class Reader {
 
 }  // namespace
 
-JuliaTree read_jld2(const std::string& path, const ReadLimits& limits) { return Reader(path, limits).read(); }
+JuliaTree read_jld2(const std::string& path, const ReadLimits& limits) {
+  return Reader(path, limits).read();
+}
 
 }  // namespace ingot::checkpoint

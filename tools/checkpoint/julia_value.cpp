@@ -39,9 +39,11 @@ class Collector {
     const JuliaNode& node = tree_.at(id);
     const std::string type = tree_.short_type(id), function = tree_.function_name(id);
     if (!function.empty()) fact(path, "function " + function);
-    if (node.kind == JuliaKind::kStruct && node.type != kNoJulia && tree_.at(node.type).text.empty())
+    if (node.kind == JuliaKind::kStruct && node.type != kNoJulia &&
+        tree_.at(node.type).text.empty())
       note(path, "is an anonymous function, which is never executed");
-    if (type == "TrackedArray" && node.items.size() >= 2) {  // old Flux: the values beside their gradients
+    // old Flux: the values beside their gradients
+    if (type == "TrackedArray" && node.items.size() >= 2) {
       walk(tree_.field(id, "data", 1), path, depth + 1);
     } else {
       const std::vector<std::string>* fields = node.names.empty() ? flux_fields(type) : nullptr;
@@ -57,7 +59,8 @@ class Collector {
         const bool kernel = below.back() == "weight" && (type == "Conv" || type == "CrossCor");
         JuliaId item = node.items[i];
         if (kernel) item = unwrapped(item);
-        if (kernel && tree_.at(item).kind == JuliaKind::kArray && tree_.at(item).tensor->dims.size() > 2)
+        if (kernel && tree_.at(item).kind == JuliaKind::kArray &&
+            tree_.at(item).tensor->dims.size() > 2)
           tensor(turned_kernel(*tree_.at(item).tensor, type == "CrossCor"), below);
         else
           walk(item, below, depth + 1);
@@ -66,14 +69,18 @@ class Collector {
     open_.erase(id);
   }
   JuliaId unwrapped(JuliaId id) const {
-    return tree_.short_type(id) == "TrackedArray" && tree_.at(id).items.size() >= 2 ? tree_.field(id, "data", 1) : id;
+    return tree_.short_type(id) == "TrackedArray" && tree_.at(id).items.size() >= 2
+               ? tree_.field(id, "data", 1)
+               : id;
   }
   void tensor(Tensor t, const Path& path) {
     t.path = path;
     out_->tensors.push_back(std::move(t));
   }
   void fact(const Path& path, FactValue value) { out_->facts.push_back({path, std::move(value)}); }
-  void note(const Path& path, const std::string& what) { out_->notes.push_back("'" + path_text(path) + "' " + what); }
+  void note(const Path& path, const std::string& what) {
+    out_->notes.push_back("'" + path_text(path) + "' " + what);
+  }
 
   const JuliaTree& tree_;
   const ReadLimits& limits_;
@@ -87,7 +94,8 @@ const std::string kNoName;
 }  // namespace
 
 const std::string& JuliaTree::type_name(JuliaId id) const {
-  if (id == kNoJulia || at(id).kind != JuliaKind::kStruct || at(id).type == kNoJulia) return kNoName;
+  if (id == kNoJulia || at(id).kind != JuliaKind::kStruct || at(id).type == kNoJulia)
+    return kNoName;
   return at(at(id).type).text;
 }
 std::string JuliaTree::short_type(JuliaId id) const {
@@ -114,7 +122,8 @@ const std::vector<std::string>* flux_fields(const std::string& short_type) {
       {"CrossCor", {"σ", "weight", "bias", "stride", "pad", "dilation"}},
       {"MaxPool", {"k", "pad", "stride"}},
       {"MeanPool", {"k", "pad", "stride"}},
-      {"BatchNorm", {"λ", "β", "γ", "μ", "σ²", "ϵ", "momentum", "affine", "track_stats", "active", "chs"}},
+      {"BatchNorm",
+       {"λ", "β", "γ", "μ", "σ²", "ϵ", "momentum", "affine", "track_stats", "active", "chs"}},
       {"LayerNorm", {"λ", "diag", "ϵ", "size", "affine"}},
       {"Dropout", {"p", "dims", "active", "rng"}},
       {"SkipConnection", {"layers", "connection"}},
@@ -138,9 +147,11 @@ Tensor turned_kernel(const Tensor& kernel, bool correlation) {
   const size_t width = element_bytes(view.type);
   uint64_t plane = 1;
   for (size_t d = 2; d < view.dims.size(); d++) plane *= uint64_t(view.dims[d]);
-  for (uint64_t at = 0; !correlation && plane > 0 && (at + plane) * width <= bytes.size(); at += plane)
+  for (uint64_t at = 0; !correlation && plane > 0 && (at + plane) * width <= bytes.size();
+       at += plane)
     for (uint64_t i = 0; i < plane / 2; i++)
-      std::swap_ranges(bytes.begin() + int64_t((at + i) * width), bytes.begin() + int64_t((at + i + 1) * width),
+      std::swap_ranges(bytes.begin() + int64_t((at + i) * width),
+                       bytes.begin() + int64_t((at + i + 1) * width),
                        bytes.begin() + int64_t((at + plane - 1 - i) * width));
   view.strides.assign(view.dims.size(), 1);
   for (size_t d = view.dims.size(); d-- > 1;)

@@ -1,5 +1,6 @@
-// tools/checkpoint/julia_value.h - what a file of Julia objects says, as inert data: BSON.jl's documents and JLD2's datasets become the same tree.
-// Nodes refer to each other by index, so that sharing costs nothing. Functions are names, never run.
+// tools/checkpoint/julia_value.h - what a file of Julia objects says, as inert data: BSON.jl's
+// documents and JLD2's datasets become the same tree. Nodes refer to each other by index, so that
+// sharing costs nothing. Functions are names, never run.
 #pragma once
 #include <memory>
 #include <string>
@@ -46,7 +47,8 @@ struct JuliaTree {
   const std::string& type_name(JuliaId id) const;
   /// "Dense".
   std::string short_type(JuliaId id) const;
-  /// A field by its name, or where the file has no names by its position. kNoJulia when there is none.
+  /// A field by its name, or where the file has no names by its position. kNoJulia when there is
+  /// none.
   JuliaId field(JuliaId id, const char* name, size_t position) const;
   /// "relu" of a named function; "" for anything else.
   std::string function_name(JuliaId id) const;
@@ -56,12 +58,14 @@ struct JuliaTree {
 JuliaTree read_bson(const std::string& path, const ReadLimits& limits);
 /// JLD2, which is HDF5. @throws host::Failure kCorrupt, kUnsupported.
 JuliaTree read_jld2(const std::string& path, const ReadLimits& limits);
-/// Every array of numbers with its path, plain values as facts. Kernels of convolutions are turned and put in the order [out, in, rows, columns].
+/// Every array of numbers with its path, plain values as facts. Kernels of convolutions are turned
+/// and put in the order [out, in, rows, columns].
 Checkpoint collect_julia(const JuliaTree& tree, const ReadLimits& limits);
 
 /// The fields of Flux' layers in their order, for files that have none: null for other types.
 const std::vector<std::string>* flux_fields(const std::string& short_type);
-/// A convolution's kernel, (columns, rows, in, out) in Julia, as [out, in, rows, columns], turned unless `correlation`.
+/// A convolution's kernel, (columns, rows, in, out) in Julia, as [out, in, rows, columns], turned
+/// unless `correlation`.
 Tensor turned_kernel(const Tensor& kernel, bool correlation);
 
 }  // namespace ingot::checkpoint

@@ -1,5 +1,6 @@
-// tools/checkpoint/npz.cpp - numpy's archives and single arrays. An array is a view of its member: Fortran order is strides, the other byte order
-// is noted, and nothing is read before it is asked for. Texts become facts; pickled objects are refused.
+// tools/checkpoint/npz.cpp - numpy's archives and single arrays. An array is a view of its member:
+// Fortran order is strides, the other byte order is noted, and nothing is read before it is asked
+// for. Texts become facts; pickled objects are refused.
 #include <algorithm>
 #include <cstring>
 
@@ -46,17 +47,22 @@ Description take_apart(const std::string& descr, const std::string& where) {
     d.bytes = d.bytes * 10 + uint64_t(descr[i] - '0');
   }
   if (d.kind == 'O')
-    host::fail(host::Exit::kUnsafe,
-               where + ": holds pickled Python objects, which can run code; save it as a plain array");
-  if (!sound) host::fail(host::Exit::kCorrupt, where + ": its element type cannot be read; the file is damaged");
+    host::fail(
+        host::Exit::kUnsafe,
+        where + ": holds pickled Python objects, which can run code; save it as a plain array");
+  if (!sound)
+    host::fail(host::Exit::kCorrupt,
+               where + ": its element type cannot be read; the file is damaged");
   return d;
 }
 
 void append_utf8(uint32_t c, std::string* out) {
   if (c < 0x80) return void(*out += char(c));
   if (c < 0x800) return void(*out += {char(0xc0 | c >> 6), char(0x80 | (c & 63))});
-  if (c < 0x10000) return void(*out += {char(0xe0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))});
-  *out += {char(0xf0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+  if (c < 0x10000)
+    return void(*out += {char(0xe0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))});
+  *out += {char(0xf0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)),
+           char(0x80 | (c & 63))};
 }
 
 /// A single text: 'U' is UTF-32, 'S' bytes; zeros pad both.
@@ -71,15 +77,17 @@ std::string text_of(const Bytes& bytes, const Description& d, const std::string&
     for (uint64_t b = 0; b < 4; b++) c |= uint32_t(bytes.data[i + b]) << (8 * (d.big ? 3 - b : b));
     if (c == 0) break;
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-      host::fail(host::Exit::kCorrupt, where + ": its text holds an invalid character; the file is damaged");
+      host::fail(host::Exit::kCorrupt,
+                 where + ": its text holds an invalid character; the file is damaged");
     append_utf8(c, &out);
   }
   return out;
 }
 
 /// `start` is the beginning of the array's file, `whole` all of it.
-void add_array(const std::string& name, const std::vector<uint8_t>& start, std::shared_ptr<const Storage> whole,
-               const std::string& where, const ReadLimits& limits, Checkpoint* out) {
+void add_array(const std::string& name, const std::vector<uint8_t>& start,
+               std::shared_ptr<const Storage> whole, const std::string& where,
+               const ReadLimits& limits, Checkpoint* out) {
   size_t at = 0;
   const host::NpyHeader header = host::read_npy_header(
       [&](void* to, size_t count) {
@@ -100,8 +108,9 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start, std::
       return;
     }
     if (held != width || width > kMostText)
-      host::fail(host::Exit::kCorrupt, where + ": its text takes " + std::to_string(width) + " bytes, " +
-                                           std::to_string(held) + " are there; the file is damaged");
+      host::fail(host::Exit::kCorrupt, where + ": its text takes " + std::to_string(width) +
+                                           " bytes, " + std::to_string(held) +
+                                           " are there; the file is damaged");
     out->say({name}, text_of(part_of(whole, header.bytes, held)->load(), d, where));
     return;
   }
@@ -109,8 +118,9 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start, std::
   for (const Spelling& s : kSpellings)
     if (s.kind == d.kind && s.bytes == d.bytes) spelling = &s;
   if (!spelling)
-    host::fail(host::Exit::kUnsupported, where + ": its element type is '" + header.descr.substr(0, 40) +
-                                             "', which is not read; save it as float, int, uint, bool or complex");
+    host::fail(host::Exit::kUnsupported,
+               where + ": its element type is '" + header.descr.substr(0, 40) +
+                   "', which is not read; save it as float, int, uint, bool or complex");
   Tensor t;
   t.path = {name};
   t.type = spelling->type;
@@ -121,12 +131,14 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start, std::
   for (size_t i = 0; i < t.dims.size(); i++) {
     const size_t axis = header.fortran ? i : t.dims.size() - 1 - i;
     t.strides[axis] = int64_t(count);
-    if (__builtin_mul_overflow(count, uint64_t(t.dims[axis]), &count) || count > (uint64_t{1} << 56))
+    if (__builtin_mul_overflow(count, uint64_t(t.dims[axis]), &count) ||
+        count > (uint64_t{1} << 56))
       host::fail(host::Exit::kCorrupt, where + ": its shape overflows; the file is damaged");
   }
   if (count * d.bytes != held)
-    host::fail(host::Exit::kCorrupt, where + ": its shape says " + std::to_string(count * d.bytes) + " bytes, " +
-                                         std::to_string(held) + " are there; the file is damaged");
+    host::fail(host::Exit::kCorrupt, where + ": its shape says " + std::to_string(count * d.bytes) +
+                                         " bytes, " + std::to_string(held) +
+                                         " are there; the file is damaged");
   t.storage = part_of(std::move(whole), header.bytes, held);
   prove_view(t, limits, where);
   out->tensors.push_back(std::move(t));
@@ -140,13 +152,16 @@ bool is_npz(const Archive& archive) {
   return !archive.names().empty();
 }
 
-Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits) {
+Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& path,
+                    const ReadLimits& limits) {
   Checkpoint out;
   out.file = path;
   out.format = "npz";
   for (const std::string& member : archive->names()) {
-    const std::string name = member.substr(0, member.size() - 4), where = path + ": array '" + name + "'";
-    add_array(name, archive->read_start(member, kMostHeader), Archive::member(archive, member), where, limits, &out);
+    const std::string name = member.substr(0, member.size() - 4),
+                      where = path + ": array '" + name + "'";
+    add_array(name, archive->read_start(member, kMostHeader), Archive::member(archive, member),
+              where, limits, &out);
   }
   return out;
 }
@@ -156,7 +171,8 @@ Checkpoint read_npy(const std::string& path, const ReadLimits& limits) {
   out.file = path;
   out.format = "npy";
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const std::vector<uint8_t> start(file->data(), file->data() + std::min<uint64_t>(file->size(), kMostHeader));
+  const std::vector<uint8_t> start(file->data(),
+                                   file->data() + std::min<uint64_t>(file->size(), kMostHeader));
   add_array("array", start, mapped_storage(file, 0, file->size()), path, limits, &out);
   return out;
 }

@@ -46,18 +46,21 @@ class Machine {
 
  private:
   [[noreturn]] void corrupt(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt, where_ + ": the pickle is not sound at byte " + std::to_string(start_) + ": " +
-                                         why + "; get the file anew");
+    host::fail(host::Exit::kCorrupt, where_ + ": the pickle is not sound at byte " +
+                                         std::to_string(start_) + ": " + why +
+                                         "; get the file anew");
   }
   [[noreturn]] void unsafe(const std::string& what) const {
-    host::fail(host::Exit::kUnsafe, where_ + ": the pickle wants to " + what + " (byte " + std::to_string(start_) +
-                                        "); it was not executed, save the weights as a state_dict or as safetensors");
+    host::fail(host::Exit::kUnsafe,
+               where_ + ": the pickle wants to " + what + " (byte " + std::to_string(start_) +
+                   "); it was not executed, save the weights as a state_dict or as safetensors");
   }
 
   // --- the stream
   std::string_view take(uint64_t count) {
     if (count > bytes_.size() - at_)
-      corrupt("expected " + std::to_string(count) + " more bytes, found " + std::to_string(bytes_.size() - at_));
+      corrupt("expected " + std::to_string(count) + " more bytes, found " +
+              std::to_string(bytes_.size() - at_));
     const std::string_view piece = bytes_.substr(at_, size_t(count));
     at_ += size_t(count);
     return piece;
@@ -70,7 +73,8 @@ class Machine {
   }
   std::string_view line() {
     const size_t end = bytes_.find('\n', at_);
-    if (end == std::string_view::npos) corrupt("expected the end of a line, found the end of the data");
+    if (end == std::string_view::npos)
+      corrupt("expected the end of a line, found the end of the data");
     const std::string_view piece = bytes_.substr(at_, end - at_);
     at_ = end + 1;
     return piece;
@@ -78,7 +82,8 @@ class Machine {
 
   // --- the stack
   NodeId add(NodeKind kind) {
-    if (tree_.nodes.size() >= kMostNodes) corrupt("more than " + std::to_string(kMostNodes) + " objects");
+    if (tree_.nodes.size() >= kMostNodes)
+      corrupt("more than " + std::to_string(kMostNodes) + " objects");
     host::charge_memory(sizeof(Node));
     tree_.nodes.emplace_back();
     tree_.nodes.back().kind = kind;
@@ -111,7 +116,9 @@ class Machine {
   }
   void push_integer(int64_t value) { push_new(NodeKind::kInteger).integer = value; }
   void push_text(NodeKind kind, std::string_view text) { push_new(kind).text = std::string(text); }
-  void push_items(NodeKind kind, std::vector<NodeId> items) { push_new(kind).items = std::move(items); }
+  void push_items(NodeKind kind, std::vector<NodeId> items) {
+    push_new(kind).items = std::move(items);
+  }
   void push_tuple(size_t count) {
     std::vector<NodeId> items(count);
     for (size_t i = count; i-- > 0;) items[i] = pop();
@@ -161,7 +168,8 @@ class Machine {
     if (target.kind == NodeKind::kGlobal) {
       const size_t cut = target.text.find('\n');
       const std::string module = target.text.substr(0, cut), name = target.text.substr(cut + 1);
-      if (!(makes_object ? makes_instance : stands_for_data)(module, name)) unsafe("call " + module + "." + name);
+      if (!(makes_object ? makes_instance : stands_for_data)(module, name))
+        unsafe("call " + module + "." + name);
     } else if (target.kind != NodeKind::kPersistent) {  // an old torch file names a class so
       unsafe("call something that it made itself");
     }
@@ -171,7 +179,8 @@ class Machine {
   }
   std::vector<NodeId> arguments(NodeId tuple) {
     if (tree_.at(tuple).kind != NodeKind::kTuple) corrupt("a call's arguments are no tuple");
-    host::charge_memory(tree_.at(tuple).items.size() * sizeof(NodeId));  // one tuple may be many calls' arguments
+    // one tuple may be many calls' arguments
+    host::charge_memory(tree_.at(tuple).items.size() * sizeof(NodeId));
     return tree_.at(tuple).items;
   }
   void push_global(std::string_view module, std::string_view name) {
@@ -184,14 +193,16 @@ class Machine {
     if (raw.size() <= 8) {
       uint64_t value = 0;
       for (size_t i = 0; i < raw.size(); i++) value |= uint64_t(uint8_t(raw[i])) << (8 * i);
-      if (!raw.empty() && raw.size() < 8 && (uint8_t(raw.back()) & 0x80)) value |= ~uint64_t{0} << (8 * raw.size());
+      if (!raw.empty() && raw.size() < 8 && (uint8_t(raw.back()) & 0x80))
+        value |= ~uint64_t{0} << (8 * raw.size());
       push_integer(int64_t(value));
       return;
     }
-    // Larger than any index: kept as Python writes it, so that a key has its name and whoever needs a number says that it is none.
+    // Larger than any index: kept as Python writes it, so that a key has its name and whoever needs
+    // a number says that it is none.
     if (raw.size() > kMaxIntegerBytes)
-      corrupt("an integer of " + std::to_string(raw.size()) + " bytes, at most " + std::to_string(kMaxIntegerBytes) +
-              " are read");
+      corrupt("an integer of " + std::to_string(raw.size()) + " bytes, at most " +
+              std::to_string(kMaxIntegerBytes) + " are read");
     std::vector<uint8_t> bytes(raw.begin(), raw.end());
     const bool negative = (bytes.back() & 0x80) != 0;
     for (size_t i = 0, carry = 1; negative && i < bytes.size(); i++) {
@@ -406,7 +417,8 @@ bool Machine::step_short(uint8_t op) {
     case 'r': remember(little(4)); return false;
     case 'i': {
       const std::string_view module = line();
-      unsafe("make an object of " + std::string(module) + "." + std::string(line()) + " (opcode INST)");
+      unsafe("make an object of " + std::string(module) + "." + std::string(line()) +
+             " (opcode INST)");
     }
     case 'o': unsafe("make an object (opcode OBJ)");
     default: corrupt("unknown opcode " + std::to_string(op));
@@ -435,7 +447,11 @@ bool Machine::step_new(uint8_t op) {
     case 0x82:
     case 0x83:
     case 0x84:
-      unsafe("call an extension by its number (opcode EXT" + std::to_string(op == 0x82 ? 1 : op == 0x83 ? 2 : 4) + ")");
+      unsafe("call an extension by its number (opcode EXT" +
+             std::to_string(op == 0x82   ? 1
+                            : op == 0x83 ? 2
+                                         : 4) +
+             ")");
     case 0x85: push_tuple(1); return false;
     case 0x86: push_tuple(2); return false;
     case 0x87: push_tuple(3); return false;

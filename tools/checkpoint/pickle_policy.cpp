@@ -55,10 +55,10 @@ constexpr std::string_view kKnown[] = {"_codecs.encode",
                                        "uuid.UUID"};
 
 /// Modules whose names are functions that build data. A prefix ends at a dot or at the end.
-constexpr std::string_view kDataModules[] = {"torch._utils",           "torch._tensor",       "torch.storage",
-                                             "torch.nn.parameter",     "torch.serialization", "numpy.core.multiarray",
-                                             "numpy._core.multiarray", "numpy.core.numeric",  "numpy._core.numeric",
-                                             "numpy.random._pickle",   "torch.jit._pickle"};
+constexpr std::string_view kDataModules[] = {
+    "torch._utils",        "torch._tensor",         "torch.storage",          "torch.nn.parameter",
+    "torch.serialization", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric",
+    "numpy._core.numeric", "numpy.random._pickle",  "torch.jit._pickle"};
 
 /// Whatever these offer reaches the interpreter, the file system, other programs or the network.
 constexpr std::string_view kForbidden[] = {"__builtin__",  "builtins",
@@ -91,7 +91,8 @@ constexpr std::string_view kForbidden[] = {"__builtin__",  "builtins",
                                            "numpy.testing"};
 
 bool within(std::string_view module, std::string_view prefix) {
-  return module.substr(0, prefix.size()) == prefix && (module.size() == prefix.size() || module[prefix.size()] == '.');
+  return module.substr(0, prefix.size()) == prefix &&
+         (module.size() == prefix.size() || module[prefix.size()] == '.');
 }
 
 bool is_class_name(std::string_view name) {
@@ -113,10 +114,12 @@ bool stands_for_data(const std::string& module, const std::string& name) {
   if (std::find(std::begin(kKnown), std::end(kKnown), full) != std::end(kKnown)) return true;
   for (const std::string_view known : kDataModules)
     if (within(module, known)) return true;
-  if (module == "pathlib" && is_class_name(name)) return true;  // a path is a name, nothing is opened
+  // a path is a name, nothing is opened
+  if (module == "pathlib" && is_class_name(name)) return true;
   if (reaches_the_system(module)) return false;
   if (module == "torch" || module == "numpy") {
-    constexpr std::string_view kNames[] = {"Size", "device", "dtype", "Tensor", "Generator", "finfo", "ndarray"};
+    constexpr std::string_view kNames[] = {"Size",      "device", "dtype",  "Tensor",
+                                           "Generator", "finfo",  "ndarray"};
     for (const std::string_view n : kNames)
       if (name == n) return true;
   }

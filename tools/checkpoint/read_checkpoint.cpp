@@ -16,7 +16,8 @@ namespace {
 bool is_tar(const MappedFile& file) {
   if (file.size() < 512) return false;
   const char* name = reinterpret_cast<const char*>(file.data());
-  for (const char* member : {"storages", "tensors", "pickle", "sys_info", "./storages", "./sys_info"})
+  for (const char* member :
+       {"storages", "tensors", "pickle", "sys_info", "./storages", "./sys_info"})
     if (std::strncmp(name, member, 100) == 0) return true;
   return false;
 }
@@ -26,16 +27,17 @@ bool is_tar(const MappedFile& file) {
 bool is_jld2(const std::string& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   for (const char* opening : {"HDF5-based Julia Data Format", "Julia data file (HDF5)"})
-    if (file->size() > 512 && std::memcmp(file->data(), opening, std::strlen(opening)) == 0) return true;
+    if (file->size() > 512 && std::memcmp(file->data(), opening, std::strlen(opening)) == 0)
+      return true;
   return false;
 }
 
 #ifndef INGOT_HAVE_JSON
 namespace {
 [[noreturn]] Checkpoint without_json(const std::string& path) {
-  host::fail(
-      host::Exit::kUnsupported,
-      path + ": needs a JSON reader, and this program was built without; build it with nlohmann-json3-dev installed");
+  host::fail(host::Exit::kUnsupported, path +
+                                           ": needs a JSON reader, and this program was built "
+                                           "without; build it with nlohmann-json3-dev installed");
 }
 }  // namespace
 Checkpoint read_safetensors(const std::string& path, const ReadLimits&) { without_json(path); }
@@ -43,7 +45,8 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits&) { with
 uint64_t sharded_bytes(const std::string&) { return 0; }
 Checkpoint read_hdf5(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_keras(const std::string& path, const ReadLimits&) { without_json(path); }
-Checkpoint read_torch_pt2(const std::shared_ptr<Archive>&, const std::string& path, const ReadLimits&) {
+Checkpoint read_torch_pt2(const std::shared_ptr<Archive>&, const std::string& path,
+                          const ReadLimits&) {
   without_json(path);
 }
 #endif
@@ -58,7 +61,8 @@ bool is_pt2(const Archive& archive) {
   return false;
 }
 bool is_keras(const Archive& archive) {
-  return archive.has("config.json") && (archive.has("model.weights.h5") || archive.has("metadata.json"));
+  return archive.has("config.json") &&
+         (archive.has("model.weights.h5") || archive.has("metadata.json"));
 }
 }  // namespace
 
@@ -83,7 +87,8 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const host::WorkBudget budget(path, file->size());
   if (kind == host::FileKind::kZip) return read_zip(path, limits);
-  if (kind == host::FileKind::kHdf5 && is_jld2(path)) return collect_julia(read_jld2(path, limits), limits);
+  if (kind == host::FileKind::kHdf5 && is_jld2(path))
+    return collect_julia(read_jld2(path, limits), limits);
   if (kind == host::FileKind::kBson) return collect_julia(read_bson(path, limits), limits);
   if (kind == host::FileKind::kHdf5) return read_hdf5(path, limits);
   if (kind == host::FileKind::kNumpyArray) return read_npy(path, limits);
@@ -95,12 +100,14 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   if (is_tar(*file)) return read_torch_tar(path, limits);
   if (file->size() > 0 && file->data()[0] == '{') return read_sharded_index(path, limits);
   const std::string name = path.substr(path.rfind('/') + 1);
-  const bool claims_safetensors = name.size() > 12 && name.compare(name.size() - 12, 12, ".safetensors") == 0;
+  const bool claims_safetensors =
+      name.size() > 12 && name.compare(name.size() - 12, 12, ".safetensors") == 0;
   if (claims_safetensors)
-    return read_safetensors(path, limits);  // damaged so that its content no longer tells; it says how
-  host::fail(host::Exit::kUnsupported,
-             path + ": is " + host::kind_text(path, kind) +
-                 ", expected weights (PyTorch, safetensors, a sharded index, Keras, Flux, GGUF, .npz, TFLite)");
+    // damaged so that its content no longer tells; it says how
+    return read_safetensors(path, limits);
+  host::fail(host::Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
+                                           ", expected weights (PyTorch, safetensors, a sharded "
+                                           "index, Keras, Flux, GGUF, .npz, TFLite)");
 }
 
 }  // namespace ingot::checkpoint

@@ -1,4 +1,5 @@
-// tools/checkpoint/readers.h - one function for each container; read_checkpoint() chooses by content.
+// tools/checkpoint/readers.h - one function for each container; read_checkpoint() chooses by
+// content.
 #pragma once
 #include "tools/checkpoint/archive.h"
 #include "tools/checkpoint/checkpoint.h"
@@ -11,10 +12,12 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits);
 Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std::string& path,
                               const ReadLimits& limits);
 /// torch.export.save(), of all versions. Constants lie below "constants".
-Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits);
+Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path,
+                          const ReadLimits& limits);
 /// numpy.savez(): every member an array.
 bool is_npz(const Archive& archive);
-Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits);
+Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& path,
+                    const ReadLimits& limits);
 /// One array of numpy.save(), named "array".
 Checkpoint read_npy(const std::string& path, const ReadLimits& limits);
 /// Constants of a TFLite model; 4-bit integers are given as int8.
@@ -30,7 +33,8 @@ Checkpoint read_gguf(const std::string& path, const ReadLimits& limits);
 Checkpoint read_hdf5(const std::string& path, const ReadLimits& limits);
 /// Keras 3: a zip of config.json and model.weights.h5.
 Checkpoint read_keras(const std::string& path, const ReadLimits& limits);
-/// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must lie beside it.
+/// model.safetensors.index.json, pytorch_model.bin.index.json: the files that it names, which must
+/// lie beside it.
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits);
 /// Of the files that such an index names; 0 where it is none.
 uint64_t sharded_bytes(const std::string& path);

@@ -14,8 +14,9 @@ struct NamedTensor {
   const Tensor* tensor = nullptr;
 };
 
-/// All or nothing. Tensors are streamed, one storage in memory at a time.
-/// @throws Failure kMismatch for a name that is there twice, kUnsupported for a type that the format cannot spell, kUnavailable.
+/// All or nothing. Tensors are streamed, one storage in memory at a time. @throws Failure kMismatch
+/// for a name that is there twice, kUnsupported for a type that the format cannot spell,
+/// kUnavailable.
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata);
 

@@ -1,4 +1,5 @@
-// tools/checkpoint/safetensors_read.cpp - u64 length, a JSON header, then the tensors' bytes with nothing between them.
+// tools/checkpoint/safetensors_read.cpp - u64 length, a JSON header, then the tensors' bytes with
+// nothing between them.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -35,7 +36,8 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt, path_ + ": is no sound safetensors file: " + why + "; get the file anew");
+    host::fail(host::Exit::kCorrupt,
+               path_ + ": is no sound safetensors file: " + why + "; get the file anew");
   }
 
   Json parse() {
@@ -44,14 +46,16 @@ class Reader {
     uint64_t length = 0;
     for (int i = 0; i < 8; i++) length |= uint64_t(file_->data()[i]) << (8 * i);
     if (length > kMostHeader)
-      refuse("its header has " + std::to_string(length) + " bytes, expected at most " + std::to_string(kMostHeader));
+      refuse("its header has " + std::to_string(length) + " bytes, expected at most " +
+             std::to_string(kMostHeader));
     if (length > size - 8)
-      refuse("its header has " + std::to_string(length) + " bytes and the file " + std::to_string(size - 8) +
-             " more: the download is incomplete");
+      refuse("its header has " + std::to_string(length) + " bytes and the file " +
+             std::to_string(size - 8) + " more: the download is incomplete");
     data_ = 8 + length;
     const char* text = reinterpret_cast<const char*>(file_->data()) + 8;
     if (length == 0 || text[0] != '{') refuse("its header does not begin with '{'");
-    return parse_bounded_json({text, size_t(length)}, path_ + ": is no sound safetensors file: its header", kMostDepth);
+    return parse_bounded_json({text, size_t(length)},
+                              path_ + ": is no sound safetensors file: its header", kMostDepth);
   }
 
   void add_metadata(const Json& entry) {
@@ -68,15 +72,17 @@ class Reader {
 
   void add_tensor(const std::string& name, const Json& entry) {
     const std::string where = "tensor '" + name + "'";
-    if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
+    if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
+        !entry.contains("data_offsets"))
       refuse(where + " lacks dtype, shape or data_offsets");
-    if (!entry["dtype"].is_string() || !entry["shape"].is_array() || !entry["data_offsets"].is_array() ||
-        entry["data_offsets"].size() != 2)
+    if (!entry["dtype"].is_string() || !entry["shape"].is_array() ||
+        !entry["data_offsets"].is_array() || entry["data_offsets"].size() != 2)
       refuse(where + ": dtype, shape or data_offsets has the wrong form");
     Tensor tensor;
     tensor.path = {name};
     const std::string type = entry["dtype"].get<std::string>();
-    if (!from_safetensors(type, &tensor.type)) refuse(where + " has the unknown type '" + type + "'");
+    if (!from_safetensors(type, &tensor.type))
+      refuse(where + " has the unknown type '" + type + "'");
     uint64_t elements = 1;
     if (entry["shape"].size() > kMostRank)
       refuse(where + " has " + std::to_string(entry["shape"].size()) + " dimensions, at most " +
@@ -94,8 +100,10 @@ class Reader {
     if (begin > end || end > available)
       refuse(where + " lies at " + std::to_string(begin) + ".." + std::to_string(end) + " of " +
              std::to_string(available) + " bytes");
-    if (__builtin_mul_overflow(elements, uint64_t{element_bytes(tensor.type)}, &bytes) || bytes != end - begin)
-      refuse(where + " has " + std::to_string(end - begin) + " bytes, its shape and type take another number");
+    if (__builtin_mul_overflow(elements, uint64_t{element_bytes(tensor.type)}, &bytes) ||
+        bytes != end - begin)
+      refuse(where + " has " + std::to_string(end - begin) +
+             " bytes, its shape and type take another number");
     tensor.strides = dense_strides(tensor.dims);
     tensor.storage = mapped_storage(file_, data_ + begin, bytes);
     ranges_.push_back({begin, end});
@@ -110,12 +118,13 @@ class Reader {
     uint64_t at = 0;
     for (const auto& [begin, end] : ranges_) {
       if (begin != at)
-        refuse(std::string(begin < at ? "tensors overlap" : "a hole") + " at byte " + std::to_string(begin) +
-               " of the data, expected " + std::to_string(at));
+        refuse(std::string(begin < at ? "tensors overlap" : "a hole") + " at byte " +
+               std::to_string(begin) + " of the data, expected " + std::to_string(at));
       at = end;
     }
     if (at != file_->size() - data_)
-      refuse("has " + std::to_string(file_->size() - data_) + " bytes of data, its tensors take " + std::to_string(at));
+      refuse("has " + std::to_string(file_->size() - data_) + " bytes of data, its tensors take " +
+             std::to_string(at));
   }
 
   const std::string& path_;
@@ -128,6 +137,8 @@ class Reader {
 
 }  // namespace
 
-Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits) { return Reader(path, limits).read(); }
+Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits) {
+  return Reader(path, limits).read();
+}
 
 }  // namespace ingot::checkpoint

@@ -15,13 +15,15 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   std::set<std::string> seen;
   for (const NamedTensor& t : tensors) {
     if (!seen.insert(t.name).second || t.name == "__metadata__")
-      host::fail(host::Exit::kMismatch,
-                 path + ": two tensors would be named '" + t.name + "'; choose a part of the checkpoint with --key");
+      host::fail(host::Exit::kMismatch, path + ": two tensors would be named '" + t.name +
+                                            "'; choose a part of the checkpoint with --key");
     const char* type = safetensors_name(t.tensor->type);
     if (!*type)
-      host::fail(host::Exit::kUnsupported, path + ": tensor '" + t.name + "' is " + element_name(t.tensor->type) +
+      host::fail(host::Exit::kUnsupported, path + ": tensor '" + t.name + "' is " +
+                                               element_name(t.tensor->type) +
                                                ", which safetensors cannot hold");
-    header[t.name] = {{"dtype", type}, {"shape", t.tensor->dims}, {"data_offsets", {at, at + t.tensor->bytes()}}};
+    header[t.name] = {
+        {"dtype", type}, {"shape", t.tensor->dims}, {"data_offsets", {at, at + t.tensor->bytes()}}};
     at += t.tensor->bytes();
   }
   std::string text = header.dump();

@@ -70,13 +70,16 @@ constexpr uint8_t kNothing = 0;
 MappedFile::MappedFile() : data_(&kNothing) {}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  const auto refuse = [&]() { host::fail(host::Exit::kUnavailable, path + ": cannot be read: " + strerror(errno)); };
+  const auto refuse = [&]() {
+    host::fail(host::Exit::kUnavailable, path + ": cannot be read: " + strerror(errno));
+  };
   const int descriptor = host::open_input(path);
   if (descriptor < 0) refuse();
   struct stat found;
   void* mapping = MAP_FAILED;
   const bool known = fstat(descriptor, &found) == 0;
-  if (known && found.st_size > 0) mapping = mmap(nullptr, size_t(found.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (known && found.st_size > 0)
+    mapping = mmap(nullptr, size_t(found.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
   const int error = errno;
   close(descriptor);
   errno = error;
@@ -96,7 +99,8 @@ MappedFile::~MappedFile() {
   if (size_ > 0) munmap(const_cast<uint8_t*>(data_), size_t(size_));
 }
 
-std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> file, uint64_t offset, uint64_t size) {
+std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> file,
+                                              uint64_t offset, uint64_t size) {
   return std::make_shared<MappedStorage>(std::move(file), offset, size);
 }
 
@@ -104,9 +108,12 @@ std::shared_ptr<const Storage> memory_storage(std::vector<uint8_t> bytes) {
   return std::make_shared<MemoryStorage>(std::move(bytes));
 }
 
-std::shared_ptr<const Storage> held_storage(Bytes bytes) { return std::make_shared<HeldStorage>(std::move(bytes)); }
+std::shared_ptr<const Storage> held_storage(Bytes bytes) {
+  return std::make_shared<HeldStorage>(std::move(bytes));
+}
 
-std::shared_ptr<const Storage> part_of(std::shared_ptr<const Storage> whole, uint64_t offset, uint64_t size) {
+std::shared_ptr<const Storage> part_of(std::shared_ptr<const Storage> whole, uint64_t offset,
+                                       uint64_t size) {
   return std::make_shared<PartStorage>(std::move(whole), offset, size);
 }
 

@@ -1,5 +1,7 @@
-// tools/checkpoint/storage.h - where the bytes of tensors lie. Several tensors may share one storage.
-// Errors   host::Failure: kUnavailable (cannot be read), kCorrupt (damaged).   Threads  one at a time.
+// tools/checkpoint/storage.h - where the bytes of tensors lie. Several tensors may share one
+// storage.
+// Errors   host::Failure: kUnavailable (cannot be read), kCorrupt (damaged).
+// Threads  one at a time.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -41,11 +43,13 @@ class MappedFile {
 };
 
 /// @pre offset + size lies in the file.
-std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> file, uint64_t offset, uint64_t size);
+std::shared_ptr<const Storage> mapped_storage(std::shared_ptr<const MappedFile> file,
+                                              uint64_t offset, uint64_t size);
 std::shared_ptr<const Storage> memory_storage(std::vector<uint8_t> bytes);
 /// Bytes that something else keeps alive.
 std::shared_ptr<const Storage> held_storage(Bytes bytes);
 /// A part of another. @pre offset + size lies in it.
-std::shared_ptr<const Storage> part_of(std::shared_ptr<const Storage> whole, uint64_t offset, uint64_t size);
+std::shared_ptr<const Storage> part_of(std::shared_ptr<const Storage> whole, uint64_t offset,
+                                       uint64_t size);
 
 }  // namespace ingot::checkpoint

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kBlock = size_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& owner, const std::string& why) {
-  host::fail(host::Exit::kCorrupt, owner + ": " + why + "; the file is damaged or was made to mislead");
+  host::fail(host::Exit::kCorrupt,
+             owner + ": " + why + "; the file is damaged or was made to mislead");
 }
 
 bool is_dense(const Tensor& t) {
@@ -57,7 +58,8 @@ void negate(uint8_t* bytes, size_t count, ElementType type, bool imaginary_only)
 /// Gathers pieces, puts each right, and hands it on.
 class Emitter {
  public:
-  Emitter(const Tensor& tensor, const std::function<void(const void*, size_t)>& emit) : tensor_(tensor), emit_(emit) {}
+  Emitter(const Tensor& tensor, const std::function<void(const void*, size_t)>& emit)
+      : tensor_(tensor), emit_(emit) {}
   void add(const uint8_t* bytes, size_t count) {
     if (!changes() && count >= kBlock) {
       flush();
@@ -116,18 +118,21 @@ int64_t Tensor::elements() const {
 }
 
 void prove_view(const Tensor& t, const ReadLimits& limits, const std::string& owner) {
-  if (t.dims.size() > 64) refuse(owner, "has " + std::to_string(t.dims.size()) + " dimensions, expected at most 64");
+  if (t.dims.size() > 64)
+    refuse(owner, "has " + std::to_string(t.dims.size()) + " dimensions, expected at most 64");
   if (t.dims.size() != t.strides.size())
-    refuse(owner, "has " + std::to_string(t.dims.size()) + " dimensions and " + std::to_string(t.strides.size()) +
-                      " strides, expected as many");
+    refuse(owner, "has " + std::to_string(t.dims.size()) + " dimensions and " +
+                      std::to_string(t.strides.size()) + " strides, expected as many");
   const uint64_t held = t.storage->size() / element_bytes(t.type);
   uint64_t count = 1, last = t.offset;
   bool empty = false, overflow = false;
   for (size_t d = 0; d < t.dims.size(); d++) {
     if (t.dims[d] < 0)
-      refuse(owner, "dimension " + std::to_string(d) + " is " + std::to_string(t.dims[d]) + ", expected 0 or more");
+      refuse(owner, "dimension " + std::to_string(d) + " is " + std::to_string(t.dims[d]) +
+                        ", expected 0 or more");
     if (t.strides[d] < 0)
-      refuse(owner, "stride " + std::to_string(d) + " is " + std::to_string(t.strides[d]) + ", expected 0 or more");
+      refuse(owner, "stride " + std::to_string(d) + " is " + std::to_string(t.strides[d]) +
+                        ", expected 0 or more");
     if (t.dims[d] == 0) {
       empty = true;
       continue;
@@ -138,15 +143,19 @@ void prove_view(const Tensor& t, const ReadLimits& limits, const std::string& ow
     overflow |= __builtin_add_overflow(last, reach, &last);
   }
   if (empty) {
-    if (t.offset > held) refuse(owner, "starts at element " + std::to_string(t.offset) + " of " + std::to_string(held));
+    if (t.offset > held)
+      refuse(owner,
+             "starts at element " + std::to_string(t.offset) + " of " + std::to_string(held));
     return;
   }
-  if (overflow || count > (uint64_t{1} << 60)) refuse(owner, "its number of elements overflows 64 bits");
+  if (overflow || count > (uint64_t{1} << 60))
+    refuse(owner, "its number of elements overflows 64 bits");
   if (last >= held)
-    refuse(owner, "reaches element " + std::to_string(last) + " of a storage of " + std::to_string(held) + " elements");
+    refuse(owner, "reaches element " + std::to_string(last) + " of a storage of " +
+                      std::to_string(held) + " elements");
   if (count / limits.widening > held && count > held + (1u << 20))
-    refuse(owner, "makes " + std::to_string(count) + " elements of a storage of " + std::to_string(held) +
-                      ", more than is read");
+    refuse(owner, "makes " + std::to_string(count) + " elements of a storage of " +
+                      std::to_string(held) + ", more than is read");
 }
 
 void read_tensor(const Tensor& t, const std::function<void(const void*, size_t)>& emit) {
@@ -176,7 +185,8 @@ void read_tensor(const Tensor& t, const std::function<void(const void*, size_t)>
     if (inner_stride == 1) {
       emitter.add(from, size_t(inner) * width);
     } else {
-      for (int64_t i = 0; i < inner; i++) emitter.add(from + uint64_t(i * inner_stride) * width, width);
+      for (int64_t i = 0; i < inner; i++)
+        emitter.add(from + uint64_t(i * inner_stride) * width, width);
     }
     size_t d = rank - 1;
     while (d-- > 0) {

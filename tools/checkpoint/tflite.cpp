@@ -1,4 +1,5 @@
-// tools/checkpoint/tflite.cpp - the constants of a TFLite model, proved by FlatBuffers' verifier before anything is read.
+// tools/checkpoint/tflite.cpp - the constants of a TFLite model, proved by FlatBuffers' verifier
+// before anything is read.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -17,15 +18,22 @@ struct Spelling {
   tflite::TensorType type;
   ElementType element;
 };
-constexpr Spelling kSpellings[] = {
-    {tflite::TensorType::float32, ElementType::kF32},     {tflite::TensorType::float16, ElementType::kF16},
-    {tflite::TensorType::int32, ElementType::kI32},       {tflite::TensorType::uint8, ElementType::kU8},
-    {tflite::TensorType::int64, ElementType::kI64},       {tflite::TensorType::boolean, ElementType::kBool},
-    {tflite::TensorType::int16, ElementType::kI16},       {tflite::TensorType::complex64, ElementType::kC64},
-    {tflite::TensorType::int8, ElementType::kI8},         {tflite::TensorType::float64, ElementType::kF64},
-    {tflite::TensorType::complex128, ElementType::kC128}, {tflite::TensorType::uint64, ElementType::kU64},
-    {tflite::TensorType::uint32, ElementType::kU32},      {tflite::TensorType::uint16, ElementType::kU16},
-    {tflite::TensorType::int4, ElementType::kI8},         {tflite::TensorType::bfloat16, ElementType::kBf16}};
+constexpr Spelling kSpellings[] = {{tflite::TensorType::float32, ElementType::kF32},
+                                   {tflite::TensorType::float16, ElementType::kF16},
+                                   {tflite::TensorType::int32, ElementType::kI32},
+                                   {tflite::TensorType::uint8, ElementType::kU8},
+                                   {tflite::TensorType::int64, ElementType::kI64},
+                                   {tflite::TensorType::boolean, ElementType::kBool},
+                                   {tflite::TensorType::int16, ElementType::kI16},
+                                   {tflite::TensorType::complex64, ElementType::kC64},
+                                   {tflite::TensorType::int8, ElementType::kI8},
+                                   {tflite::TensorType::float64, ElementType::kF64},
+                                   {tflite::TensorType::complex128, ElementType::kC128},
+                                   {tflite::TensorType::uint64, ElementType::kU64},
+                                   {tflite::TensorType::uint32, ElementType::kU32},
+                                   {tflite::TensorType::uint16, ElementType::kU16},
+                                   {tflite::TensorType::int4, ElementType::kI8},
+                                   {tflite::TensorType::bfloat16, ElementType::kBf16}};
 
 /// Two to a byte, the lower half first; given as int8.
 class HalfBytes : public Storage {
@@ -57,9 +65,11 @@ class Reader {
     budget_ = (uint64_t{64} << 20) + 4 * file_->size();
     // In a file beyond 2 GiB the tables are its beginning, and buffers lie behind them.
     const uint64_t tables = std::min<uint64_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-    flatbuffers::Verifier verifier(file_->data(), size_t(tables), 64, flatbuffers::uoffset_t(limits_.entries));
+    flatbuffers::Verifier verifier(file_->data(), size_t(tables), 64,
+                                   flatbuffers::uoffset_t(limits_.entries));
     if (tables < 8 || !verifier.VerifyBuffer<tflite::Model>("TFL3"))
-      refuse("its tables point outside of it; the download is incomplete, or it was made to mislead");
+      refuse(
+          "its tables point outside of it; the download is incomplete, or it was made to mislead");
     model_ = flatbuffers::GetRoot<tflite::Model>(file_->data());
     out_.say({"version"}, int64_t(model_->version()));
     if (model_->description()) out_.say({"description"}, text(model_->description()));
@@ -67,8 +77,8 @@ class Reader {
     if (model_->subgraphs())
       for (const tflite::SubGraph* graph : *model_->subgraphs()) add_graph(graph);
     if (!unread_.empty())
-      host::fail(host::Exit::kUnsupported,
-                 path_ + ": tensors that are not read: " + unread_ + "; export the model with dense weights");
+      host::fail(host::Exit::kUnsupported, path_ + ": tensors that are not read: " + unread_ +
+                                               "; export the model with dense weights");
     return std::move(out_);
   }
 
@@ -77,7 +87,8 @@ class Reader {
     host::fail(host::Exit::kCorrupt, path_ + ": is no sound TFLite model: " + why);
   }
 
-  /// What is copied out of the file, many tensors may share; together it stays within a multiple of the file's size.
+  /// What is copied out of the file, many tensors may share; together it stays within a multiple of
+  /// the file's size.
   void spend(uint64_t bytes) {
     if (bytes > budget_) refuse("its tensors share texts and numbers more often than a model does");
     budget_ -= bytes;
@@ -102,8 +113,9 @@ class Reader {
     }
     if (b->offset() <= 1 || b->size() == 0) return false;
     if (b->offset() > file_->size() || b->size() > file_->size() - b->offset())
-      refuse(where + " lies at byte " + std::to_string(b->offset()) + " and takes " + std::to_string(b->size()) +
-             " of " + std::to_string(file_->size()) + " bytes: the download is incomplete");
+      refuse(where + " lies at byte " + std::to_string(b->offset()) + " and takes " +
+             std::to_string(b->size()) + " of " + std::to_string(file_->size()) +
+             " bytes: the download is incomplete");
     *out = {b->offset(), b->size()};
     return true;
   }
@@ -119,9 +131,11 @@ class Reader {
       const size_t end = value.find_last_not_of('\0');
       value.resize(end == std::string::npos ? 0 : end + 1);
       const bool plain =
-          range.size <= kMostText && std::all_of(value.begin(), value.end(), [](char c) { return c >= 32 && c < 127; });
+          range.size <= kMostText &&
+          std::all_of(value.begin(), value.end(), [](char c) { return c >= 32 && c < 127; });
       spend(value.size() + 64);
-      out_.say({"metadata", name}, plain ? value : std::to_string(range.size) + " bytes that are no text");
+      out_.say({"metadata", name},
+               plain ? value : std::to_string(range.size) + " bytes that are no text");
     }
   }
 
@@ -155,12 +169,14 @@ class Reader {
       out_.notes.push_back("'" + name + "' holds texts, which are no weights");
       return;
     }
-    const Spelling* spelling = std::find_if(std::begin(kSpellings), std::end(kSpellings),
-                                            [&](const Spelling& s) { return s.type == from.type(); });
+    const Spelling* spelling =
+        std::find_if(std::begin(kSpellings), std::end(kSpellings),
+                     [&](const Spelling& s) { return s.type == from.type(); });
     if (spelling == std::end(kSpellings) || from.sparsity()) {
       if (unread_.size() < 400)
-        unread_ += (unread_.empty() ? "'" : ", '") + name +
-                   (from.sparsity() ? "' (sparse)" : "' (type " + std::to_string(int(from.type())) + ")");
+        unread_ +=
+            (unread_.empty() ? "'" : ", '") + name +
+            (from.sparsity() ? "' (sparse)" : "' (type " + std::to_string(int(from.type())) + ")");
       return;
     }
     Tensor t;
@@ -181,9 +197,11 @@ class Reader {
     const bool halves = from.type() == tflite::TensorType::int4;
     const uint64_t expected = halves ? (count + 1) / 2 : count * element_bytes(t.type);
     if (range.size != expected)
-      refuse(where + " has " + std::to_string(range.size) + " bytes, its shape says " + std::to_string(expected));
+      refuse(where + " has " + std::to_string(range.size) + " bytes, its shape says " +
+             std::to_string(expected));
     if (halves)
-      t.storage = std::make_shared<HalfBytes>(Bytes{file_, file_->data() + range.offset, range.size}, count);
+      t.storage = std::make_shared<HalfBytes>(
+          Bytes{file_, file_->data() + range.offset, range.size}, count);
     else
       t.storage = mapped_storage(file_, range.offset, range.size);
     prove_view(t, limits_, path_ + ": " + where);
@@ -199,10 +217,13 @@ class Reader {
     int32_t axis = from.quantized_dimension();
     // Converters give a bias the axis of its weights.
     if (t->dims.size() == 1 && t->dims[0] == int64_t(scales)) axis = 0;
-    if (!single && (axis < 0 || size_t(axis) >= t->dims.size() || t->dims[size_t(axis)] != int64_t(scales)))
-      refuse(where + " has " + std::to_string(scales) + " scales along dimension " + std::to_string(axis));
+    if (!single &&
+        (axis < 0 || size_t(axis) >= t->dims.size() || t->dims[size_t(axis)] != int64_t(scales)))
+      refuse(where + " has " + std::to_string(scales) + " scales along dimension " +
+             std::to_string(axis));
     if (zeros != 0 && zeros != scales)
-      refuse(where + " has " + std::to_string(scales) + " scales and " + std::to_string(zeros) + " zero points");
+      refuse(where + " has " + std::to_string(scales) + " scales and " + std::to_string(zeros) +
+             " zero points");
     spend(uint64_t{16} * scales);
     Quantization q;
     q.scheme = single ? "per_tensor_affine" : "per_channel_affine";
@@ -226,6 +247,8 @@ class Reader {
 
 }  // namespace
 
-Checkpoint read_tflite(const std::string& path, const ReadLimits& limits) { return Reader(path, limits).read(); }
+Checkpoint read_tflite(const std::string& path, const ReadLimits& limits) {
+  return Reader(path, limits).read();
+}
 
 }  // namespace ingot::checkpoint

@@ -6,14 +6,16 @@ namespace ingot::checkpoint {
 namespace {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& why) {
-  host::fail(host::Exit::kCorrupt, where + ": " + why + "; the file is damaged or was made to mislead");
+  host::fail(host::Exit::kCorrupt,
+             where + ": " + why + "; the file is damaged or was made to mislead");
 }
 
 }  // namespace
 
 std::shared_ptr<const Storage> ZipStorages::find(const StorageId& id, const std::string& where) {
   for (const char c : id.key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!plain) refuse(where, "its storage's key is '" + id.key + "', expected letters and digits");
   }
   if (id.key.empty()) refuse(where, "its storage has no key");
@@ -21,8 +23,9 @@ std::shared_ptr<const Storage> ZipStorages::find(const StorageId& id, const std:
   if (!archive_->has(name)) refuse(where, "its storage '" + name + "' is not in the archive");
   const uint64_t expected = id.elements * element_bytes(id.type);
   if (id.elements > (uint64_t{1} << 58) || archive_->size(name) != expected)
-    refuse(where, "its storage '" + name + "' has " + std::to_string(archive_->size(name)) + " bytes, expected " +
-                      std::to_string(id.elements) + " elements of " + std::to_string(element_bytes(id.type)));
+    refuse(where, "its storage '" + name + "' has " + std::to_string(archive_->size(name)) +
+                      " bytes, expected " + std::to_string(id.elements) + " elements of " +
+                      std::to_string(element_bytes(id.type)));
   return Archive::member(archive_, name);
 }
 
@@ -47,7 +50,8 @@ bool is_big_endian(const Archive& archive, const std::string& root, const std::s
   const std::vector<uint8_t> bytes = archive.read(root + "byteorder", 64);
   const std::string order(bytes.begin(), bytes.end());
   if (order != "little" && order != "big")
-    host::fail(host::Exit::kCorrupt, path + ": byteorder is '" + order + "', expected 'little' or 'big'");
+    host::fail(host::Exit::kCorrupt,
+               path + ": byteorder is '" + order + "', expected 'little' or 'big'");
   return order == "big";
 }
 

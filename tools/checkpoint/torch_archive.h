@@ -1,4 +1,5 @@
-// tools/checkpoint/torch_archive.h - how torch.save() and TorchScript lay a zip archive out: one folder, pickles in it, storages in folders beside them.
+// tools/checkpoint/torch_archive.h - how torch.save() and TorchScript lay a zip archive out: one
+// folder, pickles in it, storages in folders beside them.
 // Errors   host::Failure kCorrupt.
 #pragma once
 #include <memory>

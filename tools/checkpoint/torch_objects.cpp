@@ -1,4 +1,5 @@
-// tools/checkpoint/torch_objects.cpp - walks an inert tree without recursion: a stack of what is still to be visited.
+// tools/checkpoint/torch_objects.cpp - walks an inert tree without recursion: a stack of what is
+// still to be visited.
 #include "tools/checkpoint/torch_objects.h"
 
 #include "tools/checkpoint/torch_tensors.h"
@@ -52,8 +53,9 @@ class Walk {
 
   void count() {
     if (++entries_ > limits_.entries)
-      host::fail(host::Exit::kCorrupt, out_->file + ": names more than " + std::to_string(limits_.entries) +
-                                           " values by sharing a few; it was made to exhaust the reader");
+      host::fail(host::Exit::kCorrupt,
+                 out_->file + ": names more than " + std::to_string(limits_.entries) +
+                     " values by sharing a few; it was made to exhaust the reader");
   }
   /// What a place and the value found there take: a few bytes may name millions by sharing.
   static void charge(const Path& path, size_t more) {
@@ -65,7 +67,8 @@ class Walk {
   void visit(NodeId node, Path path, std::string module) {
     if (node == kNoNode) return;
     if (path.size() > kMostLevels)
-      host::fail(host::Exit::kCorrupt, out_->file + ": nests more than " + std::to_string(kMostLevels) + " levels");
+      host::fail(host::Exit::kCorrupt,
+                 out_->file + ": nests more than " + std::to_string(kMostLevels) + " levels");
     todo_.push_back({node, std::move(path), std::move(module), false});
   }
   static Path below(const Place& place, const std::string& name) {
@@ -82,7 +85,9 @@ class Walk {
     for (size_t i = pairs.size() / 2; i-- > 0;)
       visit(pairs[2 * i + 1], below(place, key_text(tree_, pairs[2 * i])), "");
   }
-  void fact(const Place& place, FactValue value) { out_->facts.push_back({full(place), std::move(value)}); }
+  void fact(const Place& place, FactValue value) {
+    out_->facts.push_back({full(place), std::move(value)});
+  }
   /// A module's own place has an open dot that names nothing.
   static Path full(const Place& place) {
     Path path = place.path;
@@ -104,7 +109,8 @@ class Walk {
         return;
       case NodeKind::kBytes: fact(place, std::to_string(node.text.size()) + " bytes"); return;
       case NodeKind::kGlobal: fact(place, tree_.global_name(place.node)); return;
-      case NodeKind::kPersistent: (void)expand_tensor(place); return;  // else a bare storage or class
+      // else a bare storage or class
+      case NodeKind::kPersistent: (void)expand_tensor(place); return;
       default: break;
     }
     if (node.kind == NodeKind::kCall && expand_tensor(place)) return;
@@ -137,10 +143,12 @@ class Walk {
     }
     NodeId parts;
     if (builder_.is_sparse(place.node, &parts)) {
-      out_->notes.push_back("'" + path_text(path) + "' is sparse: its indices, values and size are given");
+      out_->notes.push_back("'" + path_text(path) +
+                            "' is sparse: its indices, values and size are given");
       const std::vector<NodeId>& items = tree_.at(parts).items;
       constexpr const char* kNames[] = {"indices", "values", "size", "is_coalesced"};
-      constexpr const char* kCompressed[] = {"compressed_indices", "plain_indices", "values", "size"};
+      constexpr const char* kCompressed[] = {"compressed_indices", "plain_indices", "values",
+                                             "size"};
       const bool is_coo = items.size() < 4 || tree_.at(items[3]).kind == NodeKind::kBool;
       for (size_t i = items.size(); i-- > 0;) {
         Path part = path;
@@ -164,7 +172,8 @@ class Walk {
   void expand_object(const Place& place, const Node& node) {
     const std::string name = tree_.global_name(node.items[0]);
     const NodeId state = attributes(node);
-    const bool is_module = tree_.find(state, "_modules") != kNoNode && tree_.find(state, "_parameters") != kNoNode;
+    const bool is_module =
+        tree_.find(state, "_modules") != kNoNode && tree_.find(state, "_parameters") != kNoNode;
     if (is_module) return expand_module(place, state);
     if (name.compare(0, 10, "__torch__.") == 0) return expand_script(place, state);
     const bool is_ordered = name == "collections.OrderedDict";
@@ -181,23 +190,28 @@ class Walk {
     if (node.items.size() < 2) return;
     if (name == "torch.device") {
       std::string text;
-      for (size_t i = 1; i < node.items.size(); i++) text += (i > 1 ? ":" : "") + key_text(tree_, node.items[i]);
+      for (size_t i = 1; i < node.items.size(); i++)
+        text += (i > 1 ? ":" : "") + key_text(tree_, node.items[i]);
       return fact(place, text);
     }
     const Node& first = tree_.at(node.items[1]);
-    const bool mapping = name == "collections.OrderedDict" || name == "builtins.dict" || name == "__builtin__.dict";
+    const bool mapping =
+        name == "collections.OrderedDict" || name == "builtins.dict" || name == "__builtin__.dict";
     if (mapping && first.kind == NodeKind::kList) {  // [[key, value], ...], as Python 2 wrote it
       for (size_t i = first.items.size(); i-- > 0;) {
         const Node& pair = tree_.at(first.items[i]);
-        if (pair.items.size() == 2) visit(pair.items[1], below(place, key_text(tree_, pair.items[0])), "");
+        if (pair.items.size() == 2)
+          visit(pair.items[1], below(place, key_text(tree_, pair.items[0])), "");
       }
       return;
     }
-    constexpr const char* kHolders[] = {"torch.Size",    "builtins.set",   "__builtin__.set",  "builtins.frozenset",
-                                        "builtins.list", "builtins.tuple", "collections.deque"};
+    constexpr const char* kHolders[] = {"torch.Size",         "builtins.set",  "__builtin__.set",
+                                        "builtins.frozenset", "builtins.list", "builtins.tuple",
+                                        "collections.deque"};
     for (const char* holder : kHolders)
       if (name == holder) return visit_items(place, first.items);
-    if (node.items.size() == 2 && first.kind == NodeKind::kDict) visit(node.items[1], place.path, place.module);
+    if (node.items.size() == 2 && first.kind == NodeKind::kDict)
+      visit(node.items[1], place.path, place.module);
   }
 
   /// torch.nn.Module: names join with dots, as state_dict() has them.
@@ -229,8 +243,8 @@ class Walk {
     for (size_t i = pairs.size() / 2; i-- > 0;) {
       const std::string name = key_text(tree_, pairs[2 * i]);
       const Node& value = tree_.at(pairs[2 * i + 1]);
-      const bool object =
-          value.kind == NodeKind::kCall && tree_.global_name(value.items[0]).compare(0, 10, "__torch__.") == 0;
+      const bool object = value.kind == NodeKind::kCall &&
+                          tree_.global_name(value.items[0]).compare(0, 10, "__torch__.") == 0;
       if (object)
         visit(pairs[2 * i + 1], place.path, place.module + name + ".");
       else
@@ -242,7 +256,8 @@ class Walk {
     if (noted_) return;
     noted_ = true;
     const std::string name = tree_.global_name(tree_.at(place.node).items[0]);
-    out_->notes.push_back("holds a whole module" + (name.empty() ? std::string() : " of class " + name) +
+    out_->notes.push_back("holds a whole module" +
+                          (name.empty() ? std::string() : " of class " + name) +
                           ": its weights are read, its class is not needed");
   }
 
@@ -258,7 +273,8 @@ class Walk {
 
 }  // namespace
 
-void collect_torch(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits, Checkpoint* out) {
+void collect_torch(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits,
+                   Checkpoint* out) {
   Walk(tree, storages, limits, out).run();
 }
 

@@ -1,4 +1,5 @@
-// tools/checkpoint/torch_objects.h - the meaning of the few constructors that torch and numpy write, on an inert tree.
+// tools/checkpoint/torch_objects.h - the meaning of the few constructors that torch and numpy
+// write, on an inert tree.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,6 +29,7 @@ class StorageSource {
 };
 
 /// Adds every tensor and fact below the root to `out`.
-void collect_torch(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits, Checkpoint* out);
+void collect_torch(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits,
+                   Checkpoint* out);
 
 }  // namespace ingot::checkpoint

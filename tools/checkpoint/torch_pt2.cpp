@@ -1,7 +1,10 @@
 // tools/checkpoint/torch_pt2.cpp - the weights of torch.export's archives. Two containers:
-//   until 2.7   serialized_state_dict.pt and serialized_constants.pt, each a file of torch.save() inside the archive
-//   since 2.8   NAME/data/weights and NAME/data/constants: raw members, and a configuration that says what each is
-// Constants (what the program brought along beside its state) lie below "constants". Example inputs are no weights and are not read.
+//   until 2.7   serialized_state_dict.pt and serialized_constants.pt, each a file of torch.save()
+//   inside the archive
+//   since 2.8   NAME/data/weights and NAME/data/constants: raw members, and a configuration that
+//   says what each is
+// Constants (what the program brought along beside its state) lie below "constants". Example inputs
+// are no weights and are not read.
 #include <algorithm>
 
 #include "tools/checkpoint/bounded_json.h"
@@ -22,10 +25,12 @@ struct Scalar {
   ElementType type;
 };
 constexpr Scalar kScalars[] = {
-    {1, ElementType::kU8},    {2, ElementType::kI8},   {3, ElementType::kI16},     {4, ElementType::kI32},
-    {5, ElementType::kI64},   {6, ElementType::kF16},  {7, ElementType::kF32},     {8, ElementType::kF64},
-    {9, ElementType::kC32},   {10, ElementType::kC64}, {11, ElementType::kC128},   {12, ElementType::kBool},
-    {13, ElementType::kBf16}, {28, ElementType::kU16}, {29, ElementType::kF8E4M3}, {30, ElementType::kF8E5M2}};
+    {1, ElementType::kU8},     {2, ElementType::kI8},    {3, ElementType::kI16},
+    {4, ElementType::kI32},    {5, ElementType::kI64},   {6, ElementType::kF16},
+    {7, ElementType::kF32},    {8, ElementType::kF64},   {9, ElementType::kC32},
+    {10, ElementType::kC64},   {11, ElementType::kC128}, {12, ElementType::kBool},
+    {13, ElementType::kBf16},  {28, ElementType::kU16},  {29, ElementType::kF8E4M3},
+    {30, ElementType::kF8E5M2}};
 constexpr int kStrided = 7;
 
 bool ends_with(const std::string& text, const std::string& end) {
@@ -60,7 +65,9 @@ class ProgramVersion : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return depth_++ >= 0; }
   bool end_object() override { return depth_-- > 0; }
   bool end_array() override { return depth_-- > 0; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
 
  private:
   int64_t depth_ = 0;
@@ -100,7 +107,8 @@ class Reader {
         found = true;
         add_nested(state, {});
       }
-      if (archive_->has(constants) && archive_->size(constants) > 0) add_nested(constants, {"constants"});
+      if (archive_->has(constants) && archive_->size(constants) > 0)
+        add_nested(constants, {"constants"});
     }
     if (!found) refuse("the archive", "has no serialized_state_dict.pt");
   }
@@ -108,7 +116,8 @@ class Reader {
   /// A file of torch.save(); what it holds goes below `below`.
   void add_nested(const std::string& member, const Path& below) {
     const std::string name = path_ + ": member '" + member + "'";
-    Checkpoint part = read_torch_archive(Archive::open_bytes(archive_->read(member, kMostNested), name), name, limits_);
+    Checkpoint part = read_torch_archive(
+        Archive::open_bytes(archive_->read(member, kMostNested), name), name, limits_);
     for (Tensor& tensor : part.tensors) {
       tensor.path.insert(tensor.path.begin(), below.begin(), below.end());
       out_.tensors.push_back(std::move(tensor));
@@ -120,15 +129,18 @@ class Reader {
     for (const std::string& name : archive_->names()) {
       if (!ends_with(name, "/archive_format")) continue;
       const std::string root = name.substr(0, name.size() - 14);
-      if (!root_.empty() && root != root_) refuse("the archive", "has two roots, '" + root_ + "' and '" + root + "'");
+      if (!root_.empty() && root != root_)
+        refuse("the archive", "has two roots, '" + root_ + "' and '" + root + "'");
       root_ = root;
     }
     if (archive_->has(root_ + "byteorder")) {
       const std::vector<uint8_t> order = archive_->read(root_ + "byteorder", 64);
       const std::string text(order.begin(), order.end());
-      if (text != "little" && text != "big") refuse(root_ + "byteorder", "is '" + text + "', expected little or big");
+      if (text != "little" && text != "big")
+        refuse(root_ + "byteorder", "is '" + text + "', expected little or big");
       swapped_ = text == "big";
-      if (swapped_) out_.notes.push_back("was saved on a big-endian machine; its bytes are swapped");
+      if (swapped_)
+        out_.notes.push_back("was saved on a big-endian machine; its bytes are swapped");
     }
   }
 
@@ -148,11 +160,14 @@ class Reader {
     }
   }
 
-  void read_folder(const std::string& folder, const std::string& model, const std::string& kind, const Path& below) {
-    const std::string plain = folder + model + "_" + kind + "_config.json", pickled = folder + model + ".pt";
+  void read_folder(const std::string& folder, const std::string& model, const std::string& kind,
+                   const Path& below) {
+    const std::string plain = folder + model + "_" + kind + "_config.json",
+                      pickled = folder + model + ".pt";
     if (archive_->has(plain)) return read_config(plain, folder, below);
     if (archive_->has(pickled) && archive_->size(pickled) > 0) return add_nested(pickled, below);
-    if (kind == "weights") refuse("the archive", "has neither '" + plain + "' nor '" + pickled + "'");
+    if (kind == "weights")
+      refuse("the archive", "has neither '" + plain + "' nor '" + pickled + "'");
   }
 
   /// Only the version is of interest here; the graph is dropped while it is parsed.
@@ -168,14 +183,17 @@ class Reader {
     const std::string where = "member '" + member + "'";
     const std::vector<uint8_t> text = archive_->read(member, kMostJson);
     const Json config =
-        parse_bounded_json({reinterpret_cast<const char*>(text.data()), text.size()}, path_ + ": " + where, kMostDepth);
+        parse_bounded_json({reinterpret_cast<const char*>(text.data()), text.size()},
+                           path_ + ": " + where, kMostDepth);
     const auto tensors = config.is_object() ? config.find("config") : config.end();
-    if (tensors == config.end() || !tensors->is_object()) refuse(where, "has no table named config");
+    if (tensors == config.end() || !tensors->is_object())
+      refuse(where, "has no table named config");
     if (tensors->size() > limits_.entries) refuse(where, "names too many tensors");
     for (const auto& [name, entry] : tensors->items()) add(name, entry, folder, below);
   }
 
-  void add(const std::string& name, const Json& entry, const std::string& folder, const Path& below) {
+  void add(const std::string& name, const Json& entry, const std::string& folder,
+           const Path& below) {
     const std::string where = "tensor '" + name + "'";
     try {
       const std::string file = entry.at("path_name").get<std::string>();
@@ -184,13 +202,15 @@ class Reader {
         out_.notes.push_back("'" + name + "' is an object of a custom class, which is no weight");
         return;
       }
-      if (!archive_->has(folder + file)) refuse(where, "its bytes '" + folder + file + "' are not in the archive");
+      if (!archive_->has(folder + file))
+        refuse(where, "its bytes '" + folder + file + "' are not in the archive");
       Tensor t;
       if (pickled) {
-        Checkpoint one =
-            read_torch_archive(Archive::open_bytes(archive_->read(folder + file, kMostNested), path_ + ": " + where),
-                               path_ + ": " + where, limits_);
-        if (one.tensors.size() != 1) refuse(where, "is pickled, and the pickle holds no single tensor");
+        Checkpoint one = read_torch_archive(
+            Archive::open_bytes(archive_->read(folder + file, kMostNested), path_ + ": " + where),
+            path_ + ": " + where, limits_);
+        if (one.tensors.size() != 1)
+          refuse(where, "is pickled, and the pickle holds no single tensor");
         t = std::move(one.tensors[0]);
       } else {
         set_view(entry.at("tensor_meta"), where, &t);
@@ -212,11 +232,12 @@ class Reader {
 
   void set_view(const Json& meta, const std::string& where, Tensor* t) {
     const int type = meta.at("dtype").get<int>(), layout = meta.at("layout").get<int>();
-    const Scalar* scalar =
-        std::find_if(std::begin(kScalars), std::end(kScalars), [&](const Scalar& s) { return s.number == type; });
+    const Scalar* scalar = std::find_if(std::begin(kScalars), std::end(kScalars),
+                                        [&](const Scalar& s) { return s.number == type; });
     if (scalar == std::end(kScalars) || layout != kStrided)
-      host::fail(host::Exit::kUnsupported, path_ + ": " + where + " has torch's element type " + std::to_string(type) +
-                                               " and layout " + std::to_string(layout) +
+      host::fail(host::Exit::kUnsupported, path_ + ": " + where + " has torch's element type " +
+                                               std::to_string(type) + " and layout " +
+                                               std::to_string(layout) +
                                                ", which is not read; export plain dense weights");
     t->type = scalar->type;
     for (const Json& d : meta.at("sizes")) t->dims.push_back(number(d));
@@ -242,7 +263,8 @@ class Reader {
 
 }  // namespace
 
-Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path, const ReadLimits& limits) {
+Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path,
+                          const ReadLimits& limits) {
   return Reader(archive, path, limits).read();
 }
 

@@ -1,6 +1,9 @@
-// tools/checkpoint/torch_tar.cpp - torch before 0.1.10: a tar of `storages`, `tensors` and `pickle`, where the pickle refers to tensors by number.
-//   storages  pickle of their count; each: pickle (key, location, type), u64 elements, the elements; then views of storages
-//   tensors   pickle of their count; each: pickle (key, storage key, type), i32 rank, 4 bytes, i64 sizes, i64 strides, i64 offset
+// tools/checkpoint/torch_tar.cpp - torch before 0.1.10: a tar of `storages`, `tensors` and
+// `pickle`, where the pickle refers to tensors by number.
+//   storages  pickle of their count; each: pickle (key, location, type), u64 elements, the
+//             elements; then views of storages
+//   tensors   pickle of their count; each: pickle (key, storage key, type), i32 rank, 4 bytes, i64
+//             sizes, i64 strides, i64 offset
 #include <cstring>
 #include <map>
 
@@ -16,7 +19,9 @@ constexpr size_t kBlock = 512;
 
 class TarTensors : public StorageSource {
  public:
-  TarTensors(const std::string& path) : path_(path), file_(MappedFile::open(path)) { find_members(); }
+  TarTensors(const std::string& path) : path_(path), file_(MappedFile::open(path)) {
+    find_members();
+  }
 
   ValueTree object() { return read_pickle(member("pickle"), path_ + ": pickle"); }
   void read() {
@@ -24,7 +29,8 @@ class TarTensors : public StorageSource {
     read_tensors();
   }
   std::shared_ptr<const Storage> find(const StorageId&, const std::string& where) override {
-    host::fail(host::Exit::kCorrupt, where + ": refers to a storage, expected a tensor in a file of this age");
+    host::fail(host::Exit::kCorrupt,
+               where + ": refers to a storage, expected a tensor in a file of this age");
   }
   bool tensor(int64_t key, Tensor* out) override {
     const auto found = tensors_.find(key);
@@ -35,7 +41,8 @@ class TarTensors : public StorageSource {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt, path_ + ": is no sound torch archive (tar): " + why + "; get the file anew");
+    host::fail(host::Exit::kCorrupt,
+               path_ + ": is no sound torch archive (tar): " + why + "; get the file anew");
   }
   void find_members() {
     const char* bytes = reinterpret_cast<const char*>(file_->data());
@@ -82,14 +89,16 @@ class TarTensors : public StorageSource {
   int64_t count(Cursor* c, const char* what) const {
     const ValueTree tree = next(c, what);
     const Node& node = tree.at(tree.root);
-    if (node.kind != NodeKind::kInteger || node.integer < 0 || uint64_t(node.integer) > c->bytes.size())
+    if (node.kind != NodeKind::kInteger || node.integer < 0 ||
+        uint64_t(node.integer) > c->bytes.size())
       refuse(std::string("its number of ") + what + " is none");
     return node.integer;
   }
   /// (a, b, type) with integers where integers belong.
   const std::vector<NodeId>& triple(const ValueTree& tree, const char* what) const {
     const Node& node = tree.at(tree.root);
-    if (node.kind != NodeKind::kTuple || node.items.size() != 3) refuse(std::string("a ") + what + " is no triple");
+    if (node.kind != NodeKind::kTuple || node.items.size() != 3)
+      refuse(std::string("a ") + what + " is no triple");
     return node.items;
   }
   ElementType type_of(const ValueTree& tree, NodeId id) const {
@@ -100,7 +109,8 @@ class TarTensors : public StorageSource {
     ElementType type;
     bool quantized;
     if (!from_torch(name, &type, &quantized) || quantized)
-      host::fail(host::Exit::kUnsupported, path_ + ": elements of type '" + tree.global_name(id) + "' are not read");
+      host::fail(host::Exit::kUnsupported,
+                 path_ + ": elements of type '" + tree.global_name(id) + "' are not read");
     return type;
   }
 
@@ -112,18 +122,23 @@ class TarTensors : public StorageSource {
       const std::vector<NodeId>& items = triple(tree, "storage");
       const uint64_t elements = number(&c, 8);
       uint64_t bytes;
-      if (__builtin_mul_overflow(elements, uint64_t{element_bytes(type_of(tree, items[2]))}, &bytes) ||
+      if (__builtin_mul_overflow(elements, uint64_t{element_bytes(type_of(tree, items[2]))},
+                                 &bytes) ||
           bytes > c.bytes.size() - c.at)
         refuse("storage " + std::to_string(i) + " reaches past the end");
-      const uint64_t offset = uint64_t(c.bytes.data() + c.at - reinterpret_cast<const char*>(file_->data()));
-      storages_[tree.at(items[0]).integer] = {mapped_storage(file_, offset, bytes), tree.at(items[1]).text};
+      const uint64_t offset =
+          uint64_t(c.bytes.data() + c.at - reinterpret_cast<const char*>(file_->data()));
+      storages_[tree.at(items[0]).integer] = {mapped_storage(file_, offset, bytes),
+                                              tree.at(items[1]).text};
       c.at += size_t(bytes);
     }
     if (c.at == c.bytes.size()) return;
     const ValueTree views = next(&c, "views");
     const Node& node = views.at(views.root);
     const bool none = node.kind == NodeKind::kInteger ? node.integer == 0 : node.items.empty();
-    if (!none) host::fail(host::Exit::kUnsupported, path_ + ": views of storages in a file of this age are not read");
+    if (!none)
+      host::fail(host::Exit::kUnsupported,
+                 path_ + ": views of storages in a file of this age are not read");
   }
 
   void read_tensors() {
@@ -140,7 +155,8 @@ class TarTensors : public StorageSource {
       tensor.location = storage->second.second;
       const uint64_t rank = number(&c, 4);
       (void)number(&c, 4);
-      if (rank > 64) refuse("tensor " + std::to_string(i) + " has " + std::to_string(rank) + " dimensions");
+      if (rank > 64)
+        refuse("tensor " + std::to_string(i) + " has " + std::to_string(rank) + " dimensions");
       for (uint64_t d = 0; d < rank; d++) tensor.dims.push_back(int64_t(number(&c, 8)));
       for (uint64_t d = 0; d < rank; d++) tensor.strides.push_back(int64_t(number(&c, 8)));
       tensor.offset = number(&c, 8);

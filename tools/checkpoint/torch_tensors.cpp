@@ -19,8 +19,8 @@ std::string last_part(const std::string& name) {
 }  // namespace
 
 void TensorBuilder::refuse(const std::string& owner, const std::string& why) const {
-  host::fail(host::Exit::kCorrupt,
-             file_ + ": tensor '" + owner + "': " + why + "; the file is damaged or was made to mislead");
+  host::fail(host::Exit::kCorrupt, file_ + ": tensor '" + owner + "': " + why +
+                                       "; the file is damaged or was made to mislead");
 }
 
 std::string TensorBuilder::callee(NodeId id) const {
@@ -34,14 +34,17 @@ NodeId TensorBuilder::argument(NodeId call, size_t index) const {
 }
 
 int64_t TensorBuilder::integer(NodeId id, const std::string& owner, const char* what) const {
-  if (id == kNoNode || (tree_.at(id).kind != NodeKind::kInteger && tree_.at(id).kind != NodeKind::kBool))
+  if (id == kNoNode ||
+      (tree_.at(id).kind != NodeKind::kInteger && tree_.at(id).kind != NodeKind::kBool))
     refuse(owner, std::string(what) + " is no integer of 64 bits");
   return tree_.at(id).integer;
 }
 
-std::vector<int64_t> TensorBuilder::integers(NodeId id, const std::string& owner, const char* what) const {
+std::vector<int64_t> TensorBuilder::integers(NodeId id, const std::string& owner,
+                                             const char* what) const {
   if (id != kNoNode && callee(id) == "torch.Size") id = argument(id, 0);
-  if (id == kNoNode || (tree_.at(id).kind != NodeKind::kTuple && tree_.at(id).kind != NodeKind::kList))
+  if (id == kNoNode ||
+      (tree_.at(id).kind != NodeKind::kTuple && tree_.at(id).kind != NodeKind::kList))
     refuse(owner, std::string(what) + " is no tuple");
   std::vector<int64_t> out;
   for (const NodeId item : tree_.at(id).items) out.push_back(integer(item, owner, what));
@@ -49,16 +52,18 @@ std::vector<int64_t> TensorBuilder::integers(NodeId id, const std::string& owner
 }
 
 StorageId TensorBuilder::storage_id(NodeId id, const std::string& owner, bool* quantized) const {
-  if (id == kNoNode || tree_.at(id).kind != NodeKind::kPersistent) refuse(owner, "its storage is no reference");
+  if (id == kNoNode || tree_.at(id).kind != NodeKind::kPersistent)
+    refuse(owner, "its storage is no reference");
   const Node& tuple = tree_.at(tree_.at(id).items[0]);
   const bool sound = tuple.kind == NodeKind::kTuple && tuple.items.size() >= 5 &&
-                     tree_.at(tuple.items[0]).kind == NodeKind::kText && tree_.at(tuple.items[0]).text == "storage";
+                     tree_.at(tuple.items[0]).kind == NodeKind::kText &&
+                     tree_.at(tuple.items[0]).text == "storage";
   if (!sound) refuse(owner, "its storage is no ('storage', type, key, location, elements)");
   StorageId out;
   const std::string type = tree_.global_name(tuple.items[1]);
   if (!from_torch(last_part(type), &out.type, quantized)) {
-    host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': elements of type '" + type +
-                                             "' are not read; save it in another type");
+    host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': elements of type '" +
+                                             type + "' are not read; save it in another type");
   }
   const Node& key = tree_.at(tuple.items[2]);
   out.key = key.kind == NodeKind::kInteger ? std::to_string(key.integer) : key.text;
@@ -85,8 +90,8 @@ void TensorBuilder::set_storage(NodeId id, const std::string& owner, Tensor* out
   if (storage.elements > (uint64_t{1} << 58)) refuse(owner, "its storage's size overflows");
   if (!known) known = storages_->find(storage, file_ + ": tensor '" + owner + "'");
   if (known->size() < expected)
-    refuse(owner, "its storage '" + storage.key + "' has " + std::to_string(known->size()) + " bytes, expected " +
-                      std::to_string(expected));
+    refuse(owner, "its storage '" + storage.key + "' has " + std::to_string(known->size()) +
+                      " bytes, expected " + std::to_string(expected));
   out->storage = known;
   out->offset = storage.view_offset;
 }
@@ -96,7 +101,8 @@ void TensorBuilder::set_view(NodeId call, const std::string& owner, Tensor* out,
   set_storage(argument(call, 0), owner, out, quantized);
   const int64_t offset = integer(argument(call, 1), owner, "its offset");
   if (offset < 0) refuse(owner, "starts at element " + std::to_string(offset));
-  if (__builtin_add_overflow(out->offset, uint64_t(offset), &out->offset)) refuse(owner, "its offset overflows");
+  if (__builtin_add_overflow(out->offset, uint64_t(offset), &out->offset))
+    refuse(owner, "its offset overflows");
   out->dims = integers(argument(call, 2), owner, "its size");
   out->strides = integers(argument(call, 3), owner, "its stride");
 }
@@ -113,7 +119,8 @@ void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* o
     q.zero_points = {integer(items[2], owner, "its zero point")};
   } else if (items.size() >= 4) {
     Tensor scales, zero_points;
-    if (!build(items[1], owner + " (scales)", &scales) || !build(items[2], owner + " (zero points)", &zero_points))
+    if (!build(items[1], owner + " (scales)", &scales) ||
+        !build(items[2], owner + " (zero points)", &zero_points))
       refuse(owner, "its scales are no tensor");
     if (scales.elements() > (1 << 24) || zero_points.elements() != scales.elements())
       refuse(owner, "it has " + std::to_string(scales.elements()) + " scales and " +
@@ -148,8 +155,9 @@ void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* o
   out->quantization = std::move(q);
 }
 
-/// (array or tensor of the host, type, device, requires_grad): how devices without storages of torch's own are saved (XLA, Maia, ...). numpy
-/// has no bfloat16: such a tensor comes as the float32 array of its values.
+/// (array or tensor of the host, type, device, requires_grad): how devices without storages of
+/// torch's own are saved (XLA, Maia, ...). numpy has no bfloat16: such a tensor comes as the
+/// float32 array of its values.
 void TensorBuilder::set_moved(NodeId call, const std::string& owner, Tensor* out, int depth) {
   const NodeId value = argument(call, 0);
   const bool made = value != kNoNode && tree_.at(value).kind == NodeKind::kCall &&
@@ -159,25 +167,30 @@ void TensorBuilder::set_moved(NodeId call, const std::string& owner, Tensor* out
   ElementType type;
   bool quantized = false;
   if (!from_torch(last_part(type_name), &type, &quantized) || quantized)
-    host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': type '" + type_name + "' is not read");
+    host::fail(host::Exit::kUnsupported,
+               file_ + ": tensor '" + owner + "': type '" + type_name + "' is not read");
   if (type == ElementType::kBf16 && out->type == ElementType::kF32) {
     const std::vector<uint8_t> wide = tensor_bytes(*out);
     std::vector<uint8_t> narrow(wide.size() / 2);
     for (size_t i = 0; i < narrow.size(); i += 2) {
-      if (wide[2 * i] || wide[2 * i + 1]) refuse(owner, "was bfloat16 and has a value that bfloat16 has not");
+      if (wide[2 * i] || wide[2 * i + 1])
+        refuse(owner, "was bfloat16 and has a value that bfloat16 has not");
       std::memcpy(&narrow[i], &wide[2 * i + 2], 2);
     }
     out->storage = memory_storage(std::move(narrow));
     out->offset = 0;
     out->swapped = false;
     int64_t stride = 1;
-    for (size_t d = out->dims.size(); d-- > 0; stride *= out->dims[d] ? out->dims[d] : 1) out->strides[d] = stride;
+    for (size_t d = out->dims.size(); d-- > 0; stride *= out->dims[d] ? out->dims[d] : 1)
+      out->strides[d] = stride;
     out->type = type;
   }
   if (out->type != type)
-    refuse(owner, "was " + std::string(element_name(type)) + " and comes as " + element_name(out->type));
+    refuse(owner,
+           "was " + std::string(element_name(type)) + " and comes as " + element_name(out->type));
   const NodeId device = argument(call, 2);
-  if (device != kNoNode && tree_.at(device).kind == NodeKind::kText) out->location = tree_.at(device).text;
+  if (device != kNoNode && tree_.at(device).kind == NodeKind::kText)
+    out->location = tree_.at(device).text;
   prove_view(*out, limits_, file_ + ": tensor '" + owner + "'");
 }
 
@@ -188,7 +201,8 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
   if (full.compare(0, 6, "torch.") != 0) return false;
   bool quantized = false;
   if (name == "_rebuild_parameter" || name == "_rebuild_parameter_with_state") {
-    if (!build_call(argument(id, 0), owner, out, depth + 1)) refuse(owner, "a parameter without a tensor");
+    if (!build_call(argument(id, 0), owner, out, depth + 1))
+      refuse(owner, "a parameter without a tensor");
     out->is_parameter = true;
     return true;
   }
@@ -196,18 +210,20 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
     // (function, type, arguments, state): the tensor that the function would make of the arguments.
     const std::string function = last_part(tree_.global_name(argument(id, 0)));
     const NodeId arguments = argument(id, 2);
-    if (function == "_rebuild_parameter" && arguments != kNoNode && !tree_.at(arguments).items.empty())
+    if (function == "_rebuild_parameter" && arguments != kNoNode &&
+        !tree_.at(arguments).items.empty())
       return build_call(tree_.at(arguments).items[0], owner, out, depth + 1);
-    host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': a subclass of Tensor ('" +
-                                             tree_.global_name(argument(id, 1)) +
-                                             "') is not read; save a plain tensor");
+    host::fail(host::Exit::kUnsupported,
+               file_ + ": tensor '" + owner + "': a subclass of Tensor ('" +
+                   tree_.global_name(argument(id, 1)) + "') is not read; save a plain tensor");
   }
-  if (name == "_rebuild_device_tensor_from_numpy" || name == "_rebuild_device_tensor_from_cpu_tensor" ||
-      name == "_rebuild_xla_tensor") {
+  if (name == "_rebuild_device_tensor_from_numpy" ||
+      name == "_rebuild_device_tensor_from_cpu_tensor" || name == "_rebuild_xla_tensor") {
     set_moved(id, owner, out, depth);
     return true;
   }
-  const bool plain = name == "_rebuild_tensor" || name == "_rebuild_tensor_v2" || name == "_rebuild_tensor_v3";
+  const bool plain =
+      name == "_rebuild_tensor" || name == "_rebuild_tensor_v2" || name == "_rebuild_tensor_v3";
   if (!plain && name != "_rebuild_qtensor") return false;
   set_view(id, owner, out, &quantized);
   if (name == "_rebuild_qtensor") {
@@ -219,7 +235,8 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
     bool is_quantized;
     const std::string type = tree_.global_name(argument(id, 6));
     if (!from_torch(last_part(type), &out->type, &is_quantized) || is_quantized)
-      host::fail(host::Exit::kUnsupported, file_ + ": tensor '" + owner + "': type '" + type + "' is not read");
+      host::fail(host::Exit::kUnsupported,
+                 file_ + ": tensor '" + owner + "': type '" + type + "' is not read");
   }
   const NodeId metadata = argument(id, name == "_rebuild_tensor_v3" ? 7 : 6);
   const auto flag = [&](const char* key) {
@@ -255,7 +272,8 @@ bool TensorBuilder::numpy_type(NodeId id, ElementType* type, bool* swapped) cons
   std::string code = tree_.at(argument(id, 0)).text;
   *swapped = false;
   const NodeId state = tree_.at(id).state;
-  if (state != kNoNode && tree_.at(state).items.size() > 1) *swapped = tree_.at(tree_.at(state).items[1]).text == ">";
+  if (state != kNoNode && tree_.at(state).items.size() > 1)
+    *swapped = tree_.at(tree_.at(state).items[1]).text == ">";
   if (!code.empty() && (code[0] == '<' || code[0] == '>' || code[0] == '|' || code[0] == '=')) {
     *swapped = code[0] == '>';
     code.erase(0, 1);
@@ -281,9 +299,11 @@ bool TensorBuilder::build_array(NodeId id, const std::string& owner, Tensor* out
   const std::string name = callee(id);
   if (!ends_with(name, "multiarray._reconstruct")) return false;
   const NodeId state = tree_.at(id).state;
-  if (state == kNoNode || tree_.at(state).items.size() < 5) refuse(owner, "a numpy array without its state");
+  if (state == kNoNode || tree_.at(state).items.size() < 5)
+    refuse(owner, "a numpy array without its state");
   const Items& items = tree_.at(state).items;
-  if (!numpy_type(items[2], &out->type, &out->swapped)) return false;  // strings, objects: no weights
+  // strings, objects: no weights
+  if (!numpy_type(items[2], &out->type, &out->swapped)) return false;
   out->dims = integers(items[1], owner, "its shape");
   const bool column_major = tree_.at(items[3]).integer != 0;
   out->strides.assign(out->dims.size(), 0);
@@ -291,7 +311,8 @@ bool TensorBuilder::build_array(NodeId id, const std::string& owner, Tensor* out
   for (size_t i = 0; i < out->dims.size(); i++) {
     const size_t d = column_major ? i : out->dims.size() - 1 - i;
     out->strides[d] = stride;
-    if (out->dims[d] < 0 || __builtin_mul_overflow(stride, out->dims[d] ? out->dims[d] : 1, &stride))
+    if (out->dims[d] < 0 ||
+        __builtin_mul_overflow(stride, out->dims[d] ? out->dims[d] : 1, &stride))
       refuse(owner, "its shape overflows");
   }
   out->storage = memory_storage(raw_bytes(items[4]));
@@ -314,7 +335,8 @@ bool TensorBuilder::build(NodeId id, const std::string& owner, Tensor* out) {
 
 bool TensorBuilder::is_sparse(NodeId id, NodeId* parts) const {
   const std::string name = callee(id);
-  if (name.compare(0, 6, "torch.") != 0 || last_part(name).compare(0, 15, "_rebuild_sparse") != 0) return false;
+  if (name.compare(0, 6, "torch.") != 0 || last_part(name).compare(0, 15, "_rebuild_sparse") != 0)
+    return false;
   *parts = argument(id, 1);
   return *parts != kNoNode;
 }

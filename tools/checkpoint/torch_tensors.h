@@ -8,7 +8,8 @@ namespace ingot::checkpoint {
 
 class TensorBuilder {
  public:
-  TensorBuilder(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits, std::string file)
+  TensorBuilder(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits,
+                std::string file)
       : tree_(tree), storages_(storages), limits_(limits), file_(std::move(file)) {}
 
   /// True when `id` is a tensor (or an array) and *out holds it, proved; its path is not set.

@@ -14,9 +14,10 @@ Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std
                               const ReadLimits& limits) {
   const std::string root = torch_root(*archive, path);
   if (root.empty()) {
-    host::fail(host::Exit::kUnsupported, path +
-                                             ": is a zip archive, but no checkpoint: expected the data.pkl of "
-                                             "torch.save(), a torch.export program, or the arrays of an .npz");
+    host::fail(host::Exit::kUnsupported,
+               path +
+                   ": is a zip archive, but no checkpoint: expected the data.pkl of "
+                   "torch.save(), a torch.export program, or the arrays of an .npz");
   }
   Checkpoint out;
   out.file = path;

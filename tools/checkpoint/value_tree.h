@@ -1,5 +1,5 @@
-// tools/checkpoint/value_tree.h - what a pickle says, as inert data. Nodes refer to each other by index, so that sharing and circles cost
-// nothing, and neither building nor freeing recurses.
+// tools/checkpoint/value_tree.h - what a pickle says, as inert data. Nodes refer to each other by
+// index, so that sharing and circles cost nothing, and neither building nor freeing recurses.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,12 +17,13 @@ enum class NodeKind : uint8_t {
   kFloat,
   kText,
   kBytes,
-  kList,        // items
-  kTuple,       // items
-  kSet,         // items
-  kDict,        // items: key, value, key, value, ...
-  kGlobal,      // text: "module name"
-  kCall,        // items: callable, arguments; then what APPEND, SETITEM and BUILD added: see `state`, `extra`
+  kList,    // items
+  kTuple,   // items
+  kSet,     // items
+  kDict,    // items: key, value, key, value, ...
+  kGlobal,  // text: "module name"
+  // items: callable, arguments; then what APPEND, SETITEM and BUILD added: see `state`, `extra`
+  kCall,
   kPersistent,  // items: the id
 };
 
@@ -32,8 +33,9 @@ struct Node {
   double number = 0;
   std::string text;  // text, bytes, global ("module\nname"); an integer beyond 64 bits in decimal
   std::vector<NodeId> items;
-  NodeId state = kNoNode;     // BUILD's argument
-  std::vector<NodeId> extra;  // of a call: key, value pairs (SETITEM) or list items (APPEND), told by extra_is_pairs
+  NodeId state = kNoNode;  // BUILD's argument
+  // of a call: key, value pairs (SETITEM) or list items (APPEND), told by extra_is_pairs
+  std::vector<NodeId> extra;
   bool extra_is_pairs = false;
 };
 

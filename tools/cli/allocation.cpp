@@ -1,6 +1,7 @@
-// tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as C, ends the process instead, and running out of
-// memory is an ordinary error here (exit 7). malloc and free are mimalloc's all the same, where it is there. Large blocks of
-// a conversion lie where tools/files/large_blocks.h says.
+// tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as
+// C, ends the process instead, and running out of memory is an ordinary error here (exit 7). malloc
+// and free are mimalloc's all the same, where it is there. Large blocks of a conversion lie where
+// tools/files/large_blocks.h says.
 #include <unistd.h>
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace {
 
 /// Where not even the exception finds room, as before main().
 [[noreturn]] void end_without_memory() {
-  static constexpr char kLine[] = "ingot: out of memory; close other programs or use a smaller input\n";
+  static constexpr char kLine[] =
+      "ingot: out of memory; close other programs or use a smaller input\n";
   ingot::host::remove_temporary_files();
   if (write(STDERR_FILENO, kLine, sizeof kLine - 1) < 0) _exit(7);
   _exit(7);
@@ -50,8 +52,12 @@ void release(void* memory) noexcept {
 
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, alignment); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, alignment);
+}
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { release(memory); }

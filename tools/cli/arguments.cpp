@@ -19,7 +19,8 @@ bool whole_integer(const std::string& text, int64_t* out) {
 
 }  // namespace
 
-int64_t parse_integer(const std::string& option, const std::string& text, int64_t low, int64_t high) {
+int64_t parse_integer(const std::string& option, const std::string& text, int64_t low,
+                      int64_t high) {
   int64_t value = 0;
   if (!whole_integer(text, &value) || value < low || value > high) {
     fail(Exit::kUsage, option + ": expected a whole number from " + std::to_string(low) + " to " +
@@ -58,12 +59,15 @@ uint64_t parse_bytes(const std::string& option, const std::string& text) {
   }
   int64_t value = 0;
   if (!whole_integer(digits, &value) || value < 0 || value > (INT64_MAX >> shift)) {
-    fail(Exit::kUsage, option + ": expected a number of bytes such as 1048576, 64K, 12M or 2G, found '" + text + "'");
+    fail(Exit::kUsage, option +
+                           ": expected a number of bytes such as 1048576, 64K, 12M or 2G, found '" +
+                           text + "'");
   }
   return uint64_t(value) << shift;
 }
 
-std::string parse_choice(const std::string& option, const std::string& text, const std::vector<std::string>& choices) {
+std::string parse_choice(const std::string& option, const std::string& text,
+                         const std::vector<std::string>& choices) {
   for (const std::string& choice : choices) {
     if (choice == text) return text;
   }
@@ -79,16 +83,18 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
   std::map<std::string, int64_t> dims;
   for (const std::string& text : texts) {
     const size_t at = text.rfind('=');
-    if (at == std::string::npos || at == 0) fail(Exit::kUsage, "--dim: expected NAME=VALUE, found '" + text + "'");
+    if (at == std::string::npos || at == 0)
+      fail(Exit::kUsage, "--dim: expected NAME=VALUE, found '" + text + "'");
     const std::string name = text.substr(0, at), value = text.substr(at + 1);
     int64_t number = 0;
     if (value.find("..") != std::string::npos) {
-      fail(Exit::kUsage,
-           "--dim " + name + ": expected one number here, found the range '" + value + "'; ranges are for convert");
+      fail(Exit::kUsage, "--dim " + name + ": expected one number here, found the range '" + value +
+                             "'; ranges are for convert");
     }
     if (!whole_integer(value, &number) || number < 0)
       fail(Exit::kUsage, "--dim " + name + ": expected a whole number, found '" + value + "'");
-    if (!dims.emplace(name, number).second) fail(Exit::kUsage, "--dim " + name + ": given twice; say it once");
+    if (!dims.emplace(name, number).second)
+      fail(Exit::kUsage, "--dim " + name + ": given twice; say it once");
   }
   return dims;
 }

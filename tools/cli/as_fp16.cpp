@@ -10,7 +10,8 @@
 namespace ingot::cli {
 namespace {
 
-/// Plain panels instead of transformed ones. Weights of such a convolution have no other use: nothing else reads that packing.
+/// Plain panels instead of transformed ones. Weights of such a convolution have no other use:
+/// nothing else reads that packing.
 void undo_winograd(const ProgramDef& program, ValueDef* values) {
   for (const InstructionDef& instruction : program.instructions) {
     if (instruction.op != OpCode::kConv2d) continue;
@@ -20,7 +21,8 @@ void undo_winograd(const ProgramDef& program, ValueDef* values) {
     ValueDef& weights = values[instruction.inputs[1]];
     TensorType type;
     weights.packing = Packing::kPanels16;
-    if (make_type(weights, weights.dims, 0, &type)) (void)storage_bytes(type, &weights.constant_bytes);
+    if (make_type(weights, weights.dims, 0, &type))
+      (void)storage_bytes(type, &weights.constant_bytes);
   }
 }
 

@@ -31,7 +31,8 @@ struct Arguments {
 /// Memory of the caller's for one port, aligned as binding asks.
 struct Port {
   explicit Port(const ingot_tensor& like) : tensor(like) {
-    if (posix_memalign(&tensor.data, 64, std::max<size_t>(64, size_t(like.bytes))) != 0) throw std::bad_alloc();
+    if (posix_memalign(&tensor.data, 64, std::max<size_t>(64, size_t(like.bytes))) != 0)
+      throw std::bad_alloc();
     memset(tensor.data, 0, size_t(like.bytes));  // its pages are there before the clock starts
   }
   ~Port() { free(tensor.data); }
@@ -55,11 +56,13 @@ rusage usage() {
   return now;
 }
 
-/// A line of the process's status in MB: VmRSS is what is resident now, VmHWM the most that ever was.
+/// A line of the process's status in MB: VmRSS is what is resident now, VmHWM the most that ever
+/// was.
 double status_mb(const std::string& name) {
   host::InputStream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
-    if (line.rfind(name + ":", 0) == 0) return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
+    if (line.rfind(name + ":", 0) == 0)
+      return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
   return 0;
 }
 
@@ -99,16 +102,19 @@ void measure(Engine* engine, double seconds, Measured* m) {
   do engine->run();  // caches fill, clocks rise
   while (ingot_clock_ns() < settled);
   constexpr size_t kMostRuns = 1'000'000;
-  m->run_ms.reserve(std::min<size_t>(kMostRuns, size_t(seconds * 1000 / std::max(m->first_ms / 4, 0.0005)) + 16));
+  m->run_ms.reserve(
+      std::min<size_t>(kMostRuns, size_t(seconds * 1000 / std::max(m->first_ms / 4, 0.0005)) + 16));
   const uint64_t start = ingot_clock_ns();
   const uint64_t limit = start + uint64_t(seconds * 1e9);
-  for (uint64_t now = start; m->run_ms.size() < 5 || (now < limit && m->run_ms.size() < kMostRuns);) {
+  for (uint64_t now = start;
+       m->run_ms.size() < 5 || (now < limit && m->run_ms.size() < kMostRuns);) {
     began = ingot_clock_ns();
     engine->run();
     now = ingot_clock_ns();
     m->run_ms.push_back(ms(now - began));
     if (m->run_ms.back() > 20)
-      progress.show(std::to_string(m->run_ms.size()) + " runs", double(now - start) / (seconds * 1e9));
+      progress.show(std::to_string(m->run_ms.size()) + " runs",
+                    double(now - start) / (seconds * 1e9));
   }
   m->steady_faults = usage().ru_minflt - after.ru_minflt;
   std::sort(m->run_ms.begin(), m->run_ms.end());
@@ -119,16 +125,18 @@ void print_text(const Json& r, const std::string& file) {
   Table table({"", ""});
   const auto add = [&](const char* name, const std::string& value) { table.row({name, value}); };
   const int threads = r["threads"];
-  add("device", r["device"].get<std::string>() + " (" + r["isa"].get<std::string>() + "), " + std::to_string(threads) +
-                    (threads == 1 ? " thread" : " threads"));
+  add("device", r["device"].get<std::string>() + " (" + r["isa"].get<std::string>() + "), " +
+                    std::to_string(threads) + (threads == 1 ? " thread" : " threads"));
   if (!r["assumed_dims"].get<std::string>().empty())
     add("assumed", r["assumed_dims"].get<std::string>() + " (say others with --dim)");
   add("load", short_time(r["load_ms"]) + (r["prefault"].get<bool>() ? ", every page touched" : ""));
-  add("first run",
-      short_time(r["first_ms"]) + " with " + std::to_string(r["page_faults"].get<long>()) + " page faults");
-  add("median", short_time(r["median_ms"]) + " of " + std::to_string(r["runs"].get<size_t>()) + " runs");
+  add("first run", short_time(r["first_ms"]) + " with " +
+                       std::to_string(r["page_faults"].get<long>()) + " page faults");
+  add("median",
+      short_time(r["median_ms"]) + " of " + std::to_string(r["runs"].get<size_t>()) + " runs");
   add("p90, p99", short_time(r["p90_ms"]) + ", " + short_time(r["p99_ms"]));
-  add("arena", short_bytes(r["arena_bytes"]) + ", of it weights " + short_bytes(r["weights_bytes"]));
+  add("arena",
+      short_bytes(r["arena_bytes"]) + ", of it weights " + short_bytes(r["weights_bytes"]));
   add("resident", number(r["rss_mb"].get<double>()) + " MB");
   add("file", short_bytes(r["file_bytes"]));
   fputs(table.text().c_str(), stdout);
@@ -141,7 +149,8 @@ int bench(const Arguments& a) {
   const double seconds = parse_real("--seconds", a.seconds, 0, 86400);
   const auto dims = a.session.bindings();
   const OpenSettings open = a.session.open_settings();
-  const std::vector<Array> arrays = a.inputs.empty() ? std::vector<Array>() : host::read_npz(a.inputs);
+  const std::vector<Array> arrays =
+      a.inputs.empty() ? std::vector<Array>() : host::read_npz(a.inputs);
 
   Measured m;
   forget_peak();
@@ -225,9 +234,11 @@ void add_bench(CLI::App& app, Action* chosen) {
                                   "  ingot bench ocr.ingot --dim N=1 --dim W=320",
                                   [a] { return bench(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
-  command->add_option("--seconds", a->seconds, "how long to measure, in seconds")->type_name("S")->capture_default_str();
-  reads_file(
-      command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")->type_name("IN.npz"));
+  command->add_option("--seconds", a->seconds, "how long to measure, in seconds")
+      ->type_name("S")
+      ->capture_default_str();
+  reads_file(command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")
+                 ->type_name("IN.npz"));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--prefault", a->prefault,
                     "touch every page when loading, so that the first run has no page faults");

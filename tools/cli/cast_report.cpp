@@ -9,7 +9,8 @@ namespace ingot::cli {
 void print_cast_report(const cast::CastReport& report) {
   Table passes({"pass", ">changed", "remarks"});
   for (const passes::PassRecord& pass : report.passes) {
-    passes.row({pass.name, std::to_string(pass.changed), pass.remarks.empty() ? "" : pass.remarks[0]});
+    passes.row(
+        {pass.name, std::to_string(pass.changed), pass.remarks.empty() ? "" : pass.remarks[0]});
     for (size_t i = 1; i < pass.remarks.size(); i++) passes.row({"", "", pass.remarks[i]});
   }
   printf("Passes\n%s\n", passes.text().c_str());
@@ -25,11 +26,12 @@ void print_cast_report(const cast::CastReport& report) {
     printf("\n");
   }
   if (!report.storage.tensors.empty()) {
-    Table storage({"stored as " + std::string(dtype_name(report.storage.dtype)), ">numbers", ">largest error", ">mean", ">to zero",
-                   ">subnormal", ">infinite"});
+    Table storage({"stored as " + std::string(dtype_name(report.storage.dtype)), ">numbers",
+                   ">largest error", ">mean", ">to zero", ">subnormal", ">infinite"});
     for (const cast::StorageLoss& loss : report.storage.tensors)
-      storage.row({loss.name, std::to_string(loss.elements), number(loss.largest, 3), number(loss.mean, 3),
-                   std::to_string(loss.to_zero), std::to_string(loss.subnormal), std::to_string(loss.overflowed)});
+      storage.row({loss.name, std::to_string(loss.elements), number(loss.largest, 3),
+                   number(loss.mean, 3), std::to_string(loss.to_zero),
+                   std::to_string(loss.subnormal), std::to_string(loss.overflowed)});
     printf("Weights that were rounded (relative errors)\n%s\n", storage.text().c_str());
   }
   Table summary({"", ""});
@@ -37,15 +39,19 @@ void print_cast_report(const cast::CastReport& report) {
   for (const auto& [name, value] : report.binding)
     binding += (binding.empty() ? "" : ", ") + name + " = " + std::to_string(value);
   if (!binding.empty()) summary.row({"chosen for", binding});
-  summary.row({"views", std::to_string(report.views) + ", in place " + std::to_string(report.in_place) + ", chains " +
-                            std::to_string(report.chains) + ", Winograd " + std::to_string(report.winograd)});
+  summary.row({"views", std::to_string(report.views) + ", in place " +
+                            std::to_string(report.in_place) + ", chains " +
+                            std::to_string(report.chains) + ", Winograd " +
+                            std::to_string(report.winograd)});
   if (report.states)
     summary.row({"states", std::to_string(report.states) + ", of them updated in place " +
-                               std::to_string(report.states_in_place) + ", the others by a copy at the end"});
+                               std::to_string(report.states_in_place) +
+                               ", the others by a copy at the end"});
   summary.row(
-      {"weights",
-       short_bytes(report.weight_bytes) +
-           (report.winograd_extra_bytes ? ", of it for Winograd " + short_bytes(report.winograd_extra_bytes) : "")});
+      {"weights", short_bytes(report.weight_bytes) +
+                      (report.winograd_extra_bytes
+                           ? ", of it for Winograd " + short_bytes(report.winograd_extra_bytes)
+                           : "")});
   summary.row({"activations", short_bytes(report.arena_bytes) + ", " + number(report.ratio(), 4) +
                                   " of the lower bound " + short_bytes(report.lower_bound) +
                                   (report.order.empty() ? "" : " (order: " + report.order + ")")});

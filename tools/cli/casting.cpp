@@ -18,7 +18,8 @@ void require_source(const std::string& path) {
   switch (kind) {
     case FileKind::kOnnx: return;
     case FileKind::kIngot:
-      host::fail(Exit::kUsage, path + ": is an .ingot file already, expected a source such as an ONNX model");
+      host::fail(Exit::kUsage,
+                 path + ": is an .ingot file already, expected a source such as an ONNX model");
     case FileKind::kZip:
       if (pt2::is_exported_program(path) || torchscript::is_torchscript(path)) return;
       [[fallthrough]];
@@ -29,18 +30,17 @@ void require_source(const std::string& path) {
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
-      host::fail(
-          Exit::kUnsupported,
-          path + ": is " + host::kind_text(path, kind) +
-              ", which has weights and no program; convert the network's ONNX model, .pt2, TorchScript, Keras or "
-              "Flux file with them: ingot convert NETWORK --weights " +
-              path);
+      host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
+                                         ", which has weights and no program; convert the "
+                                         "network's ONNX model, .pt2, TorchScript, Keras or "
+                                         "Flux file with them: ingot convert NETWORK --weights " +
+                                         path);
     case FileKind::kTflite:
-      host::fail(
-          Exit::kUnsupported,
-          path +
-              ": is a TFLite model, which is not converted; convert the Keras model that it was made of, or make an "
-              "ONNX model of it: tf2onnx.convert --tflite FILE --output net.onnx");
+      host::fail(Exit::kUnsupported,
+                 path +
+                     ": is a TFLite model, which is not converted; convert the Keras model that it "
+                     "was made of, or make an "
+                     "ONNX model of it: tf2onnx.convert --tflite FILE --output net.onnx");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;

@@ -24,7 +24,9 @@ std::optional<double> parse_tolerance(const char* option, const std::string& tex
   return parse_real(option, text, 0, 1e30);
 }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(std::to_string(value)); }
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
+}
 
 Json to_json(const CheckedValue& value) {
   const check::Comparison& c = value.comparison;
@@ -52,20 +54,23 @@ int check_file(const Arguments& a) {
     cast.expected_inputs[input.name] = input.dims;
   const CastFile file(a.file, cast);
   Engine engine(file.path(), open);
-  const check::Golden golden = check::read_golden(a.golden, engine.input_names(), engine.output_names());
+  const check::Golden golden =
+      check::read_golden(a.golden, engine.input_names(), engine.output_names());
   const CheckResult result = check_golden(&engine, golden, settings);
   const ingot_placement placement = engine.placement();
   if (a.json) {
     Json values = Json::array();
     for (const CheckedValue& v : result.values) values.push_back(to_json(v));
-    const Json report = {{"file", a.file},          {"golden", a.golden},           {"passed", result.passed()},
-                         {"isa", placement.isa},    {"threads", placement.threads}, {"steps", golden.steps},
-                         {"spread", golden.spread}, {"winograd", result.winograd},  {"outputs", values},
-                         {"notes", result.notes}};
+    const Json report = {
+        {"file", a.file},          {"golden", a.golden},           {"passed", result.passed()},
+        {"isa", placement.isa},    {"threads", placement.threads}, {"steps", golden.steps},
+        {"spread", golden.spread}, {"winograd", result.winograd},  {"outputs", values},
+        {"notes", result.notes}};
     printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     for (const CheckedValue& v : result.values) {
-      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
+      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",
+             summary(v.comparison, v.dims).c_str());
     }
     for (const std::string& text : result.notes) note(text);
   }
@@ -73,7 +78,8 @@ int check_file(const Arguments& a) {
   size_t failed = 0;
   for (const CheckedValue& v : result.values) failed += !v.comparison.passed;
   host::fail(host::Exit::kCheckFailed, a.file + ": " + std::to_string(failed) + " of " +
-                                           std::to_string(result.values.size()) + " outputs differ from " + a.golden +
+                                           std::to_string(result.values.size()) +
+                                           " outputs differ from " + a.golden +
                                            " by more than the tolerance");
 }
 
@@ -81,23 +87,27 @@ int check_file(const Arguments& a) {
 
 void add_check(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "check", "Compare a model's outputs with a golden's",
-                                  "  ingot check model.ingot --golden golden.npz\n"
-                                  "  ingot check model.onnx --golden golden.npz --json\n"
-                                  "  INGOT_CPU_ISA=scalar ingot check model.ingot --golden golden.npz --rtol 1e-5",
-                                  [a] { return check_file(*a); });
-  reads_file(command
-                 ->add_option("FILE_OR_SOURCE", a->file,
-                              "the .ingot file, or a source, which is converted to a temporary file first")
-                 ->required()
-                 ->type_name(""));
+  CLI::App* command =
+      add_command(app, chosen, "check", "Compare a model's outputs with a golden's",
+                  "  ingot check model.ingot --golden golden.npz\n"
+                  "  ingot check model.onnx --golden golden.npz --json\n"
+                  "  INGOT_CPU_ISA=scalar ingot check model.ingot --golden golden.npz --rtol 1e-5",
+                  [a] { return check_file(*a); });
+  reads_file(
+      command
+          ->add_option("FILE_OR_SOURCE", a->file,
+                       "the .ingot file, or a source, which is converted to a temporary file first")
+          ->required()
+          ->type_name(""));
   reads_file(command
                  ->add_option("--golden", a->golden,
                               ".npz with arrays in:NAME and out:NAME, optionally meta and mid:NAME")
                  ->required()
                  ->type_name("FILE.npz"));
-  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")->type_name("R");
-  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")->type_name("A");
+  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
+      ->type_name("R");
+  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
+      ->type_name("A");
   command->add_flag("--json", a->json, "print a report for scripts");
   a->session.declare(command, true);
 }

@@ -1,4 +1,5 @@
-// tools/cli/check_golden.h - runs a model on a golden's inputs, steps and fed-back state included, and compares.
+// tools/cli/check_golden.h - runs a model on a golden's inputs, steps and fed-back state included,
+// and compares.
 #pragma once
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct CheckResult {
 };
 
 /// Creates the engine's session. @throws Failure kMismatch where names, shapes or types do not fit.
-CheckResult check_golden(Engine* engine, const check::Golden& golden, const CheckSettings& settings);
+CheckResult check_golden(Engine* engine, const check::Golden& golden,
+                         const CheckSettings& settings);
 
 }  // namespace ingot::cli

@@ -19,18 +19,22 @@ std::vector<host::Array> results_of(const std::string& path, const OpenSettings&
   engine.bind_dims(dims);
   engine.create_session({});
   for (uint32_t i = 0; i < engine.summary().input_count; i++)
-    engine.set_input(i, make_input(engine, i, engine.session().input(i).value()), path + ": made input");
+    engine.set_input(i, make_input(engine, i, engine.session().input(i).value()),
+                     path + ": made input");
   engine.run();
   std::vector<host::Array> results;
-  for (uint32_t o = 0; o < engine.summary().output_count; o++) results.push_back(engine.take_output(o));
+  for (uint32_t o = 0; o < engine.summary().output_count; o++)
+    results.push_back(engine.take_output(o));
   for (uint32_t i = 0; i < engine.summary().state_count; i++)
-    results.push_back(copy_out(engine.state_tensor(i), "state " + std::string(engine.state(i).type.name)));
+    results.push_back(
+        copy_out(engine.state_tensor(i), "state " + std::string(engine.state(i).type.name)));
   return results;
 }
 
 }  // namespace
 
-std::vector<CheckedValue> check_against_oracle(const std::string& path, const std::map<std::string, int64_t>& binding) {
+std::vector<CheckedValue> check_against_oracle(const std::string& path,
+                                               const std::map<std::string, int64_t>& binding) {
   Progress progress("checking " + path);
   if (chosen_kernels() == reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()))
     host::fail(host::Exit::kUsage,
@@ -45,7 +49,8 @@ std::vector<CheckedValue> check_against_oracle(const std::string& path, const st
   const std::vector<host::Array> found = results_of(path, {}, binding);
   std::vector<CheckedValue> values;
   for (size_t i = 0; i < expected.size(); i++)
-    values.push_back({check::compare(expected[i].name, expected[i], found[i], {}), expected[i].dims, false});
+    values.push_back(
+        {check::compare(expected[i].name, expected[i], found[i], {}), expected[i].dims, false});
   return values;
 }
 

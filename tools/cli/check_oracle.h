@@ -9,6 +9,7 @@
 namespace ingot::cli {
 
 /// Open dimensions take their value from `binding`. @throws Failure.
-std::vector<CheckedValue> check_against_oracle(const std::string& path, const std::map<std::string, int64_t>& binding);
+std::vector<CheckedValue> check_against_oracle(const std::string& path,
+                                               const std::map<std::string, int64_t>& binding);
 
 }  // namespace ingot::cli

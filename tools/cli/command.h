@@ -1,5 +1,6 @@
-// tools/cli/command.h - one file a command; main.cpp puts them together. A command declares its options, and leaves in
-// `chosen` what to do when it was the one named. Actions return an exit code of design 8 or throw Failure.
+// tools/cli/command.h - one file a command; main.cpp puts them together. A command declares its
+// options, and leaves in `chosen` what to do when it was the one named. Actions return an exit code
+// of design 8 or throw Failure.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -12,12 +13,13 @@ namespace ingot::cli {
 using Action = std::function<int()>;
 
 /// A command whose --help ends in `examples`, one a line.
-CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, const std::string& summary,
-                      const std::string& examples, Action action);
+CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name,
+                      const std::string& summary, const std::string& examples, Action action);
 
 /// The value is a file that is read; "-" is standard input.
 CLI::Option* reads_file(CLI::Option* option);
-/// The value is a file that is written; "-" is standard output, and reports go to standard error then.
+/// The value is a file that is written; "-" is standard output, and reports go to standard error
+/// then.
 CLI::Option* writes_file(CLI::Option* option);
 
 void add_convert(CLI::App& app, Action* chosen);

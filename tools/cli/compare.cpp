@@ -1,4 +1,5 @@
-// ingot compare - the first node, and the pass or kernel, where a cast file departs from its source.
+// ingot compare - the first node, and the pass or kernel, where a cast file departs from its
+// source.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -79,11 +80,14 @@ int compare_files(const Arguments& a) {
   else
     print_compare_text(answer);
   if (answer.is_equal()) return 0;
-  if (answer.culprit != Culprit::kNone) host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
+  if (answer.culprit != Culprit::kNone)
+    host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
   host::fail(host::Exit::kCheckFailed,
-             file + ": nothing on the path of " + answer.uncompared_text() + " was compared with " + a.source + " (" +
-                 std::to_string(answer.instructions_known) + " of " + std::to_string(answer.instructions_ran) +
-                 " instructions were), so nothing shows that they are equal; was it converted from this source? Repeat "
+             file + ": nothing on the path of " + answer.uncompared_text() + " was compared with " +
+                 a.source + " (" + std::to_string(answer.instructions_known) + " of " +
+                 std::to_string(answer.instructions_ran) +
+                 " instructions were), so nothing shows that they are equal; was it converted from "
+                 "this source? Repeat "
                  "the options of its conversion, or leave FILE out");
 }
 
@@ -91,36 +95,52 @@ int compare_files(const Arguments& a) {
 
 void add_compare(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "compare", "Name the first node where a cast file departs from its source",
-                  "  ingot compare model.onnx model.ingot --golden golden.npz\n"
-                  "  ingot compare model.onnx model.ingot --html departure.html\n"
-                  "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
-                  [a] { return compare_files(*a); });
-  reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")->required()->type_name(""));
-  command->add_option("FILE", a->file, "the .ingot file; without it the source is cast to a temporary one")
+  CLI::App* command = add_command(
+      app, chosen, "compare", "Name the first node where a cast file departs from its source",
+      "  ingot compare model.onnx model.ingot --golden golden.npz\n"
+      "  ingot compare model.onnx model.ingot --html departure.html\n"
+      "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
+      [a] { return compare_files(*a); });
+  reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")
+                 ->required()
+                 ->type_name(""));
+  command
+      ->add_option("FILE", a->file,
+                   "the .ingot file; without it the source is cast to a temporary one")
       ->type_name("");
   command
-      ->add_option("--golden", a->golden, ".npz with arrays in:NAME, and out:NAME and mid:NAME to judge the import by")
+      ->add_option("--golden", a->golden,
+                   ".npz with arrays in:NAME, and out:NAME and mid:NAME to judge the import by")
       ->type_name("G.npz");
-  command->add_option("--html", a->html, "write a picture of the graph with the error of every node")
+  command
+      ->add_option("--html", a->html, "write a picture of the graph with the error of every node")
       ->type_name("OUT.html");
   command->add_flag("--json", a->json, "print a report for scripts");
-  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")->type_name("R");
-  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")->type_name("A");
-  command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")->type_name("N");
-  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help, const char* type) {
-    command->add_option(name, *to, std::string(help) + " (repeatable)")->type_name(type)->expected(1)->take_all();
+  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
+      ->type_name("R");
+  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
+      ->type_name("A");
+  command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")
+      ->type_name("N");
+  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
+                              const char* type) {
+    command->add_option(name, *to, std::string(help) + " (repeatable)")
+        ->type_name(type)
+        ->expected(1)
+        ->take_all();
   };
   repeatable("--input-shape", &a->shapes, "as FILE was converted with", "NAME=1x3x224x224");
-  repeatable("--picture", &a->pictures, "as FILE was converted with", "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
-  repeatable("--dim", &a->dims, "as FILE was converted with, or the extent of a dimension that it leaves open",
+  repeatable("--picture", &a->pictures, "as FILE was converted with",
+             "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
+  repeatable("--dim", &a->dims,
+             "as FILE was converted with, or the extent of a dimension that it leaves open",
              "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "as FILE was converted with", "cpu,cuda,mcu");
   repeatable("--io-layout", &a->layouts, "as FILE was converted with", "NAME=nchw|nhwc");
   repeatable("--state", &a->states, "as FILE was converted with", "IN=OUT");
   repeatable("--state-init", &a->inits, "as FILE was converted with", "IN=NUMBER");
-  command->add_option("--winograd", a->winograd, "as FILE was converted with")->type_name("auto|off|BYTES");
+  command->add_option("--winograd", a->winograd, "as FILE was converted with")
+      ->type_name("auto|off|BYTES");
 }
 
 }  // namespace ingot::cli

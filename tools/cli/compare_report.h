@@ -1,4 +1,5 @@
-// tools/cli/compare_report.h - what `ingot compare` found, for people, for scripts, and as a picture.
+// tools/cli/compare_report.h - what `ingot compare` found, for people, for scripts, and as a
+// picture.
 #pragma once
 #include <string>
 
@@ -7,10 +8,11 @@
 namespace ingot::cli {
 
 void print_compare_text(const DepartureAnswer& answer);
-void print_compare_json(const DepartureAnswer& answer, const std::string& source, const std::string& file);
+void print_compare_json(const DepartureAnswer& answer, const std::string& source,
+                        const std::string& file);
 /// One self-contained file. @throws Failure kUnavailable.
-void write_compare_html(const DepartureAnswer& answer, const std::string& source, const std::string& file,
-                        const std::string& path);
+void write_compare_html(const DepartureAnswer& answer, const std::string& source,
+                        const std::string& file, const std::string& path);
 /// "Conv 'conv1' -> value".
 std::string source_text(const DepartureAnswer& answer, uint32_t source);
 /// "iteration 3 of the inner loop, in iteration 0 of the outer loop".

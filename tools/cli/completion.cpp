@@ -1,5 +1,5 @@
-// ingot completion - scripts that let a shell complete commands, options and their words. Made from the options
-// themselves.
+// ingot completion - scripts that let a shell complete commands, options and their words. Made from
+// the options themselves.
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -21,8 +21,8 @@ std::vector<std::string> long_options(const CLI::App& command) {
 /// The words of an option whose value is one of a few, as its help names them: "none|hashes".
 std::vector<std::string> words_of(const CLI::Option& option) {
   const std::string& type = option.get_type_name();
-  const bool words =
-      type.find('|') != std::string::npos && type.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos;
+  const bool words = type.find('|') != std::string::npos &&
+                     type.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos;
   std::vector<std::string> out;
   for (size_t at = 0; words && at <= type.size();) {
     const size_t end = std::min(type.find('|', at), type.size());
@@ -48,8 +48,10 @@ std::vector<std::string> command_names(const CLI::App& app) {
 void print_bash(const CLI::App& app) {
   printf(
       "# bash completion for ingot; load it with: source <(ingot completion bash)\n_ingot() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} options=\n"
-      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '%s --help --version' -- \"$word\"))\n    "
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} "
+      "command=${COMP_WORDS[1]} options=\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '%s --help --version' -- "
+      "\"$word\"))\n    "
       "return\n  fi\n"
       "  case \"$before\" in\n",
       joined(command_names(app)).c_str());
@@ -57,20 +59,25 @@ void print_bash(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands({})) {
     for (const CLI::Option* option : command->get_options()) {
       const std::vector<std::string> words = words_of(*option);
-      if (words.empty() || option->get_lnames().empty() || !seen.insert(option->get_lnames()[0]).second) continue;
-      printf("    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", option->get_lnames()[0].c_str(),
-             joined(words).c_str());
+      if (words.empty() || option->get_lnames().empty() ||
+          !seen.insert(option->get_lnames()[0]).second)
+        continue;
+      printf("    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
+             option->get_lnames()[0].c_str(), joined(words).c_str());
     }
   }
   printf("  esac\n  case \"$command\" in\n");
   for (const CLI::App* command : app.get_subcommands({})) {
-    printf("    %s) options='%s' ;;\n", command->get_name().c_str(), joined(long_options(*command)).c_str());
+    printf("    %s) options='%s' ;;\n", command->get_name().c_str(),
+           joined(long_options(*command)).c_str());
   }
   printf(
       "  esac\n  if [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-      "  elif [ \"$command\" = completion ]; then COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\"))\n"
+      "  elif [ \"$command\" = completion ]; then COMPREPLY=($(compgen -W 'bash zsh fish' -- "
+      "\"$word\"))\n"
       "  elif [ \"$command\" = help ]; then COMPREPLY=($(compgen -W '%s' -- \"$word\"))\n"
-      "  else COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\ncomplete -o filenames -F _ingot ingot\n",
+      "  else COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\ncomplete -o filenames -F _ingot "
+      "ingot\n",
       joined(command_names(app)).c_str());
 }
 
@@ -89,12 +96,16 @@ std::string zsh_escaped(const std::string& text) {
 
 void print_zsh(const CLI::App& app) {
   printf(
-      "#compdef ingot\n# zsh completion for ingot; load it with: source <(ingot completion zsh)\n_ingot() {\n  local "
+      "#compdef ingot\n# zsh completion for ingot; load it with: source <(ingot completion "
+      "zsh)\n_ingot() {\n  local "
       "-a commands=(\n");
   for (const CLI::App* command : app.get_subcommands({})) {
-    printf("    '%s:%s'\n", command->get_name().c_str(), zsh_escaped(command->get_description()).c_str());
+    printf("    '%s:%s'\n", command->get_name().c_str(),
+           zsh_escaped(command->get_description()).c_str());
   }
-  printf("  )\n  if (( CURRENT == 2 )); then _describe command commands; return; fi\n  case $words[2] in\n");
+  printf(
+      "  )\n  if (( CURRENT == 2 )); then _describe command commands; return; fi\n  case $words[2] "
+      "in\n");
   for (const CLI::App* command : app.get_subcommands({})) {
     printf("    %s) _arguments", command->get_name().c_str());
     for (const CLI::Option* option : command->get_options()) {
@@ -111,15 +122,18 @@ void print_zsh(const CLI::App& app) {
            : command->get_name() == "help"     ? ("(" + joined(command_names(app)) + ")").c_str()
                                                : "_files");
   }
-  // In a folder of $fpath this file is the function's body: the first Tab runs it, so it has to answer that Tab as well.
+  // In a folder of $fpath this file is the function's body: the first Tab runs it, so it has to
+  // answer that Tab as well.
   printf(
       "  esac\n}\nif [ \"$funcstack[1]\" = _ingot ]; then\n  _ingot \"$@\"\nelse\n"
-      "  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n  compdef _ingot ingot\nfi\n");
+      "  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n  compdef _ingot "
+      "ingot\nfi\n");
 }
 
 std::string fish_escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  for (const char c : text)
+    out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return out;
 }
 
@@ -142,7 +156,8 @@ void print_fish(const CLI::App& app) {
     }
   }
   printf("complete -c ingot -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
-  printf("complete -c ingot -n '__fish_seen_subcommand_from help' -f -a '%s'\n", joined(command_names(app)).c_str());
+  printf("complete -c ingot -n '__fish_seen_subcommand_from help' -f -a '%s'\n",
+         joined(command_names(app)).c_str());
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ struct Comparison {
 void compare_pair(const std::string& name, const Tensor& a, const Tensor& b, Comparison* out) {
   if (a.dims != b.dims) {
     out->shapes++;
-    out->rows.push_back({{"name", name}, {"what", "shape"}, {"a", type_text(a)}, {"b", type_text(b)}});
+    out->rows.push_back(
+        {{"name", name}, {"what", "shape"}, {"a", type_text(a)}, {"b", type_text(b)}});
     return;
   }
   const checkpoint::Distance d = checkpoint::distance(a, b);
@@ -71,7 +72,10 @@ void compare_pair(const std::string& name, const Tensor& a, const Tensor& b, Com
   }
   const bool type_only = d.differing == 0 && a.type != b.type;
   (type_only ? out->types : out->values)++;
-  Json row = {{"name", name}, {"what", type_only ? "type" : "values"}, {"a", type_text(a)}, {"b", type_text(b)}};
+  Json row = {{"name", name},
+              {"what", type_only ? "type" : "values"},
+              {"a", type_text(a)},
+              {"b", type_text(b)}};
   row["largest"] = d.largest;
   row["largest_relative"] = d.largest_relative;
   row["mean_relative"] = d.mean_relative;
@@ -90,20 +94,25 @@ Comparison compare(const Checkpoint& a, const Checkpoint& b) {
       continue;
     }
     out.only_a++;
-    out.rows.push_back({{"name", name}, {"what", "only in A"}, {"a", type_text(*tensor)}, {"b", ""}});
+    out.rows.push_back(
+        {{"name", name}, {"what", "only in A"}, {"a", type_text(*tensor)}, {"b", ""}});
   }
   for (const auto& [name, tensor] : right) {
     if (left.count(name)) continue;
     out.only_b++;
-    out.rows.push_back({{"name", name}, {"what", "only in B"}, {"a", ""}, {"b", type_text(*tensor)}});
+    out.rows.push_back(
+        {{"name", name}, {"what", "only in B"}, {"a", ""}, {"b", type_text(*tensor)}});
   }
   std::map<std::string, std::pair<std::string, std::string>> facts;
-  for (const checkpoint::Fact& f : a.facts) facts[checkpoint::path_text(f.path)].first = fact_text(f.value);
-  for (const checkpoint::Fact& f : b.facts) facts[checkpoint::path_text(f.path)].second = fact_text(f.value);
+  for (const checkpoint::Fact& f : a.facts)
+    facts[checkpoint::path_text(f.path)].first = fact_text(f.value);
+  for (const checkpoint::Fact& f : b.facts)
+    facts[checkpoint::path_text(f.path)].second = fact_text(f.value);
   for (const auto& [name, values] : facts) {
     if (values.first == values.second) continue;
     out.facts++;
-    out.rows.push_back({{"name", name}, {"what", "fact"}, {"a", values.first}, {"b", values.second}});
+    out.rows.push_back(
+        {{"name", name}, {"what", "fact"}, {"a", values.first}, {"b", values.second}});
   }
   return out;
 }
@@ -111,7 +120,8 @@ Comparison compare(const Checkpoint& a, const Checkpoint& b) {
 /// The names differ by what stands before them: say so, it is what people trip over.
 std::string prefix_hint(const Checkpoint& a, const Checkpoint& b) {
   if (a.tensors.empty() || b.tensors.empty()) return "";
-  const std::string x = checkpoint::path_text(a.tensors[0].path), y = checkpoint::path_text(b.tensors[0].path);
+  const std::string x = checkpoint::path_text(a.tensors[0].path),
+                    y = checkpoint::path_text(b.tensors[0].path);
   const auto ends = [](const std::string& text, const std::string& end) {
     return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
   };
@@ -130,16 +140,21 @@ void print(const Comparison& c, const Arguments& a, const std::string& hint) {
     if (row["what"] == "values") {
       apart = "largest " + number(row["largest"].get<double>(), 3) + ", relative " +
               number(row["largest_relative"].get<double>(), 3);
-      if (row["non_finite"].get<uint64_t>()) apart += ", " + row["non_finite"].dump() + " NaN or infinite";
+      if (row["non_finite"].get<uint64_t>())
+        apart += ", " + row["non_finite"].dump() + " NaN or infinite";
     }
-    const auto cut = [](std::string text) { return text.size() > 60 ? text.substr(0, 57) + "..." : text; };
-    table.row({row["name"].get<std::string>(), row["what"].get<std::string>(), cut(row["a"].get<std::string>()),
-               cut(row["b"].get<std::string>()), apart});
+    const auto cut = [](std::string text) {
+      return text.size() > 60 ? text.substr(0, 57) + "..." : text;
+    };
+    table.row({row["name"].get<std::string>(), row["what"].get<std::string>(),
+               cut(row["a"].get<std::string>()), cut(row["b"].get<std::string>()), apart});
   }
   fputs(table.text().c_str(), stdout);
-  if (!a.all && c.rows.size() > kShort) printf("  ... %zu more; --all lists all\n", c.rows.size() - kShort);
+  if (!a.all && c.rows.size() > kShort)
+    printf("  ... %zu more; --all lists all\n", c.rows.size() - kShort);
   printf(
-      "%llu tensors equal, %llu of other values, %llu of another type, %llu of another shape, %llu only in A, %llu "
+      "%llu tensors equal, %llu of other values, %llu of another type, %llu of another shape, %llu "
+      "only in A, %llu "
       "only in B; %llu facts differ\n",
       (unsigned long long)c.equal, (unsigned long long)c.values, (unsigned long long)c.types,
       (unsigned long long)c.shapes, (unsigned long long)c.only_a, (unsigned long long)c.only_b,
@@ -151,12 +166,14 @@ int diff(const Arguments& a) {
   const Checkpoint left = weights::read_weights(a.a), right = weights::read_weights(a.b);
   if (left.tensors.empty() && right.tensors.empty())
     host::fail(host::Exit::kCheckFailed,
-               a.a + " and " + a.b + ": neither has a tensor, so nothing was compared; see: ingot inspect " + a.a);
+               a.a + " and " + a.b +
+                   ": neither has a tensor, so nothing was compared; see: ingot inspect " + a.a);
   const Comparison c = compare(left, right);
   if (a.json) {
-    const Json report = {{"a", a.a},         {"b", a.b},           {"equal", c.equal},   {"values", c.values},
-                         {"types", c.types}, {"shapes", c.shapes}, {"only_a", c.only_a}, {"only_b", c.only_b},
-                         {"facts", c.facts}, {"rows", c.rows}};
+    const Json report = {{"a", a.a},           {"b", a.b},           {"equal", c.equal},
+                         {"values", c.values}, {"types", c.types},   {"shapes", c.shapes},
+                         {"only_a", c.only_a}, {"only_b", c.only_b}, {"facts", c.facts},
+                         {"rows", c.rows}};
     printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     print(c, a, prefix_hint(left, right));
@@ -172,8 +189,9 @@ void add_diff(CLI::App& app, Action* chosen) {
                                   "  ingot diff before.pth after.safetensors\n"
                                   "  ingot diff a.ckpt b.ckpt --json | jq .rows",
                                   [a] { return diff(*a); });
-  reads_file(
-      command->add_option("A", a->a, "a checkpoint of any kind that ingot inspect reads")->required()->type_name(""));
+  reads_file(command->add_option("A", a->a, "a checkpoint of any kind that ingot inspect reads")
+                 ->required()
+                 ->type_name(""));
   reads_file(command->add_option("B", a->b, "another")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--all", a->all, "list every difference");

@@ -1,4 +1,5 @@
-// ingot doctor - what this machine has for a model to run on, what stands in the way, and what to do about it.
+// ingot doctor - what this machine has for a model to run on, what stands in the way, and what to
+// do about it.
 #include "tools/cli/doctor.h"
 
 #include <gnu/libc-version.h>
@@ -55,8 +56,10 @@ Diagnosis diagnose(const std::string& root) {
     out.gpus = examine_gpus();
   }
   out.findings = machine_findings(out.machine);
-  for (const Finding& finding : processor_findings(out.machine, out.usable)) out.findings.push_back(finding);
-  for (const Finding& finding : gpu_findings(out.machine, out.gpus)) out.findings.push_back(finding);
+  for (const Finding& finding : processor_findings(out.machine, out.usable))
+    out.findings.push_back(finding);
+  for (const Finding& finding : gpu_findings(out.machine, out.gpus))
+    out.findings.push_back(finding);
   return out;
 }
 
@@ -82,11 +85,15 @@ Json as_json(const Diagnosis& found) {
                        {"usable", gpu.problem.empty()},
                        {"why", gpu.problem}});
   for (const Finding& finding : found.findings)
-    findings.push_back(
-        {{"kind", finding.is_problem ? "problem" : "note"}, {"what", finding.what}, {"fix", finding.fix}});
+    findings.push_back({{"kind", finding.is_problem ? "problem" : "note"},
+                        {"what", finding.what},
+                        {"fix", finding.fix}});
   return {{"version", INGOT_VERSION_TEXT},
           {"system",
-           {{"name", m.system}, {"kernel", m.kernel}, {"libc", gnu_get_libc_version()}, {"page_bytes", m.page_bytes}}},
+           {{"name", m.system},
+            {"kernel", m.kernel},
+            {"libc", gnu_get_libc_version()},
+            {"page_bytes", m.page_bytes}}},
           {"cpu",
            {{"name", m.processor},
             {"online", m.online_processors},
@@ -128,55 +135,65 @@ void line(const char* name, const std::string& value) {
 void print(const Diagnosis& found) {
   const MachineFacts& m = found.machine;
   line("ingot", INGOT_VERSION_TEXT);
-  line("system", m.system + (m.kernel.empty() ? "" : ", Linux " + m.kernel) + ", glibc " + gnu_get_libc_version());
+  line("system", m.system + (m.kernel.empty() ? "" : ", Linux " + m.kernel) + ", glibc " +
+                     gnu_get_libc_version());
   line("board", m.board);
   if (!m.l4t.empty())
-    line("jetson linux", m.l4t + (m.jetpack ? " (JetPack " + std::to_string(m.jetpack) + ")" : "") +
-                             (m.jetpack_package.empty() ? "" : ", package nvidia-jetpack " + m.jetpack_package));
+    line("jetson linux",
+         m.l4t + (m.jetpack ? " (JetPack " + std::to_string(m.jetpack) + ")" : "") +
+             (m.jetpack_package.empty() ? "" : ", package nvidia-jetpack " + m.jetpack_package));
   line("gpu driver", m.kernel_driver);
-  line("processor", m.processor + (m.online_processors ? ", " + std::to_string(m.online_processors) + " of " +
-                                                             std::to_string(m.present_processors) + " on line"
-                                                       : ""));
-  if (!found.usable.empty()) line("instructions", words(found.usable) + " (built: " + words(found.built) + ")");
+  line("processor",
+       m.processor + (m.online_processors ? ", " + std::to_string(m.online_processors) + " of " +
+                                                std::to_string(m.present_processors) + " on line"
+                                          : ""));
+  if (!found.usable.empty())
+    line("instructions", words(found.usable) + " (built: " + words(found.built) + ")");
   if (m.memory_bytes)
-    line("memory", std::to_string(m.memory_bytes >> 20) + " MiB, " + std::to_string(m.available_bytes >> 20) +
-                       " available, " + std::to_string(m.swap_bytes >> 20) + " of swap; pages of " +
+    line("memory", std::to_string(m.memory_bytes >> 20) + " MiB, " +
+                       std::to_string(m.available_bytes >> 20) + " available, " +
+                       std::to_string(m.swap_bytes >> 20) + " of swap; pages of " +
                        std::to_string(m.page_bytes) +
                        " bytes, huge ones: " + (m.huge_pages.empty() ? "unknown" : m.huge_pages));
   if (m.power_mode >= 0)
-    line("power mode",
-         std::to_string(m.power_mode) + (m.power_mode_name.empty() ? "" : " (" + m.power_mode_name + ")"));
+    line("power mode", std::to_string(m.power_mode) +
+                           (m.power_mode_name.empty() ? "" : " (" + m.power_mode_name + ")"));
   for (const Clock& clock : m.clocks)
     line("clock", clock.name + ": " + std::to_string(clock.now_hz / 1000000) + " MHz of " +
                       std::to_string(clock.most_hz / 1000000) + ", " + clock.governor);
   if (!found.usable.empty())  // what this program has is no fact of another machine
     line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
                                                        : words(found.gpus.device_code, ", "));
-  line("cuda", found.gpus.driver_version ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100) : "");
+  line("cuda", found.gpus.driver_version
+                   ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100)
+                   : "");
   line("cuda", found.gpus.problem);
   for (const GpuReport& gpu : found.gpus.gpus)
     line(gpu.name.c_str(),
-         gpu.product + ", compute capability " + two_part(gpu.sm, 10) + (gpu.is_integrated ? ", integrated, " : ", ") +
+         gpu.product + ", compute capability " + two_part(gpu.sm, 10) +
+             (gpu.is_integrated ? ", integrated, " : ", ") +
              // Of one that cannot be used nobody asked how much is free.
              (gpu.problem.empty() ? std::to_string(gpu.free_bytes >> 20) + " of " : "") +
-             std::to_string(gpu.total_bytes >> 20) + " MiB" + (gpu.problem.empty() ? " free" : "") + ", device code " +
+             std::to_string(gpu.total_bytes >> 20) + " MiB" + (gpu.problem.empty() ? " free" : "") +
+             ", device code " +
              (gpu.sm == 0   ? "emulated"
               : gpu.code_sm ? std::to_string(gpu.code_sm)
                             : "none") +
              (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
   for (const Finding& finding : found.findings)
-    printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ", one_line(finding.what).c_str(),
-           one_line(finding.fix).c_str());
+    printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ",
+           one_line(finding.what).c_str(), one_line(finding.fix).c_str());
   if (found.findings.empty()) printf("nothing to do\n");
 }
 
 /// What was asked for and is not there.
 std::string missing(const Arguments& a, const Diagnosis& found) {
   for (const std::string& name : a.require) {
-    const bool is_isa = std::find(found.built.begin(), found.built.end(), name) != found.built.end();
+    const bool is_isa =
+        std::find(found.built.begin(), found.built.end(), name) != found.built.end();
     if (!is_isa && name != "cuda")
-      host::fail(host::Exit::kUsage,
-                 "doctor: --require takes cuda or an instruction set (" + words(found.built) + "), not '" + name + "'");
+      host::fail(host::Exit::kUsage, "doctor: --require takes cuda or an instruction set (" +
+                                         words(found.built) + "), not '" + name + "'");
     if (name == "cuda" && !why_no_gpu(found.gpus).empty()) return "cuda: " + why_no_gpu(found.gpus);
     if (is_isa && std::find(found.usable.begin(), found.usable.end(), name) == found.usable.end())
       return name + ": this processor cannot run it";
@@ -186,8 +203,9 @@ std::string missing(const Arguments& a, const Diagnosis& found) {
 
 int doctor(const Arguments& a) {
   if (a.root != "/" && !a.require.empty())
-    host::fail(host::Exit::kUsage,
-               "doctor: --require asks this machine, --root reads another's files; give one of them");
+    host::fail(
+        host::Exit::kUsage,
+        "doctor: --require asks this machine, --root reads another's files; give one of them");
   struct stat folder;
   const int error = stat(a.root.c_str(), &folder) != 0 ? errno
                     : S_ISDIR(folder.st_mode)          ? 0
@@ -210,18 +228,22 @@ int doctor(const Arguments& a) {
 
 void add_doctor(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "doctor", "What this machine has for models to run on, what is wrong, and what to do",
-                  "  ingot doctor\n"
-                  "  ingot doctor --require cuda && ingot run model.ingot --device cuda --inputs in.npz\n"
-                  "  ingot doctor --json > board.json",
-                  [a] { return doctor(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "doctor",
+      "What this machine has for models to run on, what is wrong, and what to do",
+      "  ingot doctor\n"
+      "  ingot doctor --require cuda && ingot run model.ingot --device cuda --inputs in.npz\n"
+      "  ingot doctor --json > board.json",
+      [a] { return doctor(*a); });
   command->add_flag("--json", a->json, "everything as JSON");
-  command->add_option("--require", a->require, "exit code 7 when it cannot be used: cuda, or an instruction set")
+  command
+      ->add_option("--require", a->require,
+                   "exit code 7 when it cannot be used: cuda, or an instruction set")
       ->type_name("NAME");
   command
-      ->add_option("--root", a->root,
-                   "read etc, proc, sys and var below this folder: files copied from another machine")
+      ->add_option(
+          "--root", a->root,
+          "read etc, proc, sys and var below this folder: files copied from another machine")
       ->type_name("DIR");
 }
 

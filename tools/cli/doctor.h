@@ -1,4 +1,5 @@
-// tools/cli/doctor.h - what is wrong with a machine, and what to do about it: the findings of `ingot doctor`, made of facts alone.
+// tools/cli/doctor.h - what is wrong with a machine, and what to do about it: the findings of
+// `ingot doctor`, made of facts alone.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,9 +20,10 @@ struct GpuReport {
   std::string product;  // "Orin"
   int sm = 0, multiprocessors = 0;
   bool is_integrated = false;
-  int64_t total_bytes = 0, free_bytes = 0;  // free: with this process's context in place; 0 where it could not be made
-  int code_sm = 0, code_compiler = 0;       // of the device code that fits: 87, 11080; 0: none does
-  std::string problem, fix;                 // why it cannot be used; "" when it can
+  // free: with this process's context in place; 0 where it could not be made
+  int64_t total_bytes = 0, free_bytes = 0;
+  int code_sm = 0, code_compiler = 0;  // of the device code that fits: 87, 11080; 0: none does
+  std::string problem, fix;            // why it cannot be used; "" when it can
 };
 
 struct GpusReport {
@@ -37,6 +39,7 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
 
 std::vector<Finding> machine_findings(const MachineFacts& facts);
 /// Of the processor that this program runs on: instruction sets built and usable.
-std::vector<Finding> processor_findings(const MachineFacts& facts, const std::vector<std::string>& usable);
+std::vector<Finding> processor_findings(const MachineFacts& facts,
+                                        const std::vector<std::string>& usable);
 
 }  // namespace ingot::cli

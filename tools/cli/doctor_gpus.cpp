@@ -13,7 +13,9 @@ std::string text_of(const char* text) {
   return all.rfind("device: ", 0) == 0 ? all.substr(8) : all;
 }
 
-std::string version_of(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+std::string version_of(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
 
 /// What the compilers can be asked for (cmake/IngotCuda.cmake; a test compares).
 constexpr int kArchitectures[] = {72, 75, 80, 86, 87, 89, 90, 100, 110, 120};
@@ -24,7 +26,8 @@ std::string advice_for(int sm) {
   for (const int built : kArchitectures)
     if (cuda::image_runs_on(built, sm)) best = built;
   if (!best && sm < 72)
-    return "use cpu: device code can be made for compute capability 7.2 (Xavier), 7.5 (Turing) and later";
+    return "use cpu: device code can be made for compute capability 7.2 (Xavier), 7.5 (Turing) and "
+           "later";
   if (!best) return "use cpu: this version cannot make device code for it; a newer one may";
   const char* const toolkit = best == 72 || best == 87 ? "11.8" : "13.0";
   return std::string("./dev cuda-toolkit ") + toolkit +
@@ -68,7 +71,8 @@ GpuReport examine(int ordinal) {
     out.code_sm = entry.sm;
     out.code_compiler = entry.compiler;
   }
-  // Of memory that is shared with the processor, what the system can make free may be more than the driver counts as the GPU's.
+  // Of memory that is shared with the processor, what the system can make free may be more than the
+  // driver counts as the GPU's.
   if (out.problem.empty()) out.free_bytes = std::min(ask_free_bytes(ordinal), out.total_bytes);
   return out;
 }
@@ -81,7 +85,8 @@ GpusReport examine_gpus() {
   const char* const unit = ingot_cuda_kernel_set.units[0];
   for (uint32_t i = 0; cuda::image_at(ingot_cuda_kernel_set.images(), i, &entry); i++)
     if (entry.sm && std::string(entry.unit) == unit)
-      out.device_code.push_back(std::to_string(entry.sm) + " (CUDA " + version_of(entry.compiler) + ")");
+      out.device_code.push_back(std::to_string(entry.sm) + " (CUDA " + version_of(entry.compiler) +
+                                ")");
   const cuda::Driver& driver = cuda::driver();
   out.driver_version = driver.version;
   out.problem = text_of(driver.problem);
@@ -93,7 +98,8 @@ GpusReport examine_gpus() {
 
 std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& report) {
   std::vector<Finding> out;
-  const bool expects_gpu = facts.has_gpu_nodes || !facts.l4t.empty() || !facts.kernel_driver.empty();
+  const bool expects_gpu =
+      facts.has_gpu_nodes || !facts.l4t.empty() || !facts.kernel_driver.empty();
   if (!report.problem.empty() && expects_gpu)
     out.push_back({true, "no GPU can be used: " + report.problem, report.fix});
   for (const GpuReport& gpu : report.gpus) {
@@ -107,17 +113,20 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
                          std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10),
                      advice_for(gpu.sm)});
     if (is_newer)  // the ABI of modules changed with CUDA 13
-      out.push_back(
-          {true,
-           "the driver is of CUDA " + version_of(report.driver_version) + ", and the device code for " + gpu.name +
-               " was compiled by CUDA " + version_of(gpu.code_compiler) + ", whose ABI drivers before 13.0 do not know",
-           facts.l4t.empty()
-               ? "update the driver to 580 or newer, or build with an nvcc of CUDA 12 (-DINGOT_NVCC)"
-               : "build with CUDA 11.8: ./dev cuda-toolkit 11.8, then -DINGOT_NVCC=build/cuda/11.8/bin/nvcc"});
+      out.push_back({true,
+                     "the driver is of CUDA " + version_of(report.driver_version) +
+                         ", and the device code for " + gpu.name + " was compiled by CUDA " +
+                         version_of(gpu.code_compiler) +
+                         ", whose ABI drivers before 13.0 do not know",
+                     facts.l4t.empty() ? "update the driver to 580 or newer, or build with an nvcc "
+                                         "of CUDA 12 (-DINGOT_NVCC)"
+                                       : "build with CUDA 11.8: ./dev cuda-toolkit 11.8, then "
+                                         "-DINGOT_NVCC=build/cuda/11.8/bin/nvcc"});
     if (gpu.free_bytes && gpu.free_bytes * 10 < gpu.total_bytes)
       out.push_back({false,
-                     gpu.name + ": less than a tenth of its memory is free (" + std::to_string(gpu.free_bytes >> 20) +
-                         " of " + std::to_string(gpu.total_bytes >> 20) + " MiB)",
+                     gpu.name + ": less than a tenth of its memory is free (" +
+                         std::to_string(gpu.free_bytes >> 20) + " of " +
+                         std::to_string(gpu.total_bytes >> 20) + " MiB)",
                      "end what holds it (nvidia-smi; on a Jetson: tegrastats)"});
   }
   return out;

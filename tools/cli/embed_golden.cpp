@@ -16,7 +16,8 @@ cast::GoldenTensorSpec tensor_of(const host::Array& array) {
 
 }  // namespace
 
-std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const cast::ProgramSpec& program) {
+std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path,
+                                                  const cast::ProgramSpec& program) {
   std::map<std::string, size_t> ranks;
   std::vector<std::string> input_names, output_names;
   for (const cast::PortSpec& port : program.inputs) {
@@ -29,22 +30,25 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path, const
   }
   const check::Golden golden = check::read_golden(path, input_names, output_names);
   cast::GoldenCaseSpec one;
-  // A per-step array has a leading axis of steps that the port lacks; fed-back state holds one value.
+  // A per-step array has a leading axis of steps that the port lacks; fed-back state holds one
+  // value.
   const auto first_step = [&](const host::Array& array, bool fed) {
     const auto rank = ranks.find(array.name);
-    const bool stepped = golden.steps > 0 && !fed && rank != ranks.end() && array.dims.size() == rank->second + 1 &&
-                         array.dims[0] == golden.steps;
+    const bool stepped = golden.steps > 0 && !fed && rank != ranks.end() &&
+                         array.dims.size() == rank->second + 1 && array.dims[0] == golden.steps;
     return stepped ? check::slice_step(array, 0) : array;
   };
   double tolerance = 0;
   DType stored = DType::kInvalid;
   for (const cast::ValueSpec& value : program.values)
     if (value.stored != DType::kInvalid) stored = value.stored;
-  if (program.precision && stored == DType::kInvalid) stored = DType::kF16;  // what a GPU may round to
+  // what a GPU may round to
+  if (program.precision && stored == DType::kInvalid) stored = DType::kF16;
   const auto find_state = [&](const std::string& name, bool is_input) {
-    return std::find_if(program.states.begin(), program.states.end(), [&](const cast::StateSpec& state) {
-      return (is_input ? state.name : state.output_name) == name;
-    });
+    return std::find_if(program.states.begin(), program.states.end(),
+                        [&](const cast::StateSpec& state) {
+                          return (is_input ? state.name : state.output_name) == name;
+                        });
   };
   for (const host::Array& array : golden.inputs) {
     const auto state = find_state(array.name, true);

@@ -24,14 +24,16 @@ constexpr const char* kOracle = "oracle";
 /// Whether an error's name is this path, or the end of it.
 bool ends_with(const std::string& path, std::string name) {
   if (path.size() >= sizeof ingot_error::name && name.rfind("...", 0) == 0) name.erase(0, 3);
-  return name.size() <= path.size() && path.compare(path.size() - name.size(), name.size(), name) == 0;
+  return name.size() <= path.size() &&
+         path.compare(path.size() - name.size(), name.size(), name) == 0;
 }
 
 std::string shape_text(const ingot_tensor& tensor) {
   return host::dims_text(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank));
 }
 
-std::vector<std::string> port_names(const Model& model, uint32_t count, decltype(&ingot_model_input) port) {
+std::vector<std::string> port_names(const Model& model, uint32_t count,
+                                    decltype(&ingot_model_input) port) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < count; i++) {
     ingot_value_type type{};
@@ -85,7 +87,9 @@ Exit exit_of(ingot_code code) {
   }
 }
 
-void fail_with(const std::string& where, const Error& error) { fail(exit_of(error.code), where + ": " + error.text()); }
+void fail_with(const std::string& where, const Error& error) {
+  fail(exit_of(error.code), where + ": " + error.text());
+}
 
 std::vector<std::string> runnable_isas() {
   std::vector<std::string> names;
@@ -98,18 +102,21 @@ std::vector<std::string> runnable_isas() {
 const ingot_kernel_table* chosen_kernels() {
   const char* named = getenv("INGOT_CPU_ISA");
   if (!named || !*named) return ingot_cpu_kernels(nullptr);
-  if (strcmp(named, kOracle) == 0) return reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
+  if (strcmp(named, kOracle) == 0)
+    return reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
   const ingot_kernel_table* table = ingot_cpu_kernels(named);
   if (table) return table;
   std::vector<std::string> names = runnable_isas();
   names.push_back(kOracle);
   std::string list;
-  for (size_t i = 0; i < names.size(); i++) list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  for (size_t i = 0; i < names.size(); i++)
+    list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   bool built = false;
   for (const char* name : built_isas()) built |= strcmp(name, named) == 0;
-  fail(Exit::kUsage, std::string("INGOT_CPU_ISA: '") + named + "' is " +
-                         (built ? "not what this processor can run" : "no instruction set of this build") +
-                         "; expected " + list + ", or leave it unset");
+  fail(Exit::kUsage,
+       std::string("INGOT_CPU_ISA: '") + named + "' is " +
+           (built ? "not what this processor can run" : "no instruction set of this build") +
+           "; expected " + list + ", or leave it unset");
 }
 
 Model open_model(const std::string& path, const OpenSettings& settings) {
@@ -178,8 +185,8 @@ void Engine::bind_dims(const std::map<std::string, int64_t>& dims) {
     bool found = false;
     for (const std::string& symbol : known) found |= symbol == name;
     if (!found) {
-      fail(Exit::kMismatch,
-           "--dim " + name + ": " + path_ + " has no dimension of that name" + host::did_you_mean(name, known));
+      fail(Exit::kMismatch, "--dim " + name + ": " + path_ + " has no dimension of that name" +
+                                host::did_you_mean(name, known));
     }
     bindings_[name] = value;
     bound_by_[name] = "--dim";
@@ -196,13 +203,15 @@ std::string Engine::assume_rest() {
     char text[24] = {};
     uint64_t length = 0;
     const std::string key = std::string("ingot.typical.") + symbol.name;
-    if (ingot_model_metadata(model_.get(), key.c_str(), text, sizeof text - 1, &length, nullptr) == INGOT_OK) {
+    if (ingot_model_metadata(model_.get(), key.c_str(), text, sizeof text - 1, &length, nullptr) ==
+        INGOT_OK) {
       extent = std::max<int64_t>(strtoll(text, nullptr, 10), symbol.low);
       if (symbol.high > 0) extent = std::min(extent, symbol.high);
     }
     bindings_[symbol.name] = extent;
     bound_by_[symbol.name] = "the extent it was cast for";
-    assumed += (assumed.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(extent);
+    assumed +=
+        (assumed.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(extent);
   }
   return assumed;
 }
@@ -214,13 +223,16 @@ ingot_state Engine::state(uint32_t i) const {
   return state;
 }
 
-void Engine::bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where) {
+void Engine::bind_from_shape(uint32_t i, const std::vector<int64_t>& shape,
+                             const std::string& where) {
   bind_from_type(input(i), shape, where);
 }
 
-void Engine::bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape, const std::string& where) {
+void Engine::bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape,
+                            const std::string& where) {
   const auto mismatch = [&](const std::string& why) {
-    fail(Exit::kMismatch, where + ": expected " + type_text(type) + ", found shape " + host::dims_text(shape) + why);
+    fail(Exit::kMismatch,
+         where + ": expected " + type_text(type) + ", found shape " + host::dims_text(shape) + why);
   };
   if (size_t(type.rank) != shape.size())
     mismatch("; it has " + std::to_string(shape.size()) + " dimensions, expected " +
@@ -235,7 +247,8 @@ void Engine::bind_from_type(const ingot_value_type& type, const std::vector<int6
     const auto [at, fresh] = bindings_.emplace(symbol, shape[d]);
     if (fresh) bound_by_[symbol] = where;
     if (at->second != shape[d]) {
-      mismatch("; dimension " + symbol + " is " + std::to_string(at->second) + " by " + bound_by_[symbol]);
+      mismatch("; dimension " + symbol + " is " + std::to_string(at->second) + " by " +
+               bound_by_[symbol]);
     }
   }
 }
@@ -246,7 +259,8 @@ std::vector<ingot_binding> Engine::binding_list() const {
   return list;
 }
 
-ingot_session_options Engine::options_of(const SessionSettings& settings, const std::vector<ingot_binding>& list) {
+ingot_session_options Engine::options_of(const SessionSettings& settings,
+                                         const std::vector<ingot_binding>& list) {
   ingot_session_options options = session_options();
   options.device = settings.device.c_str();
   options.bindings = list.data();
@@ -265,7 +279,8 @@ bool Engine::can_create(const SessionSettings& settings) const {
 ingot_requirements Engine::would_need(const SessionSettings& settings) {
   const std::vector<ingot_binding> list = binding_list();
   ingot_session_options options = options_of(settings, list);
-  if (!settings.places.empty()) options.assignment = assign(settings).get(), options.device = nullptr;
+  if (!settings.places.empty())
+    options.assignment = assign(settings).get(), options.device = nullptr;
   auto need = model_.requirements(options);
   if (!need) fail_with(path_, need.error());
   return *need;
@@ -300,7 +315,8 @@ bool Engine::find_branch(const SessionSettings& settings, uint32_t index, ingot_
   });
 }
 
-bool Engine::find_choice(const SessionSettings& settings, uint32_t instruction, ingot_choice* out) const {
+bool Engine::find_choice(const SessionSettings& settings, uint32_t instruction,
+                         ingot_choice* out) const {
   const std::vector<ingot_binding> list = binding_list();
   ingot_session_options options = options_of(settings, list);
   if (assignment_.get()) options.assignment = assignment_.get(), options.device = nullptr;
@@ -327,7 +343,8 @@ void Engine::create_session(const SessionSettings& settings) {
   }
   if (!missing.empty()) {
     fail(Exit::kMismatch,
-         path_ + ": the file leaves dimensions open that nothing here determines; say them:" + missing);
+         path_ +
+             ": the file leaves dimensions open that nothing here determines; say them:" + missing);
   }
   ingot_session_options options = options_of(settings, list);
   if (!settings.places.empty()) {
@@ -336,10 +353,10 @@ void Engine::create_session(const SessionSettings& settings) {
     options.device = nullptr;
   }
   auto session = model_.session(options);
-  if (!session && session.error().code == INGOT_OUT_OF_MEMORY && session.error().need > session.error().have &&
-      session.error().have)
-    fail(Exit::kUnavailable,
-         path_ + ": " + session.error().text() + "; " + what_would_fit(settings, session.error().have));
+  if (!session && session.error().code == INGOT_OUT_OF_MEMORY &&
+      session.error().need > session.error().have && session.error().have)
+    fail(Exit::kUnavailable, path_ + ": " + session.error().text() + "; " +
+                                 what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
   // Inputs and outputs are held beside the arena, of which nothing was touched yet.
@@ -357,13 +374,15 @@ void Engine::set_input(uint32_t i, const Array& array, const std::string& where)
   set_port(session_.input(i).value(), array, where);
 }
 
-void Engine::set_port(const ingot_tensor& port, const Array& array, const std::string& where) const {
+void Engine::set_port(const ingot_tensor& port, const Array& array,
+                      const std::string& where) const {
   const bool bytes_alike = (port.dtype == INGOT_BOOL && array.dtype == DType::kU8) ||
                            (port.dtype == INGOT_U8 && array.dtype == DType::kBool);
   const bool type_fits = port.dtype == int32_t(array.dtype) || bytes_alike;
   if (!type_fits || !same_shape(port, array.dims)) {
-    fail(Exit::kMismatch, where + ": expected " + ingot_dtype_name(port.dtype) + " " + shape_text(port) + ", found " +
-                              describe(array) + (type_fits ? "" : "; convert it, as in x.astype(...)"));
+    fail(Exit::kMismatch, where + ": expected " + ingot_dtype_name(port.dtype) + " " +
+                              shape_text(port) + ", found " + describe(array) +
+                              (type_fits ? "" : "; convert it, as in x.astype(...)"));
   }
   copy_in(array.bytes.data(), port);
 }
@@ -378,13 +397,16 @@ bool Engine::run_unless_cancelled() {
   if (result.error().code == INGOT_CANCELLED) return false;
   std::string where = path_;
   ingot_instruction instruction{};
-  if (ingot_session_instruction(session_.get(), result.error().instruction, &instruction) == INGOT_OK) {
+  if (ingot_session_instruction(session_.get(), result.error().instruction, &instruction) ==
+      INGOT_OK) {
     where += std::string(": ") + instruction.op + " '" + instruction.name + "'";
   }
   fail_with(where, result.error());
 }
 
-Array Engine::take_output(uint32_t i) { return copy_out(session_.output(i).value(), output(i).name); }
+Array Engine::take_output(uint32_t i) {
+  return copy_out(session_.output(i).value(), output(i).name);
+}
 
 ingot_placement Engine::placement() const {
   ingot_placement placement{};
@@ -416,7 +438,8 @@ void each_row(const ingot_tensor& tensor, F&& row) {
     row(size_t(0), size_t(0), size_t(rows * length) * size);
     return;
   }
-  for (int64_t r = 0; r < rows; r++) row(size_t(r * length) * size, size_t(r * stride) * size, size_t(length) * size);
+  for (int64_t r = 0; r < rows; r++)
+    row(size_t(r * length) * size, size_t(r * stride) * size, size_t(length) * size);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// tools/cli/engine.h - a model and its session through the public interface, with failures turned into exit codes and
-// lines, and numpy arrays moved in and out.
+// tools/cli/engine.h - a model and its session through the public interface, with failures turned
+// into exit codes and lines, and numpy arrays moved in and out.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,8 +18,8 @@ namespace ingot::cli {
 host::Exit exit_of(ingot_code code);
 [[noreturn]] void fail_with(const std::string& where, const Error& error);
 
-/// The CPU kernels that INGOT_CPU_ISA names, "oracle" (naive, in double) among them, or the best for this processor.
-/// @throws Failure kUsage for a name that is unknown or cannot run here.
+/// The CPU kernels that INGOT_CPU_ISA names, "oracle" (naive, in double) among them, or the best
+/// for this processor. @throws Failure kUsage for a name that is unknown or cannot run here.
 const ingot_kernel_table* chosen_kernels();
 /// Names that INGOT_CPU_ISA takes on this processor, slowest first, without "oracle".
 std::vector<std::string> runnable_isas();
@@ -34,7 +34,8 @@ Model open_model(const std::string& path, const OpenSettings& settings = {});
 
 struct SessionSettings {
   std::string device = "auto";
-  std::vector<PlaceRule> places;  // not empty: a device for each weight, `device` for those that no rule fits
+  // not empty: a device for each weight, `device` for those that no rule fits
+  std::vector<PlaceRule> places;
   int32_t threads = 0;
   uint32_t flags = 0;
   uint64_t arena_limit = 0;  // 0: none
@@ -60,19 +61,22 @@ class Engine {
 
   /// --dim. @throws Failure kMismatch for an unknown name.
   void bind_dims(const std::map<std::string, int64_t>& dims);
-  /// Dims that `shape` of input i determines. @throws Failure kMismatch where rank, a fixed dimension, or an earlier
-  /// binding disagree.
+  /// Dims that `shape` of input i determines. @throws Failure kMismatch where rank, a fixed
+  /// dimension, or an earlier binding disagree.
   void bind_from_shape(uint32_t i, const std::vector<int64_t>& shape, const std::string& where);
   /// The same for any port or state.
-  void bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape, const std::string& where);
-  /// Binds every dimension still open to the extent that casting chose by ("ingot.typical.NAME" in the metadata), else to
-  /// its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
+  void bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape,
+                      const std::string& where);
+  /// Binds every dimension still open to the extent that casting chose by ("ingot.typical.NAME" in
+  /// the metadata), else to its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
   std::string assume_rest();
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
-  /// The assignment that the rules of `settings` make; create_session() makes it by itself where there are rules.
+  /// The assignment that the rules of `settings` make; create_session() makes it by itself where
+  /// there are rules.
   const Assignment& assign(const SessionSettings& settings);
-  /// What a device of the assignment would have and do; false beyond the last. @pre assign(). @throws Failure
+  /// What a device of the assignment would have and do; false beyond the last. @pre assign().
+  /// @throws Failure
   bool find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const;
   bool find_branch(const SessionSettings& settings, uint32_t index, ingot_branch* out) const;
   /// How an instruction of a session would be computed; false beyond the last. @throws Failure
@@ -81,7 +85,8 @@ class Engine {
   std::string default_device(const SessionSettings& settings) const;
 
   void create_session(const SessionSettings& settings);
-  /// With which dimensions, and cast in which precision, a session would need no more than `bytes` of a device, in words.
+  /// With which dimensions, and cast in which precision, a session would need no more than `bytes`
+  /// of a device, in words.
   std::string what_would_fit(const SessionSettings& settings, uint64_t bytes) const;
   /// Whether the bindings make a sound program and plan; allocates no session.
   bool can_create(const SessionSettings& settings) const;
@@ -96,7 +101,8 @@ class Engine {
   /// The same; false where the run was cancelled.
   bool run_unless_cancelled();
   host::Array take_output(uint32_t i);
-  /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until the next call. @throws Failure
+  /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until
+  /// the next call. @throws Failure
   ingot_tensor state_tensor(uint32_t i);
   /// As set_input().
   void set_state(uint32_t i, const host::Array& array, const std::string& where);
@@ -112,7 +118,8 @@ class Engine {
   std::vector<ingot_binding> binding_list() const;
   template <class Ask>
   bool ask_placement(const SessionSettings& settings, const Ask& ask) const;
-  static ingot_session_options options_of(const SessionSettings& settings, const std::vector<ingot_binding>& bindings);
+  static ingot_session_options options_of(const SessionSettings& settings,
+                                          const std::vector<ingot_binding>& bindings);
   Assignment assignment_;
   Session session_;
   std::vector<uint8_t> saved_states_;  // of state_tensor()

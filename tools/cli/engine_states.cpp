@@ -1,5 +1,5 @@
-// tools/cli/engine_states.cpp - state variables of a session, wherever they lie: a device that keeps them to itself hands out, and takes,
-// only what a saved state holds.
+// tools/cli/engine_states.cpp - state variables of a session, wherever they lie: a device that
+// keeps them to itself hands out, and takes, only what a saved state holds.
 #include <cstring>
 
 #include "runtime/format/state_file.h"

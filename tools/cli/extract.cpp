@@ -41,14 +41,15 @@ std::vector<checkpoint::NamedTensor> choose(const checkpoint::Checkpoint& c, con
     if (!t.path.empty()) tops.push_back(t.path[0]);
     if (!begins(t.path, start)) continue;
     std::string name;
-    for (size_t i = start.size(); i < t.path.size(); i++) name += (name.empty() ? "" : ".") + t.path[i];
+    for (size_t i = start.size(); i < t.path.size(); i++)
+      name += (name.empty() ? "" : ".") + t.path[i];
     chosen.push_back({name.empty() ? (a.key.empty() ? "tensor" : start.back()) : name, &t});
   }
   if (chosen.empty() && !c.tensors.empty()) {
     const std::string near = host::nearest(start[0], tops);
-    host::fail(host::Exit::kMismatch,
-               a.file + ": no tensor lies below '" + a.key + "'" +
-                   (near.empty() ? "; see: ingot inspect " + a.file : "; did you mean '" + near + "'?"));
+    host::fail(host::Exit::kMismatch, a.file + ": no tensor lies below '" + a.key + "'" +
+                                          (near.empty() ? "; see: ingot inspect " + a.file
+                                                        : "; did you mean '" + near + "'?"));
   }
   return chosen;
 }
@@ -78,16 +79,21 @@ int extract(const Arguments& a) {
 
 void add_extract(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "extract", "Write the weights of a checkpoint as safetensors",
-                                  "  ingot extract model.pth -o weights.safetensors\n"
-                                  "  ingot extract run.ckpt --key state_dict -o weights.safetensors",
-                                  [a] { return extract(*a); });
-  reads_file(command->add_option("FILE", a->file, "a PyTorch checkpoint, safetensors, or the index of a sharded one")
+  CLI::App* command =
+      add_command(app, chosen, "extract", "Write the weights of a checkpoint as safetensors",
+                  "  ingot extract model.pth -o weights.safetensors\n"
+                  "  ingot extract run.ckpt --key state_dict -o weights.safetensors",
+                  [a] { return extract(*a); });
+  reads_file(command
+                 ->add_option("FILE", a->file,
+                              "a PyTorch checkpoint, safetensors, or the index of a sharded one")
                  ->required()
                  ->type_name(""));
-  writes_file(
-      command->add_option("-o,--output", a->output, "the file to write")->required()->type_name("OUT.safetensors"));
-  command->add_option("--key", a->key, "only what lies below this key; levels are separated by /")->type_name("KEY");
+  writes_file(command->add_option("-o,--output", a->output, "the file to write")
+                  ->required()
+                  ->type_name("OUT.safetensors"));
+  command->add_option("--key", a->key, "only what lies below this key; levels are separated by /")
+      ->type_name("KEY");
 }
 
 }  // namespace ingot::cli

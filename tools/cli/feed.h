@@ -7,10 +7,11 @@
 
 namespace ingot::cli {
 
-/// The array for each input of the model, in the model's order: NAME or in:NAME. A lone .npy is the only input.
-/// Arrays named out:..., mid:... and meta are left aside.
-/// @throws Failure kMismatch for a missing input and for an array that no input has, with the nearest name.
-std::vector<const host::Array*> match_inputs(const Engine& engine, const std::vector<host::Array>& arrays,
+/// The array for each input of the model, in the model's order: NAME or in:NAME. A lone .npy is the
+/// only input. Arrays named out:..., mid:... and meta are left aside. @throws Failure kMismatch for
+/// a missing input and for an array that no input has, with the nearest name.
+std::vector<const host::Array*> match_inputs(const Engine& engine,
+                                             const std::vector<host::Array>& arrays,
                                              const std::string& where);
 
 /// Binds the dimensions that the arrays' shapes determine, then those of --dim.

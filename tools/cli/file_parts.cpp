@@ -13,7 +13,9 @@ namespace {
 using host::Exit;
 using host::fail;
 
-uint64_t aligned(uint64_t at, uint64_t alignment) { return (at + alignment - 1) / alignment * alignment; }
+uint64_t aligned(uint64_t at, uint64_t alignment) {
+  return (at + alignment - 1) / alignment * alignment;
+}
 
 [[noreturn]] void fail_hash(const std::string& path) {
   fail(Exit::kCorrupt, path + ": bytes of the file are not those that were written; copy it again");
@@ -45,7 +47,8 @@ FileParts::FileParts(const std::string& path) : path_(path) {
 void FileParts::raise_minor(uint16_t minor) { minor_ = std::max(minor_, minor); }
 
 bool FileParts::has(PartKind kind) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const FilePart& part) { return part.kind == kind; });
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const FilePart& part) { return part.kind == kind; });
 }
 
 template <class Take>
@@ -66,7 +69,8 @@ std::vector<uint8_t> FileParts::read(PartKind kind) {
   std::vector<uint8_t> bytes;
   for (const FilePart& part : parts_) {
     if (part.kind != kind) continue;
-    each_block(part.from, part.bytes, [&](const char* at, size_t count) { bytes.insert(bytes.end(), at, at + count); });
+    each_block(part.from, part.bytes,
+               [&](const char* at, size_t count) { bytes.insert(bytes.end(), at, at + count); });
     uint8_t digest[kSha256Bytes];
     sha256(bytes.data(), bytes.size(), digest);
     if (!same_digest(digest, part.sha256)) fail_hash(path_);
@@ -80,18 +84,22 @@ void FileParts::put(PartKind kind, std::vector<uint8_t> bytes, size_t behind) {
   part.bytes = bytes.size();
   part.fresh = std::move(bytes);
   sha256(part.fresh.data(), part.fresh.size(), part.sha256);
-  const auto old = std::find_if(parts_.begin(), parts_.end(), [&](const FilePart& p) { return p.kind == kind; });
+  const auto old =
+      std::find_if(parts_.begin(), parts_.end(), [&](const FilePart& p) { return p.kind == kind; });
   if (old != parts_.end())
     *old = std::move(part);
   else
-    parts_.insert(behind < parts_.size() ? parts_.begin() + std::ptrdiff_t(behind) + 1 : parts_.end(), std::move(part));
+    parts_.insert(
+        behind < parts_.size() ? parts_.begin() + std::ptrdiff_t(behind) + 1 : parts_.end(),
+        std::move(part));
 }
 
 void FileParts::prove_hashes() {
   for (const FilePart& part : parts_) {
     Sha256 hash;
     uint8_t digest[kSha256Bytes];
-    each_block(part.from, part.bytes, [&](const char* at, size_t count) { hash.update(at, count); });
+    each_block(part.from, part.bytes,
+               [&](const char* at, size_t count) { hash.update(at, count); });
     hash.finish(digest);
     if (!same_digest(digest, part.sha256)) fail_hash(path_);
   }
@@ -131,7 +139,8 @@ void FileParts::write(host::OutputFile* to) {
     const std::vector<uint8_t> gap(part.offset - to->size());
     to->write(gap.data(), gap.size());
     if (part.fresh.empty())
-      each_block(part.from, part.bytes, [&](const char* at, size_t count) { to->write(at, count); });
+      each_block(part.from, part.bytes,
+                 [&](const char* at, size_t count) { to->write(at, count); });
     else
       to->write(part.fresh.data(), part.fresh.size());
   }

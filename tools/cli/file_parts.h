@@ -1,5 +1,7 @@
-// tools/cli/file_parts.h - the parts of an .ingot file, for commands that change some of them and copy the rest byte for byte.
-// Errors   Failure kUnavailable: it cannot be read; kCorrupt: bytes that their hash was not taken of.
+// tools/cli/file_parts.h - the parts of an .ingot file, for commands that change some of them and
+// copy the rest byte for byte.
+// Errors   Failure kUnavailable: it cannot be read; kCorrupt: bytes that their hash was not taken
+//          of.
 #pragma once
 #include <string>
 #include <vector>
@@ -30,7 +32,8 @@ class FileParts {
   bool has(PartKind kind) const;
   /// The bytes of the part of that kind, empty where there is none; compared with their hash.
   std::vector<uint8_t> read(PartKind kind);
-  /// Puts a part of that kind in the place of the old one, else behind the part at `behind` or, past the end, last.
+  /// Puts a part of that kind in the place of the old one, else behind the part at `behind` or,
+  /// past the end, last.
   void put(PartKind kind, std::vector<uint8_t> bytes, size_t behind = ~size_t{0});
 
   /// Every part has the bytes that its hash was taken of.

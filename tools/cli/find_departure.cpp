@@ -78,12 +78,14 @@ class Finder {
       }
       states_ = states_of(&engine);
       bindings_ = engine.bindings();
-      a_.notes.push_back("no golden: the import cannot be judged, inputs are made as ingot bench makes them");
+      a_.notes.push_back(
+          "no golden: the import cannot be judged, inputs are made as ingot bench makes them");
       return;
     }
     golden_ = check::read_golden(q_.golden, engine.input_names(), engine.output_names());
     a_.has_golden = !golden_.outputs.empty() || !golden_.intermediates.empty();
-    if (!a_.has_golden) a_.notes.push_back(q_.golden + ": has inputs only, so the import cannot be judged");
+    if (!a_.has_golden)
+      a_.notes.push_back(q_.golden + ": has inputs only, so the import cannot be judged");
     find_step(engine);
   }
 
@@ -106,7 +108,8 @@ class Finder {
       std::vector<StateBefore> states = states_of(&engine);
       engine.run();
       last.clear();
-      for (uint32_t o = 0; o < engine.summary().output_count; o++) last.push_back(engine.take_output(o));
+      for (uint32_t o = 0; o < engine.summary().output_count; o++)
+        last.push_back(engine.take_output(o));
       append_states(&engine, &last);
       const std::vector<Array> expected = steps.outputs(step);
       const bool is_right = agree(expected, last);
@@ -147,7 +150,8 @@ class Finder {
 
   CheckedOutput check_one(const Array& expected, const Array& found) const {
     const auto strides = golden_.subsample.find(expected.name);
-    const Array same = strides == golden_.subsample.end() ? found : check::subsample(found, strides->second);
+    const Array same =
+        strides == golden_.subsample.end() ? found : check::subsample(found, strides->second);
     return {check::compare(expected.name, expected, same, compare_options()), expected.dims};
   }
 
@@ -162,14 +166,16 @@ class Finder {
   Tensor in_source_order(const Array& array) const {
     Tensor t = compare::to_tensor(array);
     const auto layout = options_.io_layout.find(array.name);
-    return layout != options_.io_layout.end() && layout->second == "nhwc" && t.dims.size() >= 3 ? channels_second(t)
-                                                                                                : t;
+    return layout != options_.io_layout.end() && layout->second == "nhwc" && t.dims.size() >= 3
+               ? channels_second(t)
+               : t;
   }
 
   void judge_casting() {
     std::map<std::string, Tensor> inputs;
     for (const Array& array : inputs_) inputs[array.name] = in_source_order(array);
-    for (const StateBefore& state : states_) inputs.emplace(state.array.name, compare::to_tensor(state.array));
+    for (const StateBefore& state : states_)
+      inputs.emplace(state.array.name, compare::to_tensor(state.array));
     compare::Limits limits;
     limits.rtol = q_.rtol, limits.atol = q_.atol;
     judge_ = std::make_unique<GraphJudge>(std::move(inputs), limits);
@@ -177,13 +183,15 @@ class Finder {
     judge_->subsample = golden_.subsample;
     judge_->fallback = [this](const std::string& name) { return taken_from_file(name); };
     for (const Array& array : expected_) judge_->expected[array.name] = in_source_order(array);
-    for (const Array& array : intermediates_) judge_->expected.emplace(array.name, compare::to_tensor(array));
+    for (const Array& array : intermediates_)
+      judge_->expected.emplace(array.name, compare::to_tensor(array));
     const passes::Observer plant = options_.observe;
     options_.observe = [&](const std::string& pass, graph::Model& model) {
       if (plant) plant(pass, model);
       if (!judge_->started()) require_same_inputs(model);
       if (!judge_->started())
-        for (const graph::ValueId id : model.graph.outputs) source_outputs_.push_back(model.values[size_t(id)].name);
+        for (const graph::ValueId id : model.graph.outputs)
+          source_outputs_.push_back(model.values[size_t(id)].name);
       judge_->observe(pass, model);
       a_.source_nodes = model.source_nodes;
       a_.passes_judged++;
@@ -203,13 +211,17 @@ class Finder {
   void require_same_inputs(const graph::Model& model) const {
     for (const graph::ValueId id : model.graph.inputs) {
       const std::string& name = model.values[size_t(id)].name;
-      const auto is_state = [&, &input = name](const StateBefore& state) { return state.array.name == input; };
-      if (model.constant(id) || find_array(inputs_, name) || std::any_of(states_.begin(), states_.end(), is_state))
+      const auto is_state = [&, &input = name](const StateBefore& state) {
+        return state.array.name == input;
+      };
+      if (model.constant(id) || find_array(inputs_, name) ||
+          std::any_of(states_.begin(), states_.end(), is_state))
         continue;
       std::vector<std::string> names;
       for (const Array& array : inputs_) names.push_back(array.name);
-      host::fail(host::Exit::kMismatch, q_.source + ": input '" + name + "' is not among the inputs of " + file() +
-                                            host::did_you_mean(name, names) + "; was it cast from this source?");
+      host::fail(host::Exit::kMismatch,
+                 q_.source + ": input '" + name + "' is not among the inputs of " + file() +
+                     host::did_you_mean(name, names) + "; was it cast from this source?");
     }
   }
 
@@ -250,14 +262,16 @@ class Finder {
       ingot_tensor tensor{};
       ingot_model_value(engine.model().get(), v, &type);
       if (!*type.name || type.kind == 1 || *type.layout ||
-          ingot_session_value(engine.session().get(), v, &tensor, nullptr) != INGOT_OK || !tensor.data)
+          ingot_session_value(engine.session().get(), v, &tensor, nullptr) != INGOT_OK ||
+          !tensor.data)
         continue;
       values.emplace(type.name, compare::to_tensor(copy_out(tensor, "")));
     }
     return values;
   }
 
-  /// Whether the file holds the program that casting makes now; then its values are known by their place.
+  /// Whether the file holds the program that casting makes now; then its values are known by their
+  /// place.
   bool same_program() {
     const host::TemporaryPath path(".ingot");
     cast::write_file(fresh_, path.path());
@@ -271,7 +285,8 @@ class Finder {
     }
     if (!same)
       a_.notes.push_back(file() + ": is not the program that this version casts from " + q_.source +
-                         " with these options; its values are matched by name (repeat the options of its conversion)");
+                         " with these options; its values are matched by name (repeat the options "
+                         "of its conversion)");
     else if (!a_.is_fresh_cast)
       a_.notes.push_back(file() + ": has other weights than this version casts from " + q_.source);
     return same;
@@ -290,7 +305,8 @@ class Finder {
     return p;
   }
 
-  /// State variables, by value of the file: the outputs of the source that they take at the end of a run.
+  /// State variables, by value of the file: the outputs of the source that they take at the end of
+  /// a run.
   std::map<int32_t, std::string> state_outputs(const Engine& engine) const {
     std::map<int32_t, std::string> all;
     for (uint32_t i = 0; i < engine.summary().state_count; i++) {
@@ -306,13 +322,15 @@ class Finder {
     if (value.carried_in < 0) return judge_->truth(value.graph_value, written.iterations);
     if (loops_->owner(written.instruction) == uint32_t(value.carried_in))  // before the loop
       return judge_->truth(value.first_value, written.iterations);
-    if (!loops_->is_inside(written.instruction, uint32_t(value.body)))  // another branch, which has no loop
+    // another branch, which has no loop
+    if (!loops_->is_inside(written.instruction, uint32_t(value.body)))
       return judge_->truth(value.graph_value, written.iterations);
     compare::Iterations at = written.iterations;
     at.resize(loops_->depth(uint32_t(value.body)));
     if (const Tensor* next = judge_->truth(value.next_value, at)) return next;
     at.back()++;  // not kept, but for what the next iteration begins with
-    return value.body_value < 0 || !judge_->is_kept(at) ? nullptr : judge_->truth(value.body_value, at);
+    return value.body_value < 0 || !judge_->is_kept(at) ? nullptr
+                                                        : judge_->truth(value.body_value, at);
   }
 
   const Tensor* truth_by_name(const Engine& names, const Written& written) const {
@@ -360,17 +378,21 @@ class Finder {
         const auto truth = judge_->outputs().find(found.name);
         if (truth == judge_->outputs().end()) continue;
         Array have = compare::to_array(in_source_order(found), found.dtype, found.name);
-        a_.outputs.push_back({check::compare(found.name, compare::to_array(truth->second, found.dtype, found.name),
-                                             have, compare_options()),
-                              truth->second.dims});
+        a_.outputs.push_back(
+            {check::compare(found.name, compare::to_array(truth->second, found.dtype, found.name),
+                            have, compare_options()),
+             truth->second.dims});
       }
     }
   }
 
-  /// An output equals the source's only if something on its path was compared with the source: an instruction or, where
-  /// none ran, the output itself. What was taken from the file is the file, not the source.
+  /// An output equals the source's only if something on its path was compared with the source: an
+  /// instruction or, where none ran, the output itself. What was taken from the file is the file,
+  /// not the source.
   void find_uncompared() {
-    const auto is_compared = [&](uint32_t i) { return a_.program.instructions[i].known && by_source_.count(i); };
+    const auto is_compared = [&](uint32_t i) {
+      return a_.program.instructions[i].known && by_source_.count(i);
+    };
     const auto has_run = [&](uint32_t i) { return a_.program.instructions[i].ran; };
     const auto is_checked = [&](const std::string& name) {
       return std::any_of(a_.outputs.begin(), a_.outputs.end(), [&](const CheckedOutput& o) {
@@ -409,7 +431,8 @@ class Finder {
     a_.value = i.value.empty() ? i.name : i.value;
     a_.detail = compare::text(m, i.dims);
     std::stable_partition(a_.sources.begin(), a_.sources.end(), [&](uint32_t source) {
-      return source < a_.source_nodes.size() && compare::makes_value(a_.source_nodes[source], a_.value);
+      return source < a_.source_nodes.size() &&
+             compare::makes_value(a_.source_nodes[source], a_.value);
     });
     name_source(i.op, i.name);
   }
@@ -437,13 +460,15 @@ class Finder {
   void conclude() {
     if (judge_->wrong_import()) return blame(Culprit::kImport, *judge_->wrong_import());
     if (judge_->wrong_pass()) return blame(Culprit::kPass, *judge_->wrong_pass());
-    for (const auto& [culprit, field] : {std::pair{Culprit::kCast, &JudgedInstruction::cast_error},
-                                         std::pair{Culprit::kKernel, &JudgedInstruction::kernel_error}}) {
+    for (const auto& [culprit, field] :
+         {std::pair{Culprit::kCast, &JudgedInstruction::cast_error},
+          std::pair{Culprit::kKernel, &JudgedInstruction::kernel_error}}) {
       const int64_t index = first_wrong(field);
-      if (index >= 0) return blame(culprit, uint32_t(index), a_.program.instructions[size_t(index)].*field);
+      if (index >= 0)
+        return blame(culprit, uint32_t(index), a_.program.instructions[size_t(index)].*field);
     }
-    const auto wrong =
-        std::find_if(a_.outputs.begin(), a_.outputs.end(), [](const CheckedOutput& o) { return !o.comparison.passed; });
+    const auto wrong = std::find_if(a_.outputs.begin(), a_.outputs.end(),
+                                    [](const CheckedOutput& o) { return !o.comparison.passed; });
     if (wrong == a_.outputs.end()) return;
     a_.value = wrong->comparison.name;
     a_.detail = check::summary(wrong->comparison, wrong->dims);
@@ -457,7 +482,8 @@ class Finder {
     }
     const int64_t gathered = first_wrong(&JudgedInstruction::whole_error);
     if (gathered >= 0)
-      return blame(Culprit::kRounding, uint32_t(gathered), a_.program.instructions[size_t(gathered)].whole_error);
+      return blame(Culprit::kRounding, uint32_t(gathered),
+                   a_.program.instructions[size_t(gathered)].whole_error);
     a_.culprit = Culprit::kOutput;
   }
 
@@ -501,14 +527,18 @@ const char* culprit_name(Culprit culprit) {
 std::string DepartureAnswer::headline() const {
   const std::string at = node.empty() && op.empty() ? "" : ", at " + op + " '" + node + "'";
   switch (culprit) {
-    case Culprit::kNone: return uncompared.empty() ? "no departure" : "not compared: " + uncompared_text();
+    case Culprit::kNone:
+      return uncompared.empty() ? "no departure" : "not compared: " + uncompared_text();
     case Culprit::kImport: return "wrong import" + at;
     case Culprit::kPass: return "wrong pass: " + pass + at;
-    case Culprit::kCast: return "wrong casting: instruction " + std::to_string(instruction) + " " + pass + at;
+    case Culprit::kCast:
+      return "wrong casting: instruction " + std::to_string(instruction) + " " + pass + at;
     case Culprit::kKernel: return "wrong kernel: " + pass + " (" + program.isa + ")" + at;
-    case Culprit::kMemory: return "wrong in memory: output '" + value + "' is right when every value keeps its bytes";
+    case Culprit::kMemory:
+      return "wrong in memory: output '" + value + "' is right when every value keeps its bytes";
     case Culprit::kRounding: return "rounding gathers: beyond the tolerance first" + at;
-    case Culprit::kOutput: return "output '" + value + "' is what the source computes, and not what the golden has";
+    case Culprit::kOutput:
+      return "output '" + value + "' is what the source computes, and not what the golden has";
   }
   return "";
 }
@@ -516,8 +546,10 @@ std::string DepartureAnswer::headline() const {
 std::string DepartureAnswer::uncompared_text() const {
   constexpr size_t kShown = 4;
   std::string text = uncompared.size() == 1 ? "output " : "outputs ";
-  for (size_t i = 0; i < uncompared.size() && i < kShown; i++) text += (i ? ", '" : "'") + uncompared[i] + "'";
-  if (uncompared.size() > kShown) text += " and " + std::to_string(uncompared.size() - kShown) + " more";
+  for (size_t i = 0; i < uncompared.size() && i < kShown; i++)
+    text += (i ? ", '" : "'") + uncompared[i] + "'";
+  if (uncompared.size() > kShown)
+    text += " and " + std::to_string(uncompared.size() - kShown) + " more";
   return text;
 }
 

@@ -1,9 +1,13 @@
-// tools/cli/find_departure.h - a source, its cast file and one set of inputs: the first node where they part, and who did it.
-//   import   the source's graph, in double, is not what the golden says: an attribute or an operator was misread
+// tools/cli/find_departure.h - a source, its cast file and one set of inputs: the first node where
+// they part, and who did it.
+//   import   the source's graph, in double, is not what the golden says: an attribute or an
+//            operator was misread
 //   pass     a pass changed a result
-//   cast     the graph after all passes is right, the program made of it is not (packing, method, chain, view)
+//   cast     the graph after all passes is right, the program made of it is not (packing, method,
+//            chain, view)
 //   kernel   the program is right with the naive kernels and wrong with the chosen ones
-//   memory   every instruction is right alone, but a run that reuses bytes is not: the plan, or the threads
+//   memory   every instruction is right alone, but a run that reuses bytes is not: the plan, or the
+//            threads
 //   rounding every instruction is right alone; what they lose together passes the tolerance
 //   output   everything agrees with the source, and the golden disagrees with both
 #pragma once
@@ -52,7 +56,8 @@ struct DepartureAnswer {
   bool has_golden = false, is_fresh_cast = true;
   uint32_t import_compared = 0, nodes_judged = 0, passes_judged = 0;
   uint32_t instructions_ran = 0, instructions_known = 0;
-  std::vector<std::string> uncompared;  // outputs on whose path nothing was compared: about them nothing is known
+  // outputs on whose path nothing was compared: about them nothing is known
+  std::vector<std::string> uncompared;
   std::vector<uint32_t> suspects;
   std::vector<graph::SourceNode> source_nodes;
   std::vector<compare::SourceState> source;

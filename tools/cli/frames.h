@@ -1,4 +1,5 @@
-// tools/cli/frames.h - frames of a camera as files: the bytes alone, without a header, or a picture.
+// tools/cli/frames.h - frames of a camera as files: the bytes alone, without a header, or a
+// picture.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,9 +9,10 @@
 
 namespace ingot::cli {
 
-/// The arrays of an .npz or .npy; of any other file, for a model whose inputs are frames alone, the frames that its bytes are, one
-/// behind the other, with pitch. A PNG or JPEG is
-/// one frame, for a model that takes R, G and B (or gray) of that size. @throws Failure kMismatch where it has not the bytes of whole frames; and as read_npz() does.
+/// The arrays of an .npz or .npy; of any other file, for a model whose inputs are frames alone, the
+/// frames that its bytes are, one behind the other, with pitch. A PNG or JPEG is one frame, for a
+/// model that takes R, G and B (or gray) of that size. @throws Failure kMismatch where it has not
+/// the bytes of whole frames; and as read_npz() does.
 std::vector<host::Array> read_inputs(const Engine& engine, const std::string& path);
 
 }  // namespace ingot::cli

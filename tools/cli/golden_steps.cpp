@@ -18,20 +18,24 @@ GoldenSteps::GoldenSteps(const Engine& engine, const check::Golden& golden) : go
     const int32_t value = ingot_model_find_value(engine.model().get(), array.name.c_str());
     ingot_value_type type{};
     const bool is_state =
-        value >= 0 && ingot_model_value(engine.model().get(), uint32_t(value), &type) == INGOT_OK && type.kind == 4;
+        value >= 0 && ingot_model_value(engine.model().get(), uint32_t(value), &type) == INGOT_OK &&
+        type.kind == 4;
     if (!is_state && !std::count(names.begin(), names.end(), array.name))
-      fail(Exit::kMismatch, golden.path + ": " + engine.path() + " has no input '" + array.name + "'" +
-                                host::did_you_mean(array.name, names));
+      fail(Exit::kMismatch, golden.path + ": " + engine.path() + " has no input '" + array.name +
+                                "'" + host::did_you_mean(array.name, names));
   }
   for (uint32_t i = 0; i < names.size(); i++) {
     const Array* array = find_array(golden.inputs, names[i]);
     if (!array)
-      fail(Exit::kMismatch, golden.path + ": has no array 'in:" + names[i] + "'" + host::did_you_mean(names[i], given));
+      fail(Exit::kMismatch, golden.path + ": has no array 'in:" + names[i] + "'" +
+                                host::did_you_mean(names[i], given));
     arrays_.push_back(array);
-    stepped_.push_back(!golden.is_fed_input(names[i]) && leads_with_steps(*array, size_t(engine.input(i).rank)));
+    stepped_.push_back(!golden.is_fed_input(names[i]) &&
+                       leads_with_steps(*array, size_t(engine.input(i).rank)));
     size_t by = ~size_t{0};
     for (const auto& [output, input] : golden.feed)
-      if (input == names[i]) by = size_t(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
+      if (input == names[i])
+        by = size_t(std::find(outputs.begin(), outputs.end(), output) - outputs.begin());
     fed_by_.push_back(by < outputs.size() ? by : ~size_t{0});
   }
 }

@@ -1,4 +1,5 @@
-// tools/cli/golden_steps.h - the inputs of a model step by step: from a golden, its fed-back state included, or made.
+// tools/cli/golden_steps.h - the inputs of a model step by step: from a golden, its fed-back state
+// included, or made.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,12 +11,14 @@ namespace ingot::cli {
 
 class GoldenSteps {
  public:
-  /// @throws Failure kMismatch where the golden lacks an input of the model or has one that the model lacks.
+  /// @throws Failure kMismatch where the golden lacks an input of the model or has one that the
+  /// model lacks.
   GoldenSteps(const Engine& engine, const check::Golden& golden);
   int64_t count() const { return golden_.steps > 0 ? golden_.steps : 1; }
   /// Arrays by input of the model; `last` are the outputs of the step before, empty at step 0.
   std::vector<host::Array> inputs(int64_t step, const std::vector<host::Array>& last) const;
-  /// What the golden knows about the outputs of a step, thinned as it is; state only at the last step.
+  /// What the golden knows about the outputs of a step, thinned as it is; state only at the last
+  /// step.
   std::vector<host::Array> outputs(int64_t step) const;
   std::vector<host::Array> intermediates(int64_t step) const;
 

@@ -43,22 +43,26 @@ std::string entry(const std::string& name, const std::string& text) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_help(app, name, mode);
-    for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);  // between groups
+    // between groups
+    for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
     return text;
   }
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name = option->get_name(is_positional, !is_positional);
-    if (const size_t comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
+    if (const size_t comma = name.find(','); comma != std::string::npos)
+      name.insert(comma + 1, " ");
     const std::string type = option->get_type_name();
     if (!type.empty() && option->get_expected_max() > 0) name += " " + type;
     std::string text = option->get_description();
-    const bool repeatable =
-        option->get_expected_max() > 0 && option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    const bool repeatable = option->get_expected_max() > 0 &&
+                            option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
     if (repeatable && text.find("(repeatable)") == std::string::npos) text += " (repeatable)";
     if (option->get_required() && !is_positional) text += " (required)";
-    if (!option->get_default_str().empty()) text += " (default:" + kNoBreak + option->get_default_str() + ")";
+    if (!option->get_default_str().empty())
+      text += " (default:" + kNoBreak + option->get_default_str() + ")";
     return entry(name, text);
   }
   std::string make_subcommand(const CLI::App* command) const override {
@@ -83,7 +87,8 @@ std::vector<std::string> wrapped(const std::string& text, size_t width) {
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
-void group_options(CLI::App* command, const std::string& heading, const std::vector<std::string>& names) {
+void group_options(CLI::App* command, const std::string& heading,
+                   const std::vector<std::string>& names) {
   for (const std::string& name : names) command->get_option("--" + name)->group(heading);
 }
 
@@ -99,15 +104,18 @@ std::string help_text(const CLI::App& app, int argc, char** argv) {
   const std::string name = argc >= 3 ? argv[2] : "";
   if (name.empty()) return app.help();
   if (argc > 3)
-    host::fail(host::Exit::kUsage, "help: '" + std::string(argv[3]) + "' is one argument too many; see: ingot help");
+    host::fail(host::Exit::kUsage,
+               "help: '" + std::string(argv[3]) + "' is one argument too many; see: ingot help");
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
     names.push_back(command->get_name());
-    if (names.back() == name || (name == "--help" && names.back() == "help")) return command->help("ingot");
+    if (names.back() == name || (name == "--help" && names.back() == "help"))
+      return command->help("ingot");
   }
   const std::string near = host::nearest(name, names);
-  host::fail(host::Exit::kUsage, "help: command '" + name + "' is unknown" +
-                                     (near.empty() ? "; see: ingot help" : "; did you mean '" + near + "'?"));
+  host::fail(host::Exit::kUsage,
+             "help: command '" + name + "' is unknown" +
+                 (near.empty() ? "; see: ingot help" : "; did you mean '" + near + "'?"));
 }
 
 }  // namespace ingot::cli

@@ -48,19 +48,21 @@ void HtmlPage::heading(const std::string& text, const std::string& lead) {
   if (!lead.empty()) add("<p>" + escaped(lead) + "</p>\n");
 }
 
-void HtmlPage::table(const std::vector<std::string>& headings, const std::vector<std::vector<std::string>>& rows) {
+void HtmlPage::table(const std::vector<std::string>& headings,
+                     const std::vector<std::vector<std::string>>& rows) {
   std::vector<bool> right;
   std::string out = "<table><thead><tr>";
   for (const std::string& heading : headings) {
     right.push_back(!heading.empty() && heading[0] == '>');
-    out +=
-        std::string("<th") + (right.back() ? " class=\"r\">" : ">") + escaped(heading.substr(right.back())) + "</th>";
+    out += std::string("<th") + (right.back() ? " class=\"r\">" : ">") +
+           escaped(heading.substr(right.back())) + "</th>";
   }
   out += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
     out += "<tr>";
     for (size_t i = 0; i < row.size(); i++)
-      out += std::string("<td") + (i < right.size() && right[i] ? " class=\"r\">" : ">") + escaped(row[i]) + "</td>";
+      out += std::string("<td") + (i < right.size() && right[i] ? " class=\"r\">" : ">") +
+             escaped(row[i]) + "</td>";
     out += "</tr>\n";
   }
   add(out + "</tbody></table>\n");
@@ -83,8 +85,8 @@ void HtmlPage::data(const std::string& name, const nlohmann::ordered_json& value
 std::string HtmlPage::text() const {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
-         escaped(title_) + "</title>\n<style>" + kStyle + css_ + "</style>\n</head>\n<body>\n" + body_ +
-         "<script>\n//<![CDATA[\n" + script_ + "\n//]]>\n</script>\n</body>\n</html>\n";
+         escaped(title_) + "</title>\n<style>" + kStyle + css_ + "</style>\n</head>\n<body>\n" +
+         body_ + "<script>\n//<![CDATA[\n" + script_ + "\n//]]>\n</script>\n</body>\n</html>\n";
 }
 
 void HtmlPage::write(const std::string& path) const {
@@ -98,7 +100,8 @@ void lay_out(std::vector<LayeredNode>* nodes) {
   std::vector<std::vector<size_t>> layers;
   for (size_t i = 0; i < nodes->size(); i++) {
     LayeredNode& node = (*nodes)[i];
-    for (const size_t before : node.before) node.layer = std::max(node.layer, (*nodes)[before].layer + 1);
+    for (const size_t before : node.before)
+      node.layer = std::max(node.layer, (*nodes)[before].layer + 1);
     layers.resize(std::max(layers.size(), size_t(node.layer) + 1));
     layers[size_t(node.layer)].push_back(i);
   }
@@ -109,7 +112,8 @@ void lay_out(std::vector<LayeredNode>* nodes) {
       for (const size_t before : node.before) sum += (*nodes)[before].x;
       return node.before.empty() ? 0.0 : sum / double(node.before.size());
     };
-    std::stable_sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return wish(a) < wish(b); });
+    std::stable_sort(layer.begin(), layer.end(),
+                     [&](size_t a, size_t b) { return wish(a) < wish(b); });
     double next = -1e9, shift = 0;
     for (const size_t i : layer) {
       const double at = std::max(next, wish(i));

@@ -1,4 +1,5 @@
-// tools/cli/html_page.h - one self-contained page: markup that is XML as well, inline style, data and script; nothing is fetched.
+// tools/cli/html_page.h - one self-contained page: markup that is XML as well, inline style, data
+// and script; nothing is fetched.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,7 +17,8 @@ class HtmlPage {
   void add(const std::string& markup) { body_ += markup; }
   void heading(const std::string& text, const std::string& lead = "");
   /// A table; cells are text. Columns that start with '>' in their heading are set flush right.
-  void table(const std::vector<std::string>& headings, const std::vector<std::vector<std::string>>& rows);
+  void table(const std::vector<std::string>& headings,
+             const std::vector<std::vector<std::string>>& rows);
   void style(const std::string& css) { css_ += css; }
   /// `const NAME = VALUE;` before the script.
   void data(const std::string& name, const nlohmann::ordered_json& value);

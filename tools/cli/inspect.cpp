@@ -15,7 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 /// The extents of a port, value or variable; the name where one is open.
 std::string dims_text(const Json& of) {
@@ -31,7 +33,8 @@ std::string dims_text(const Json& of) {
 void print_ports(const char* title, const Json& ports) {
   Table table({"", "", ""});
   for (const Json& port : ports) {
-    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port), text_of(port["layout"])});
+    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port),
+               text_of(port["layout"])});
   }
   printf("%s\n%s", title, table.empty() ? "  none\n" : table.text().c_str());
 }
@@ -43,15 +46,16 @@ void print_states(const Json& states) {
     const std::string output = text_of(state["output"]);
     table.row({text_of(state["name"]), text_of(state["dtype"]) + " " + dims_text(state),
                (output.empty() ? "" : "was fed back from " + output + "; ") +
-                   (state["starts_at_zero"].get<bool>() ? "starts at zero" : "starts at a value in the file")});
+                   (state["starts_at_zero"].get<bool>() ? "starts at zero"
+                                                        : "starts at a value in the file")});
   }
   printf("State\n%s", table.text().c_str());
 }
 
 void print_state_file(const Json& r) {
-  printf("%s: saved state, format %s, %s bytes\n  of the program  sha256 %s\n", text_of(r["file"]).c_str(),
-         text_of(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str(),
-         text_of(r["program_sha256"]).c_str());
+  printf("%s: saved state, format %s, %s bytes\n  of the program  sha256 %s\n",
+         text_of(r["file"]).c_str(), text_of(r["format"]).c_str(),
+         grouped(r["file_bytes"].get<uint64_t>()).c_str(), text_of(r["program_sha256"]).c_str());
   Table table({"", "", ">"});
   for (const Json& v : r["state_variables"])
     table.row({text_of(v["name"]), text_of(v["dtype"]) + " " + dims_text(v),
@@ -99,7 +103,8 @@ void print_metadata(const Json& m, bool all) {
   if (!all) return;
   Table passes({"pass", ">changed", "note"});
   for (const Json& pass : m["passes"])
-    add_pass_rows(&passes, text_of(pass["name"]), text_of(pass["changed"]), text_of(pass["note"]), 3);
+    add_pass_rows(&passes, text_of(pass["name"]), text_of(pass["changed"]), text_of(pass["note"]),
+                  3);
   if (!passes.empty()) printf("Passes\n%s", passes.text().c_str());
 }
 
@@ -108,9 +113,10 @@ void print_storage(const Json& storage) {
   Table table({"stored", "type", ">largest error", ">mean", ">to zero", ">subnormal", ">infinite"});
   for (const Json& t : storage["tensors"]) {
     if (!t.contains("mean_error")) continue;
-    table.row({text_of(text_of(t["source"]).empty() ? t["name"] : t["source"]), text_of(t["stored"]), number(t["largest_error"].get<double>(), 3),
-               number(t["mean_error"].get<double>(), 3), text_of(t["to_zero"]), text_of(t["subnormal"]),
-               text_of(t["infinite"])});
+    table.row({text_of(text_of(t["source"]).empty() ? t["name"] : t["source"]),
+               text_of(t["stored"]), number(t["largest_error"].get<double>(), 3),
+               number(t["mean_error"].get<double>(), 3), text_of(t["to_zero"]),
+               text_of(t["subnormal"]), text_of(t["infinite"])});
   }
   if (!table.empty()) printf("Weights that were rounded\n%s", table.text().c_str());
 }
@@ -121,7 +127,8 @@ void print_ops(const Json& ops) {
     std::string from;
     for (const Json& node : op["source"]) from += (from.empty() ? "" : " + ") + text_of(node);
     const double macs = op.value("macs", 0.0);
-    table.row({text_of(op["index"]), text_of(op["op"]), op.contains("output") ? text_of(op["output"]) : "",
+    table.row({text_of(op["index"]), text_of(op["op"]),
+               op.contains("output") ? text_of(op["output"]) : "",
                macs > 0 ? number(macs / 1e6, 3) : "", from});
   }
   printf("Instructions\n%s", table.text().c_str());
@@ -136,12 +143,13 @@ void print_tensors(const Json& tensors) {
     else if (t.value("inline", false))
       storage = "program";
     else if (t.contains("segment"))
-      storage = "part " + text_of(t["segment"]) + " + " + grouped(t["segment_offset"].get<uint64_t>());
+      storage =
+          "part " + text_of(t["segment"]) + " + " + grouped(t["segment_offset"].get<uint64_t>());
     table.row({text_of(t["index"]), text_of(t["kind"]),
                text_of(t["dtype"]) + " " + dims_text(t) +
                    (t.contains("stored") ? ", stored as " + text_of(t["stored"]) : ""),
-               t.contains("bytes") ? grouped(t["bytes"].get<uint64_t>()) : "", text_of(t["packing"]), storage,
-               text_of(t["name"])});
+               t.contains("bytes") ? grouped(t["bytes"].get<uint64_t>()) : "",
+               text_of(t["packing"]), storage, text_of(t["name"])});
   }
   printf("Tensors\n%s", table.text().c_str());
 }
@@ -153,13 +161,15 @@ void print_plan(const Json& plan) {
   }
   Table table({">offset", ">bytes", ">first", ">last", "value"});
   for (const Json& v : plan["values"]) {
-    table.row({grouped(v["offset"].get<uint64_t>()), grouped(v["bytes"].get<uint64_t>()), text_of(v["first_step"]),
-               text_of(v["last_step"]), text_of(v["name"])});
+    table.row({grouped(v["offset"].get<uint64_t>()), grouped(v["bytes"].get<uint64_t>()),
+               text_of(v["first_step"]), text_of(v["last_step"]), text_of(v["name"])});
   }
   if (const uint64_t widened = plan["widened_bytes"].get<uint64_t>())
-    printf("Converted at load: %s bytes of weights as f32, before the plan in every session's arena\n",
-           grouped(widened).c_str());
-  printf("Plan of %s bytes, lower bound %s at step %s\n%s", grouped(plan["bytes"].get<uint64_t>()).c_str(),
+    printf(
+        "Converted at load: %s bytes of weights as f32, before the plan in every session's arena\n",
+        grouped(widened).c_str());
+  printf("Plan of %s bytes, lower bound %s at step %s\n%s",
+         grouped(plan["bytes"].get<uint64_t>()).c_str(),
          grouped(plan["lower_bound"].get<uint64_t>()).c_str(), text_of(plan["peak_step"]).c_str(),
          table.text().c_str());
 }
@@ -175,8 +185,8 @@ void print_source(const Json& r, const InspectArguments& a) {
     for (const Json& text : r["notes"]) printf("note: %s\n", text_of(text).c_str());
   }
   if (r["castable"].get<bool>()) {
-    printf("Can be cast: yes, weights %s, activations %s\n", short_bytes(r["weights_bytes"]).c_str(),
-           short_bytes(r["activation_bytes"]).c_str());
+    printf("Can be cast: yes, weights %s, activations %s\n",
+           short_bytes(r["weights_bytes"]).c_str(), short_bytes(r["activation_bytes"]).c_str());
     if (r.contains("metadata")) print_metadata(r["metadata"], a.metadata);
     if (r.contains("ops")) print_ops(r["ops"]);
     if (r.contains("tensors")) print_tensors(r["tensors"]);
@@ -223,7 +233,8 @@ void print_dims(const Json& dims) {
   Table table({"", ""});
   for (const Json& dim : dims) {
     table.row({text_of(dim["name"]),
-               "from " + text_of(dim["low"]) + (dim["high"].is_null() ? " up" : " to " + text_of(dim["high"]))});
+               "from " + text_of(dim["low"]) +
+                   (dim["high"].is_null() ? " up" : " to " + text_of(dim["high"]))});
   }
   printf("Open dimensions (say them with --dim)\n%s", table.text().c_str());
 }
@@ -231,9 +242,10 @@ void print_dims(const Json& dims) {
 }  // namespace
 
 void print_inspection(const Json& r, const InspectArguments& a) {
-  printf("%s: %s, %s bytes\n", a.file.c_str(),
-         r["kind"] == "ingot" ? ("Ingot file, format " + text_of(r["format"])).c_str() : "ONNX model",
-         grouped(r["file_bytes"].get<uint64_t>()).c_str());
+  printf(
+      "%s: %s, %s bytes\n", a.file.c_str(),
+      r["kind"] == "ingot" ? ("Ingot file, format " + text_of(r["format"])).c_str() : "ONNX model",
+      grouped(r["file_bytes"].get<uint64_t>()).c_str());
   if (r["kind"] != "ingot") return print_source(r, a);
   if (!r["metadata"].is_null()) print_metadata(r["metadata"], a.metadata);
   print_ports("Inputs", r["inputs"]);
@@ -242,22 +254,27 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   print_dims(r["dims"]);
   printf(
       "Instructions: %s%s\n", text_of(r["instructions"]).c_str(),
-      r["macs"].is_null() ? "" : (", " + number(r["macs"].get<double>() / 1e6, 4) + " million multiply-adds").c_str());
+      r["macs"].is_null()
+          ? ""
+          : (", " + number(r["macs"].get<double>() / 1e6, 4) + " million multiply-adds").c_str());
   print_counts(r["op_counts"]);
   if (r["precision"] != "exact")
-    printf("Products on a GPU: %s (the CPU computes them in f32)\n", text_of(r["precision"]).c_str());
+    printf("Products on a GPU: %s (the CPU computes them in f32)\n",
+           text_of(r["precision"]).c_str());
   for (const Json& t : r["tunings"]) {
     std::string dims;
     for (const Json& d : t["dims"]) dims += (dims.empty() ? ", dimensions " : " ") + d.dump();
-    printf("Tuned on: %s, %u.%u, %u multiprocessors%s: %zu instructions\n", text_of(t["gpu"]).c_str(),
-           t["compute_capability"].get<unsigned>() / 10, t["compute_capability"].get<unsigned>() % 10,
-           t["multiprocessors"].get<unsigned>(), dims.c_str(), t["instructions"].size());
+    printf("Tuned on: %s, %u.%u, %u multiprocessors%s: %zu instructions\n",
+           text_of(t["gpu"]).c_str(), t["compute_capability"].get<unsigned>() / 10,
+           t["compute_capability"].get<unsigned>() % 10, t["multiprocessors"].get<unsigned>(),
+           dims.c_str(), t["instructions"].size());
   }
   printf("Bytes\n");
   Table bytes({"", ">", ""});
   bytes.row({"program", grouped(r["program_bytes"].get<uint64_t>()), ""});
   bytes.row({"weights", grouped(r["weights_bytes"].get<uint64_t>()),
-             text_of(r["weight_parts"]) + " parts at multiples of " + grouped(r["segment_alignment"].get<uint64_t>())});
+             text_of(r["weight_parts"]) + " parts at multiples of " +
+                 grouped(r["segment_alignment"].get<uint64_t>())});
   if (!r["storage"].is_null())
     bytes.row({"converted", grouped(r["storage"]["widened_bytes"].get<uint64_t>()),
                "of weights as f32 in every session's arena, stored as " +
@@ -266,8 +283,9 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   bytes.row({"metadata", grouped(r["metadata_bytes"].get<uint64_t>()), ""});
   bytes.row({"golden", grouped(r["golden_bytes"].get<uint64_t>()), ""});
   if (!r["activation_bytes"].is_null()) {
-    bytes.row({"activations", grouped(r["activation_bytes"].get<uint64_t>()),
-               "in the arena; lower bound " + grouped(r["activation_lower_bound"].get<uint64_t>())});
+    bytes.row(
+        {"activations", grouped(r["activation_bytes"].get<uint64_t>()),
+         "in the arena; lower bound " + grouped(r["activation_lower_bound"].get<uint64_t>())});
   }
   fputs(bytes.text().c_str(), stdout);
   if (!r["steps"].is_null()) {
@@ -284,19 +302,27 @@ void print_inspection(const Json& r, const InspectArguments& a) {
 void add_inspect(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<InspectArguments>();
   CLI::App* command =
-      add_command(app, chosen, "inspect", "Say what is in an .ingot file, a source or a saved state",
+      add_command(app, chosen, "inspect",
+                  "Say what is in an .ingot file, a source or a saved state",
                   "  ingot inspect model.ingot\n"
                   "  ingot inspect model.ingot --ops --plan\n"
-                  "  ingot inspect model.onnx          # can it be cast, and if not, all that stands in the way\n"
-                  "  ingot inspect program.pt2         # the same of torch.export; --weights lists its tensors\n"
-                  "  ingot inspect checkpoint.pth      # tensors, where they were trained, what lies beside them\n"
+                  "  ingot inspect model.onnx          # can it be cast, and if not, all that "
+                  "stands in the way\n"
+                  "  ingot inspect program.pt2         # the same of torch.export; --weights lists "
+                  "its tensors\n"
+                  "  ingot inspect checkpoint.pth      # tensors, where they were trained, what "
+                  "lies beside them\n"
                   "  ingot inspect model.ingot --json | jq .inputs",
                   [a] {
                     const host::FileKind kind = host::file_kind(a->file);
-                    const bool ours = kind == host::FileKind::kIngot, state = kind == host::FileKind::kIngotState;
-                    // A torch.export archive is a program; --weights and --hashes ask for its tensors.
-                    const bool program = kind == host::FileKind::kZip && !a->hashes && pt2::is_exported_program(a->file);
-                    const bool weights = a->weights || (!ours && !state && !program && is_checkpoint(a->file));
+                    const bool ours = kind == host::FileKind::kIngot,
+                               state = kind == host::FileKind::kIngotState;
+                    // A torch.export archive is a program; --weights and --hashes ask for its
+                    // tensors.
+                    const bool program = kind == host::FileKind::kZip && !a->hashes &&
+                                         pt2::is_exported_program(a->file);
+                    const bool weights =
+                        a->weights || (!ours && !state && !program && is_checkpoint(a->file));
                     refuse_ignored(*a, weights || state);
                     const Json report = weights ? inspect_checkpoint(*a)
                                         : ours  ? inspect_file(*a)
@@ -305,24 +331,30 @@ void add_inspect(CLI::App& app, Action* chosen) {
                     if (weights && !a->json)
                       print_checkpoint(report, *a);
                     else if (a->json)
-                      printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+                      printf("%s\n",
+                             report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
                     else if (state)
                       print_state_file(report);
                     else
                       print_inspection(report, *a);
                     return 0;
                   });
-  command->add_flag("--weights", a->weights, "of a program: its weights alone, as those of a checkpoint are shown");
-  command->add_flag("--hashes", a->hashes, "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
-  reads_file(command->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
-                 ->required()
-                 ->type_name(""));
+  command->add_flag("--weights", a->weights,
+                    "of a program: its weights alone, as those of a checkpoint are shown");
+  command->add_flag("--hashes", a->hashes,
+                    "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
+  reads_file(
+      command
+          ->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
+          ->required()
+          ->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--ops", a->ops, "list the instructions");
   command->add_flag("--tensors", a->tensors, "list the values");
   command->add_flag("--plan", a->plan, "list where each value lies in the arena, and when");
   command->add_flag("--metadata", a->metadata, "list all that the file says about itself");
-  command->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
+  command
+      ->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();

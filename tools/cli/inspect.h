@@ -8,14 +8,15 @@ namespace ingot::cli {
 
 struct InspectArguments {
   std::string file;
-  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false, weights = false;
+  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false,
+       weights = false;
   std::vector<std::string> dims;
 };
 
 /// Everything about an .ingot file. The keys are documented in docs/cli.md and only ever added to.
 nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
-/// `dims`, all integers, -1 where an extent is open, and `dim_names`, all texts, "" where it is a number. `texts` has one or
-/// the other of each.
+/// `dims`, all integers, -1 where an extent is open, and `dim_names`, all texts, "" where it is a
+/// number. `texts` has one or the other of each.
 void put_dims(nlohmann::ordered_json* object, const std::vector<std::string>& texts);
 /// What is in a source, and whether it can be cast: all that stands in the way.
 nlohmann::ordered_json inspect_source(const InspectArguments& arguments);

@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 
 std::string digest_of(const checkpoint::Tensor& tensor) {
   Sha256 hash;
-  checkpoint::read_tensor(tensor, [&](const void* bytes, size_t count) { hash.update(bytes, count); });
+  checkpoint::read_tensor(tensor,
+                          [&](const void* bytes, size_t count) { hash.update(bytes, count); });
   uint8_t digest[32];
   hash.finish(digest);
   std::string text;
@@ -57,8 +58,10 @@ Json tensor_of(const checkpoint::Tensor& t, bool hashes) {
   if (t.is_parameter) json["parameter"] = true;
   if (t.quantization) {
     const checkpoint::Quantization& q = *t.quantization;
-    json["quantization"] = {
-        {"scheme", q.scheme}, {"scales", q.scales}, {"zero_points", q.zero_points}, {"axis", q.axis}};
+    json["quantization"] = {{"scheme", q.scheme},
+                            {"scales", q.scales},
+                            {"zero_points", q.zero_points},
+                            {"axis", q.axis}};
   }
   if (hashes) json["sha256"] = digest_of(t);
   return json;
@@ -69,8 +72,10 @@ Json program_of(const std::string& path) {
   Json parameters = Json::array();
   try {
     for (const torchscript::Parameter& p : torchscript::describe_parameters(path))
-      parameters.push_back(
-          {{"name", p.name}, {"type", p.type}, {"traced_with", p.shape}, {"has_default", p.has_default}});
+      parameters.push_back({{"name", p.name},
+                            {"type", p.type},
+                            {"traced_with", p.shape},
+                            {"has_default", p.has_default}});
   } catch (const host::Failure& failure) {
     return {{"castable", false}, {"why", failure.message()}};
   } catch (const graph::CastError& error) {
@@ -80,7 +85,8 @@ Json program_of(const std::string& path) {
 }
 
 std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void print_program(const Json& program) {
@@ -93,7 +99,8 @@ void print_program(const Json& program) {
   for (const Json& p : program["parameters"]) {
     const std::string traced = text_of(p["traced_with"]);
     table.row({text_of(p["name"]), text_of(p["type"]),
-               traced.empty() ? p["has_default"].get<bool>() ? "has a default" : "" : "traced with " + traced});
+               traced.empty() ? p["has_default"].get<bool>() ? "has a default" : ""
+                              : "traced with " + traced});
   }
   fputs(table.text().c_str(), stdout);
 }
@@ -117,7 +124,8 @@ bool is_checkpoint(const std::string& path) {
       // A name that promises weights gets the readers' own words on what is wrong with its content.
       const std::string end = path.substr(std::min(path.size(), path.rfind('.')));
       const bool named = end == ".safetensors" || end == ".pth" || end == ".pt" || end == ".ckpt";
-      return named || text.find("JSON") != std::string::npos || text.find("tar archive") != std::string::npos;
+      return named || text.find("JSON") != std::string::npos ||
+             text.find("tar archive") != std::string::npos;
     }
     default: return false;
   }
@@ -152,23 +160,27 @@ Json inspect_checkpoint(const InspectArguments& a) {
 }
 
 void print_checkpoint(const Json& r, const InspectArguments& a) {
-  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), text_of(r["kind"]).c_str(), text_of(r["format"]).c_str(),
-         grouped(r["file_bytes"].get<uint64_t>()).c_str());
+  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), text_of(r["kind"]).c_str(),
+         text_of(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str());
   std::string types, locations;
   for (const auto& [type, count] : r["dtypes"].items())
     types += (types.empty() ? "" : ", ") + text_of(count) + " " + type;
-  for (const auto& [place, count] : r["locations"].items()) locations += (locations.empty() ? "" : ", ") + place;
-  printf(
-      "Tensors: %s of %s (%s)%s\n", text_of(r["tensor_count"]).c_str(),
-      short_bytes(r["tensor_bytes"].get<uint64_t>()).c_str(), types.c_str(),
-      locations.empty() ? "" : (", saved on " + locations + ": where they lie is said when a model is loaded").c_str());
+  for (const auto& [place, count] : r["locations"].items())
+    locations += (locations.empty() ? "" : ", ") + place;
+  printf("Tensors: %s of %s (%s)%s\n", text_of(r["tensor_count"]).c_str(),
+         short_bytes(r["tensor_bytes"].get<uint64_t>()).c_str(), types.c_str(),
+         locations.empty()
+             ? ""
+             : (", saved on " + locations + ": where they lie is said when a model is loaded")
+                   .c_str());
   constexpr size_t kShort = 12;
   const bool all = a.tensors;
   Table tensors({"", "", ">", ""});
   size_t shown = 0;
   for (const Json& t : r["tensors"]) {
     if (!all && shown++ == kShort) break;
-    tensors.row({text_of(t["name"]), text_of(t["dtype"]) + " " + t["dims"].dump(), grouped(t["bytes"].get<uint64_t>()),
+    tensors.row({text_of(t["name"]), text_of(t["dtype"]) + " " + t["dims"].dump(),
+                 grouped(t["bytes"].get<uint64_t>()),
                  t.contains("sha256") ? text_of(t["sha256"]) : ""});
   }
   fputs(tensors.text().c_str(), stdout);

@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "state"};
-constexpr const char* kPackings[] = {"dense", "panels16", "winograd_f43", "depthwise16", "vector16"};
+constexpr const char* kPackings[] = {"dense", "panels16", "winograd_f43", "depthwise16",
+                                     "vector16"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
 
 /// Numbers, and names or expressions where a dimension is symbolic.
@@ -26,7 +27,8 @@ std::vector<std::string> dims_of(const Engine& engine, const ingot_value_type& t
       continue;
     }
     char text[256];
-    ingot_model_dim_text(engine.model().get(), uint32_t(type.value), uint32_t(d), text, sizeof text);
+    ingot_model_dim_text(engine.model().get(), uint32_t(type.value), uint32_t(d), text,
+                         sizeof text);
     dims.push_back(text);
   }
   return dims;
@@ -44,7 +46,9 @@ Json symbols_of(const Engine& engine) {
   for (uint32_t i = 0; i < engine.summary().symbol_count; i++) {
     ingot_symbol symbol{};
     ingot_model_symbol(engine.model().get(), i, &symbol);
-    symbols.push_back({{"name", symbol.name}, {"low", symbol.low}, {"high", symbol.high ? Json(symbol.high) : Json()}});
+    symbols.push_back({{"name", symbol.name},
+                       {"low", symbol.low},
+                       {"high", symbol.high ? Json(symbol.high) : Json()}});
   }
   return symbols;
 }
@@ -82,7 +86,8 @@ Json ops_of(const Engine& engine, const ProgramView& view, const Metadata& metad
       sources.push_back(n.name.empty() ? n.op + " -> " + n.output : n.op + " " + n.name);
     }
     for (uint32_t k = 0; k < instruction.input_count; k++) inputs.push_back(instruction.inputs[k]);
-    for (uint32_t k = 0; k < instruction.output_count; k++) outputs.push_back(instruction.outputs[k]);
+    for (uint32_t k = 0; k < instruction.output_count; k++)
+      outputs.push_back(instruction.outputs[k]);
     Json op = {{"index", i},       {"op", instruction.op}, {"name", instruction.name},
                {"inputs", inputs}, {"outputs", outputs},   {"subprogram", instruction.subprogram},
                {"source", sources}};
@@ -131,7 +136,8 @@ Json tensors_of(const Engine& engine, const ProgramView& view) {
   return tensors;
 }
 
-/// What is stored smaller than the kernels want it, and what casting said that it costs; null where nothing is.
+/// What is stored smaller than the kernels want it, and what casting said that it costs; null where
+/// nothing is.
 Json storage_of(const ProgramView& view, const Metadata& metadata) {
   Json tensors = Json::array();
   uint64_t bytes = 0;
@@ -149,9 +155,10 @@ Json storage_of(const ProgramView& view, const Metadata& metadata) {
       double largest, mean;
       unsigned long long zero, subnormal, infinite;
       if (key == "ingot.stored." + std::to_string(v) &&
-          sscanf(text.c_str(), "%7s largest %lf mean %lf zero %llu subnormal %llu infinite %llu", type, &largest, &mean,
-                 &zero, &subnormal, &infinite) == 6) {
-        if (const size_t at = text.find(" of "); at != std::string::npos) tensor["source"] = text.substr(at + 4);
+          sscanf(text.c_str(), "%7s largest %lf mean %lf zero %llu subnormal %llu infinite %llu",
+                 type, &largest, &mean, &zero, &subnormal, &infinite) == 6) {
+        if (const size_t at = text.find(" of "); at != std::string::npos)
+          tensor["source"] = text.substr(at + 4);
         tensor["largest_error"] = largest;
         tensor["mean_error"] = mean;
         tensor["to_zero"] = zero;
@@ -162,7 +169,9 @@ Json storage_of(const ProgramView& view, const Metadata& metadata) {
     tensors.push_back(tensor);
   }
   if (tensors.empty()) return Json();
-  return {{"stored_bytes", bytes}, {"widened_bytes", view.program().widened_bytes}, {"tensors", tensors}};
+  return {{"stored_bytes", bytes},
+          {"widened_bytes", view.program().widened_bytes},
+          {"tensors", tensors}};
 }
 
 const char* precision_name(uint8_t precision) {
@@ -194,7 +203,8 @@ Json plan_of(const ProgramView& view) {
 /// What `ingot tune` recorded, by GPU; null where there is nothing.
 Json tunings_of(const std::string& path) {
   Json rows = Json::array();
-  for (const cast::TuningSpec& t : cast::decode_tunings(FileParts(path).read(PartKind::kTunings), path)) {
+  for (const cast::TuningSpec& t :
+       cast::decode_tunings(FileParts(path).read(PartKind::kTunings), path)) {
     Json instructions = Json::array();
     for (const cast::TunedInstructionSpec& i : t.instructions)
       instructions.push_back({{"instruction", i.instruction},
@@ -251,8 +261,10 @@ Json inspect_file(const InspectArguments& a) {
                  {"precision", precision_name(view.program().precision)}};
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
-  for (uint32_t i = 0; i < s.input_count; i++) report["inputs"].push_back(port_of(engine, engine.input(i)));
-  for (uint32_t i = 0; i < s.output_count; i++) report["outputs"].push_back(port_of(engine, engine.output(i)));
+  for (uint32_t i = 0; i < s.input_count; i++)
+    report["inputs"].push_back(port_of(engine, engine.input(i)));
+  for (uint32_t i = 0; i < s.output_count; i++)
+    report["outputs"].push_back(port_of(engine, engine.output(i)));
   report["dims"] = symbols_of(engine);
   report["states"] = s.state_count;
   report["state_variables"] = Json::array();

@@ -32,8 +32,8 @@ std::string dim_text(const cast::ProgramSpec& program, Dim dim) {
   return "?";
 }
 
-Json port_of(const std::string& name, const std::string& dtype, const std::vector<std::string>& dims,
-             const std::string& layout) {
+Json port_of(const std::string& name, const std::string& dtype,
+             const std::vector<std::string>& dims, const std::string& layout) {
   Json port = {{"name", name}, {"dtype", dtype}};
   put_dims(&port, dims);
   port["layout"] = layout;
@@ -66,7 +66,8 @@ void add_description(const std::string& path, Json* report) {
   (*report)["notes"] = Json::array();
 }
 
-/// What --ops, --tensors, --plan and --metadata ask for: of the program that conversion makes of the source.
+/// What --ops, --tensors, --plan and --metadata ask for: of the program that conversion makes of
+/// the source.
 void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* report) {
   const host::TemporaryPath converted(".ingot");
   cast::write_file(file, converted.path());
@@ -82,8 +83,10 @@ void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* re
 
 Json inspect_source(const InspectArguments& a) {
   require_source(a.file);
-  const bool zip = host::file_kind(a.file) == host::FileKind::kZip;  // of those that pass here, a torch.export archive
-  Json report = {{"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
+  // of those that pass here, a torch.export archive
+  const bool zip = host::file_kind(a.file) == host::FileKind::kZip;
+  Json report = {
+      {"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
   cast::CastOptions options;
   options.dims = a.dims;
   try {
@@ -93,8 +96,10 @@ Json inspect_source(const InspectArguments& a) {
     report["producer"] = result.file.metadata.source_producer;
     report["inputs"] = Json::array();
     report["outputs"] = Json::array();
-    for (const cast::PortSpec& port : program.inputs) report["inputs"].push_back(port_of(program, port));
-    for (const cast::PortSpec& port : program.outputs) report["outputs"].push_back(port_of(program, port));
+    for (const cast::PortSpec& port : program.inputs)
+      report["inputs"].push_back(port_of(program, port));
+    for (const cast::PortSpec& port : program.outputs)
+      report["outputs"].push_back(port_of(program, port));
     Json counts = Json::object();
     for (const cast::SourceNodeSpec& node : result.file.metadata.source_nodes)
       counts[node.op] = counts.value(node.op, 0) + 1;

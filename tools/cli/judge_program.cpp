@@ -54,7 +54,10 @@ class Watched {
     look_ = std::move(look);
     ingot_session_set_profile(
         engine_.session().get(),
-        [](void* user, const ingot_profile_event* event) { static_cast<Watched*>(user)->ran(*event); }, this);
+        [](void* user, const ingot_profile_event* event) {
+          static_cast<Watched*>(user)->ran(*event);
+        },
+        this);
     engine_.run();
     ingot_session_set_profile(engine_.session().get(), nullptr, nullptr);
   }
@@ -69,11 +72,14 @@ class Watched {
   void ran(const ingot_profile_event& event) {
     Moment moment{ran_++, event.instruction, 0, -1, iterations(event.instruction)};
     ingot_instruction instruction{};
-    if (ingot_session_instruction(engine_.session().get(), event.instruction, &instruction) != INGOT_OK) return;
+    if (ingot_session_instruction(engine_.session().get(), event.instruction, &instruction) !=
+        INGOT_OK)
+      return;
     for (uint32_t o = 0; o < instruction.output_count; o++) {
       ingot_tensor tensor{};
       if (instruction.outputs[o] < 0 ||
-          ingot_session_value(engine_.session().get(), uint32_t(instruction.outputs[o]), &tensor, nullptr) != INGOT_OK)
+          ingot_session_value(engine_.session().get(), uint32_t(instruction.outputs[o]), &tensor,
+                              nullptr) != INGOT_OK)
         continue;
       moment.output = o, moment.value = instruction.outputs[o];
       look_(moment, tensor);
@@ -83,9 +89,10 @@ class Watched {
     compare::Iterations all;
     for (const int32_t counter : loops_.counters(instruction)) {
       ingot_tensor tensor{};
-      const bool is_there =
-          counter >= 0 &&
-          ingot_session_value(engine_.session().get(), uint32_t(counter), &tensor, nullptr) == INGOT_OK && tensor.data;
+      const bool is_there = counter >= 0 &&
+                            ingot_session_value(engine_.session().get(), uint32_t(counter), &tensor,
+                                                nullptr) == INGOT_OK &&
+                            tensor.data;
       all.push_back(is_there ? *static_cast<const int64_t*>(tensor.data) : -1);
     }
     return all;
@@ -96,10 +103,13 @@ class Watched {
   Look look_;
 };
 
-/// The truth about a value in the form of the file, or null where the shapes say that it is something else.
-const Tensor* truth_of(const ProgramQuestion& question, const Moment& moment, const ingot_tensor& tensor) {
-  const Tensor* truth =
-      question.truth ? question.truth({moment.instruction, moment.value, moment.iterations}) : nullptr;
+/// The truth about a value in the form of the file, or null where the shapes say that it is
+/// something else.
+const Tensor* truth_of(const ProgramQuestion& question, const Moment& moment,
+                       const ingot_tensor& tensor) {
+  const Tensor* truth = question.truth
+                            ? question.truth({moment.instruction, moment.value, moment.iterations})
+                            : nullptr;
   return truth && same_shape(tensor, truth->dims) ? truth : nullptr;
 }
 
@@ -140,7 +150,8 @@ class Judge {
     for (uint32_t i = 0; i < instruction.input_count; i++) {
       ingot_tensor tensor{};
       if (instruction.inputs[i] < 0 ||
-          ingot_session_value(engine.session().get(), uint32_t(instruction.inputs[i]), &tensor, nullptr) != INGOT_OK)
+          ingot_session_value(engine.session().get(), uint32_t(instruction.inputs[i]), &tensor,
+                              nullptr) != INGOT_OK)
         continue;
       ingot_value_type type{};
       ingot_model_value(engine.model().get(), uint32_t(instruction.inputs[i]), &type);
@@ -151,8 +162,8 @@ class Judge {
   }
 
   /// Whether it was right.
-  bool judge(Engine& engine, const Moment& moment, const Tensor& want, const Array& array, Field field,
-             bool with_floor = true) {
+  bool judge(Engine& engine, const Moment& moment, const Tensor& want, const Array& array,
+             Field field, bool with_floor = true) {
     JudgedInstruction& to = result_.instructions[moment.instruction];
     const Tensor found = compare::to_tensor(array);
     compare::Limits limits = question_.limits;
@@ -192,7 +203,8 @@ class Judge {
         if (judged_.insert(moment.instruction).second) to.known = true;
         if (!truth) to.known = false;
         Array found = copy_out(tensor, "");
-        if (!truth || !judge(watched.engine(), moment, *truth, found, &JudgedInstruction::alone_error)) {
+        if (!truth ||
+            !judge(watched.engine(), moment, *truth, found, &JudgedInstruction::alone_error)) {
           wanted_[moment.at] = true;
           chosen_[{moment.at, moment.output}] = std::move(found);
         }
@@ -203,11 +215,14 @@ class Judge {
     });
   }
 
-  /// The naive kernels for instructions that went wrong, or whose truth nobody knows: is it the program or the kernel?
+  /// The naive kernels for instructions that went wrong, or whose truth nobody knows: is it the
+  /// program or the kernel?
   void run_naive() {
     if (chosen_.empty()) return;
-    const KernelGate gate(
-        question_.naive ? question_.naive : reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()), wanted_);
+    const KernelGate gate(question_.naive
+                              ? question_.naive
+                              : reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()),
+                          wanted_);
     Watched watched(question_, gate.table());
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
       const Tensor* truth = truth_of(question_, moment, tensor);
@@ -215,7 +230,8 @@ class Judge {
       if (chosen != chosen_.end()) {
         const Array found = copy_out(tensor, "");
         if (truth) judge(watched.engine(), moment, *truth, found, &JudgedInstruction::cast_error);
-        judge(watched.engine(), moment, compare::to_tensor(found), chosen->second, &JudgedInstruction::kernel_error);
+        judge(watched.engine(), moment, compare::to_tensor(found), chosen->second,
+              &JudgedInstruction::kernel_error);
       }
       if (truth) copy_in(compare::to_array(*truth, DType(tensor.dtype), "").bytes.data(), tensor);
     });
@@ -226,7 +242,8 @@ class Judge {
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
       const Tensor* truth = truth_of(question_, moment, tensor);
       if (truth && is_kept(moment))
-        judge(watched.engine(), moment, *truth, copy_out(tensor, ""), &JudgedInstruction::whole_error, false);
+        judge(watched.engine(), moment, *truth, copy_out(tensor, ""),
+              &JudgedInstruction::whole_error, false);
     });
     for (uint32_t o = 0; o < watched.engine().summary().output_count; o++)
       result_.outputs.push_back(watched.engine().take_output(o));
@@ -244,10 +261,12 @@ class Judge {
 
 void feed(Engine* engine, const ProgramQuestion& question) {
   for (uint32_t i = 0; i < question.inputs.size(); i++)
-    engine->set_input(i, question.inputs[i], question.file + ": input '" + question.inputs[i].name + "'");
+    engine->set_input(i, question.inputs[i],
+                      question.file + ": input '" + question.inputs[i].name + "'");
   for (const StateBefore& state : question.states) {
     ingot_tensor tensor{};
-    if (ingot_session_value(engine->session().get(), uint32_t(state.value), &tensor, nullptr) == INGOT_OK &&
+    if (ingot_session_value(engine->session().get(), uint32_t(state.value), &tensor, nullptr) ==
+            INGOT_OK &&
         tensor.data)
       copy_in(state.array.bytes.data(), tensor);
   }
@@ -259,7 +278,9 @@ std::vector<StateBefore> states_of(Engine* engine) {
     ingot_value_type type{};
     ingot_tensor tensor{};
     ingot_model_value(engine->model().get(), v, &type);
-    if (type.kind != 4 || ingot_session_value(engine->session().get(), v, &tensor, nullptr) != INGOT_OK || !tensor.data)
+    if (type.kind != 4 ||
+        ingot_session_value(engine->session().get(), v, &tensor, nullptr) != INGOT_OK ||
+        !tensor.data)
       continue;
     states.push_back({int32_t(v), copy_out(tensor, type.name)});
   }
@@ -283,7 +304,8 @@ std::vector<Array> run_plainly(const ProgramQuestion& question, const SessionSet
   feed(&engine, question);
   engine.run();
   std::vector<Array> outputs;
-  for (uint32_t o = 0; o < engine.summary().output_count; o++) outputs.push_back(engine.take_output(o));
+  for (uint32_t o = 0; o < engine.summary().output_count; o++)
+    outputs.push_back(engine.take_output(o));
   append_states(&engine, &outputs);
   return outputs;
 }

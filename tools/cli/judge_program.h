@@ -1,8 +1,9 @@
-// tools/cli/judge_program.h - a cast program, instruction by instruction, against the numbers of its source. Each
-// instruction is judged alone: after it ran, what it wrote is compared and then replaced by the truth, so that nobody
-// behind it computes with a wrong number. What is wrong is computed again with the naive kernels in double: wrong there
-// too, it was cast wrongly; right there, it is the kernel. Branches run as their conditions say, and what is in a loop is
-// judged in every iteration whose truth was kept.
+// tools/cli/judge_program.h - a cast program, instruction by instruction, against the numbers of
+// its source. Each instruction is judged alone: after it ran, what it wrote is compared and then
+// replaced by the truth, so that nobody behind it computes with a wrong number. What is wrong is
+// computed again with the naive kernels in double: wrong there too, it was cast wrongly; right
+// there, it is the kernel. Branches run as their conditions say, and what is in a loop is judged in
+// every iteration whose truth was kept.
 #pragma once
 #include <functional>
 #include <map>
@@ -29,9 +30,12 @@ struct JudgedInstruction {
   std::string value;                // its name
   bool ran = false, known = false;  // known: the truth about it is
   Verdict alone_error;              // chosen kernels against the truth, operands true
-  Verdict cast_error;               // of what is wrong there: naive kernels against the truth, operands true
-  Verdict kernel_error;  // chosen kernels against the naive ones, where that is wrong or nobody knows the truth
-  Verdict whole_error;   // chosen kernels in a run of their own against the truth: what has gathered up to here
+  // of what is wrong there: naive kernels against the truth, operands true
+  Verdict cast_error;
+  // chosen kernels against the naive ones, where that is wrong or nobody knows the truth
+  Verdict kernel_error;
+  // chosen kernels in a run of their own against the truth: what has gathered up to here
+  Verdict whole_error;
 };
 
 struct JudgedProgram {
@@ -63,8 +67,9 @@ struct ProgramQuestion {
   std::vector<host::Array> inputs;  // by input of the file
   std::vector<StateBefore> states;
   std::function<const compare::Tensor*(const Written&)> truth;  // null where nobody knows
-  std::function<bool(const compare::Iterations&)> is_kept;      // whether the truth about these iterations is
-  const LoopNest* loops = nullptr;                              // of the file
+  // whether the truth about these iterations is
+  std::function<bool(const compare::Iterations&)> is_kept;
+  const LoopNest* loops = nullptr;  // of the file
   compare::Limits limits;
 };
 
@@ -79,6 +84,7 @@ void append_states(Engine* engine, std::vector<host::Array>* outputs);
 JudgedProgram judge_program(const ProgramQuestion& question);
 
 /// Outputs and states of a run as a user makes it: no values kept, `session` as asked for.
-std::vector<host::Array> run_plainly(const ProgramQuestion& question, const SessionSettings& session);
+std::vector<host::Array> run_plainly(const ProgramQuestion& question,
+                                     const SessionSettings& session);
 
 }  // namespace ingot::cli

@@ -1,5 +1,6 @@
-// tools/cli/kernel_gate.h - the naive kernels, of which only some of the instructions of a run are wanted: the others return
-// at once, and what they would have written comes from elsewhere. One at a time, one thread.
+// tools/cli/kernel_gate.h - the naive kernels, of which only some of the instructions of a run are
+// wanted: the others return at once, and what they would have written comes from elsewhere. One at
+// a time, one thread.
 #pragma once
 #include <vector>
 
@@ -14,7 +15,9 @@ class KernelGate {
   KernelGate(const ingot_kernel_table* kernels, std::vector<bool> wanted);
   KernelGate(const KernelGate&) = delete;
   KernelGate& operator=(const KernelGate&) = delete;
-  const ingot_kernel_table* table() const { return reinterpret_cast<const ingot_kernel_table*>(&table_); }
+  const ingot_kernel_table* table() const {
+    return reinterpret_cast<const ingot_kernel_table*>(&table_);
+  }
 
  private:
   std::vector<KernelEntry> rows_;

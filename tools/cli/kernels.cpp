@@ -20,17 +20,20 @@ struct Arguments {
 int kernels(const Arguments& a) {
   std::vector<std::string> names;
   for (const char* name : built_isas()) names.push_back(name);
-  // Cortex-M and other targets take the scalar templates; what this machine cannot run cannot be asked here either.
+  // Cortex-M and other targets take the scalar templates; what this machine cannot run cannot be
+  // asked here either.
   parse_choice("--isa", a.isa, names);
   const KernelTable* table = cpu_kernels(a.isa.c_str());
   if (!table)
-    host::fail(host::Exit::kUsage, "--isa: this processor cannot run '" + a.isa + "'; write the table on one that can");
+    host::fail(host::Exit::kUsage,
+               "--isa: this processor cannot run '" + a.isa + "'; write the table on one that can");
   const ProgramView view(a.file, parse_dims(a.dims));
   if (!view.bound()) {
     std::string missing;
     for (const std::string& dim : view.open_dims()) missing += " --dim " + dim + "=NUMBER";
     host::fail(host::Exit::kMismatch,
-               a.file + ": the kernels depend on dimensions that the file leaves open; say them:" + missing);
+               a.file + ": the kernels depend on dimensions that the file leaves open; say them:" +
+                   missing);
   }
   const std::string source =
       cast::kernel_table_source(std::filesystem::path(a.file).filename().string(), a.isa,
@@ -51,7 +54,8 @@ int kernels(const Arguments& a) {
 
 void add_kernels(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "kernels", "Write the kernel table of a firmware that runs one model",
+  CLI::App* command = add_command(app, chosen, "kernels",
+                                  "Write the kernel table of a firmware that runs one model",
                                   "  ingot kernels kws.ingot -o kws_kernels.cpp\n"
                                   "  ingot kernels kws.ingot --isa avx2 > kws_kernels.cpp",
                                   [a] { return kernels(*a); });
@@ -60,8 +64,10 @@ void add_kernels(CLI::App& app, Action* chosen) {
       ->type_name("ISA")
       ->capture_default_str();
   writes_file(
-      command->add_option("-o,--output", a->output, "file to write instead of standard output")->type_name("FILE.cpp"));
-  command->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
+      command->add_option("-o,--output", a->output, "file to write instead of standard output")
+          ->type_name("FILE.cpp"));
+  command
+      ->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();

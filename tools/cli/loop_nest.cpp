@@ -29,7 +29,8 @@ LoopNest::LoopNest(const std::string& path) {
         if (!callee) return;
         caller_[callee] = s;
         counters_[callee] = counters_[s];
-        if (is_loop) counters_[callee].push_back(instruction.output_count ? instruction.outputs[0] : -1);
+        if (is_loop)
+          counters_[callee].push_back(instruction.output_count ? instruction.outputs[0] : -1);
         open.push_back(callee);
       };
       if (instruction.op == OpCode::kIf) {

@@ -1,4 +1,5 @@
-// tools/cli/machine_facts.cpp - reads /proc, /sys and /etc. Whatever is missing or strange is left out.
+// tools/cli/machine_facts.cpp - reads /proc, /sys and /etc. Whatever is missing or strange is left
+// out.
 #include "tools/cli/machine_facts.h"
 
 #include <unistd.h>
@@ -45,7 +46,8 @@ class Tree {
   std::vector<fs::path> folders(const std::string& path) const {
     std::vector<fs::path> out;
     std::error_code failed;
-    for (fs::directory_iterator it(root_ / path, failed), end; !failed && it != end; it.increment(failed))
+    for (fs::directory_iterator it(root_ / path, failed), end; !failed && it != end;
+         it.increment(failed))
       out.push_back(it->path());
     std::sort(out.begin(), out.end());
     return out;
@@ -55,7 +57,8 @@ class Tree {
   fs::path root_;
 };
 
-/// The digits and points that follow `marker` and spaces; "" where there are none. (A library of patterns would be 300 KB of program.)
+/// The digits and points that follow `marker` and spaces; "" where there are none. (A library of
+/// patterns would be 300 KB of program.)
 std::string number_after(const std::string& text, const char* marker) {
   size_t at = text.find(marker);
   if (at == std::string::npos) return "";
@@ -103,7 +106,8 @@ int count_list(const std::string& list) {
 void read_system(const Tree& tree, MachineFacts* out) {
   out->system = value_of(tree.text("etc/os-release"), "PRETTY_NAME");
   out->kernel = tree.line("proc/sys/kernel/osrelease");
-  const std::string auxiliary = tree.text("proc/self/auxv");  // pairs of words; 6 is the size of a page
+  // pairs of words; 6 is the size of a page
+  const std::string auxiliary = tree.text("proc/self/auxv");
   for (size_t at = 0; at + 16 <= auxiliary.size(); at += 16) {
     uint64_t pair[2];
     memcpy(pair, auxiliary.data() + at, sizeof pair);
@@ -119,8 +123,9 @@ void read_processor(const Tree& tree, MachineFacts* out) {
     struct Core {
       const char *part, *name;
     };
-    constexpr Core kArm[] = {{"0x004", "NVIDIA Carmel"}, {"0xd42", "Cortex-A78AE"}, {"0xd83", "Neoverse V3AE"},
-                             {"0xd08", "Cortex-A72"},    {"0xd07", "Cortex-A57"},   {"0xd0b", "Cortex-A76"},
+    constexpr Core kArm[] = {{"0x004", "NVIDIA Carmel"}, {"0xd42", "Cortex-A78AE"},
+                             {"0xd83", "Neoverse V3AE"}, {"0xd08", "Cortex-A72"},
+                             {"0xd07", "Cortex-A57"},    {"0xd0b", "Cortex-A76"},
                              {"0xd03", "Cortex-A53"}};
     for (const Core& core : kArm)
       if (part == core.part) out->processor = core.name;
@@ -133,20 +138,26 @@ void read_processor(const Tree& tree, MachineFacts* out) {
 
 void read_memory(const Tree& tree, MachineFacts* out) {
   const std::string info = tree.text("proc/meminfo");
-  auto bytes = [&](const char* key) { return int64_t(strtoll(value_of(info, key).c_str(), nullptr, 10)) * 1024; };
+  auto bytes = [&](const char* key) {
+    return int64_t(strtoll(value_of(info, key).c_str(), nullptr, 10)) * 1024;
+  };
   out->memory_bytes = bytes("MemTotal");
   out->available_bytes = bytes("MemAvailable");
   out->swap_bytes = bytes("SwapTotal");
-  const std::string choices = tree.line("sys/kernel/mm/transparent_hugepage/enabled");  // "always [madvise] never"
+  // "always [madvise] never"
+  const std::string choices = tree.line("sys/kernel/mm/transparent_hugepage/enabled");
   const size_t open = choices.find('['), close = choices.find(']');
-  if (open < close && close != std::string::npos) out->huge_pages = choices.substr(open + 1, close - open - 1);
+  if (open < close && close != std::string::npos)
+    out->huge_pages = choices.substr(open + 1, close - open - 1);
   out->overcommit = int(tree.number(tree / "proc/sys/vm/overcommit_memory"));
 }
 
 void read_board(const Tree& tree, MachineFacts* out) {
   out->board = tree.line("proc/device-tree/model");
-  const std::string release = tree.line("etc/nv_tegra_release");  // "# R36 (release), REVISION: 4.3, GCID: ..."
-  const std::string major = number_after(release, "# R"), minor = number_after(release, "REVISION:");
+  // "# R36 (release), REVISION: 4.3, GCID: ..."
+  const std::string release = tree.line("etc/nv_tegra_release");
+  const std::string major = number_after(release, "# R"),
+                    minor = number_after(release, "REVISION:");
   if (!major.empty()) {
     out->l4t = major + "." + minor;
     const int number = atoi(major.c_str());
@@ -154,14 +165,17 @@ void read_board(const Tree& tree, MachineFacts* out) {
     const std::string packages = tree.text("var/lib/dpkg/status");
     const size_t at = packages.find("\nPackage: nvidia-jetpack\n");
     if (at != std::string::npos)
-      out->jetpack_package = value_of(packages.substr(at, packages.find("\n\n", at + 1) - at), "Version");
+      out->jetpack_package =
+          value_of(packages.substr(at, packages.find("\n\n", at + 1) - at), "Version");
   }
   out->kernel_driver = version_in(tree.line("proc/driver/nvidia/version"));
-  for (const char* node : {"dev/nvidia0", "dev/nvidiactl", "dev/nvhost-gpu", "dev/nvhost-ctrl-gpu", "dev/nvmap"}) {
+  for (const char* node :
+       {"dev/nvidia0", "dev/nvidiactl", "dev/nvhost-gpu", "dev/nvhost-ctrl-gpu", "dev/nvmap"}) {
     const fs::path path = tree / node;
     if (access(path.c_str(), F_OK) != 0) continue;
     out->has_gpu_nodes = true;
-    if (access(path.c_str(), R_OK | W_OK) != 0) out->closed_nodes.push_back("/" + std::string(node));
+    if (access(path.c_str(), R_OK | W_OK) != 0)
+      out->closed_nodes.push_back("/" + std::string(node));
   }
 }
 
@@ -206,9 +220,10 @@ void read_clocks(const Tree& tree, MachineFacts* out) {
   for (const fs::path& folder : tree.folders("sys/devices/system/cpu/cpufreq")) {
     if (folder.filename().string().rfind("policy", 0) != 0) continue;
     const std::string cpus = tree.line(folder / "affected_cpus");
-    out->clocks.push_back(
-        {"cpu " + cpus, tree.line(folder / "scaling_governor"), tree.number(folder / "scaling_cur_freq") * 1000,
-         tree.number(folder / "cpuinfo_max_freq") * 1000, tree.number(folder / "scaling_max_freq") * 1000});
+    out->clocks.push_back({"cpu " + cpus, tree.line(folder / "scaling_governor"),
+                           tree.number(folder / "scaling_cur_freq") * 1000,
+                           tree.number(folder / "cpuinfo_max_freq") * 1000,
+                           tree.number(folder / "scaling_max_freq") * 1000});
   }
 }
 

@@ -1,5 +1,6 @@
-// tools/cli/machine_facts.h - what a Linux machine says of itself in files: system, processor, memory, Jetson board, power mode, clocks.
-// Nothing is run and nothing needs root. All paths are below a root, so that a copy of another machine's files can be read.
+// tools/cli/machine_facts.h - what a Linux machine says of itself in files: system, processor,
+// memory, Jetson board, power mode, clocks. Nothing is run and nothing needs root. All paths are
+// below a root, so that a copy of another machine's files can be read.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +11,8 @@ namespace ingot::cli {
 /// A device whose frequency the kernel governs: the GPU of a Jetson, or the processor.
 struct Clock {
   std::string name, governor;
-  int64_t now_hz = 0, most_hz = 0, limit_hz = 0;  // limit: what the power mode or a governor allows now; 0: unknown
+  // limit: what the power mode or a governor allows now; 0: unknown
+  int64_t now_hz = 0, most_hz = 0, limit_hz = 0;
 };
 
 /// Empty strings and zeros: the machine does not say.

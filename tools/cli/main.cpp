@@ -1,4 +1,5 @@
-// The command line: parses, runs the one command that was named, turns failures into one line and an exit code.
+// The command line: parses, runs the one command that was named, turns failures into one line and
+// an exit code.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ int complain(Exit exit, const std::string& message) {
 /// What stands in the way of casting, whole, under the line that sums it up.
 void list_unsupported(const graph::CastError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
-    if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;  // said already
+    // said already
+    if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;
     std::string line = "  " + u.op;
     if (!u.attribute.empty()) line += "." + u.attribute;
     if (!u.node.empty()) line += " in node '" + u.node + "'";
@@ -71,7 +73,8 @@ void refuse_extras(const CLI::App& app) {
     const std::string& word = extras.front();
     const std::string see = "; see: ingot " + command->get_name() + " --help";
     if (word.rfind("-", 0) != 0)
-      host::fail(Exit::kUsage, command->get_name() + ": '" + word + "' is one argument too many" + see);
+      host::fail(Exit::kUsage,
+                 command->get_name() + ": '" + word + "' is one argument too many" + see);
     const std::string name = word.substr(0, word.find('='));
     const std::string near = host::nearest(name, option_names(*command));
     host::fail(Exit::kUsage, command->get_name() + ": option '" + name + "' is unknown" +
@@ -83,8 +86,9 @@ void refuse_extras(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   const bool option = extras.front().rfind("-", 0) == 0;
   const std::string near = host::nearest(extras.front(), names);
-  host::fail(Exit::kUsage, std::string(option ? "option '" : "command '") + extras.front() + "' is unknown" +
-                               (near.empty() ? "; see: ingot --help" : "; did you mean '" + near + "'?"));
+  host::fail(Exit::kUsage,
+             std::string(option ? "option '" : "command '") + extras.front() + "' is unknown" +
+                 (near.empty() ? "; see: ingot --help" : "; did you mean '" + near + "'?"));
 }
 
 /// Of commands that make sessions or convert. The environment is where the libraries look.
@@ -93,15 +97,18 @@ void add_memory_limit(CLI::App* command) {
       ->add_option_function<std::string>(
           "--memory-limit",
           [](const std::string& text) {
-            setenv("INGOT_MEMORY_LIMIT", std::to_string(parse_bytes("--memory-limit", text)).c_str(), 1);
+            setenv("INGOT_MEMORY_LIMIT",
+                   std::to_string(parse_bytes("--memory-limit", text)).c_str(), 1);
           },
-          "memory that may be used, instead of what the system has free; 0: no limit (as INGOT_MEMORY_LIMIT)")
+          "memory that may be used, instead of what the system has free; 0: no limit (as "
+          "INGOT_MEMORY_LIMIT)")
       ->type_name("BYTES|512M");
 }
 
 void add_commands(CLI::App& app, Action* chosen) {
 #ifdef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
-  for (const auto add : {add_inspect, add_run, add_bench, add_check, add_verify, add_doctor, add_completion})
+  for (const auto add :
+       {add_inspect, add_run, add_bench, add_check, add_verify, add_doctor, add_completion})
     add(app, chosen);
 #else
   add_convert(app, chosen);
@@ -130,11 +137,13 @@ void add_commands(CLI::App& app, Action* chosen) {
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {
     for (const auto& [heading, names] : groups)
-      if (std::find(names.begin(), names.end(), command->get_name()) != names.end()) command->group(heading);
+      if (std::find(names.begin(), names.end(), command->get_name()) != names.end())
+        command->group(heading);
     if (command->get_name() == "help") continue;
     for (const char* name : {"convert", "run", "bench", "check", "verify", "compare", "tune"})
       if (command->get_name() == name) add_memory_limit(command);
-    command->add_flag_callback("-q,--quiet", be_quiet, "print errors and what was asked for, no notes or progress");
+    command->add_flag_callback("-q,--quiet", be_quiet,
+                               "print errors and what was asked for, no notes or progress");
   }
 }
 
@@ -183,7 +192,8 @@ int parse_and_act(int argc, char** argv) {
     refuse_extras(app);
     std::string where;
     for (const CLI::App* command : app.get_subcommands()) where = command->get_name() + ": ";
-    return complain(Exit::kUsage, where + error.what() + "; see: ingot " + where.substr(0, where.find(':')) +
+    return complain(Exit::kUsage, where + error.what() + "; see: ingot " +
+                                      where.substr(0, where.find(':')) +
                                       (where.empty() ? "" : " ") + "--help");
   }
   refuse_extras(app);
@@ -198,8 +208,8 @@ int parse_and_act(int argc, char** argv) {
 
 }  // namespace
 
-CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name, const std::string& summary,
-                      const std::string& examples, Action action) {
+CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name,
+                      const std::string& summary, const std::string& examples, Action action) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->allow_extras();
   command->footer("Examples:\n" + examples);
@@ -222,7 +232,8 @@ CLI::Option* writes_file(CLI::Option* option) {
     if (value.empty()) host::fail(host::Exit::kUsage, option->get_name() + ": " + kEmptyName);
     if (value != "-") return;
     if (isatty(STDOUT_FILENO))
-      host::fail(host::Exit::kUsage, "'-' writes to standard output, which is a terminal; redirect it, or name a file");
+      host::fail(host::Exit::kUsage,
+                 "'-' writes to standard output, which is a terminal; redirect it, or name a file");
     send_reports_to_standard_error();
   });
 }
@@ -231,7 +242,9 @@ std::string version_text() {
   std::string text = "ingot " INGOT_VERSION_TEXT "\ninstruction sets:";
   for (const std::string& isa : runnable_isas()) text += " " + isa;
   text += "\ndevices: cpu\n.npz archives: ";
-  return text + (host::has_npz_reader() ? "read and written" : "read and written, no packed ones (built without libzip)");
+  return text + (host::has_npz_reader()
+                     ? "read and written"
+                     : "read and written, no packed ones (built without libzip)");
 }
 
 }  // namespace ingot::cli
@@ -250,7 +263,8 @@ int main(int argc, char** argv) {
     cli::list_unsupported(error);
     return exit;
   } catch (const std::bad_alloc&) {
-    return cli::complain(host::Exit::kUnavailable, "out of memory; close other programs or use a smaller input");
+    return cli::complain(host::Exit::kUnavailable,
+                         "out of memory; close other programs or use a smaller input");
   } catch (const std::exception& error) {
     return cli::complain(host::Exit::kInternal,
                          std::string("a fault of our own: ") + error.what() + "; please report it");

@@ -50,7 +50,8 @@ int64_t index_bound(const Engine& engine, uint32_t i) {
     ingot_instruction instruction{};
     if (ingot_model_instruction(model, at, &instruction) != INGOT_OK) continue;
     const auto is_reached = [&](uint32_t k) {
-      return k < instruction.input_count && instruction.inputs[k] >= 0 && reached[size_t(instruction.inputs[k])];
+      return k < instruction.input_count && instruction.inputs[k] >= 0 &&
+             reached[size_t(instruction.inputs[k])];
     };
     if (strncmp(instruction.op, "gather", 6) == 0) {
       if (!is_reached(1)) continue;
@@ -88,10 +89,12 @@ int64_t compared_with(const Engine& engine, uint32_t i) {
       if (instruction.inputs[k] != port.value) continue;
       for (uint32_t at = 0; at < attributes.step_count; at++) {
         const ElementwiseStep& step = attributes.steps[at];
-        const bool equality = step.op == ElementwiseOp::kEqual || step.op == ElementwiseOp::kNotEqual;
-        const bool with_constant =
-            (step.a == k && step.b == kConstantRegister) || (step.b == k && step.a == kConstantRegister);
-        if (equality && with_constant && step.alpha >= -0x1p24f && step.alpha <= 0x1p24f) return int64_t(step.alpha);
+        const bool equality =
+            step.op == ElementwiseOp::kEqual || step.op == ElementwiseOp::kNotEqual;
+        const bool with_constant = (step.a == k && step.b == kConstantRegister) ||
+                                   (step.b == k && step.a == kConstantRegister);
+        if (equality && with_constant && step.alpha >= -0x1p24f && step.alpha <= 0x1p24f)
+          return int64_t(step.alpha);
       }
     }
   }
@@ -126,9 +129,15 @@ host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& lik
       }
       break;
     case DType::kI8: fill_integers<int8_t>(&array, &random, std::min<int64_t>(bound, 128)); break;
-    case DType::kU8: fill_integers<uint8_t>(&array, &random, bound ? std::min<int64_t>(bound, 256) : 256); break;
-    case DType::kI16: fill_integers<int16_t>(&array, &random, std::min<int64_t>(bound, 1 << 15)); break;
-    case DType::kU16: fill_integers<uint16_t>(&array, &random, std::min<int64_t>(bound, 1 << 16)); break;
+    case DType::kU8:
+      fill_integers<uint8_t>(&array, &random, bound ? std::min<int64_t>(bound, 256) : 256);
+      break;
+    case DType::kI16:
+      fill_integers<int16_t>(&array, &random, std::min<int64_t>(bound, 1 << 15));
+      break;
+    case DType::kU16:
+      fill_integers<uint16_t>(&array, &random, std::min<int64_t>(bound, 1 << 16));
+      break;
     case DType::kI32: fill_integers<int32_t>(&array, &random, bound, otherwise); break;
     case DType::kU32: fill_integers<uint32_t>(&array, &random, bound); break;
     case DType::kI64: fill_integers<int64_t>(&array, &random, bound, otherwise); break;

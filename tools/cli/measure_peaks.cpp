@@ -9,7 +9,8 @@
 namespace ingot::cli {
 namespace {
 
-TensorView view_of(std::vector<int64_t> dims, std::vector<float>* memory, Packing packing = Packing::kDense) {
+TensorView view_of(std::vector<int64_t> dims, std::vector<float>* memory,
+                   Packing packing = Packing::kDense) {
   TensorView view;
   view.dtype = DType::kF32;
   view.packing = packing;
@@ -39,17 +40,21 @@ Peaks measure_peaks(const ingot_kernel_table* kernels) {
   Peaks peaks;
   constexpr int64_t kRows = 168, kDepth = 256, kOutputs = 192;
   std::vector<float> x(kRows * kDepth, 0.5f), w(kOutputs * kDepth, 0.25f), y(kRows * kOutputs);
-  const TensorView inputs[] = {view_of({kRows, kDepth}, &x), view_of({kOutputs, kDepth}, &w, Packing::kPanels16)};
+  const TensorView inputs[] = {view_of({kRows, kDepth}, &x),
+                               view_of({kOutputs, kDepth}, &w, Packing::kPanels16)};
   const TensorView outputs[] = {view_of({kRows, kOutputs}, &y)};
   const LinearAttributes attributes;
   const OpArguments arguments{&attributes, inputs, outputs, 2, 1};
-  const KernelEntry* entry = find_kernel(*reinterpret_cast<const KernelTable*>(kernels), OpCode::kLinear, arguments);
+  const KernelEntry* entry =
+      find_kernel(*reinterpret_cast<const KernelTable*>(kernels), OpCode::kLinear, arguments);
   Violation violation;
   if (entry && entry->run && entry->contract->check(arguments, &violation)) {
-    const ScratchNeed need = entry->contract->scratch ? entry->contract->scratch(arguments, 1) : ScratchNeed{};
+    const ScratchNeed need =
+        entry->contract->scratch ? entry->contract->scratch(arguments, 1) : ScratchNeed{};
     std::vector<uint64_t> own(need.per_thread_bytes / 8 + 16), shared(need.shared_bytes / 8 + 16);
     const auto aligned = [](std::vector<uint64_t>& memory) {
-      return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
+      return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) &
+                                     ~uintptr_t{63});
     };
     Team team;
     team.scratch = aligned(own), team.shared = aligned(shared);
@@ -58,7 +63,8 @@ Peaks measure_peaks(const ingot_kernel_table* kernels) {
     });
   }
   std::vector<char> from(48 << 20, 1), to(48 << 20);
-  peaks.gbytes = best_rate(2.0 * double(from.size()), [&] { memcpy(to.data(), from.data(), from.size()); });
+  peaks.gbytes =
+      best_rate(2.0 * double(from.size()), [&] { memcpy(to.data(), from.data(), from.size()); });
   return peaks;
 }
 

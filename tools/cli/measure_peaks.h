@@ -1,5 +1,6 @@
-// tools/cli/measure_peaks.h - what this machine reaches at best, for a roofline: the library's own product on operands that
-// stay in the cache, and copying what does not. One thread; some tens of milliseconds.
+// tools/cli/measure_peaks.h - what this machine reaches at best, for a roofline: the library's own
+// product on operands that stay in the cache, and copying what does not. One thread; some tens of
+// milliseconds.
 #pragma once
 #include "runtime/include/ingot/ingot.h"
 

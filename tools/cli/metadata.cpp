@@ -5,7 +5,9 @@
 namespace ingot::cli {
 namespace {
 
-std::string text(const flatbuffers::String* string) { return string ? string->str() : std::string(); }
+std::string text(const flatbuffers::String* string) {
+  return string ? string->str() : std::string();
+}
 
 template <class Vector, class F>
 void each(const Vector* vector, F&& action) {
@@ -25,8 +27,8 @@ std::vector<uint8_t> read_part(const Engine& engine, ingot_part kind, uint32_t i
     fail_with(engine.path(), error);
   }
   std::vector<uint8_t> part(size_t(bytes), uint8_t(0));
-  if (!part.empty() &&
-      ingot_model_part(engine.model().get(), kind, index, part.data(), bytes, &bytes, &error) != INGOT_OK) {
+  if (!part.empty() && ingot_model_part(engine.model().get(), kind, index, part.data(), bytes,
+                                        &bytes, &error) != INGOT_OK) {
     fail_with(engine.path(), error);
   }
   return part;
@@ -38,8 +40,10 @@ Metadata read_metadata(const Engine& engine) {
   if (part.empty()) return out;
   flatbuffers::Verifier verifier(part.data(), part.size());
   if (!fb::VerifyMetadataBuffer(verifier)) {
-    host::fail(host::Exit::kCorrupt,
-               engine.path() + ": metadata is damaged (the model itself runs without it); cast the source again");
+    host::fail(
+        host::Exit::kCorrupt,
+        engine.path() +
+            ": metadata is damaged (the model itself runs without it); cast the source again");
   }
   const fb::Metadata* m = fb::GetMetadata(part.data());
   out.present = true;
@@ -57,7 +61,8 @@ Metadata read_metadata(const Engine& engine) {
   each(m->passes(), [&](const fb::PassRecord& p) {
     out.passes.push_back({text(p.name()), text(p.note()), p.changed()});
   });
-  each(m->entries(), [&](const fb::KeyValue& e) { out.entries.emplace_back(text(e.key()), text(e.value())); });
+  each(m->entries(),
+       [&](const fb::KeyValue& e) { out.entries.emplace_back(text(e.key()), text(e.value())); });
   each(m->labels(), [&](const flatbuffers::String& s) { out.labels.push_back(s.str()); });
   each(m->notes(), [&](const flatbuffers::String& s) { out.notes.push_back(s.str()); });
   return out;

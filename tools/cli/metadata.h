@@ -18,7 +18,8 @@ struct Metadata {
     uint32_t changed;
   };
   bool present = false;
-  std::string name, version, licence, producer, source_file, source_sha256, source_format, source_producer;
+  std::string name, version, licence, producer, source_file, source_sha256, source_format,
+      source_producer;
   std::vector<Node> nodes;
   std::vector<Pass> passes;
   std::vector<std::pair<std::string, std::string>> entries;

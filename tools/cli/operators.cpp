@@ -40,9 +40,11 @@ int operators(const Arguments& a) {
       if (form.name == name) found = &form;
     }
     if (!found)
-      host::fail(host::Exit::kUnsupported,
-                 "'" + name + "' is no operator of ONNX that can be cast" + host::did_you_mean(name, known));
-    printf("%s\n  attributes  %s\n  limits      %s\n", name.c_str(), listed(found->attributes).c_str(),
+      host::fail(host::Exit::kUnsupported, "'" + name +
+                                               "' is no operator of ONNX that can be cast" +
+                                               host::did_you_mean(name, known));
+    printf("%s\n  attributes  %s\n  limits      %s\n", name.c_str(),
+           listed(found->attributes).c_str(),
            found->limits.empty() ? "none" : found->limits.c_str());
   }
   if (a.names.empty())
@@ -54,16 +56,17 @@ int operators(const Arguments& a) {
 
 void add_operators(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "operators", "List the operators of ONNX, or of PyTorch, that can be cast",
-                  "  ingot operators\n"
-                  "  ingot operators Conv STFT\n"
-                  "  ingot operators --markdown > docs/operators.md\n"
-                  "  ingot operators --torch > docs/torch-operators.md",
-                  [a] { return operators(*a); });
+  CLI::App* command = add_command(app, chosen, "operators",
+                                  "List the operators of ONNX, or of PyTorch, that can be cast",
+                                  "  ingot operators\n"
+                                  "  ingot operators Conv STFT\n"
+                                  "  ingot operators --markdown > docs/operators.md\n"
+                                  "  ingot operators --torch > docs/torch-operators.md",
+                                  [a] { return operators(*a); });
   command->add_option("NAME", a->names, "operators to describe")->type_name("");
   command->add_flag("--markdown", a->markdown, "print the page docs/operators.md");
-  command->add_flag("--torch", a->torch, "print the page docs/torch-operators.md, of PyTorch's operators");
+  command->add_flag("--torch", a->torch,
+                    "print the page docs/torch-operators.md, of PyTorch's operators");
 }
 
 }  // namespace ingot::cli

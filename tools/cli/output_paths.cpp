@@ -12,9 +12,9 @@ class Walk {
       : program_(program), writers_(program.values.size), views_(program.values.size) {
     for (size_t v = 0; v < program.values.size; v++) {
       const ValueDef& value = program.values[v];
-      const bool follows =
-          value.alias == AliasKind::kView ||
-          (value.alias == AliasKind::kInPlace && program.values[size_t(value.root)].kind == ValueKind::kState);
+      const bool follows = value.alias == AliasKind::kView ||
+                           (value.alias == AliasKind::kInPlace &&
+                            program.values[size_t(value.root)].kind == ValueKind::kState);
       if (follows) views_[size_t(value.alias_of)].push_back(int32_t(v));
     }
     for (uint32_t i = 0; i < program.instructions.size; i++) {
@@ -69,13 +69,15 @@ class Walk {
   void need_subprogram(uint32_t index) {
     if (!index) return;
     const SubprogramDef& subprogram = program_.subprograms[index];
-    for (uint32_t i = 0; i < subprogram.instruction_count; i++) need(subprogram.first_instruction + i);
+    for (uint32_t i = 0; i < subprogram.instruction_count; i++)
+      need(subprogram.first_instruction + i);
   }
 
   const ProgramDef& program_;
   std::vector<std::vector<uint32_t>> writers_;  // by value
-  std::vector<std::vector<int32_t>> views_;     // by value: parts of it; of a state also what is written over it
-  std::vector<bool> seen_, read_;               // instructions, values
+  // by value: parts of it; of a state also what is written over it
+  std::vector<std::vector<int32_t>> views_;
+  std::vector<bool> seen_, read_;  // instructions, values
   std::vector<uint32_t> open_;
 };
 
@@ -86,7 +88,8 @@ std::vector<OutputPath> output_paths(const std::string& path) {
   const ProgramDef& program = view.program();
   Walk walk(program);
   std::vector<OutputPath> all;
-  for (const PortDef& output : program.outputs) all.push_back({output.name, walk.from(output.value)});
+  for (const PortDef& output : program.outputs)
+    all.push_back({output.name, walk.from(output.value)});
   for (const StateDef& state : program.states) {
     const std::string replaced = state.output_name ? state.output_name : "";
     all.push_back({replaced.empty() ? state.name : replaced, walk.from(state.value)});

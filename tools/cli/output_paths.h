@@ -7,8 +7,10 @@
 namespace ingot::cli {
 
 struct OutputPath {
-  std::string name;                    // of the output, or of the output that a state variable replaced
-  std::vector<uint32_t> instructions;  // ascending; those of branches and loops included, taken or not
+  // of the output, or of the output that a state variable replaced
+  std::string name;
+  // ascending; those of branches and loops included, taken or not
+  std::vector<uint32_t> instructions;
 };
 
 /// Outputs first, then state variables, in the file's order. @throws Failure, as open_model().

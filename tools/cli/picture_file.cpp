@@ -30,9 +30,10 @@ constexpr uint32_t kMostPixels = 16384;  // in a row or a column, as of a frame
                             " pixels, expected 1 to 16384 columns and rows");
 }
 
-[[maybe_unused, noreturn]] void refuse_kind(const std::string& path, const char* kind, const char* package) {
-  fail(Exit::kUnsupported, path + ": this build of ingot does not read " + kind + ": install " + package +
-                               " and build it again, or give the frame's bytes alone");
+[[maybe_unused, noreturn]] void refuse_kind(const std::string& path, const char* kind,
+                                            const char* package) {
+  fail(Exit::kUnsupported, path + ": this build of ingot does not read " + kind + ": install " +
+                               package + " and build it again, or give the frame's bytes alone");
 }
 
 #ifdef INGOT_HAVE_PNG
@@ -40,10 +41,13 @@ Pixels read_png(const std::string& path) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, decltype(&png_image_free)> end(&image, png_image_free);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path),
+                                                             std::fclose);
   if (!file) fail(Exit::kUnavailable, path + ": cannot be opened: " + strerror(errno));
-  if (!png_image_begin_read_from_stdio(&image, file.get())) fail(Exit::kCorrupt, path + ": " + image.message);
-  if (image.width > kMostPixels || image.height > kMostPixels) refuse_size(path, image.width, image.height);
+  if (!png_image_begin_read_from_stdio(&image, file.get()))
+    fail(Exit::kCorrupt, path + ": " + image.message);
+  if (image.width > kMostPixels || image.height > kMostPixels)
+    refuse_size(path, image.width, image.height);
   Pixels out;
   out.width = image.width, out.height = image.height;
   out.is_gray = !(image.format & PNG_FORMAT_FLAG_COLOR);
@@ -85,7 +89,8 @@ bool decode(Jpeg* jpeg, std::FILE* file, std::vector<uint8_t>* rgb) {
   jpeg->reader.out_color_space = JCS_RGB;
   jpeg_start_decompress(&jpeg->reader);
   const size_t row = size_t(jpeg->reader.output_width) * 3;
-  if (jpeg->reader.output_width > kMostPixels || jpeg->reader.output_height > kMostPixels) return true;
+  if (jpeg->reader.output_width > kMostPixels || jpeg->reader.output_height > kMostPixels)
+    return true;
   rgb->resize(row * jpeg->reader.output_height);
   while (jpeg->reader.output_scanline < jpeg->reader.output_height) {
     JSAMPROW at = rgb->data() + jpeg->reader.output_scanline * row;
@@ -96,7 +101,8 @@ bool decode(Jpeg* jpeg, std::FILE* file, std::vector<uint8_t>* rgb) {
 }
 
 Pixels read_jpeg(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(host::open_input_stream(path),
+                                                             std::fclose);
   if (!file) fail(Exit::kUnavailable, path + ": cannot be opened: " + strerror(errno));
   Jpeg jpeg{};
   jpeg.reader.err = jpeg_std_error(&jpeg.errors);
@@ -141,7 +147,8 @@ bool goes_on_as_picture(const std::string& start) {
       at++;
       continue;
     }
-    if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd9)) return false;  // none that stands in front of a scan
+    // none that stands in front of a scan
+    if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd9)) return false;
     const size_t length = byte(at + 2) << 8 | byte(at + 3);
     if (length < 2) return false;
     if (marker == 0xda) return has_segment;
@@ -152,10 +159,13 @@ bool goes_on_as_picture(const std::string& start) {
 }
 
 std::string other_format(const std::string& start, uint64_t file_bytes) {
-  const auto has = [&](size_t at, const char* text) { return start.compare(at, std::strlen(text), text) == 0; };
+  const auto has = [&](size_t at, const char* text) {
+    return start.compare(at, std::strlen(text), text) == 0;
+  };
   const auto number = [&](size_t at, bool big_end) {
     uint64_t n = 0;
-    for (size_t i = 0; i < 4; i++) n |= uint64_t(uint8_t(start[at + i])) << 8 * (big_end ? 3 - i : i);
+    for (size_t i = 0; i < 4; i++)
+      n |= uint64_t(uint8_t(start[at + i])) << 8 * (big_end ? 3 - i : i);
     return n;
   };
   const auto is_inside = [&](uint64_t at) { return at >= 8 && at < file_bytes; };
@@ -167,8 +177,10 @@ std::string other_format(const std::string& start, uint64_t file_bytes) {
   if (has(0, "RIFF") && has(8, "WAVE")) return "WAV audio";
   if (has(4, "ftyp")) return "an ISO media file (HEIF, AVIF, MP4)";
   if (has(0, "BM") && number(2, false) == file_bytes) return "a BMP picture";
-  if (start.compare(0, 4, std::string("II*\0", 4)) == 0 && is_inside(number(4, false))) return "a TIFF picture";
-  if (start.compare(0, 4, std::string("MM\0*", 4)) == 0 && is_inside(number(4, true))) return "a TIFF picture";
+  if (start.compare(0, 4, std::string("II*\0", 4)) == 0 && is_inside(number(4, false)))
+    return "a TIFF picture";
+  if (start.compare(0, 4, std::string("MM\0*", 4)) == 0 && is_inside(number(4, true)))
+    return "a TIFF picture";
   if (has(0, "%PDF-")) return "a PDF document";
   return "";
 }

@@ -102,7 +102,8 @@ Json left_to_cpu(const Engine& engine, const Assignment& assignment, const std::
   if (device == "cpu") return rows;
   for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
     ingot_instruction instruction{};
-    if (assignment.device_of(i) != 0 || ingot_model_instruction(engine.model().get(), i, &instruction) != INGOT_OK)
+    if (assignment.device_of(i) != 0 ||
+        ingot_model_instruction(engine.model().get(), i, &instruction) != INGOT_OK)
       continue;
     rows.push_back({{"instruction", i},
                     {"operator", instruction.op},
@@ -144,12 +145,13 @@ void print_choices(const Json& choices, bool all) {
     const std::string name = c["name"];
     const uint32_t parts = c["parts"];
     table.row({name.empty() ? c["instruction"].dump() : name, c["op"],
-               c["choice"].get<std::string>() + (parts > 1 ? ", " + std::to_string(parts) + " parts" : ""),
+               c["choice"].get<std::string>() +
+                   (parts > 1 ? ", " + std::to_string(parts) + " parts" : ""),
                c["alternatives"].dump(), c["source"], c["why"]});
   }
   if (choices.empty()) return;
-  printf("%zu instruction%s with several ways: %zu tuned on this GPU, %zu by the model", choices.size(),
-         choices.size() == 1 ? "" : "s", tuned, choices.size() - tuned - ignored);
+  printf("%zu instruction%s with several ways: %zu tuned on this GPU, %zu by the model",
+         choices.size(), choices.size() == 1 ? "" : "s", tuned, choices.size() - tuned - ignored);
   if (ignored) printf(", %zu where the file's tuning cannot be used", ignored);
   if (!tuned && !ignored) printf(" (%s)", choices[0]["why"].get<std::string>().c_str());
   printf("\n%s", table.empty() ? "" : table.text().c_str());
@@ -167,7 +169,8 @@ void print_left(const Json& left, bool all) {
   Table table({">instruction", "operator", "name", "why"});
   const size_t shown = all ? left.size() : std::min(left.size(), kMostRows);
   for (size_t i = 0; i < shown; i++)
-    table.row({left[i]["instruction"].dump(), left[i]["operator"], left[i]["name"], left[i]["why"]});
+    table.row(
+        {left[i]["instruction"].dump(), left[i]["operator"], left[i]["name"], left[i]["why"]});
   printf("%s", table.text().c_str());
   if (shown < left.size()) printf("  and %zu more: --all, or --json\n", left.size() - shown);
 }
@@ -181,18 +184,21 @@ void print(const Json& report, bool all) {
                        offer["why"].get<std::string>();
     printf("auto: %s (%s)\n", report["default"].get<std::string>().c_str(), passed_over.c_str());
   }
-  Table devices({"device", ">instructions", ">launches", ">waits", ">weights", ">arena", ">in a run", "why"});
+  Table devices(
+      {"device", ">instructions", ">launches", ">waits", ">weights", ">arena", ">in a run", "why"});
   for (const Json& d : report["devices"]) {
     const uint64_t up = d["upload_bytes"], down = d["download_bytes"];
-    const std::string moves = d["uploads"].dump() + " in, " + d["downloads"].dump() + " out, " + short_bytes(up + down);
+    const std::string moves =
+        d["uploads"].dump() + " in, " + d["downloads"].dump() + " out, " + short_bytes(up + down);
     devices.row({d["name"], d["instructions"].dump(), d["launches"].dump(), d["waits"].dump(),
-                 short_bytes(d["weights_bytes"]), short_bytes(d["arena_bytes"]), up + down ? moves : "-", d["reason"]});
+                 short_bytes(d["weights_bytes"]), short_bytes(d["arena_bytes"]),
+                 up + down ? moves : "-", d["reason"]});
   }
   printf("%s", devices.text().c_str());
   Table branches({"besides, in", "of", "taken", ">launches", ">waits", ">at most", "decided"});
   for (const Json& b : report["branches"])
-    branches.row({b["name"], "instruction " + b["instruction"].dump(), b["kind"], b["launches"].dump(),
-                  b["waits"].dump(), b["most"].dump(),
+    branches.row({b["name"], "instruction " + b["instruction"].dump(), b["kind"],
+                  b["launches"].dump(), b["waits"].dump(), b["most"].dump(),
                   b["on_device"] ? "on the device" : "by the CPU: " + b["why"].get<std::string>()});
   if (!branches.empty()) printf("%s", branches.text().c_str());
   print_left(report["left_to_cpu"], all);
@@ -202,8 +208,8 @@ void print(const Json& report, bool all) {
   for (const Json& w : report["weights"]) {
     if (!all && shown++ >= kMostRows) continue;
     const std::string trained = w["trained_on"];
-    weights.row({w["name"], w["dtype"], grouped(w["bytes"]), trained.empty() ? "-" : trained, text_of(w["lies_on"]),
-                 w["reason"]});
+    weights.row({w["name"], w["dtype"], grouped(w["bytes"]), trained.empty() ? "-" : trained,
+                 text_of(w["lies_on"]), w["reason"]});
   }
   if (!weights.empty()) printf("%s", weights.text().c_str());
   if (!all && shown > kMostRows) printf("  and %zu more: --all, or --json\n", shown - kMostRows);
@@ -215,7 +221,9 @@ int run(const Arguments& a) {
   engine.bind_dims(a.session.bindings());
   const std::string assumed = engine.assume_rest();
   const Assignment& assignment = engine.assign(settings);
-  Json report = {{"file", a.file}, {"requested", settings.device}, {"default", engine.default_device(settings)}};
+  Json report = {{"file", a.file},
+                 {"requested", settings.device},
+                 {"default", engine.default_device(settings)}};
   report["known"] = offers();
   report["dims"] = engine.bindings();
   report["devices"] = shares_of(engine, settings);
@@ -236,17 +244,17 @@ int run(const Arguments& a) {
 
 void add_place(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "place", "Say what lies and runs where, and why; runs nothing",
-                  "  ingot place model.ingot\n"
-                  "  ingot place model.ingot --device cpu --place 'encoder.*=fake:0' --place '*.bias=cpu'\n"
-                  "  ingot place tuned.ingot --place '*=trained'",
-                  [a] { return run(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "place", "Say what lies and runs where, and why; runs nothing",
+      "  ingot place model.ingot\n"
+      "  ingot place model.ingot --device cpu --place 'encoder.*=fake:0' --place '*.bias=cpu'\n"
+      "  ingot place tuned.ingot --place '*=trained'",
+      [a] { return run(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   a->session.declare(command, true);
-  command->add_flag(
-      "--all", a->all,
-      "every weight and every instruction left to the CPU, not the first 40; every instruction with several ways");
+  command->add_flag("--all", a->all,
+                    "every weight and every instruction left to the CPU, not the first 40; every "
+                    "instruction with several ways");
   command->add_flag("--json", a->json, "the whole report as JSON");
 }
 

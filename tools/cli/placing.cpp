@@ -36,7 +36,8 @@ std::vector<PlaceRule> parse_places(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == text.size())
-      fail(Exit::kUsage, "--place " + text + ": expected PATTERN=DEVICE, such as 'encoder.*=fake:0'");
+      fail(Exit::kUsage,
+           "--place " + text + ": expected PATTERN=DEVICE, such as 'encoder.*=fake:0'");
     rules.push_back({text.substr(0, at), text.substr(at + 1)});
   }
   return rules;
@@ -60,8 +61,10 @@ Assignment assign(const Model& model, const std::string& path, const std::string
   for (size_t i = 0; i < rules.size(); i++) {
     if (is_used[i]) continue;
     const std::string near = host::nearest(rules[i].pattern, names);
-    fail(Exit::kMismatch, "--place " + rules[i].pattern + "=" + rules[i].device + ": " + path + " has no such weight" +
-                              (near.empty() ? "; ingot place FILE lists them" : "; did you mean '" + near + "'?"));
+    fail(Exit::kMismatch,
+         "--place " + rules[i].pattern + "=" + rules[i].device + ": " + path +
+             " has no such weight" +
+             (near.empty() ? "; ingot place FILE lists them" : "; did you mean '" + near + "'?"));
   }
   return std::move(*assignment);
 }

@@ -18,12 +18,19 @@ class Trace {
   explicit Trace(uint64_t origin_ns) : origin_ns_(origin_ns) {}
 
   void lane(int tid, const std::string& name) {
-    events_.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", tid}, {"args", {{"name", name}}}});
-    events_.push_back(
-        {{"name", "thread_sort_index"}, {"ph", "M"}, {"pid", 1}, {"tid", tid}, {"args", {{"sort_index", tid}}}});
+    events_.push_back({{"name", "thread_name"},
+                       {"ph", "M"},
+                       {"pid", 1},
+                       {"tid", tid},
+                       {"args", {{"name", name}}}});
+    events_.push_back({{"name", "thread_sort_index"},
+                       {"ph", "M"},
+                       {"pid", 1},
+                       {"tid", tid},
+                       {"args", {{"sort_index", tid}}}});
   }
-  void span(int tid, const std::string& name, const std::string& category, uint64_t begin_ns, uint64_t end_ns,
-            Json args) {
+  void span(int tid, const std::string& name, const std::string& category, uint64_t begin_ns,
+            uint64_t end_ns, Json args) {
     Json event = {{"name", name},
                   {"cat", category},
                   {"ph", "X"},
@@ -35,7 +42,8 @@ class Trace {
     events_.push_back(std::move(event));
   }
   std::string text() {
-    const Json process = {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "ingot run"}}}};
+    const Json process = {
+        {"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "ingot run"}}}};
     events_.insert(events_.begin(), process);
     const Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
     return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -46,7 +54,9 @@ class Trace {
   uint64_t origin_ns_;
 };
 
-std::string title(const ProfiledInstruction& i) { return i.name.empty() ? i.op : i.op + " " + i.name; }
+std::string title(const ProfiledInstruction& i) {
+  return i.name.empty() ? i.op : i.op + " " + i.name;
+}
 
 }  // namespace
 
@@ -61,7 +71,8 @@ void Profile::watch(ingot_session* session) {
       session,
       [](void* user, const ingot_profile_event* event) {
         static_cast<Profile*>(user)->instructions_.push_back(
-            {event->instruction, event->op, event->name, event->kernel, event->begin_ns, event->end_ns, event->team});
+            {event->instruction, event->op, event->name, event->kernel, event->begin_ns,
+             event->end_ns, event->team});
       },
       this);
 }
@@ -80,12 +91,15 @@ void Profile::write_chrome_trace(const std::string& path, const TracedKernels* k
       const double ns = double(i.end_ns - i.begin_ns);
       args["bytes"] = facts.bytes;
       args["flops"] = facts.flops;
-      if (ns > 0) args["gflops_per_s"] = double(facts.flops) / ns, args["gbytes_per_s"] = double(facts.bytes) / ns;
+      if (ns > 0)
+        args["gflops_per_s"] = double(facts.flops) / ns,
+        args["gbytes_per_s"] = double(facts.bytes) / ns;
       args["source"] = facts.sources;
     }
     trace.span(kLeader, title(i), i.op, i.begin_ns, i.end_ns, std::move(args));
     // The caller's own part lies within: that is how the argument block gets its instruction.
-    for (; kernels && next < kernels->spans(0).size() && kernels->spans(0)[next].end_ns <= i.end_ns; next++)
+    for (; kernels && next < kernels->spans(0).size() && kernels->spans(0)[next].end_ns <= i.end_ns;
+         next++)
       by_arguments[kernels->spans(0)[next].arguments] = &i;
   }
   for (int id = 1; kernels && id < kMaxThreads; id++) {
@@ -94,8 +108,8 @@ void Profile::write_chrome_trace(const std::string& path, const TracedKernels* k
     for (const KernelSpan& span : kernels->spans(id)) {
       const auto found = by_arguments.find(span.arguments);
       const ProfiledInstruction* i = found == by_arguments.end() ? nullptr : found->second;
-      trace.span(kLeader + id, i ? title(*i) : "instruction", i ? i->op : "", span.begin_ns, span.end_ns,
-                 i ? Json{{"instruction", i->instruction}} : Json::object());
+      trace.span(kLeader + id, i ? title(*i) : "instruction", i ? i->op : "", span.begin_ns,
+                 span.end_ns, i ? Json{{"instruction", i->instruction}} : Json::object());
     }
   }
   const std::string text = trace.text();

@@ -1,5 +1,5 @@
-// tools/cli/profile.h - what a run spent its time on: phases of the program, instructions of the session, and what each
-// thread of the team did.
+// tools/cli/profile.h - what a run spent its time on: phases of the program, instructions of the
+// session, and what each thread of the team did.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,8 +35,8 @@ class Profile {
   const std::vector<ProfiledInstruction>& instructions() const { return instructions_; }
   /// By instruction; may be empty.
   void set_facts(std::vector<InstructionFacts> facts) { facts_ = std::move(facts); }
-  /// The trace format that chrome://tracing and Perfetto open. `kernels`, which ran the session, may be null: then nobody
-  /// knows what the helpers did. @throws Failure kUnavailable.
+  /// The trace format that chrome://tracing and Perfetto open. `kernels`, which ran the session,
+  /// may be null: then nobody knows what the helpers did. @throws Failure kUnavailable.
   void write_chrome_trace(const std::string& path, const TracedKernels* kernels = nullptr) const;
 
  private:

@@ -22,10 +22,10 @@ Span<uint8_t> aligned(std::vector<uint64_t>* memory, uint64_t bytes) {
 
 void require(Status status, const ErrorDetail& detail, const std::string& path) {
   if (status.ok()) return;
-  host::fail(exit_of(int32_t(status.code())), path + ": " + code_name(status.code()) + ": " + detail.field +
-                                                  ", expected " + std::to_string(detail.need) + ", found " +
-                                                  std::to_string(detail.have) + " at offset " +
-                                                  std::to_string(detail.offset) + "; see: ingot verify " + path);
+  host::fail(exit_of(int32_t(status.code())),
+             path + ": " + code_name(status.code()) + ": " + detail.field + ", expected " +
+                 std::to_string(detail.need) + ", found " + std::to_string(detail.have) +
+                 " at offset " + std::to_string(detail.offset) + "; see: ingot verify " + path);
 }
 
 }  // namespace
@@ -48,7 +48,8 @@ ProgramView::~ProgramView() { close_source(&source_); }
 
 void ProgramView::bind(const std::string& path, const std::map<std::string, int64_t>& bindings) {
   std::vector<int64_t> values;
-  for (const SymbolDef& symbol : Span<const SymbolDef>(program_.symbols.data, program_.free_symbols)) {
+  for (const SymbolDef& symbol :
+       Span<const SymbolDef>(program_.symbols.data, program_.free_symbols)) {
     const auto at = bindings.find(symbol.name);
     values.push_back(at == bindings.end() ? -1 : at->second);
     if (at == bindings.end()) open_dims_.push_back(symbol.name);
@@ -56,7 +57,8 @@ void ProgramView::bind(const std::string& path, const std::map<std::string, int6
   if (!open_dims_.empty()) return;
   ErrorDetail detail;
   const Span<uint8_t> memory = aligned(&binding_, binding_bytes(program_));
-  require(bind_program(program_, {values.data(), values.size()}, memory, &bound_program_, &detail), detail, path);
+  require(bind_program(program_, {values.data(), values.size()}, memory, &bound_program_, &detail),
+          detail, path);
   bound_ = true;
 }
 
@@ -65,7 +67,8 @@ void ProgramView::plan(const std::string& path) {
   lifetimes_.resize(count);
   find_lifetimes(program_, bound_program_, {}, {lifetimes_.data(), count});
   std::vector<uint64_t> steps(program_.steps.size + 1);
-  lower_bound_ = live_peak({lifetimes_.data(), count}, program_.alignment, {steps.data(), steps.size()}, &peak_step_);
+  lower_bound_ = live_peak({lifetimes_.data(), count}, program_.alignment,
+                           {steps.data(), steps.size()}, &peak_step_);
   if (planned_in_file()) {
     offsets_.assign(program_.plan_offsets.begin(), program_.plan_offsets.end());
     plan_bytes_ = program_.plan_bytes;
@@ -77,8 +80,8 @@ void ProgramView::plan(const std::string& path) {
       aligned(&workspace, planner_workspace_bytes(uint32_t(count), uint32_t(program_.steps.size)));
   offsets_.assign(count, kNoOffset);
   PlanSummary summary;
-  require(plan_greedy({lifetimes_.data(), count}, uint32_t(program_.steps.size), program_.alignment, memory,
-                      {offsets_.data(), count}, &summary, &detail),
+  require(plan_greedy({lifetimes_.data(), count}, uint32_t(program_.steps.size), program_.alignment,
+                      memory, {offsets_.data(), count}, &summary, &detail),
           detail, path);
   plan_bytes_ = summary.bytes;
 }
@@ -98,7 +101,8 @@ std::string ProgramView::value_name(int32_t value) const {
 namespace {
 
 /// Output positions times weights of every stage.
-uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x, const std::vector<uint64_t>& weights) {
+uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x,
+                             const std::vector<uint64_t>& weights) {
   if (x.rank != 4) return 0;
   int64_t h = x.dims[1], w = x.dims[2];
   uint64_t sum = 0;
@@ -108,10 +112,10 @@ uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x, 
       h = x.dims[2];
       w = x.dims[3];
     }
-    h = conv_extent<int64_t>(h, int64_t(stage.pad_top) + stage.pad_bottom, stage.kernel_h, stage.stride_h,
-                             stage.dilation_h);
-    w = conv_extent<int64_t>(w, int64_t(stage.pad_left) + stage.pad_right, stage.kernel_w, stage.stride_w,
-                             stage.dilation_w);
+    h = conv_extent<int64_t>(h, int64_t(stage.pad_top) + stage.pad_bottom, stage.kernel_h,
+                             stage.stride_h, stage.dilation_h);
+    w = conv_extent<int64_t>(w, int64_t(stage.pad_left) + stage.pad_right, stage.kernel_w,
+                             stage.stride_w, stage.dilation_w);
     sum += uint64_t(x.dims[0]) * uint64_t(h) * uint64_t(w) * weights[s];
   }
   return sum;
@@ -122,8 +126,9 @@ uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x, 
 uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
   if (!bound_ || instruction.input_count < 2 || instruction.output_count < 1) return 0;
   const auto elements = [&](int i) {
-    return i < instruction.input_count && instruction.inputs[i] >= 0 ? uint64_t(type(instruction.inputs[i]).elements())
-                                                                     : 0;
+    return i < instruction.input_count && instruction.inputs[i] >= 0
+               ? uint64_t(type(instruction.inputs[i]).elements())
+               : 0;
   };
   const auto rows = [](const TensorType& t) {
     return t.row_length() > 0 ? uint64_t(t.elements() / t.row_length()) : 0;
@@ -136,12 +141,14 @@ uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
     case OpCode::kMatMul: {
       const auto* attributes = static_cast<const MatMulAttributes*>(instruction.attributes);
       if (x.rank < 1 || (attributes->trans_a && x.rank < 2)) return 0;
-      return uint64_t(y.elements()) * uint64_t(x.dims[attributes->trans_a ? x.rank - 2 : x.rank - 1]);
+      return uint64_t(y.elements()) *
+             uint64_t(x.dims[attributes->trans_a ? x.rank - 2 : x.rank - 1]);
     }
     case OpCode::kAttention: {  // scores and sums
       const TensorType k = type(instruction.inputs[1]);
       if (k.rank < 3) return 0;
-      return uint64_t(k.rank == 4 ? k.dims[2] : k.dims[1]) * (uint64_t(x.elements()) + uint64_t(y.elements()));
+      return uint64_t(k.rank == 4 ? k.dims[2] : k.dims[1]) *
+             (uint64_t(x.elements()) + uint64_t(y.elements()));
     }
     case OpCode::kRecurrent: return rows(x) * (elements(1) + elements(2));
     case OpCode::kChain: {
@@ -161,8 +168,9 @@ uint64_t ProgramView::bytes_moved(const InstructionDef& instruction) const {
   for (const int32_t value : values) {
     if (value < 0) continue;
     const ValueDef& def = program_.values[size_t(value)];
-    sum += def.kind == ValueKind::kConstant ? def.constant_bytes
-                                            : uint64_t(type(value).elements()) * uint64_t(dtype_bytes(def.dtype));
+    sum += def.kind == ValueKind::kConstant
+               ? def.constant_bytes
+               : uint64_t(type(value).elements()) * uint64_t(dtype_bytes(def.dtype));
   }
   return sum;
 }

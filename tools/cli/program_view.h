@@ -1,5 +1,6 @@
-// tools/cli/program_view.h - the program of a file with its dimensions bound, for reports: types, lifetimes, the plan.
-// It reads the file through the runtime's own reader and proof, beside the public interface, which hides all this.
+// tools/cli/program_view.h - the program of a file with its dimensions bound, for reports: types,
+// lifetimes, the plan. It reads the file through the runtime's own reader and proof, beside the
+// public interface, which hides all this.
 #pragma once
 #include <map>
 #include <string>
@@ -46,7 +47,8 @@ class ProgramView {
   void bind(const std::string& path, const std::map<std::string, int64_t>& bindings);
   void plan(const std::string& path);
   Source source_{};
-  std::vector<uint64_t> image_, block_, binding_;  // 8-byte units; the reader asks for 16-byte alignment
+  // 8-byte units; the reader asks for 16-byte alignment
+  std::vector<uint64_t> image_, block_, binding_;
   FileView file_{};
   ProgramDef program_{};
   BoundProgram bound_program_{};
@@ -58,7 +60,8 @@ class ProgramView {
   uint32_t peak_step_ = 0;
 };
 
-/// The type that a file stores weights in where that is smaller than f32; kInvalid where it does not. @throws Failure
+/// The type that a file stores weights in where that is smaller than f32; kInvalid where it does
+/// not. @throws Failure
 DType stored_type(const std::string& path);
 
 }  // namespace ingot::cli

@@ -31,15 +31,16 @@ struct Arguments {
   SessionArguments session;
 };
 
-/// Intermediates as mid:NAME. Values without a name, constants and what an instruction never wrote are left out of
-/// "all".
+/// Intermediates as mid:NAME. Values without a name, constants and what an instruction never wrote
+/// are left out of "all".
 void dump_values(Engine* engine, const std::string& which, std::vector<Array>* out) {
   const SourceTensors tensors(*engine);
   const std::vector<std::string>& names = tensors.names();
   if (which != "all" && !std::count(names.begin(), names.end(), which))
-    fail(Exit::kMismatch,
-         "--dump " + which + ": " + engine->path() + " has no value of that name" + host::did_you_mean(which, names));
-  for (const std::string& name : which == "all" ? tensors.shown() : std::vector<std::string>{which}) {
+    fail(Exit::kMismatch, "--dump " + which + ": " + engine->path() + " has no value of that name" +
+                              host::did_you_mean(which, names));
+  for (const std::string& name :
+       which == "all" ? tensors.shown() : std::vector<std::string>{which}) {
     Array array;
     std::string why;
     if (tensors.take(engine, name, &array, &why)) {
@@ -77,8 +78,10 @@ bool is_stream(const std::vector<Array>& arrays) {
 }
 
 /// Every step of a stream, what is fed back included; outputs with a leading axis of steps.
-std::vector<Array> run_stream(const Arguments& a, Engine* engine, const SessionSettings& settings, Profile* profile) {
-  const check::Golden golden = check::read_golden(a.inputs, engine->input_names(), engine->output_names(), false);
+std::vector<Array> run_stream(const Arguments& a, Engine* engine, const SessionSettings& settings,
+                              Profile* profile) {
+  const check::Golden golden =
+      check::read_golden(a.inputs, engine->input_names(), engine->output_names(), false);
   Stream stream(engine, golden);
   engine->bind_dims(a.session.bindings());
   stream.bind_shapes();
@@ -106,7 +109,8 @@ std::vector<Array> run_once(const Arguments& a, const std::vector<Array>& arrays
   if (!a.profile.empty()) profile->watch(engine->session().get());
   engine->run();
   std::vector<Array> outputs;
-  for (uint32_t i = 0; i < engine->summary().output_count; i++) outputs.push_back(engine->take_output(i));
+  for (uint32_t i = 0; i < engine->summary().output_count; i++)
+    outputs.push_back(engine->take_output(i));
   return outputs;
 }
 
@@ -126,8 +130,8 @@ int run(const Arguments& a) {
   Engine engine(a.file, open);
   profile.phase("open");
   const std::vector<Array> arrays = read_inputs(engine, a.inputs);
-  std::vector<Array> outputs =
-      is_stream(arrays) ? run_stream(a, &engine, settings, &profile) : run_once(a, arrays, &engine, settings, &profile);
+  std::vector<Array> outputs = is_stream(arrays) ? run_stream(a, &engine, settings, &profile)
+                                                 : run_once(a, arrays, &engine, settings, &profile);
   profile.phase("run");
   if (!a.dump.empty()) dump_values(&engine, a.dump, &outputs);
   if (!a.save_state.empty()) save_state(&engine, a.save_state, a.load_state);
@@ -149,28 +153,42 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
-      "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # converted with --picture\n"
-      "  ingot run photos.ingot --inputs photo.jpg --outputs out.npz      # --picture x=rgb:640x480\n"
-      "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state --save-state s.state",
+      "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # converted with "
+      "--picture\n"
+      "  ingot run photos.ingot --inputs photo.jpg --outputs out.npz      # --picture "
+      "x=rgb:640x480\n"
+      "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state "
+      "--save-state s.state",
       [a] { return run(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
-  CLI::Option* inputs = command->add_option("--inputs", a->inputs, ".npz with an array NAME or in:NAME for each input (or one .npy); of frames, their bytes alone, or a PNG or JPEG")
-      ->required()
-      ->type_name("IN.npz");
+  CLI::Option* inputs =
+      command
+          ->add_option("--inputs", a->inputs,
+                       ".npz with an array NAME or in:NAME for each input (or one .npy); of "
+                       "frames, their bytes alone, or a PNG or JPEG")
+          ->required()
+          ->type_name("IN.npz");
   reads_file(inputs);
-  writes_file(command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")
-                  ->required()
-                  ->type_name("OUT.npz"));
+  writes_file(
+      command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")
+          ->required()
+          ->type_name("OUT.npz"));
   a->session.declare(command, true);
-  reads_file(command->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")
-                 ->type_name("FILE"));
-  writes_file(command->add_option("--save-state", a->save_state, "keep the model's state after the run")
-                  ->type_name("FILE"));
-  writes_file(command->add_option("--profile", a->profile, "write a trace of every instruction (chrome://tracing, Perfetto)")
+  reads_file(
+      command
+          ->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")
+          ->type_name("FILE"));
+  writes_file(
+      command->add_option("--save-state", a->save_state, "keep the model's state after the run")
+          ->type_name("FILE"));
+  writes_file(command
+                  ->add_option("--profile", a->profile,
+                               "write a trace of every instruction (chrome://tracing, Perfetto)")
                   ->type_name("FILE"));
   command
       ->add_option("--dump", a->dump,
-                   "write this value, or all, as mid:NAME beside the outputs, as the source has it where it does")
+                   "write this value, or all, as mid:NAME beside the outputs, as the source has it "
+                   "where it does")
       ->type_name("NAME|all");
 }
 

@@ -1,5 +1,5 @@
-// tools/cli/run_deadline.h - a limit to the time that runs of a session take, watched by a thread: a run itself
-// looks at no clock.
+// tools/cli/run_deadline.h - a limit to the time that runs of a session take, watched by a thread:
+// a run itself looks at no clock.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -11,15 +11,18 @@
 
 namespace ingot::cli {
 
-/// Cancels the session's run when `seconds` have passed since it was made. Where the run has not ended kGrace later,
-/// one instruction takes that long or the device does not look: `give_up` is then called on the watcher's thread and
-/// ends the process. Destroyed before the session is.
+/// Cancels the session's run when `seconds` have passed since it was made. Where the run has not
+/// ended kGrace later, one instruction takes that long or the device does not look: `give_up` is
+/// then called on the watcher's thread and ends the process. Destroyed before the session is.
 class RunDeadline {
  public:
   static constexpr double kGrace = 2;  // seconds
 
   RunDeadline(ingot_session* session, double seconds, std::function<void()> give_up)
-      : session_(session), seconds_(seconds), give_up_(std::move(give_up)), thread_([this] { watch(); }) {}
+      : session_(session),
+        seconds_(seconds),
+        give_up_(std::move(give_up)),
+        thread_([this] { watch(); }) {}
   ~RunDeadline() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -46,7 +49,8 @@ class RunDeadline {
   }
   /// True when there is nothing left to watch.
   bool wait(std::unique_lock<std::mutex>* lock, double seconds) {
-    return changed_.wait_for(*lock, std::chrono::duration<double>(seconds), [this] { return is_done_; });
+    return changed_.wait_for(*lock, std::chrono::duration<double>(seconds),
+                             [this] { return is_done_; });
   }
 
   ingot_session* session_;

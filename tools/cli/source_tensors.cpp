@@ -16,7 +16,8 @@ using host::Array;
 constexpr char kEntry[] = "ingot.tensor.";  // written by tools/cast/metadata.cpp
 
 /// The source's tensor: dimension order[k] of it is dimension k of `held`.
-Array in_source_order(const Array& held, size_t rank, const std::vector<int64_t>& order, const std::string& name) {
+Array in_source_order(const Array& held, size_t rank, const std::vector<int64_t>& order,
+                      const std::string& name) {
   Array made = held;
   made.name = name;
   made.dims.assign(rank, 1);
@@ -32,7 +33,8 @@ Array in_source_order(const Array& held, size_t rank, const std::vector<int64_t>
   std::vector<int64_t> at(held.dims.size(), 0);
   int64_t to = 0;
   for (int64_t i = 0, n = held.elements(); i < n; i++) {
-    memcpy(made.bytes.data() + size_t(to) * element, held.bytes.data() + size_t(i) * element, element);
+    memcpy(made.bytes.data() + size_t(to) * element, held.bytes.data() + size_t(i) * element,
+           element);
     for (size_t k = at.size(); k-- > 0;) {
       to += strides[k];
       if (++at[k] < held.dims[k]) break;
@@ -49,7 +51,9 @@ SourceTensors::SourceTensors(const Engine& engine) {
   const uint32_t count = engine.summary().value_count;
   for (uint32_t v = 0; v < count; v++) {
     ingot_value_type type{};
-    if (ingot_model_value(engine.model().get(), v, &type) != INGOT_OK || !*type.name || type.kind == 1) continue;
+    if (ingot_model_value(engine.model().get(), v, &type) != INGOT_OK || !*type.name ||
+        type.kind == 1)
+      continue;
     if (by_name_.emplace(type.name, v).second) names_.emplace_back(type.name);
   }
   for (const auto& [key, text] : read_metadata(engine).entries)
@@ -70,7 +74,9 @@ void SourceTensors::read_entry(const std::string& key, const std::string& text, 
   std::istringstream index(key), words(text);
   Held held{};
   std::string order, name;
-  if (!(index >> held.value) || held.value >= values || !(words >> held.rank >> order) || held.rank > 64) return;
+  if (!(index >> held.value) || held.value >= values || !(words >> held.rank >> order) ||
+      held.rank > 64)
+    return;
   words.get();
   std::getline(words, name, '\0');
   std::istringstream numbers(order == "-" ? "" : order);
@@ -85,7 +91,8 @@ void SourceTensors::read_entry(const std::string& key, const std::string& text, 
   if (!name.empty()) reordered_.emplace(name, std::move(held));
 }
 
-bool SourceTensors::take(Engine* engine, const std::string& name, Array* out, std::string* why) const {
+bool SourceTensors::take(Engine* engine, const std::string& name, Array* out,
+                         std::string* why) const {
   const auto plain = by_name_.find(name);
   const auto held = reordered_.find(name);
   if (plain == by_name_.end() && held == reordered_.end()) {
@@ -96,8 +103,8 @@ bool SourceTensors::take(Engine* engine, const std::string& name, Array* out, st
   const bool is_plain = plain != by_name_.end();
   ingot_tensor tensor{};
   Error error;
-  if (ingot_session_value(engine->session().get(), is_plain ? plain->second : held->second.value, &tensor, &error) !=
-      INGOT_OK) {
+  if (ingot_session_value(engine->session().get(), is_plain ? plain->second : held->second.value,
+                          &tensor, &error) != INGOT_OK) {
     *why = error.text();
     return false;
   }

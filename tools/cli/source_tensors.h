@@ -1,4 +1,5 @@
-// tools/cli/source_tensors.h - values of a session under the names of the source's tensors, in the source's order of dimensions.
+// tools/cli/source_tensors.h - values of a session under the names of the source's tensors, in the
+// source's order of dimensions.
 #pragma once
 #include <map>
 #include <string>
@@ -16,8 +17,8 @@ class SourceTensors {
   const std::vector<std::string>& names() const { return names_; }
   /// Those of them that show every value once: as the source has it, where it does.
   const std::vector<std::string>& shown() const { return shown_; }
-  /// The tensor of the source with that name, else the value of the file as it lies in memory. False, and `why` says why not,
-  /// where neither can be had. @pre a session that keeps values
+  /// The tensor of the source with that name, else the value of the file as it lies in memory.
+  /// False, and `why` says why not, where neither can be had. @pre a session that keeps values
   bool take(Engine* engine, const std::string& name, host::Array* out, std::string* why) const;
 
  private:

@@ -20,7 +20,8 @@ constexpr uint64_t kLargest = uint64_t{1} << 34;
 std::vector<uint8_t> read_state_file(const std::string& path) {
   const host::FileKind kind = host::file_kind(path);
   if (kind != host::FileKind::kIngotState)
-    host::fail(Exit::kCorrupt, path + ": expected the saved state of a session, found " + host::kind_text(path, kind));
+    host::fail(Exit::kCorrupt, path + ": expected the saved state of a session, found " +
+                                   host::kind_text(path, kind));
   const uint64_t size = host::file_bytes(path);
   if (size > kLargest) host::fail(Exit::kUnsupported, path + ": is too large for a saved state");
   std::vector<uint8_t> bytes(size);

@@ -1,5 +1,5 @@
-// tools/cli/stream.h - the inputs of a golden over all its steps: per-step slices, outputs that are fed back, and state that
-// the model keeps itself.
+// tools/cli/stream.h - the inputs of a golden over all its steps: per-step slices, outputs that are
+// fed back, and state that the model keeps itself.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,8 +11,9 @@
 namespace ingot::cli {
 
 struct Gathered {
-  std::vector<host::Array> outputs;        // by output, steps stacked where they are; then what each state holds at the
-                                           // end, by the name of the output that it replaced
+  // by output, steps stacked where they are; then what each state holds at the end, by the name of
+  // the output that it replaced
+  std::vector<host::Array> outputs;
   std::vector<host::Array> intermediates;  // by golden.intermediates; without dtype where missing
 };
 
@@ -37,7 +38,8 @@ class Stream {
   };
   struct KeptState {
     std::string name, output;
-    const host::Array* first = nullptr;  // its value before the first step; null: as in a fresh session
+    // its value before the first step; null: as in a fresh session
+    const host::Array* first = nullptr;
   };
   InputPlan plan_input(uint32_t index, const std::string& name) const;
   void set_inputs(int64_t step, const std::vector<host::Array>& last);

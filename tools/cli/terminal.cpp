@@ -26,10 +26,12 @@ uint64_t clock_ns() {
 
 /// Characters, not bytes, of UTF-8.
 size_t width(const std::string& text) {
-  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+  return size_t(
+      std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
 }
 
-/// Control characters but line ends and tabs as '?'. `last` is the byte before, of which there may be none (0).
+/// Control characters but line ends and tabs as '?'. `last` is the byte before, of which there may
+/// be none (0).
 void hide_controls(std::string* text, unsigned char* last) {
   for (char& c : *text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -106,7 +108,11 @@ std::string short_bytes(uint64_t bytes) {
     unit++;
   }
   char text[32];
-  snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
+  snprintf(text, sizeof text,
+           unit == 0    ? "%.0f %s"
+           : value < 10 ? "%.2f %s"
+                        : "%.1f %s",
+           value, kUnits[unit]);
   return text;
 }
 
@@ -137,12 +143,14 @@ std::string Table::text(const std::string& indent) const {
     widths.push_back(width(names.back()));
   }
   for (const auto& cells : rows_) {
-    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) widths[i] = std::max(widths[i], width(cells[i]));
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++)
+      widths[i] = std::max(widths[i], width(cells[i]));
   }
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = indent;
-    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {  // a cell is one line, whatever a name holds
+    // a cell is one line, whatever a name holds
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {
       const std::string pad(widths[i] - width(cells[i]), ' ');
       text += (i ? "  " : "") + (right[i] ? pad + cells[i] : cells[i] + pad);
     }
@@ -150,13 +158,14 @@ std::string Table::text(const std::string& indent) const {
     std::replace(text.begin(), text.end(), '\n', '?');
     out += text + "\n";
   };
-  if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty(); })) line(names);
+  if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty(); }))
+    line(names);
   for (const auto& cells : rows_) line(cells);
   return out;
 }
 
-void add_pass_rows(Table* table, const std::string& name, const std::string& changed, const std::string& remarks,
-                   size_t most) {
+void add_pass_rows(Table* table, const std::string& name, const std::string& changed,
+                   const std::string& remarks, size_t most) {
   size_t shown = 0, left = 0;
   for (size_t at = 0; at < remarks.size() || shown == 0;) {
     const size_t end = std::min(remarks.find("; ", at), remarks.size());
@@ -188,7 +197,8 @@ void Progress::show(const std::string& stage, double fraction) {
     const int full = int(std::lround(20 * std::min(fraction, 1.0)));
     bar = " [" + std::string(size_t(full), '#') + std::string(size_t(20 - full), '.') + "]";
   }
-  fprintf(stderr, "\r\033[K%s%s %s %.1f s", title_.c_str(), bar.c_str(), stage.c_str(), double(now - began_ns_) / 1e9);
+  fprintf(stderr, "\r\033[K%s%s %s %.1f s", title_.c_str(), bar.c_str(), stage.c_str(),
+          double(now - began_ns_) / 1e9);
   fflush(stderr);
   drawn_ = true;
 }

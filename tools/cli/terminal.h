@@ -1,4 +1,5 @@
-// tools/cli/terminal.h - what people see: tables, sizes, and progress that is drawn on a terminal only.
+// tools/cli/terminal.h - what people see: tables, sizes, and progress that is drawn on a terminal
+// only.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,10 +7,12 @@
 
 namespace ingot::cli {
 
-/// From now on standard output shows control characters as '?': names in a file are anybody's, and a terminal obeys them.
-/// Line ends and tabs pass, and what is written to the descriptor instead of `stdout` does too.
+/// From now on standard output shows control characters as '?': names in a file are anybody's, and
+/// a terminal obeys them. Line ends and tabs pass, and what is written to the descriptor instead of
+/// `stdout` does too.
 void guard_standard_output();
-/// From now on what is printed to standard output goes to standard error: an output of the command is "-".
+/// From now on what is printed to standard output goes to standard error: an output of the command
+/// is "-".
 void send_reports_to_standard_error();
 /// Only errors and what was asked for are printed: no notes, no progress, no summary().
 void be_quiet();
@@ -41,10 +44,11 @@ class Table {
 };
 
 /// Rows for one pass and its remarks (sentences joined by "; "), at most `most` of them.
-void add_pass_rows(Table* table, const std::string& name, const std::string& changed, const std::string& remarks,
-                   size_t most);
+void add_pass_rows(Table* table, const std::string& name, const std::string& changed,
+                   const std::string& remarks, size_t most);
 
-/// One line on stderr that is drawn over, with the seconds so far; nothing at all when stderr is no terminal.
+/// One line on stderr that is drawn over, with the seconds so far; nothing at all when stderr is no
+/// terminal.
 class Progress {
  public:
   explicit Progress(const std::string& title);

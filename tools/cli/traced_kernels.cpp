@@ -24,7 +24,8 @@ template <size_t... Rows>
 constexpr std::array<Kernel, sizeof...(Rows)> traced_rows(std::index_sequence<Rows...>) {
   return {traced<Rows>...};
 }
-constexpr std::array<Kernel, kMostRows> kTraced = traced_rows(std::make_index_sequence<kMostRows>());
+constexpr std::array<Kernel, kMostRows> kTraced =
+    traced_rows(std::make_index_sequence<kMostRows>());
 
 }  // namespace
 

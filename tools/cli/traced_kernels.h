@@ -1,6 +1,7 @@
-// tools/cli/traced_kernels.h - kernels that note when each thread of the team enters and leaves them, for --profile.
-// The library tells the calling thread what ran; who helped, and for how long, only the kernels see. Costs two clock
-// readings an instruction and thread. One object at a time; threads write to places of their own.
+// tools/cli/traced_kernels.h - kernels that note when each thread of the team enters and leaves
+// them, for --profile. The library tells the calling thread what ran; who helped, and for how long,
+// only the kernels see. Costs two clock readings an instruction and thread. One object at a time;
+// threads write to places of their own.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,7 +23,9 @@ class TracedKernels {
   ~TracedKernels();
   TracedKernels(const TracedKernels&) = delete;
   TracedKernels& operator=(const TracedKernels&) = delete;
-  const ingot_kernel_table* table() const { return reinterpret_cast<const ingot_kernel_table*>(&table_); }
+  const ingot_kernel_table* table() const {
+    return reinterpret_cast<const ingot_kernel_table*>(&table_);
+  }
   /// What member `id` of the team ran, 0: the calling thread.
   const std::vector<KernelSpan>& spans(int id) const;
 

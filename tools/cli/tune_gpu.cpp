@@ -12,7 +12,8 @@ namespace ingot::cli {
 namespace {
 
 constexpr double kSampleNs =
-    200'000;  // what a sample should take at least: events count in steps of about half a microsecond
+    // what a sample should take at least: events count in steps of about half a microsecond
+    200'000;
 constexpr double kMostRepeats = 32;
 
 void must(const Status& status, const ErrorDetail& detail) {
@@ -24,7 +25,8 @@ void must(const Status& status, const ErrorDetail& detail) {
 
 /// The device that runs an instruction of the session; null where it is no GPU.
 Device* device_of(RunSession& s, uint32_t instruction) {
-  Device& device = s.split ? s.split->devices[s.split->assignment->of_instruction[instruction]] : s.device;
+  Device& device =
+      s.split ? s.split->devices[s.split->assignment->of_instruction[instruction]] : s.device;
   return device.interface == &cuda::kCudaDevice && device.state ? &device : nullptr;
 }
 Device* any_device_of(RunSession& s) {
@@ -46,7 +48,8 @@ Offered offered(RunSession& s, uint32_t instruction) {
   const OpArguments& arguments = s.program.calls[instruction].arguments;
   const GpuTraits traits = cuda::traits_of(cuda::gpu_facts(device->ordinal));
   const GpuPrecision precision = GpuPrecision(s.program.precision);
-  out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments, traits, precision);
+  out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments,
+                         traits, precision);
   if (out.row) out.count = list_gpu_choices(*out.row, arguments, traits, precision, out.choices);
   return out;
 }
@@ -70,7 +73,8 @@ GpuIdentity gpu_of(ingot_session* session) {
   out.multiprocessors = uint32_t(cuda::traits_of(facts).multiprocessors);
   out.driver = uint32_t(cuda::driver().version);
   out.precision = uint8_t(s.program.precision);
-  for (size_t i = 0; i < s.model->program.free_symbols; i++) out.symbols.push_back(s.model->program.symbols[i].name);
+  for (size_t i = 0; i < s.model->program.free_symbols; i++)
+    out.symbols.push_back(s.model->program.symbols[i].name);
   return out;
 }
 
@@ -79,10 +83,11 @@ std::vector<GpuWay> ways_of(ingot_session* session, uint32_t instruction) {
   const Offered all = offered(s, instruction);
   std::vector<GpuWay> ways;
   for (uint32_t i = 0; all.count > 1 && i < all.count; i++)
-    ways.push_back({all.choices[i].name, all.choices[i].parts,
-                    gpu_scratch(*all.row, s.program.calls[instruction].arguments,
-                                cuda::traits_of(cuda::gpu_facts(device_of(s, instruction)->ordinal)),
-                                GpuPrecision(s.program.precision), &all.choices[i])});
+    ways.push_back(
+        {all.choices[i].name, all.choices[i].parts,
+         gpu_scratch(*all.row, s.program.calls[instruction].arguments,
+                     cuda::traits_of(cuda::gpu_facts(device_of(s, instruction)->ordinal)),
+                     GpuPrecision(s.program.precision), &all.choices[i])});
   return ways;
 }
 
@@ -132,7 +137,8 @@ void WayTimer::begin(uint32_t instruction) {
   State& t = *state_;
   t.drop_all();
   t.ways = offered(t.session, instruction);
-  t.work = {t.session.program.instructions[instruction].op, &t.session.program.calls[instruction].arguments,
+  t.work = {t.session.program.instructions[instruction].op,
+            &t.session.program.calls[instruction].arguments,
             GpuPrecision(t.session.program.precision), nullptr};
   t.graphs.resize(t.ways.count);
   for (size_t way = 0; way < t.graphs.size(); way++) {

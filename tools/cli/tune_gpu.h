@@ -1,5 +1,6 @@
-// tools/cli/tune_gpu.h - the ways of a session's instructions on a GPU, and how long each takes there: what `ingot tune` asks the back end.
-// Apart from the commands, since it knows the runtime's session and not its C++ interface.
+// tools/cli/tune_gpu.h - the ways of a session's instructions on a GPU, and how long each takes
+// there: what `ingot tune` asks the back end. Apart from the commands, since it knows the runtime's
+// session and not its C++ interface.
 // Errors   GpuFault, with what the library says; the session is dead after one of a launch.
 #pragma once
 #include <memory>
@@ -30,7 +31,8 @@ GpuIdentity gpu_of(ingot_session* session);
 /// The model's first; none where the instruction has one way, or lies elsewhere.
 std::vector<GpuWay> ways_of(ingot_session* session, uint32_t instruction);
 
-/// Times the ways of one instruction after the other. @pre gpu_of() has a name; the session does not run
+/// Times the ways of one instruction after the other. @pre gpu_of() has a name; the session does
+/// not run
 class WayTimer {
  public:
   WayTimer(ingot_session* session, uint64_t scratch_bytes);

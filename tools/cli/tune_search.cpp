@@ -18,7 +18,9 @@ size_t quickest_of(const std::vector<WayTimes>& times) {
 bool is_clear(const std::vector<WayTimes>& times) {
   const size_t best = quickest_of(times);
   for (size_t way = 0; way < times.size(); way++)
-    if (way != best && !times[way].dropped && times[best].quartile(0.75) >= times[way].quartile(0.25)) return false;
+    if (way != best && !times[way].dropped &&
+        times[best].quartile(0.75) >= times[way].quartile(0.25))
+      return false;
   return true;
 }
 
@@ -39,8 +41,9 @@ double WayTimes::quartile(double part) const {
 }
 double WayTimes::median() const { return quartile(0.5); }
 
-size_t find_quickest(size_t ways, const std::function<double(size_t)>& sample, const std::function<uint64_t()>& clock,
-                     const SearchLimits& limits, std::vector<WayTimes>* times) {
+size_t find_quickest(size_t ways, const std::function<double(size_t)>& sample,
+                     const std::function<uint64_t()>& clock, const SearchLimits& limits,
+                     std::vector<WayTimes>* times) {
   times->assign(ways, {});
   for (uint32_t round = 0; round < limits.most_rounds; round++) {
     if (round >= limits.least_rounds && (clock() >= limits.until_ns || is_clear(*times))) break;

@@ -1,4 +1,5 @@
-// tools/cli/tune_search.h - which of several ways is the quickest, by samples of each in turn. Knows no GPU: samples come through a function.
+// tools/cli/tune_search.h - which of several ways is the quickest, by samples of each in turn.
+// Knows no GPU: samples come through a function.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,11 +22,13 @@ struct SearchLimits {
   double worth = 0.02;  // by how much a way must beat the model's to be taken
 };
 
-/// Samples every way once a round, in turn, so that what slows the GPU for a while slows all of them. Way 0 is the model's. After
-/// three rounds ways half as slow again as the best so far are dropped (never the model's). Ends when the clock says so, or when
-/// the best way's upper quartile lies below the lower quartile of every other.
-/// Returns the way to take: the one of the least median where that is `worth` better than way 0, else 0.
+/// Samples every way once a round, in turn, so that what slows the GPU for a while slows all of
+/// them. Way 0 is the model's. After three rounds ways half as slow again as the best so far are
+/// dropped (never the model's). Ends when the clock says so, or when the best way's upper quartile
+/// lies below the lower quartile of every other. Returns the way to take: the one of the least
+/// median where that is `worth` better than way 0, else 0.
 size_t find_quickest(size_t ways, const std::function<double(size_t way)>& sample,
-                     const std::function<uint64_t()>& clock, const SearchLimits& limits, std::vector<WayTimes>* times);
+                     const std::function<uint64_t()>& clock, const SearchLimits& limits,
+                     std::vector<WayTimes>* times);
 
 }  // namespace ingot::cli

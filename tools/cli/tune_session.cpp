@@ -23,7 +23,8 @@ std::vector<TunedTarget> find_targets(Engine& engine) {
   std::vector<TunedTarget> targets;
   for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
     TunedTarget target;
-    for (GpuWay& way : ways_of(engine.session().get(), i)) target.ways.push_back({std::move(way), {}});
+    for (GpuWay& way : ways_of(engine.session().get(), i))
+      target.ways.push_back({std::move(way), {}});
     if (target.ways.empty()) continue;
     ingot_instruction instruction{};
     ingot_model_instruction(engine.model().get(), i, &instruction);
@@ -50,8 +51,10 @@ void measure_targets(Engine& engine, double seconds, std::vector<TunedTarget>* t
       timer.begin(target.instruction);
       std::vector<WayTimes> times;
       target.chosen = find_quickest(
-          target.ways.size(), [&](size_t way) { return timer.sample(way); }, ingot_clock_ns, limits, &times);
-      for (size_t way = 0; way < times.size(); way++) target.ways[way].times = std::move(times[way]);
+          target.ways.size(), [&](size_t way) { return timer.sample(way); }, ingot_clock_ns, limits,
+          &times);
+      for (size_t way = 0; way < times.size(); way++)
+        target.ways[way].times = std::move(times[way]);
     }
   });
 }

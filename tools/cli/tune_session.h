@@ -1,4 +1,5 @@
-// tools/cli/tune_session.h - every instruction of a session that has several ways on a GPU, measured.
+// tools/cli/tune_session.h - every instruction of a session that has several ways on a GPU,
+// measured.
 // Errors   Failure as fail_with(): the driver's name of the error; the session is dead then.
 #pragma once
 #include <functional>
@@ -22,7 +23,8 @@ struct TunedTarget {
 
 std::vector<TunedTarget> find_targets(Engine& engine);
 
-/// Times all of them for about `seconds`, and chooses. `show` is told which one is next. @pre there is a target
+/// Times all of them for about `seconds`, and chooses. `show` is told which one is next. @pre there
+/// is a target
 void measure_targets(Engine& engine, double seconds, std::vector<TunedTarget>* targets,
                      const std::function<void(size_t)>& show);
 

@@ -1,4 +1,5 @@
-// ingot upgrade - writes a file of an older version as this version writes it; the program and the weights keep their bytes.
+// ingot upgrade - writes a file of an older version as this version writes it; the program and the
+// weights keep their bytes.
 #include <memory>
 
 #include "tools/cast/program_encoder.h"
@@ -21,7 +22,8 @@ struct Arguments {
   std::string file, output;
 };
 
-/// What this version writes and the file lacks, one word group each; the parts are changed accordingly.
+/// What this version writes and the file lacks, one word group each; the parts are changed
+/// accordingly.
 std::vector<std::string> bring_up_to_date(FileParts* old) {
   std::vector<std::string> changes;
   if (!old->has(PartKind::kMetadata)) {
@@ -38,7 +40,8 @@ void prove(const std::string& path) {
   ingot_open_options options = open_options(chosen_kernels());
   host::remember_input(path);
   const Result<Model> opened = Model::open(path.c_str(), options);
-  if (!opened.ok() && opened.error().code != INGOT_NO_KERNEL) (void)open_model(path);  // fails with its line
+  // fails with its line
+  if (!opened.ok() && opened.error().code != INGOT_NO_KERNEL) (void)open_model(path);
 }
 
 int upgrade(const Arguments& a) {
@@ -52,7 +55,9 @@ int upgrade(const Arguments& a) {
                                  "); there is nothing to upgrade to");
   const std::vector<std::string> changes = bring_up_to_date(&old);
   if (a.output.empty() && host::is_standard_input(a.file))
-    fail(Exit::kUsage, "upgrade: the file is standard input, which cannot be changed in place; name an output with -o");
+    fail(Exit::kUsage,
+         "upgrade: the file is standard input, which cannot be changed in place; name an output "
+         "with -o");
   const std::string output = a.output.empty() ? a.file : a.output;
   if (changes.empty()) {
     if (output != a.file && !host::same_file(a.file, output)) {
@@ -60,14 +65,16 @@ int upgrade(const Arguments& a) {
       old.copy(&file);
       file.commit();
     }
-    summary("%s: format %s is the current one, nothing to change%s\n", a.file.c_str(), version.c_str(),
-           output == a.file ? "" : ("; " + output + " has the same bytes").c_str());
+    summary("%s: format %s is the current one, nothing to change%s\n", a.file.c_str(),
+            version.c_str(),
+            output == a.file ? "" : ("; " + output + " has the same bytes").c_str());
     return 0;
   }
   if (old.has(PartKind::kSignature))
-    fail(Exit::kUnsupported, a.file +
-                                 ": is signed, and the signature holds for the old bytes only; take the unsigned "
-                                 "file, upgrade it and sign it anew");
+    fail(Exit::kUnsupported,
+         a.file +
+             ": is signed, and the signature holds for the old bytes only; take the unsigned "
+             "file, upgrade it and sign it anew");
   uint64_t bytes = 0;
   {
     host::OutputFile file(output, a.file);
@@ -86,13 +93,14 @@ int upgrade(const Arguments& a) {
 
 void add_upgrade(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "upgrade", "Write a file of an older version as this version writes it",
-                                  "  ingot upgrade old.ingot -o new.ingot\n"
-                                  "  ingot upgrade model.ingot            # in place, whole or not at all",
-                                  [a] { return upgrade(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "upgrade", "Write a file of an older version as this version writes it",
+      "  ingot upgrade old.ingot -o new.ingot\n"
+      "  ingot upgrade model.ingot            # in place, whole or not at all",
+      [a] { return upgrade(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
-  writes_file(
-      command->add_option("-o,--output", a->output, "file to write; without it FILE itself")->type_name("OUT.ingot"));
+  writes_file(command->add_option("-o,--output", a->output, "file to write; without it FILE itself")
+                  ->type_name("OUT.ingot"));
 }
 
 }  // namespace ingot::cli

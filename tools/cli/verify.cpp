@@ -59,14 +59,15 @@ void bind_known(Engine* engine, const Golden& golden, const std::map<std::string
     ingot_golden_input(golden.get(), 0, i, &name, &tensor);
     const int32_t at = ingot_model_find_input(engine->model().get(), name);
     const std::string where = engine->path() + ": embedded golden";
-    if (at < 0) host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
+    if (at < 0)
+      host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
     engine->bind_from_shape(uint32_t(at), {tensor.dims, tensor.dims + tensor.rank}, where);
   }
 }
 
-/// A network with open dimensions is planned when they get numbers; whether small ones make sense is not known (a
-/// picture may be smaller than its window), so the first of a few that fit are taken. "" when none was open; `fits`
-/// says the rest.
+/// A network with open dimensions is planned when they get numbers; whether small ones make sense
+/// is not known (a picture may be smaller than its window), so the first of a few that fit are
+/// taken. "" when none was open; `fits` says the rest.
 std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fits) {
   std::vector<ingot_symbol> open;
   for (uint32_t s = 0; s < engine->summary().symbol_count; s++) {
@@ -78,11 +79,13 @@ std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fit
   if (open.empty()) return "";
   const std::string cast_for = engine->assume_rest();
   if (engine->can_create(settings)) return cast_for;
-  for (const int64_t guess : {0, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 224, 256, 320, 512, 576, 640, 1024}) {
+  for (const int64_t guess :
+       {0, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 224, 256, 320, 512, 576, 640, 1024}) {
     std::map<std::string, int64_t> dims;
     std::string text;
     for (const ingot_symbol& symbol : open) {
-      const int64_t value = std::max(symbol.low, symbol.high ? std::min(guess, symbol.high) : guess);
+      const int64_t value =
+          std::max(symbol.low, symbol.high ? std::min(guess, symbol.high) : guess);
       dims[symbol.name] = value;
       text += (text.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(value);
     }
@@ -116,7 +119,8 @@ void check_bytes(const Arguments& a, const Engine& engine, const ingot_requireme
                                      "; if you trust the file, give more");
 }
 
-std::string late_text(const std::string& where, const Arguments& a, double elapsed, uint64_t steps) {
+std::string late_text(const std::string& where, const Arguments& a, double elapsed,
+                      uint64_t steps) {
   return where + ": stopped after " + number(elapsed, 3) + " s, --seconds allows " + a.seconds +
          "; a run is " + steps_text(steps) + "; if you trust the file, give more";
 }
@@ -146,8 +150,10 @@ Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const
       ingot_tensor tensor{};
       ingot_golden_input(golden.get(), c, i, &name, &tensor);
       const int32_t at = ingot_model_find_input(engine->model().get(), name);
-      if (at < 0) host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
-      engine->set_input(uint32_t(at), view_as_array(name, tensor), where + ", input '" + name + "'");
+      if (at < 0)
+        host::fail(Exit::kMismatch, where + ": the model has no input '" + std::string(name) + "'");
+      engine->set_input(uint32_t(at), view_as_array(name, tensor),
+                        where + ", input '" + name + "'");
     }
     if (deadline.has_passed() || !engine->run_unless_cancelled())
       host::fail(Exit::kUnavailable, late_text(where, a, deadline.elapsed(), steps));
@@ -156,26 +162,32 @@ Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const
       ingot_tensor tensor{};
       ingot_golden_output(golden.get(), c, o, &name, &tensor);
       const int32_t at = ingot_model_find_output(engine->model().get(), name);
-      if (at < 0) host::fail(Exit::kMismatch, where + ": the model has no output '" + std::string(name) + "'");
+      if (at < 0)
+        host::fail(Exit::kMismatch,
+                   where + ": the model has no output '" + std::string(name) + "'");
       check::CompareOptions options;
       options.rtol = shape.rtol;
       options.atol = shape.atol;
       if (!std::isfinite(shape.rtol) || !std::isfinite(shape.atol))
-        host::fail(Exit::kCheckFailed, where + ": its tolerance is no finite number, so nothing would be compared");
+        host::fail(Exit::kCheckFailed,
+                   where + ": its tolerance is no finite number, so nothing would be compared");
       const Array expected = view_as_array(name, tensor);
-      const check::Comparison compared = check::compare(name, expected, engine->take_output(uint32_t(at)), options);
-      if (!compared.passed) host::fail(Exit::kCheckFailed, where + ": " + summary(compared, expected.dims));
+      const check::Comparison compared =
+          check::compare(name, expected, engine->take_output(uint32_t(at)), options);
+      if (!compared.passed)
+        host::fail(Exit::kCheckFailed, where + ": " + summary(compared, expected.dims));
       worst = std::max(worst, compared.largest_error);
       outputs++;
       elements += compared.elements;
     }
   }
   if (elements == 0)
-    host::fail(Exit::kCheckFailed, engine->path() +
-                                       ": embedded golden: has no element of an output, so nothing was "
-                                       "compared; embed one that has: ingot convert SOURCE --golden FILE.npz");
-  return {"golden", std::to_string(cases) + (cases == 1 ? " case, " : " cases, ") + std::to_string(outputs) +
-                        " outputs, largest error " + number(worst, 3)};
+    host::fail(Exit::kCheckFailed,
+               engine->path() +
+                   ": embedded golden: has no element of an output, so nothing was "
+                   "compared; embed one that has: ingot convert SOURCE --golden FILE.npz");
+  return {"golden", std::to_string(cases) + (cases == 1 ? " case, " : " cases, ") +
+                        std::to_string(outputs) + " outputs, largest error " + number(worst, 3)};
 }
 
 void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up) {
@@ -186,25 +198,30 @@ void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up)
   const auto dims = a.session.bindings();
   Engine engine(a.file);
   const ingot_model_summary& s = engine.summary();
-  done->push_back({"structure", "format " + std::to_string(s.format_major) + "." + std::to_string(s.format_minor) +
-                                    ", " + grouped(s.file_bytes) + " bytes, program of " + grouped(s.program_bytes)});
-  done->push_back({"meaning", std::to_string(s.instruction_count) + " instructions, " + std::to_string(s.value_count) +
+  done->push_back({"structure", "format " + std::to_string(s.format_major) + "." +
+                                    std::to_string(s.format_minor) + ", " + grouped(s.file_bytes) +
+                                    " bytes, program of " + grouped(s.program_bytes)});
+  done->push_back({"meaning", std::to_string(s.instruction_count) + " instructions, " +
+                                  std::to_string(s.value_count) +
                                   " values, every type, shape and index"});
   Error error;
   if (ingot_model_verify_hashes(engine.model().get(), &error) != INGOT_OK) fail_with(a.file, error);
-  done->push_back(
-      {"hashes", "SHA-256 of every part, zeros between them, weights of " + grouped(s.weights_bytes) + " bytes"});
+  done->push_back({"hashes", "SHA-256 of every part, zeros between them, weights of " +
+                                 grouped(s.weights_bytes) + " bytes"});
   const Golden golden = open_golden(engine);
   bind_known(&engine, golden, dims);
   bool fits = true;
   const std::string assumed = bind_open(&engine, settings, &fits);
   if (!fits) {
-    done->push_back({"plan", "not proved: it depends on open dimensions; say them with --dim NAME=VALUE", false});
+    done->push_back({"plan",
+                     "not proved: it depends on open dimensions; say them with --dim NAME=VALUE",
+                     false});
     return;
   }
   const ingot_requirements need = engine.would_need(settings);
-  done->push_back({"plan", "no live buffers overlap in " + grouped(need.activations) + " bytes" +
-                               (assumed.empty() ? "" : ", with " + assumed + " (say others with --dim)")});
+  done->push_back(
+      {"plan", "no live buffers overlap in " + grouped(need.activations) + " bytes" +
+                   (assumed.empty() ? "" : ", with " + assumed + " (say others with --dim)")});
   done->push_back({"bounds", "a session of " + grouped(session_bytes(need)) +
                                  " bytes beside mapped weights, a run " + steps_text(need.steps)});
   if (!golden) return;
@@ -231,7 +248,8 @@ void print_report(const Arguments& a, const std::vector<Check>& done, const host
     Table table({"", "", ""});
     for (const Check& check : done) table.row({check.made ? "ok" : "--", check.name, check.detail});
     if (!failed && !golden)
-      table.row({"--", "golden", "the file carries none: answers were not compared (ingot check compares)"});
+      table.row({"--", "golden",
+                 "the file carries none: answers were not compared (ingot check compares)"});
     fputs(table.text("").c_str(), stdout);
   }
 }
@@ -260,12 +278,12 @@ int verify_and_report(const Arguments& a) {
 
 void add_verify(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      add_command(app, chosen, "verify", "Prove a file: structure, meaning, hashes, plan, embedded golden",
-                  "  ingot verify model.ingot\n"
-                  "  ingot verify model.ingot --json\n"
-                  "  ingot verify ocr.ingot --dim W=320",
-                  [a] { return verify_and_report(*a); });
+  CLI::App* command = add_command(app, chosen, "verify",
+                                  "Prove a file: structure, meaning, hashes, plan, embedded golden",
+                                  "  ingot verify model.ingot\n"
+                                  "  ingot verify model.ingot --json\n"
+                                  "  ingot verify ocr.ingot --dim W=320",
+                                  [a] { return verify_and_report(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_option("--seconds", a->seconds, "how long the embedded golden may run")
@@ -273,7 +291,8 @@ void add_verify(CLI::App& app, Action* chosen) {
       ->capture_default_str();
   command
       ->add_option("--bytes", a->bytes,
-                   "what a session may take beside mapped weights, as 512M; else 1 GiB and four times the file")
+                   "what a session may take beside mapped weights, as 512M; else 1 GiB and four "
+                   "times the file")
       ->type_name("BYTES");
   a->session.declare(command, false);
 }

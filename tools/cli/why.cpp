@@ -1,4 +1,5 @@
-// ingot why - what makes the peak of memory and the time of a run, what casting did, and which copies remain.
+// ingot why - what makes the peak of memory and the time of a run, what casting did, and which
+// copies remain.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -34,7 +35,8 @@ std::string step_text(const ProgramView& view, uint32_t step) {
   if (s.kind == StepKind::kRefuse) return "a branch that is missing";
   const InstructionDef& instruction = view.program().instructions[s.index];
   const bool named = instruction.output_count > 0 && instruction.outputs[0] >= 0;
-  return std::string(op_name(instruction.op)) + (named ? " '" + view.value_name(instruction.outputs[0]) + "'" : "");
+  return std::string(op_name(instruction.op)) +
+         (named ? " '" + view.value_name(instruction.outputs[0]) + "'" : "");
 }
 
 Json memory_of(const Engine& engine, const ProgramView& view) {
@@ -54,7 +56,8 @@ Json memory_of(const Engine& engine, const ProgramView& view) {
                     {"first_step", view.lifetimes()[v].first_step},
                     {"last_step", view.lifetimes()[v].last_step}});
   }
-  const double ratio = view.lower_bound() ? double(view.plan_bytes()) / double(view.lower_bound()) : 1;
+  const double ratio =
+      view.lower_bound() ? double(view.plan_bytes()) / double(view.lower_bound()) : 1;
   return {{"arena_bytes", need.arena_bytes},
           {"weights_mapped", need.weights_mapped},
           {"weights_copied", need.weights_copied},
@@ -80,7 +83,8 @@ struct Timed {
 /// Medians by instruction over some runs. Instructions in a branch that was not taken have none.
 std::vector<Timed> time_instructions(Engine* engine, double seconds) {
   for (uint32_t i = 0; i < engine->summary().input_count; i++) {
-    engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), engine->path() + ": made input");
+    engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()),
+                      engine->path() + ": made input");
   }
   std::vector<Timed> times(engine->summary().instruction_count);
   Progress progress("timing " + engine->path());
@@ -89,8 +93,10 @@ std::vector<Timed> time_instructions(Engine* engine, double seconds) {
   for (int runs = 0; runs < 3 || (runs < 200 && ingot_clock_ns() < limit); runs++) {
     Profile profile;
     profile.watch(engine->session().get());
-    for (uint32_t i = 0; i < engine->summary().input_count; i++) {  // a run may overwrite its inputs
-      engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()), engine->path() + ": made input");
+    // a run may overwrite its inputs
+    for (uint32_t i = 0; i < engine->summary().input_count; i++) {
+      engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()),
+                        engine->path() + ": made input");
     }
     engine->run();
     for (const ProfiledInstruction& p : profile.instructions()) {
@@ -144,7 +150,8 @@ Json moves_of(const ProgramView& view) {
   Json moves = Json::array();
   for (size_t i = 0; i < view.program().instructions.size; i++) {
     const InstructionDef& instruction = view.program().instructions[i];
-    if (!moves_only(instruction.op) || instruction.output_count < 1 || instruction.outputs[0] < 0) continue;
+    if (!moves_only(instruction.op) || instruction.output_count < 1 || instruction.outputs[0] < 0)
+      continue;
     const TensorType out = view.type(instruction.outputs[0]);
     std::vector<int64_t> dims(out.dims, out.dims + out.rank);
     moves.push_back({{"index", i},
@@ -159,25 +166,29 @@ Json moves_of(const ProgramView& view) {
 void print_memory(const Json& m, bool all) {
   printf("Memory: arena of %s bytes\n", grouped(m["arena_bytes"].get<uint64_t>()).c_str());
   Table parts({"", ">"});
-  for (const char* part : {"weights_mapped", "weights_copied", "weights_widened", "activations", "state", "scratch",
-                           "tables", "rounding"}) {
+  for (const char* part : {"weights_mapped", "weights_copied", "weights_widened", "activations",
+                           "state", "scratch", "tables", "rounding"}) {
     std::string name = part;
     std::replace(name.begin(), name.end(), '_', ' ');
     if (m[part].get<uint64_t>()) parts.row({name, grouped(m[part].get<uint64_t>())});
   }
   fputs(parts.text().c_str(), stdout);
   if (m["outside_bytes"].get<uint64_t>())
-    printf("  outside of it (thread stacks and the like): %s\n", grouped(m["outside_bytes"].get<uint64_t>()).c_str());
-  printf("Activations are %.4g times the lower bound of %s bytes, which is what lives at step %s, %s:\n",
-         m["ratio"].get<double>(), grouped(m["lower_bound"].get<uint64_t>()).c_str(), m["peak_step"].dump().c_str(),
-         m["peak_at"].get<std::string>().c_str());
+    printf("  outside of it (thread stacks and the like): %s\n",
+           grouped(m["outside_bytes"].get<uint64_t>()).c_str());
+  printf(
+      "Activations are %.4g times the lower bound of %s bytes, which is what lives at step %s, "
+      "%s:\n",
+      m["ratio"].get<double>(), grouped(m["lower_bound"].get<uint64_t>()).c_str(),
+      m["peak_step"].dump().c_str(), m["peak_at"].get<std::string>().c_str());
   Table live({"value", ">bytes", ">from step", ">to step"});
   for (size_t i = 0; i < m["live"].size() && (all || i < 12); i++) {
     const Json& v = m["live"][i];
-    live.row({v["name"].get<std::string>(), grouped(v["bytes"].get<uint64_t>()), v["first_step"].dump(),
-              v["last_step"].dump()});
+    live.row({v["name"].get<std::string>(), grouped(v["bytes"].get<uint64_t>()),
+              v["first_step"].dump(), v["last_step"].dump()});
   }
-  if (!all && m["live"].size() > 12) live.row({"(" + std::to_string(m["live"].size() - 12) + " more)"});
+  if (!all && m["live"].size() > 12)
+    live.row({"(" + std::to_string(m["live"].size() - 12) + " more)"});
   fputs(live.text().c_str(), stdout);
 }
 
@@ -185,8 +196,9 @@ void print_times(Json times, double total_ms, const Json& report, bool all) {
   printf("\nTime: %s in instructions, %s (%s), %s\n", short_time(total_ms).c_str(),
          report["device"].get<std::string>().c_str(), report["isa"].get<std::string>().c_str(),
          (report["threads"].dump() + (report["threads"] == 1 ? " thread" : " threads")).c_str());
-  std::sort(times.begin(), times.end(),
-            [](const Json& a, const Json& b) { return a["ms"].get<double>() > b["ms"].get<double>(); });
+  std::sort(times.begin(), times.end(), [](const Json& a, const Json& b) {
+    return a["ms"].get<double>() > b["ms"].get<double>();
+  });
   Table table({">#", "op", ">time", ">share", ">GFLOP/s", "kernel", "output"});
   double shown = 0;
   for (size_t i = 0; i < times.size() && (all || i < 15); i++) {
@@ -195,11 +207,12 @@ void print_times(Json times, double total_ms, const Json& report, bool all) {
     shown += ms;
     table.row({t["index"].dump(), t["op"].get<std::string>(), short_time(ms),
                number(100 * ms / std::max(total_ms, 1e-9), 3) + " %",
-               t["macs"].get<uint64_t>() ? number(t["gflops"].get<double>(), 3) : "", t["kernel"].get<std::string>(),
-               t["name"].get<std::string>()});
+               t["macs"].get<uint64_t>() ? number(t["gflops"].get<double>(), 3) : "",
+               t["kernel"].get<std::string>(), t["name"].get<std::string>()});
   }
   if (!all && times.size() > 15)
-    table.row({"", "(" + std::to_string(times.size() - 15) + " more)", short_time(total_ms - shown)});
+    table.row(
+        {"", "(" + std::to_string(times.size() - 15) + " more)", short_time(total_ms - shown)});
   fputs(table.text().c_str(), stdout);
 }
 
@@ -215,12 +228,15 @@ void print_moves(const Json& report, double total_ms, bool all) {
   Table table({">#", "op", "dims", ">bytes", ">time", "output"});
   for (size_t i = 0; i < moves.size() && (all || i < 10); i++) {
     const Json& m = moves[i];
-    table.row({m["index"].dump(), m["op"].get<std::string>(), m["dims"].dump(), grouped(m["bytes"].get<uint64_t>()),
-               short_time(ms[m["index"].get<size_t>()]), m["name"].get<std::string>()});
+    table.row({m["index"].dump(), m["op"].get<std::string>(), m["dims"].dump(),
+               grouped(m["bytes"].get<uint64_t>()), short_time(ms[m["index"].get<size_t>()]),
+               m["name"].get<std::string>()});
   }
-  if (!all && moves.size() > 10) table.row({"", "(" + std::to_string(moves.size() - 10) + " more)"});
+  if (!all && moves.size() > 10)
+    table.row({"", "(" + std::to_string(moves.size() - 10) + " more)"});
   printf("\nTransposes and copies that remain: %zu", moves.size());
-  if (!moves.empty()) printf(", %s %% of the time", number(100 * sum / std::max(total_ms, 1e-9), 3).c_str());
+  if (!moves.empty())
+    printf(", %s %% of the time", number(100 * sum / std::max(total_ms, 1e-9), 3).c_str());
   printf("\n%s", table.empty() ? "" : table.text().c_str());
 }
 
@@ -235,7 +251,8 @@ void print_passes(const Json& report, bool all) {
     }
     add_pass_rows(&table, name, p["changed"].dump(), remarks, all ? ~size_t{0} : 3);
   }
-  printf("\nPasses\n%s", table.empty() && idle.empty() ? "  the file does not say\n" : table.text().c_str());
+  printf("\nPasses\n%s",
+         table.empty() && idle.empty() ? "  the file does not say\n" : table.text().c_str());
   if (!idle.empty()) printf("  nothing to do for: %s\n", idle.c_str());
 }
 
@@ -285,16 +302,19 @@ int why(const Arguments& a) {
 
 void add_why(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = add_command(app, chosen, "why", "Say what makes the memory and the time of a model",
-                                  "  ingot why model.ingot\n"
-                                  "  ingot why model.ingot --threads 1 --all\n"
-                                  "  ingot why ocr.ingot --dim W=320 --json\n"
-                                  "  ingot why model.ingot --html why.html",
-                                  [a] { return why(*a); });
+  CLI::App* command =
+      add_command(app, chosen, "why", "Say what makes the memory and the time of a model",
+                  "  ingot why model.ingot\n"
+                  "  ingot why model.ingot --threads 1 --all\n"
+                  "  ingot why ocr.ingot --dim W=320 --json\n"
+                  "  ingot why model.ingot --html why.html",
+                  [a] { return why(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
-  writes_file(command->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")
-                  ->type_name("OUT.html"));
+  writes_file(
+      command
+          ->add_option("--html", a->html, "write a page: memory over steps, time, roofline, copies")
+          ->type_name("OUT.html"));
   command->add_flag("--all", a->all, "list every value and instruction, not only the largest");
   command->add_option("--seconds", a->seconds, "how long to time the instructions, in seconds")
       ->type_name("S")

@@ -1,4 +1,5 @@
-// tools/cli/would_fit.cpp - what to do where a GPU's memory does not suffice: smaller dimensions, and f16.
+// tools/cli/would_fit.cpp - what to do where a GPU's memory does not suffice: smaller dimensions,
+// and f16.
 #include <optional>
 
 #include "tools/cli/as_fp16.h"
@@ -14,7 +15,8 @@ using Dims = std::map<std::string, int64_t>;
 /// Asks the same model for sessions of several dimensions.
 class Needs {
  public:
-  Needs(const Model& model, const std::string& path, const SessionSettings& settings, ingot_session_options options)
+  Needs(const Model& model, const std::string& path, const SessionSettings& settings,
+        ingot_session_options options)
       : model_(model), options_(options) {
     if (settings.places.empty()) return;
     assignment_ = assign(model, path, settings.device, settings.places);
@@ -59,9 +61,10 @@ std::string dims_words(const Dims& dims) {
   return words;
 }
 
-/// "converted with --precision fp16, in 1,234 B"; "" where that would not fit either, or is no less than `now`.
-/// `only_as_asked`: not with smaller dimensions.
-std::string fp16_words(const Needs& needs, const Dims& dims, uint64_t now, uint64_t bytes, bool only_as_asked) {
+/// "converted with --precision fp16, in 1,234 B"; "" where that would not fit either, or is no less
+/// than `now`. `only_as_asked`: not with smaller dimensions.
+std::string fp16_words(const Needs& needs, const Dims& dims, uint64_t now, uint64_t bytes,
+                       bool only_as_asked) {
   std::optional<ingot_requirements> need = needs.at(dims);
   std::string with;
   if (need && Needs::of_device(*need) > bytes) {
@@ -70,7 +73,8 @@ std::string fp16_words(const Needs& needs, const Dims& dims, uint64_t now, uint6
     if (fitting) with = " and" + dims_words(*fitting);
   }
   if (!need || Needs::of_device(*need) >= now) return "";
-  return "converted with --precision fp16" + with + ", in " + grouped(Needs::of_device(*need)) + " B";
+  return "converted with --precision fp16" + with + ", in " + grouped(Needs::of_device(*need)) +
+         " B";
 }
 
 }  // namespace
@@ -92,14 +96,16 @@ std::string Engine::what_would_fit(const SessionSettings& settings, uint64_t byt
   } else if (!in_f16.empty()) {
     words = "it would fit " + in_f16;
   } else {
-    words = bindings_.empty() ? "the file leaves no dimension open" : "no smaller dimension would fit";
+    words =
+        bindings_.empty() ? "the file leaves no dimension open" : "no smaller dimension would fit";
     if (fp16) words += ", and --precision fp16 would not do either";
     words += ": take a smaller network, or another device";
   }
   if (!weights) return words;
   words += "; its weights are " + grouped(weights) + " B of that";
   // Another --dtype would change the file, and nothing of what the device holds.
-  if (ProgramView(path_, {}).program().precision == 0) words += ", f32 there whatever --dtype the file stores them in";
+  if (ProgramView(path_, {}).program().precision == 0)
+    words += ", f32 there whatever --dtype the file stores them in";
   return words;
 }
 

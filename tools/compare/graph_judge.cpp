@@ -41,7 +41,8 @@ bool fold(const Model& model, const Node& node, const std::vector<std::optional<
     }
     const DType dtype = model.values[size_t(node.inputs[i])].dtype;
     const host::Array array = to_array(*inputs[i], dtype, "");
-    copy.inputs.push_back(alone.add_constant("", graph::make_constant(dtype, array.dims, array.bytes.data())));
+    copy.inputs.push_back(
+        alone.add_constant("", graph::make_constant(dtype, array.dims, array.bytes.data())));
   }
   alone.fold_budget = int64_t(1) << 40;
   for (const ValueId id : node.outputs) {
@@ -51,7 +52,8 @@ bool fold(const Model& model, const Node& node, const std::vector<std::optional<
     }
     const graph::Value& value = model.values[size_t(id)];
     const ValueId made = alone.add_value(value.name, value.dtype);
-    for (const graph::Dim& dim : value.dims) alone.values[size_t(made)].dims.push_back(dim.evaluate(bindings));
+    for (const graph::Dim& dim : value.dims)
+      alone.values[size_t(made)].dims.push_back(dim.evaluate(bindings));
     alone.values[size_t(made)].shape_known = value.shape_known;
     copy.outputs.push_back(made);
   }
@@ -79,7 +81,8 @@ void collect(const graph::Graph& graph, std::set<ValueId>* used) {
 
 bool makes_value(const graph::SourceNode& source, const std::string& value) {
   const std::string& made = source.output;
-  return !made.empty() && value.rfind(made, 0) == 0 && (value.size() == made.size() || value[made.size()] == '/');
+  return !made.empty() && value.rfind(made, 0) == 0 &&
+         (value.size() == made.size() || value[made.size()] == '/');
 }
 
 std::optional<Tensor> GraphJudge::known(const Model& model, ValueId id) const {
@@ -103,7 +106,8 @@ void GraphJudge::observe(const std::string& pass, Model& model) {
   forget_unused(model);
 }
 
-bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results, std::string* why) {
+bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results,
+                         std::string* why) {
   std::vector<std::optional<Tensor>> inputs;
   for (const ValueId id : node.inputs) {
     if (id >= 0 && !is_known(model, id)) {
@@ -112,7 +116,8 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
     }
   }
   try {
-    reference::Evaluator evaluator(model, bindings_here(model), [&](ValueId id) { return truth_.find(id); });
+    reference::Evaluator evaluator(model, bindings_here(model),
+                                   [&](ValueId id) { return truth_.find(id); });
     evaluator.run(node);
     for (const ValueId id : node.outputs)
       if (id >= 0) (*results)[id] = evaluator.take(id);
@@ -133,7 +138,8 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
 std::map<std::string, int64_t> GraphJudge::bindings_here(const Model& model) const {
   std::map<std::string, int64_t> all = bindings_;
   for (const auto& [name, symbol] : model.measured)
-    if (const auto by = known(model, symbol.by); by && by->at.size() == 1) all[name] = int64_t(by->at[0]);
+    if (const auto by = known(model, symbol.by); by && by->at.size() == 1)
+      all[name] = int64_t(by->at[0]);
   return all;
 }
 
@@ -146,7 +152,8 @@ double GraphJudge::rounding(const Model& model, const Node& node) const {
   return most * kRounding;
 }
 
-std::vector<uint32_t> GraphJudge::sources_of(const Model& model, const Node& node, ValueId output) const {
+std::vector<uint32_t> GraphJudge::sources_of(const Model& model, const Node& node,
+                                             ValueId output) const {
   std::vector<uint32_t> all = node.sources;
   const std::string name = output < 0 ? "" : model.values[size_t(output)].name;
   const auto makes = [&](uint32_t source) {
@@ -163,7 +170,8 @@ std::vector<uint32_t> GraphJudge::sources_of(const Model& model, const Node& nod
 }
 
 bool GraphJudge::is_unchanged(const Model& model, const Node& node) const {
-  const auto key = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
+  const auto key =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
   if (key == node.outputs.end()) return true;
   const auto before = judged_.find(*key);
   if (before == judged_.end() || !same_node(before->second.node, node)) return false;
@@ -174,7 +182,8 @@ bool GraphJudge::is_unchanged(const Model& model, const Node& node) const {
   return true;
 }
 
-void GraphJudge::judge_value(const std::string& pass, const Model& model, const Node& node, ValueId id, Tensor found) {
+void GraphJudge::judge_value(const std::string& pass, const Model& model, const Node& node,
+                             ValueId id, Tensor found) {
   const Tensor* truth = truth_.find(id);
   if (!truth) {
     fresh_[id] = sources_of(model, node, id);
@@ -183,11 +192,13 @@ void GraphJudge::judge_value(const std::string& pass, const Model& model, const 
   }
   Limits limits = limits_;
   limits.winograd = true;
-  const Measure m = measure(*truth, found, model.values[size_t(id)].dtype, limits, rounding(model, node));
+  const Measure m =
+      measure(*truth, found, model.values[size_t(id)].dtype, limits, rounding(model, node));
   if (!m.passed) blame(pass, model, node, id, m);
 }
 
-void GraphJudge::blame(const std::string& pass, const Model& model, const Node& node, ValueId id, const Measure& m) {
+void GraphJudge::blame(const std::string& pass, const Model& model, const Node& node, ValueId id,
+                       const Measure& m) {
   if (wrong_pass_) return;
   Departure d;
   d.pass = pass, d.time = times_[pass];
@@ -201,7 +212,8 @@ void GraphJudge::blame(const std::string& pass, const Model& model, const Node& 
 }
 
 void GraphJudge::judge_node(const std::string& pass, const Model& model, const Node& node) {
-  const auto key = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
+  const auto key =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
   if (key == node.outputs.end()) return;
   if (!changed_.count(*key)) {  // else it was found changed in an iteration before this one
     if (is_unchanged(model, node)) return;
@@ -240,7 +252,8 @@ void GraphJudge::judge_branch(const std::string& pass, const Model& model, const
   }
 }
 
-void GraphJudge::judge_graph(const std::string& pass, const Model& model, const graph::Graph& graph) {
+void GraphJudge::judge_graph(const std::string& pass, const Model& model,
+                             const graph::Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (wrong_pass_) return;
     if (node.dead) continue;
@@ -258,7 +271,8 @@ void GraphJudge::place_ports(const Model& model) {
   const auto place = [&](ValueId id, const Tensor& source) {
     const graph::Value& value = model.values[size_t(id)];
     if (truth_.find(id) || value.constant) return;
-    truth_.set(id, value.layout == "NHWC" && source.dims.size() >= 3 ? to_channels_last(source) : source);
+    truth_.set(
+        id, value.layout == "NHWC" && source.dims.size() >= 3 ? to_channels_last(source) : source);
   };
   for (const ValueId id : model.graph.inputs) {
     const auto given = inputs_.find(model.values[size_t(id)].name);

@@ -4,7 +4,8 @@
 namespace ingot::compare {
 namespace {
 
-/// Elements that the iterations of loops may hold beside the first and the last one of each (256 MiB of doubles).
+/// Elements that the iterations of loops may hold beside the first and the last one of each (256
+/// MiB of doubles).
 constexpr int64_t kMostElements = int64_t(1) << 25;
 
 Tensor scalar(int64_t x) { return Tensor{{}, {double(x)}}; }
@@ -15,7 +16,8 @@ Tensor scalar(int64_t x) { return Tensor{{}, {double(x)}}; }
 std::optional<int64_t> GraphJudge::most_trips(const Model& model, const Node& node) const {
   if (node.inputs[0] >= 0) {
     const std::optional<Tensor> count = known(model, node.inputs[0]);
-    return count && count->at.size() == 1 ? std::optional<int64_t>(int64_t(count->at[0])) : std::nullopt;
+    return count && count->at.size() == 1 ? std::optional<int64_t>(int64_t(count->at[0]))
+                                          : std::nullopt;
   }
   try {
     return node.dims("most").at(0).evaluate(bindings_here(model));
@@ -24,17 +26,20 @@ std::optional<int64_t> GraphJudge::most_trips(const Model& model, const Node& no
   }
 }
 
-/// One iteration of the source, entered already. False when something that it carries stays unknown.
-bool GraphJudge::iterate(const Model& model, const Node& node, std::vector<Tensor>* carried, bool* goes_on,
-                         SourceState* state, int depth) {
+/// One iteration of the source, entered already. False when something that it carries stays
+/// unknown.
+bool GraphJudge::iterate(const Model& model, const Node& node, std::vector<Tensor>* carried,
+                         bool* goes_on, SourceState* state, int depth) {
   const graph::Graph& body = *node.subgraph("body");
-  for (size_t k = 0; k < carried->size(); k++) truth_.set(body.inputs[k + 1], std::move((*carried)[k]));
+  for (size_t k = 0; k < carried->size(); k++)
+    truth_.set(body.inputs[k + 1], std::move((*carried)[k]));
   compute_source(model, body, depth + 1);
   for (size_t k = 0; k < body.outputs.size(); k++) {
     if (k == 0 && body.outputs[0] < 0) continue;
     std::optional<Tensor> next = known(model, body.outputs[k]);
     if (!next) {
-      state->why_unknown = "'" + model.values[size_t(body.outputs[k])].name + "' in its body is not known";
+      state->why_unknown =
+          "'" + model.values[size_t(body.outputs[k])].name + "' in its body is not known";
       return false;
     }
     if (k == 0)
@@ -79,7 +84,8 @@ void GraphJudge::compute_loop(const Model& model, const Node& node, SourceState*
   }
   trips_[{truth_.at(), body.inputs[0]}] = trips;
   if (dropped)
-    notes_.insert("Loop '" + node.name + "': " + std::to_string(trips - dropped) + " of its " + std::to_string(trips) +
+    notes_.insert("Loop '" + node.name + "': " + std::to_string(trips - dropped) + " of its " +
+                  std::to_string(trips) +
                   " iterations are judged, the last among them; the others need more memory");
   for (size_t k = 0; k < node.outputs.size(); k++)
     if (node.outputs[k] >= 0) truth_.set(node.outputs[k], std::move(carried[k]));
@@ -103,7 +109,8 @@ void GraphJudge::judge_loop(const std::string& pass, const Model& model, const N
   judge_results(pass, model, node, trips->second);
 }
 
-void GraphJudge::judge_trips(const std::string& pass, const Model& model, const Node& node, int64_t trips) {
+void GraphJudge::judge_trips(const std::string& pass, const Model& model, const Node& node,
+                             int64_t trips) {
   const std::optional<int64_t> most = most_trips(model, node);
   const bool may_end_early = node.inputs[1] >= 0;
   if (!most || (may_end_early ? *most >= trips : std::max<int64_t>(*most, 0) == trips)) return;
@@ -112,10 +119,12 @@ void GraphJudge::judge_trips(const std::string& pass, const Model& model, const 
 }
 
 /// The nodes of the body, and whether what they hand on is what the next iteration begins with.
-void GraphJudge::judge_iteration(const std::string& pass, const Model& model, const Node& node, int64_t iteration) {
+void GraphJudge::judge_iteration(const std::string& pass, const Model& model, const Node& node,
+                                 int64_t iteration) {
   const graph::Graph& body = *node.subgraph("body");
   std::vector<std::optional<Tensor>> carried;
-  for (size_t k = 1; iteration == 0 && k < body.inputs.size(); k++) carried.push_back(known(model, node.inputs[k + 1]));
+  for (size_t k = 1; iteration == 0 && k < body.inputs.size(); k++)
+    carried.push_back(known(model, node.inputs[k + 1]));
   truth_.enter(iteration);
   for (size_t k = 0; k < carried.size() && !wrong_pass_; k++)
     if (carried[k]) judge_value(pass, model, node, body.inputs[k + 1], std::move(*carried[k]));
@@ -130,14 +139,16 @@ void GraphJudge::judge_iteration(const std::string& pass, const Model& model, co
   truth_.leave();
 }
 
-void GraphJudge::judge_results(const std::string& pass, const Model& model, const Node& node, int64_t trips) {
+void GraphJudge::judge_results(const std::string& pass, const Model& model, const Node& node,
+                               int64_t trips) {
   const graph::Graph& body = *node.subgraph("body");
   std::vector<std::optional<Tensor>> results;
   if (trips == 0) {
     for (size_t k = 2; k < node.inputs.size(); k++) results.push_back(known(model, node.inputs[k]));
   } else {
     truth_.enter(trips - 1);
-    for (size_t k = 1; k < body.outputs.size(); k++) results.push_back(known(model, body.outputs[k]));
+    for (size_t k = 1; k < body.outputs.size(); k++)
+      results.push_back(known(model, body.outputs[k]));
     truth_.leave();
   }
   for (size_t k = 0; k < node.outputs.size() && !wrong_pass_; k++)

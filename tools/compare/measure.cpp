@@ -67,7 +67,8 @@ double magnitude(const Tensor& t) {
   return most;
 }
 
-Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const Limits& limits, double floor) {
+Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const Limits& limits,
+                double floor) {
   Measure m;
   m.elements = int64_t(expected.at.size());
   if (expected.dims != found.dims || expected.at.size() != found.at.size()) {
@@ -102,10 +103,12 @@ std::string text(const Measure& m, const std::vector<int64_t>& dims) {
     rest /= std::max<int64_t>(dims[axis], 1);
   }
   char line[320];
-  snprintf(line, sizeof line, "off by %.3g of %.3g (allowed %.3g) at [%s]: expected %.7g, found %.7g", m.error,
+  snprintf(line, sizeof line,
+           "off by %.3g of %.3g (allowed %.3g) at [%s]: expected %.7g, found %.7g", m.error,
            m.largest, m.allowed, where.c_str(), m.expected, m.found);
   std::string out = line;
-  if (!m.passed) out += "; " + std::to_string(m.differing) + " of " + std::to_string(m.elements) + " elements";
+  if (!m.passed)
+    out += "; " + std::to_string(m.differing) + " of " + std::to_string(m.elements) + " elements";
   return out;
 }
 

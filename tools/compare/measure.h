@@ -1,4 +1,5 @@
-// tools/compare/measure.h - how far one tensor is from what it should be, element by element, in double.
+// tools/compare/measure.h - how far one tensor is from what it should be, element by element, in
+// double.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@ namespace ingot::compare {
 
 using reference::Tensor;
 
-/// What counts as equal: |difference| <= relative * max|expected| + absolute + floor. The table of tools/check when unset.
+/// What counts as equal: |difference| <= relative * max|expected| + absolute + floor. The table of
+/// tools/check when unset.
 struct Limits {
   std::optional<double> rtol, atol;
   bool winograd = true;
@@ -31,7 +33,8 @@ struct Measure {
 };
 
 /// `floor` is what rounding of the operands alone may cost, in absolute numbers; 0: nothing.
-Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const Limits& limits, double floor = 0);
+Measure measure(const Tensor& expected, const Tensor& found, DType dtype, const Limits& limits,
+                double floor = 0);
 /// "off by 0.31 of 2.4 (allowed 0.00024) at [0,3]: expected 1.2, found 0.9; 12 of 640 elements".
 std::string text(const Measure& m, const std::vector<int64_t>& dims);
 

@@ -27,7 +27,8 @@ bool same(const graph::Attribute& a, const graph::Attribute& b) {
 }  // namespace
 
 bool same_node(const graph::Node& a, const graph::Node& b) {
-  if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs || a.attributes.size() != b.attributes.size())
+  if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs ||
+      a.attributes.size() != b.attributes.size())
     return false;
   for (const auto& [key, attribute] : a.attributes) {
     const auto other = b.attributes.find(key);

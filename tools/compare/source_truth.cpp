@@ -1,4 +1,5 @@
-// The start of a judgement: every node of the source in double, and the import against what a golden knows.
+// The start of a judgement: every node of the source in double, and the import against what a
+// golden knows.
 #include <algorithm>
 
 #include "tools/compare/graph_judge.h"
@@ -50,12 +51,14 @@ void GraphJudge::bind(const Model& model) {
     const graph::Dims& dims = model.values[size_t(id)].dims;
     for (size_t d = 0; d < dims.size() && d < given->dims.size(); d++) {
       const std::vector<std::string> symbols = dims[d].symbols();
-      if (symbols.size() == 1 && dims[d].text() == symbols[0]) bindings_.emplace(symbols[0], given->dims[d]);
+      if (symbols.size() == 1 && dims[d].text() == symbols[0])
+        bindings_.emplace(symbols[0], given->dims[d]);
     }
   }
 }
 
-void GraphJudge::compute_branch(const Model& model, const Node& node, SourceState* state, int depth) {
+void GraphJudge::compute_branch(const Model& model, const Node& node, SourceState* state,
+                                int depth) {
   const auto branch = taken_branch(model, node);
   if (!branch) {
     state->why_unknown = "its condition is not known";
@@ -95,12 +98,13 @@ void GraphJudge::compute_source(const Model& model, const graph::Graph& graph, i
     for (const ValueId id : node.outputs) {
       // In a loop the file would tell the last iteration alone.
       if (id < 0 || truth_.find(id) || !fallback || !truth_.at().empty()) continue;
-      if (std::optional<Tensor> taken = fallback(model.values[size_t(id)].name)) truth_.set(id, std::move(*taken));
+      if (std::optional<Tensor> taken = fallback(model.values[size_t(id)].name))
+        truth_.set(id, std::move(*taken));
     }
     if (!state.why_unknown.empty())
       notes_.insert(node.op + " '" + node.name + "' has no reference: " + state.why_unknown);
-    const auto first =
-        std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return truth_.find(id); });
+    const auto first = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId id) { return truth_.find(id); });
     if (first != node.outputs.end()) state.dims = truth_.find(*first)->dims;
     if (listed_.insert(&node).second) source_.push_back(std::move(state));
   }
@@ -115,7 +119,8 @@ void GraphJudge::judge_import(const Model& model) {
       if (!found || want == expected.end()) continue;
       const auto strides = subsample.find(want->first);
       const Tensor same = strides == subsample.end() ? *found : thinned(*found, strides->second);
-      const Measure m = measure(want->second, same, model.values[size_t(id)].dtype, limits_, 2 * spread);
+      const Measure m =
+          measure(want->second, same, model.values[size_t(id)].dtype, limits_, 2 * spread);
       compared_with_golden_++;
       if (m.passed) right.insert(id);
       if (m.passed || wrong_import_) continue;
@@ -132,7 +137,8 @@ void GraphJudge::judge_import(const Model& model) {
   if (!wrong_import_) return;
   for (const SourceState& state : source_)
     for (const ValueId id : state.outputs)
-      if (id >= 0 && model.values[size_t(id)].name == wrong_import_->value) find_suspects(id, right);
+      if (id >= 0 && model.values[size_t(id)].name == wrong_import_->value)
+        find_suspects(id, right);
 }
 
 /// Nodes that the wrong value depends on and no right one does.

@@ -1,4 +1,5 @@
-// tools/compare/truth.h - what is known about values: those of the body of a loop once for each iteration that is kept.
+// tools/compare/truth.h - what is known about values: those of the body of a loop once for each
+// iteration that is kept.
 #pragma once
 #include <map>
 #include <set>
@@ -14,7 +15,8 @@ using reference::Tensor;
 /// Iterations of the loops around, the outermost first; empty outside of loops.
 using Iterations = std::vector<int64_t>;
 
-/// Values have one id in the whole model, so loops side by side share the frames of their iterations.
+/// Values have one id in the whole model, so loops side by side share the frames of their
+/// iterations.
 class Truth {
  public:
   /// In the iterations that were entered, else in those around them; null when nobody knows.
@@ -27,7 +29,8 @@ class Truth {
   void enter(int64_t iteration) { at_.push_back(iteration); }
   void leave() { at_.pop_back(); }
   const Iterations& at() const { return at_; }
-  /// Drops what is known about one iteration of the loop that was entered around it, inner loops included.
+  /// Drops what is known about one iteration of the loop that was entered around it, inner loops
+  /// included.
   void forget(int64_t iteration);
   void forget_all_but(const std::set<ValueId>& used);
 

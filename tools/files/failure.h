@@ -1,4 +1,5 @@
-// tools/files/failure.h - how everything on the host fails: an exit code of design 8 and one line of text.
+// tools/files/failure.h - how everything on the host fails: an exit code of design 8 and one line
+// of text.
 #pragma once
 #include <exception>
 #include <string>
@@ -8,9 +9,10 @@ namespace ingot::host {
 /// Exit codes of the command line; a contract with scripts.
 enum class Exit : int {
   kOk = 0,
-  kUsage = 1,        // the command line itself
-  kCorrupt = 2,      // a file is damaged or not what it claims to be
-  kUnsafe = 3,       // a file asks for something that is refused on principle (pickled objects, paths outside)
+  kUsage = 1,    // the command line itself
+  kCorrupt = 2,  // a file is damaged or not what it claims to be
+  // a file asks for something that is refused on principle (pickled objects, paths outside)
+  kUnsafe = 3,
   kUnsupported = 4,  // an operator, attribute or format that is not supported
   kMismatch = 5,     // a key, name, shape, type or dimension does not fit
   kCheckFailed = 6,  // the outputs are not the expected ones
@@ -18,7 +20,8 @@ enum class Exit : int {
   kInternal = 8,     // a fault of our own
 };
 
-/// Thrown on the host. The text is one line: "where: what is wrong, expected and found; what to do".
+/// Thrown on the host. The text is one line: "where: what is wrong, expected and found; what to
+/// do".
 class Failure : public std::exception {
  public:
   Failure(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
@@ -31,6 +34,8 @@ class Failure : public std::exception {
   std::string message_;
 };
 
-[[noreturn]] inline void fail(Exit exit, std::string message) { throw Failure(exit, std::move(message)); }
+[[noreturn]] inline void fail(Exit exit, std::string message) {
+  throw Failure(exit, std::move(message));
+}
 
 }  // namespace ingot::host

@@ -43,7 +43,8 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
   std::vector<uint8_t> bytes(kPrefixBytes);
   size_t got = 0;
   ssize_t piece = 0;
-  while (got < bytes.size() && (piece = read(descriptor, bytes.data() + got, bytes.size() - got)) > 0)
+  while (got < bytes.size() &&
+         (piece = read(descriptor, bytes.data() + got, bytes.size() - got)) > 0)
     got += size_t(piece);
   const int error = errno;
   close(descriptor);
@@ -55,21 +56,26 @@ std::vector<uint8_t> read_prefix(const std::string& path) {
 bool starts(const std::vector<uint8_t>& bytes, const char* text, size_t count, size_t offset = 0) {
   return bytes.size() >= offset + count && memcmp(bytes.data() + offset, text, count) == 0;
 }
-bool starts(const std::vector<uint8_t>& bytes, const char* text) { return starts(bytes, text, strlen(text)); }
+bool starts(const std::vector<uint8_t>& bytes, const char* text) {
+  return starts(bytes, text, strlen(text));
+}
 
-/// Its superblock stands at the start, or behind a block of the writer's own of 512, 1024, ... bytes (JLD2).
+/// Its superblock stands at the start, or behind a block of the writer's own of 512, 1024, ...
+/// bytes (JLD2).
 bool is_hdf5(const std::vector<uint8_t>& bytes) {
   for (size_t at = 0; at + 8 <= bytes.size(); at = at ? at * 2 : 512)
     if (starts(bytes, "\x89HDF\r\n\x1a\n", 8, at)) return true;
   return false;
 }
 
-/// A document as long as the file (or a file that is named so), then a value under a printable name, as BSON.jl begins.
+/// A document as long as the file (or a file that is named so), then a value under a printable
+/// name, as BSON.jl begins.
 bool is_bson(const std::vector<uint8_t>& bytes, const std::string& path) {
-  if (bytes.size() < 8 || (bytes[4] != 3 && bytes[4] != 4 && bytes[4] != 2 && bytes[4] != 16 && bytes[4] != 18))
+  if (bytes.size() < 8 ||
+      (bytes[4] != 3 && bytes[4] != 4 && bytes[4] != 2 && bytes[4] != 16 && bytes[4] != 18))
     return false;
-  const uint32_t length =
-      uint32_t(bytes[0]) | uint32_t(bytes[1]) << 8 | uint32_t(bytes[2]) << 16 | uint32_t(bytes[3]) << 24;
+  const uint32_t length = uint32_t(bytes[0]) | uint32_t(bytes[1]) << 8 | uint32_t(bytes[2]) << 16 |
+                          uint32_t(bytes[3]) << 24;
   const bool named = path.size() > 5 && path.compare(path.size() - 5, 5, ".bson") == 0;
   if (length < 8 || (length != file_bytes(path) && !named)) return false;
   for (size_t at = 5; at < bytes.size() && at < 69; at++) {
@@ -143,8 +149,8 @@ constexpr Signature kSignatures[] = {
 }  // namespace
 
 bool looks_like_onnx(const uint8_t* bytes, size_t count) {
-  // Walks the top-level fields of ModelProto: 1 ir_version, 5 model_version are varints; 2 3 4 6 7 8 14 20 25 26 have
-  // lengths.
+  // Walks the top-level fields of ModelProto: 1 ir_version, 5 model_version are varints; 2 3 4 6 7
+  // 8 14 20 25 26 have lengths.
   size_t at = 0;
   int fields = 0;
   while (at < count) {
@@ -152,8 +158,8 @@ bool looks_like_onnx(const uint8_t* bytes, size_t count) {
     if (!read_varint(bytes, count, &at, &tag)) return fields > 0 && at >= count;
     const uint64_t field = tag >> 3, wire = tag & 7;
     const bool varint = field == 1 || field == 5;
-    const bool length = field == 2 || field == 3 || field == 4 || (field >= 6 && field <= 8) || field == 14 ||
-                        field == 20 || field == 25 || field == 26;
+    const bool length = field == 2 || field == 3 || field == 4 || (field >= 6 && field <= 8) ||
+                        field == 14 || field == 20 || field == 25 || field == 26;
     if (!(varint && wire == 0) && !(length && wire == 2)) return false;
     if (!read_varint(bytes, count, &at, &value)) return fields > 0;
     fields++;
@@ -168,16 +174,19 @@ bool looks_like_onnx(const uint8_t* bytes, size_t count) {
 FileKind file_kind(const std::string& path) {
   const std::vector<uint8_t> bytes = read_prefix(path);
   if (bytes.empty())
-    fail(Exit::kCorrupt, path + ": is empty (0 bytes), expected a model; was the download interrupted?");
-  if (starts(bytes, reinterpret_cast<const char*>(kMagic), sizeof kMagic)) return FileKind::kIngot;
-  if (starts(bytes, reinterpret_cast<const char*>(kStateMagic), sizeof kStateMagic)) return FileKind::kIngotState;
-  if (starts(bytes, "version https://git-lfs.github.com/spec/")) {
     fail(Exit::kCorrupt,
-         path + ": is a git-LFS pointer" + pointer_size(bytes) + ", not the model itself; fetch it: git lfs pull");
+         path + ": is empty (0 bytes), expected a model; was the download interrupted?");
+  if (starts(bytes, reinterpret_cast<const char*>(kMagic), sizeof kMagic)) return FileKind::kIngot;
+  if (starts(bytes, reinterpret_cast<const char*>(kStateMagic), sizeof kStateMagic))
+    return FileKind::kIngotState;
+  if (starts(bytes, "version https://git-lfs.github.com/spec/")) {
+    fail(Exit::kCorrupt, path + ": is a git-LFS pointer" + pointer_size(bytes) +
+                             ", not the model itself; fetch it: git lfs pull");
   }
   if (is_markup(bytes)) {
-    fail(Exit::kCorrupt,
-         path + ": is an HTML or XML page, not a model (an error page saved under its name?); download it again");
+    fail(Exit::kCorrupt, path +
+                             ": is an HTML or XML page, not a model (an error page saved under its "
+                             "name?); download it again");
   }
   if (starts(bytes, "TFL3", 4, 4)) return FileKind::kTflite;
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;
@@ -185,8 +194,10 @@ FileKind file_kind(const std::string& path) {
   if (is_hdf5(bytes)) return FileKind::kHdf5;
   if (is_bson(bytes, path)) return FileKind::kBson;
   if (starts(bytes, "GGUF")) return FileKind::kGguf;
-  if (bytes.size() > 9 && bytes[8] == '{' && bytes[6] == 0 && bytes[7] == 0) return FileKind::kSafetensors;
-  if (bytes[0] == 0x80 && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5) return FileKind::kPickle;
+  if (bytes.size() > 9 && bytes[8] == '{' && bytes[6] == 0 && bytes[7] == 0)
+    return FileKind::kSafetensors;
+  if (bytes[0] == 0x80 && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5)
+    return FileKind::kPickle;
   if (looks_like_onnx(bytes.data(), bytes.size())) return FileKind::kOnnx;
   return FileKind::kOther;
 }

@@ -6,14 +6,29 @@
 
 namespace ingot::host {
 
-enum class FileKind { kIngot, kOnnx, kTflite, kNumpyArray, kZip, kPickle, kSafetensors, kGguf, kHdf5, kBson, kIngotState, kOther };
+enum class FileKind {
+  kIngot,
+  kOnnx,
+  kTflite,
+  kNumpyArray,
+  kZip,
+  kPickle,
+  kSafetensors,
+  kGguf,
+  kHdf5,
+  kBson,
+  kIngotState,
+  kOther
+};
 
-/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its own for each:
-/// missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
-/// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer, HTML page).
+/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its
+/// own for each: missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
+/// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer,
+/// HTML page).
 FileKind file_kind(const std::string& path);
 
-/// For people: "an ONNX model", "a zip archive (a PyTorch checkpoint, an .npz or the like)", "a PNG picture", "text".
+/// For people: "an ONNX model", "a zip archive (a PyTorch checkpoint, an .npz or the like)", "a PNG
+/// picture", "text".
 std::string kind_text(const std::string& path, FileKind kind);
 
 /// Regular file's bytes on disk.

@@ -25,7 +25,8 @@ Inputs& inputs() {
 }
 
 void remember(const struct stat& found) {
-  // Pipes and devices are not overwritten but written to; a file without a name is none of the user's.
+  // Pipes and devices are not overwritten but written to; a file without a name is none of the
+  // user's.
   if (!S_ISREG(found.st_mode) || found.st_nlink == 0) return;
   Inputs& all = inputs();
   const std::lock_guard<std::mutex> lock(all.mutex);

@@ -1,7 +1,9 @@
-// tools/files/input_file.h - the one door through which host code opens files to read, so that no output is written over
-// what a command reads: a model, its external data, shards, goldens, pictures. tools/lint/file_access.py refuses other
-// ways. What counts is the file itself (device and inode), by whatever name or link it was reached.
-// Errors   -1, null and a failed stream, with errno; callers have their own words.   Threads  any.
+// tools/files/input_file.h - the one door through which host code opens files to read, so that no
+// output is written over what a command reads: a model, its external data, shards, goldens,
+// pictures. tools/lint/file_access.py refuses other ways. What counts is the file itself (device
+// and inode), by whatever name or link it was reached.
+// Errors   -1, null and a failed stream, with errno; callers have their own words.
+// Threads  any.
 #pragma once
 #include <cstdio>
 #include <fstream>
@@ -9,7 +11,8 @@
 
 namespace ingot::host {
 
-/// From now on outputs are kept apart from what was read. The command line calls it; a library may write what it read.
+/// From now on outputs are kept apart from what was read. The command line calls it; a library may
+/// write what it read.
 void protect_inputs();
 
 /// A descriptor as open() gives one, read only and closed on exec; `flags` are added.

@@ -127,9 +127,11 @@ void* allocate_large(size_t asked) {
 bool free_large(void* memory) {
   if (!memory || uintptr_t(memory) % 4096 != 0) return false;
   Blocks& all = blocks();
-  decltype(all.live)::node_type gone;  // freed without the lock: its own memory may lie at a page's beginning, too
+  // freed without the lock: its own memory may lie at a page's beginning, too
+  decltype(all.live)::node_type gone;
   const std::lock_guard lock(all.mutex);
-  if (const auto found = all.live.find(uintptr_t(memory)); found != all.live.end()) gone = all.live.extract(found);
+  if (const auto found = all.live.find(uintptr_t(memory)); found != all.live.end())
+    gone = all.live.extract(found);
   if (gone.empty()) return false;
   const Block block = gone.mapped();
   munmap(memory, block.bytes);

@@ -1,11 +1,12 @@
-// tools/files/large_blocks.h - where the large blocks of a conversion lie, so that it stays in proportion to its source: in
-// memory up to so many bytes, the rest in an unnamed file, whose pages are let go of while nobody looks at them. What is
-// let go of is read again where it is looked at, so note_touched() may be called anywhere.
-// The command line's operator new and delete ask here (tools/cli/allocation.cpp); in any other program nothing happens.
+// tools/files/large_blocks.h - where the large blocks of a conversion lie, so that it stays in
+// proportion to its source: in memory up to so many bytes, the rest in an unnamed file, whose pages
+// are let go of while nobody looks at them. What is let go of is read again where it is looked at,
+// so note_touched() may be called anywhere. The command line's operator new and delete ask here
+// (tools/cli/allocation.cpp); in any other program nothing happens.
 //   LargeBlocks blocks(bytes_of_source);   // until the end of the scope
 //   note_touched(bytes);                   // in loops over weights
-// The file lies in $TMPDIR, else /var/tmp, else /tmp; where that is memory itself (tmpfs), full or missing, blocks lie in
-// memory after all.
+// The file lies in $TMPDIR, else /var/tmp, else /tmp; where that is memory itself (tmpfs), full or
+// missing, blocks lie in memory after all.
 // Threads  any.
 #pragma once
 #include <cstddef>
@@ -32,12 +33,12 @@ void* allocate_large(size_t bytes);
 /// False where it is no block of allocate_large().
 bool free_large(void* block);
 
-/// So many bytes of weights were read or written. After each 16 MB of them the pages of all source files and of the unnamed file
-/// are let go of.
+/// So many bytes of weights were read or written. After each 16 MB of them the pages of all source
+/// files and of the unnamed file are let go of.
 void note_touched(uint64_t bytes);
 
-/// Appends elements to a vector that was reserved for them, so many at a time that they need not be resident together, as
-/// they are where a vector is made with its size.
+/// Appends elements to a vector that was reserved for them, so many at a time that they need not be
+/// resident together, as they are where a vector is made with its size.
 template <class T>
 void append_weights(std::vector<T>& to, const T* from, size_t count) {
   constexpr size_t kPiece = (size_t{1} << 20) / sizeof(T);

@@ -32,7 +32,8 @@ void remove_mapped_file(const void* data) {
 
 void forget_mapped_pages() {
   const std::lock_guard lock(mappings().mutex);
-  for (const auto& [start, size] : mappings().bytes) madvise(reinterpret_cast<void*>(start), size, MADV_DONTNEED);
+  for (const auto& [start, size] : mappings().bytes)
+    madvise(reinterpret_cast<void*>(start), size, MADV_DONTNEED);
 }
 
 }  // namespace ingot::host

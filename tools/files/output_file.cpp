@@ -21,7 +21,8 @@
 namespace ingot::host {
 namespace {
 
-// Names that an interrupt has to remove. A slot owns its text, which is freed only after the slot was cleared.
+// Names that an interrupt has to remove. A slot owns its text, which is freed only after the slot
+// was cleared.
 constexpr int kSlots = 32;
 std::atomic<char*> temporary_names[kSlots];
 
@@ -50,34 +51,39 @@ constexpr size_t kRandomLetters = 8;
 std::string random_word() {
   std::random_device device;
   std::string word;
-  for (size_t i = 0; i < kRandomLetters; i++) word += "abcdefghijklmnopqrstuvwxyz0123456789"[device() % 36];
+  for (size_t i = 0; i < kRandomLetters; i++)
+    word += "abcdefghijklmnopqrstuvwxyz0123456789"[device() % 36];
   return word;
 }
 
 constexpr char kHiddenEnding[] = ".tmp";
 
 std::string hidden_name(const std::filesystem::path& place) {
-  return (place.parent_path() / ("." + place.filename().string() + "." + random_word() + kHiddenEnding)).string();
+  return (place.parent_path() /
+          ("." + place.filename().string() + "." + random_word() + kHiddenEnding))
+      .string();
 }
 
-/// Removes what a killed process left of an earlier try at `path`: hidden_name() of it, a minute old or more, that no
-/// process holds the lock of.
+/// Removes what a killed process left of an earlier try at `path`: hidden_name() of it, a minute
+/// old or more, that no process holds the lock of.
 void remove_abandoned(const std::filesystem::path& path) {
   const std::string begin = "." + path.filename().string() + ".";
   const size_t length = begin.size() + kRandomLetters + strlen(kHiddenEnding);
   std::error_code ignored;
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end;
+       entry.increment(ignored)) {
     if (ignored) return;
     const std::string name = entry->path().filename().string();
     if (name.size() != length || name.rfind(begin, 0) != 0 ||
         name.compare(length - strlen(kHiddenEnding), std::string::npos, kHiddenEnding) != 0)
       continue;
-    const int descriptor = open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int descriptor =
+        open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) continue;
     struct stat found = {};
-    if (fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) && found.st_mtime + 60 < time(nullptr) &&
-        flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    if (fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
+        found.st_mtime + 60 < time(nullptr) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
       unlink(entry->path().c_str());
     close(descriptor);
   }
@@ -87,7 +93,8 @@ bool write_whole(int descriptor, const void* bytes, size_t count, int64_t offset
   auto* next = static_cast<const char*>(bytes);
   while (count > 0) {
     const size_t piece = count < (size_t{1} << 30) ? count : size_t{1} << 30;
-    const ssize_t written = offset < 0 ? ::write(descriptor, next, piece) : ::pwrite(descriptor, next, piece, offset);
+    const ssize_t written =
+        offset < 0 ? ::write(descriptor, next, piece) : ::pwrite(descriptor, next, piece, offset);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       if (written == 0) errno = EIO;
@@ -136,8 +143,8 @@ void install_interrupt_cleanup() {
 
 bool same_file(const std::string& a, const std::string& b) {
   struct stat first, second;
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
-         first.st_ino == second.st_ino;
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
@@ -145,16 +152,20 @@ void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::
     if (outputs[i].empty()) continue;
     for (const std::string& input : inputs) {
       if (!input.empty() && same_file(outputs[i], input))
-        fail(Exit::kUsage, outputs[i] + ": is read by this command, so it is not overwritten; choose another name");
+        fail(Exit::kUsage,
+             outputs[i] +
+                 ": is read by this command, so it is not overwritten; choose another name");
     }
     for (size_t j = 0; j < i; j++) {
       if (outputs[i] == outputs[j] && outputs[i].rfind("/dev/", 0) != 0)
-        fail(Exit::kUsage, outputs[i] + ": is named for two outputs; choose another name for one of them");
+        fail(Exit::kUsage,
+             outputs[i] + ": is named for two outputs; choose another name for one of them");
     }
   }
 }
 
-OutputFile::OutputFile(const std::string& path, const std::string& replaced) : path_(path), replaced_(replaced) {
+OutputFile::OutputFile(const std::string& path, const std::string& replaced)
+    : path_(path), replaced_(replaced) {
   keep_inputs();
   struct stat found = {};
   mode_t mode = 0;
@@ -162,9 +173,9 @@ OutputFile::OutputFile(const std::string& path, const std::string& replaced) : p
     kind_ = Kind::kStream;
   } else if (stat(path.c_str(), &found) == 0) {
     if (S_ISDIR(found.st_mode)) fail_with(EISDIR);
-    if (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode))
-      kind_ = Kind::kStream;
-    else if (!S_ISREG(found.st_mode) || found.st_nlink == 0)  // a device, or an unnamed file of our own
+    if (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode)) kind_ = Kind::kStream;
+    // a device, or an unnamed file of our own
+    else if (!S_ISREG(found.st_mode) || found.st_nlink == 0)
       kind_ = Kind::kDirect;
     else if (access(path.c_str(), W_OK) != 0)
       fail_with(errno);
@@ -189,8 +200,9 @@ OutputFile::OutputFile(const std::string& path, const std::string& replaced) : p
   if (mode != 0) (void)!fchmod(descriptor_, mode);
 }
 
-/// An unnamed file in the folder of the destination, so that a process that is killed leaves nothing; where the file
-/// system has none, a hidden one, locked while it is written (remove_abandoned() tells those of killed processes by it).
+/// An unnamed file in the folder of the destination, so that a process that is killed leaves
+/// nothing; where the file system has none, a hidden one, locked while it is written
+/// (remove_abandoned() tells those of killed processes by it).
 void OutputFile::open_beside() {
   const std::filesystem::path place(path_);
 #ifdef O_TMPFILE
@@ -276,7 +288,8 @@ void OutputFile::copy_to_stream() {
 
 void OutputFile::keep_inputs() const {
   if (!was_read(path_) || (!replaced_.empty() && same_file(path_, replaced_))) return;
-  fail(Exit::kUsage, path_ + ": is read by this command, so it is not overwritten; choose another name");
+  fail(Exit::kUsage,
+       path_ + ": is read by this command, so it is not overwritten; choose another name");
 }
 
 void OutputFile::commit() {
@@ -293,9 +306,11 @@ void OutputFile::commit() {
   slot_ = -1;
   if (closed != 0 && kind_ == Kind::kDirect) fail_with(errno);
   if (kind_ != Kind::kRename) return;
-  // The name itself is durable once its folder is; where a file system cannot say, the file is whole all the same.
+  // The name itself is durable once its folder is; where a file system cannot say, the file is
+  // whole all the same.
   const std::string folder = std::filesystem::path(path_).parent_path().string();
-  const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int directory =
+      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {
     (void)!fsync(directory);
     close(directory);

@@ -59,24 +59,31 @@ std::string descriptor_path(int descriptor) {
 }
 
 std::string spool_standard_input() {
-  if (!spooled.empty()) fail(Exit::kUsage, "'-' is given twice: standard input can be read once; name a file instead");
+  if (!spooled.empty())
+    fail(Exit::kUsage, "'-' is given twice: standard input can be read once; name a file instead");
   if (isatty(STDIN_FILENO))
-    fail(Exit::kUsage, "'-' reads standard input, which is a terminal; redirect a file into it, or name the file");
+    fail(
+        Exit::kUsage,
+        "'-' reads standard input, which is a terminal; redirect a file into it, or name the file");
   const int descriptor = open_unnamed_file();
   const std::string where = temporary_folder() + ": cannot keep what standard input gives: ";
   if (descriptor < 0)
-    fail(Exit::kUnavailable, where + strerror(errno) + "; set TMPDIR to a folder that you may write to");
+    fail(Exit::kUnavailable,
+         where + strerror(errno) + "; set TMPDIR to a folder that you may write to");
   static char piece[1 << 16];
   for (;;) {
     const ssize_t count = read(STDIN_FILENO, piece, sizeof piece);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(Exit::kUnavailable, std::string("standard input: cannot be read: ") + strerror(errno));
+    if (count < 0)
+      fail(Exit::kUnavailable, std::string("standard input: cannot be read: ") + strerror(errno));
     if (count == 0) break;
     if (!write_all(descriptor, piece, size_t(count)))
-      fail(Exit::kUnavailable, where + strerror(errno) + "; make room, or set TMPDIR to another folder");
+      fail(Exit::kUnavailable,
+           where + strerror(errno) + "; make room, or set TMPDIR to another folder");
   }
   spooled = descriptor_path(descriptor);
-  if (spooled.empty()) fail(Exit::kUnavailable, "'-' needs /proc, which is not mounted here; name a file instead");
+  if (spooled.empty())
+    fail(Exit::kUnavailable, "'-' needs /proc, which is not mounted here; name a file instead");
   show_path_as(spooled, "standard input");
   return spooled;
 }

@@ -16,7 +16,8 @@ size_t distance(const std::string& a, const std::string& b) {
     for (size_t j = 1; j <= b.size(); j++) {
       const bool same = lower(a[i - 1]) == lower(b[j - 1]);
       next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (same ? 0 : 1)});
-      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                           lower(a[i - 2]) == lower(b[j - 1]);
       if (swapped) next[j] = std::min(next[j], before[j - 2] + 1);
     }
     before = row;
@@ -48,7 +49,8 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   if (!near.empty()) return "; did you mean '" + near + "'?";
   if (candidates.empty()) return "; there is none";
   std::string list = "; there " + std::string(candidates.size() == 1 ? "is: " : "are: ");
-  for (size_t i = 0; i < candidates.size() && i < 8; i++) list += (i ? ", '" : "'") + candidates[i] + "'";
+  for (size_t i = 0; i < candidates.size() && i < 8; i++)
+    list += (i ? ", '" : "'") + candidates[i] + "'";
   return candidates.size() > 8 ? list + ", ..." : list;
 }
 

@@ -5,7 +5,8 @@
 
 namespace ingot::host {
 
-/// The candidate that differs least, or "" when none is near (more than a third of its letters differ).
+/// The candidate that differs least, or "" when none is near (more than a third of its letters
+/// differ).
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 /// "; did you mean 'input'?" or "; there are: a, b, c" (at most eight) or "; there is none".

@@ -47,16 +47,18 @@ WorkBudget::~WorkBudget() {
 void WorkBudget::set_factor(double f) { factor() = f; }
 
 void WorkBudget::refuse_steps() const {
-  fail(Exit::kUnsupported, what_ + ": reading its " + std::to_string(source_bytes_) + " bytes takes more than " +
-                               std::to_string(most_steps_) +
-                               " steps of work, out of proportion to its size; INGOT_WORK_LIMIT=10 (convert --limit "
-                               "10) allows ten times as many");
+  fail(Exit::kUnsupported,
+       what_ + ": reading its " + std::to_string(source_bytes_) + " bytes takes more than " +
+           std::to_string(most_steps_) +
+           " steps of work, out of proportion to its size; INGOT_WORK_LIMIT=10 (convert --limit "
+           "10) allows ten times as many");
 }
 void WorkBudget::refuse_bytes(uint64_t asked) const {
-  fail(Exit::kUnavailable,
-       what_ + ": its " + std::to_string(source_bytes_) + " bytes ask for " + std::to_string(bytes_ + asked) +
-           " bytes of memory, at most " + std::to_string(most_bytes_) +
-           " are in proportion to its size; INGOT_WORK_LIMIT=10 (convert --limit 10) allows ten times as many");
+  fail(Exit::kUnavailable, what_ + ": its " + std::to_string(source_bytes_) + " bytes ask for " +
+                               std::to_string(bytes_ + asked) + " bytes of memory, at most " +
+                               std::to_string(most_bytes_) +
+                               " are in proportion to its size; INGOT_WORK_LIMIT=10 (convert "
+                               "--limit 10) allows ten times as many");
 }
 
 void charge_work(uint64_t steps) {
@@ -76,9 +78,10 @@ void require_memory(const std::string& what, uint64_t bytes) {
   if (bytes < kSmall) return;
   const os::FreeMemory free = os::free_memory();
   if (bytes <= free.bytes) return;
-  fail(Exit::kUnavailable,
-       what + " needs " + std::to_string(bytes) + " bytes of memory, " + std::to_string(free.bytes) + " can be had (" +
-           free.limit + "); close other programs or take a larger machine; INGOT_MEMORY_LIMIT states another limit");
+  fail(Exit::kUnavailable, what + " needs " + std::to_string(bytes) + " bytes of memory, " +
+                               std::to_string(free.bytes) + " can be had (" + free.limit +
+                               "); close other programs or take a larger machine; "
+                               "INGOT_MEMORY_LIMIT states another limit");
 }
 
 }  // namespace ingot::host

@@ -1,7 +1,9 @@
-// tools/files/work_budget.h - how much work and memory one source may cost. Whatever walks a list, a graph or an expression on
-// behalf of a file charges here what it walks; a file whose cost is out of proportion to its size is refused with one line
-// instead of taking hours. Tests read the counter: twice the source may cost a little more than twice the work.
-//   WorkBudget budget("model.onnx", bytes_of_source);   // until the end of the scope, in this thread
+// tools/files/work_budget.h - how much work and memory one source may cost. Whatever walks a list,
+// a graph or an expression on behalf of a file charges here what it walks; a file whose cost is out
+// of proportion to its size is refused with one line instead of taking hours. Tests read the
+// counter: twice the source may cost a little more than twice the work.
+//   WorkBudget budget("model.onnx", bytes_of_source);   // until the end of the scope, in this
+//   thread
 //   charge_work(list.size());                           // anywhere below
 // Threads  each has its own; without a budget charges are counted and nothing is refused.
 #pragma once
@@ -10,18 +12,20 @@
 
 namespace ingot::host {
 
-/// What is allowed for a source: a floor that any small file stays below, and so much for each of its bytes.
+/// What is allowed for a source: a floor that any small file stays below, and so much for each of
+/// its bytes.
 struct WorkLimits {
   static constexpr uint64_t kFloor = uint64_t{1} << 31;       // steps: some ten nanoseconds each
-  static constexpr uint64_t kPerByte = uint64_t{1} << 12;  // generous: a budget against sources out of proportion
+  // generous: a budget against sources out of proportion
+  static constexpr uint64_t kPerByte = uint64_t{1} << 12;
   static constexpr uint64_t kFloorBytes = uint64_t{1} << 28;  // memory
   static constexpr uint64_t kBytesPerByte = 64;
 };
 
 class WorkBudget {
  public:
-  /// Inside another one, of a network whose weights come from a second file: the inner one refuses until it ends. What it
-  /// counted is added to the outer one, which is not refused for it.
+  /// Inside another one, of a network whose weights come from a second file: the inner one refuses
+  /// until it ends. What it counted is added to the outer one, which is not refused for it.
   WorkBudget(std::string what, uint64_t source_bytes);
   ~WorkBudget();
   WorkBudget(const WorkBudget&) = delete;
@@ -29,7 +33,8 @@ class WorkBudget {
 
   uint64_t steps() const { return steps_; }
   uint64_t bytes() const { return bytes_; }
-  /// Factor on what every budget allows from here on: `--limit`. 0: no limit. At first what INGOT_WORK_LIMIT says, else 1.
+  /// Factor on what every budget allows from here on: `--limit`. 0: no limit. At first what
+  /// INGOT_WORK_LIMIT says, else 1.
   static void set_factor(double factor);
 
  private:
@@ -47,11 +52,12 @@ class WorkBudget {
 
 /// Counts steps of work. @throws Failure(kUnsupported) when the budget of this thread is spent.
 void charge_work(uint64_t steps);
-/// Counts bytes that are about to be allocated because a file says so. @throws Failure(kUnavailable), before they are.
+/// Counts bytes that are about to be allocated because a file says so. @throws
+/// Failure(kUnavailable), before they are.
 void charge_memory(uint64_t bytes);
 
-/// Refuses what needs more memory than the machine has, before any of it is touched. `what` is what needs it.
-/// @throws Failure(kUnavailable) with both numbers.
+/// Refuses what needs more memory than the machine has, before any of it is touched. `what` is what
+/// needs it. @throws Failure(kUnavailable) with both numbers.
 void require_memory(const std::string& what, uint64_t bytes);
 
 }  // namespace ingot::host

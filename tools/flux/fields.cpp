@@ -12,8 +12,8 @@ using checkpoint::kNoJulia;
 void Fields::begin(JuliaId layer, const std::string& name) {
   name_ = name;
   names_.emplace(layer, name);
-  if (layer != kNoJulia && tree_.at(layer).kind == JuliaKind::kStruct && tree_.function_name(layer).empty() &&
-      tree_.short_type(layer).compare(0, 1, "#") != 0)
+  if (layer != kNoJulia && tree_.at(layer).kind == JuliaKind::kStruct &&
+      tree_.function_name(layer).empty() && tree_.short_type(layer).compare(0, 1, "#") != 0)
     read_[layer];
 }
 JuliaId Fields::read(JuliaId of, const char* name, size_t position) {
@@ -48,8 +48,8 @@ void Fields::refuse_unread(std::vector<graph::Unsupported>* to) const {
                                                             : "field " + std::to_string(i + 1);
       if (no_effect(kind, name)) continue;
       const auto layer = names_.find(id);
-      to->push_back({kind, name, layer == names_.end() ? "" : layer->second, "", "says something that is not read",
-                     "save it with its default"});
+      to->push_back({kind, name, layer == names_.end() ? "" : layer->second, "",
+                     "says something that is not read", "save it with its default"});
     }
   }
 }

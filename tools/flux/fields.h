@@ -1,5 +1,5 @@
-// tools/flux/fields.h - the fields of layers, and which of them were read: what nobody read and says something is refused, unless it
-// stands in no_effect.h.
+// tools/flux/fields.h - the fields of layers, and which of them were read: what nobody read and
+// says something is refused, unless it stands in no_effect.h.
 #pragma once
 #include <map>
 #include <set>

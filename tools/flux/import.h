@@ -1,6 +1,7 @@
-// tools/flux/import.h - a Flux Chain of standard layers, in BSON or JLD2, to a graph in normal form (tools/graph/README.md).
-// Julia's arrays have the first extent fastest, so (columns, rows, channels, batch) is our [batch, channels, rows, columns] byte for byte: every
-// value here has the extents of its Julia array, turned around.
+// tools/flux/import.h - a Flux Chain of standard layers, in BSON or JLD2, to a graph in normal form
+// (tools/graph/README.md). Julia's arrays have the first extent fastest, so (columns, rows,
+// channels, batch) is our [batch, channels, rows, columns] byte for byte: every value here has the
+// extents of its Julia array, turned around.
 #pragma once
 #include <string>
 
@@ -10,13 +11,16 @@
 
 namespace ingot::flux {
 
-/// True for a file of Julia objects in which a layer of Flux stands. False also for what cannot be read.
+/// True for a file of Julia objects in which a layer of Flux stands. False also for what cannot be
+/// read.
 bool is_flux_model(const std::string& path);
 
-/// Layers in inference form. Functions are known by their names; an anonymous one only where its saved code is a chain of known functions and
-/// numbers on its one argument, and nothing of it is executed.
-/// @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 options that do not fit; host::Failure of the reader.
+/// Layers in inference form. Functions are known by their names; an anonymous one only where its
+/// saved code is a chain of known functions and numbers on its one argument, and nothing of it is
+/// executed. @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 options that
+/// do not fit; host::Failure of the reader.
 graph::Model import_flux(const std::string& path, const onnx::ImportOptions& options = {});
-graph::Model import_flux_tree(const checkpoint::JuliaTree& tree, const onnx::ImportOptions& options = {});
+graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
+                              const onnx::ImportOptions& options = {});
 
 }  // namespace ingot::flux

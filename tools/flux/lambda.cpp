@@ -1,4 +1,5 @@
-// Lowered Julia code: a list of statements, call(function, arguments...), in which an argument is a slot, an earlier statement or a number.
+// Lowered Julia code: a list of statements, call(function, arguments...), in which an argument is a
+// slot, an earlier statement or a number.
 #include "tools/flux/lambda.h"
 
 #include <map>
@@ -81,7 +82,8 @@ class Reader {
       return true;
     }
     if (type == "SSAValue") {
-      const auto found = node.items.empty() ? values_.end() : values_.find(tree_.at(node.items[0]).integer);
+      const auto found =
+          node.items.empty() ? values_.end() : values_.find(tree_.at(node.items[0]).integer);
       if (found == values_.end()) return fail("its code reads a value that it does not make");
       *out = found->second;
       return true;
@@ -112,7 +114,8 @@ class Reader {
       if (!out_.known) out_.why = "its code returns another value than its last";
       return false;
     }
-    if (head != "call" || parts[0].function.empty()) return fail("its code does more than call functions");
+    if (head != "call" || parts[0].function.empty())
+      return fail("its code does more than call functions");
     std::string function = parts[0].function;
     size_t first = 1;
     if (function == "materialize" || function == "param" ||
@@ -122,7 +125,8 @@ class Reader {
       return true;
     }
     if (function == "broadcasted") {
-      if (parts.size() < 3 || parts[1].function.empty()) return fail("its code broadcasts what is not known");
+      if (parts.size() < 3 || parts[1].function.empty())
+        return fail("its code broadcasts what is not known");
       function = parts[1].function;
       first = 2;
     }
@@ -147,6 +151,8 @@ class Reader {
 
 }  // namespace
 
-Lambda read_lambda(const checkpoint::JuliaTree& tree, checkpoint::JuliaId type) { return Reader(tree).read(type); }
+Lambda read_lambda(const checkpoint::JuliaTree& tree, checkpoint::JuliaId type) {
+  return Reader(tree).read(type);
+}
 
 }  // namespace ingot::flux

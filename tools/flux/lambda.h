@@ -1,4 +1,5 @@
-// tools/flux/lambda.h - the saved code of an anonymous function of one argument, as the few steps that it stands for. Read, never run.
+// tools/flux/lambda.h - the saved code of an anonymous function of one argument, as the few steps
+// that it stands for. Read, never run.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +9,9 @@
 namespace ingot::flux {
 
 struct LambdaStep {
-  std::string function;       // "tanh", "softmax", "*"
-  std::vector<int> operands;  // 0: the argument; k > 0: the result of step k - 1; -1: the next of `numbers`
+  std::string function;  // "tanh", "softmax", "*"
+  // 0: the argument; k > 0: the result of step k - 1; -1: the next of `numbers`
+  std::vector<int> operands;
   std::vector<double> numbers;
 };
 struct Lambda {

@@ -1,5 +1,5 @@
-// tools/flux/no_effect.h - fields of layers that need not be read: what they say changes no number of an
-// inference. Every other field that nobody read is refused unless it is nothing or false.
+// tools/flux/no_effect.h - fields of layers that need not be read: what they say changes no number
+// of an inference. Every other field that nobody read is refused unless it is nothing or false.
 #pragma once
 #include <string>
 #include <vector>

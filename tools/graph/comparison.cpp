@@ -1,4 +1,5 @@
-// tools/graph/comparison.cpp - answers by trying extents, since expressions of dims have steps but few symbols.
+// tools/graph/comparison.cpp - answers by trying extents, since expressions of dims have steps but
+// few symbols.
 #include "tools/graph/comparison.h"
 
 #include <algorithm>
@@ -70,7 +71,8 @@ std::optional<bool> proved(const Comparison& c) {
   return proven_at_least(c.b, c.a + Dim(1)) ? std::optional<bool>(c.negated) : std::nullopt;
 }
 
-std::optional<bool> proved_within(const Comparison& c, const std::string& symbol, SymbolBounds bounds) {
+std::optional<bool> proved_within(const Comparison& c, const std::string& symbol,
+                                  SymbolBounds bounds) {
   const std::map<std::string, Dim> by = {{symbol, Dim::symbol(symbol, bounds.low, bounds.high)}};
   Comparison narrowed = c;
   narrowed.a = c.a.substitute(by);
@@ -81,7 +83,8 @@ std::optional<bool> proved_within(const Comparison& c, const std::string& symbol
 }  // namespace
 
 std::string Comparison::text() const {
-  const char* sign = kind == Kind::kEqual ? (negated ? " != " : " == ") : (negated ? " < " : " >= ");
+  const char* sign =
+      kind == Kind::kEqual ? (negated ? " != " : " == ") : (negated ? " < " : " >= ");
   return a.text() + sign + b.text();
 }
 
@@ -106,17 +109,20 @@ std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison) {
   }
   if (!all && !runs.empty() && runs.back().bounds.high == last) {
     const SymbolBounds open = {runs.back().bounds.low, symbol->high};
-    if (proved_within(comparison, symbol->name, open) == runs.back().holds) runs.back().bounds = open;
+    if (proved_within(comparison, symbol->name, open) == runs.back().holds)
+      runs.back().bounds = open;
   }
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const DecidingBounds& x, const DecidingBounds& y) { return x.holds && !y.holds; });
+  std::stable_sort(runs.begin(), runs.end(), [](const DecidingBounds& x, const DecidingBounds& y) {
+    return x.holds && !y.holds;
+  });
   return runs;
 }
 
 std::optional<bool> answer(const Comparison& comparison) {
   if (const auto decided = proved(comparison)) return decided;
   const DimAtom* symbol = only_symbol(comparison);
-  if (!symbol || symbol->high <= 0 || symbol->high - symbol->low >= kMostExtentsTried) return std::nullopt;
+  if (!symbol || symbol->high <= 0 || symbol->high - symbol->low >= kMostExtentsTried)
+    return std::nullopt;
   const std::vector<DecidingBounds> runs = deciding_bounds(comparison);
   if (runs.size() != 1 || runs[0].bounds.low != symbol->low || runs[0].bounds.high != symbol->high)
     return std::nullopt;

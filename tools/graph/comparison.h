@@ -1,4 +1,5 @@
-// tools/graph/comparison.h - a question about dims that the bounds of their symbols leave open, and the bounds that would answer it.
+// tools/graph/comparison.h - a question about dims that the bounds of their symbols leave open, and
+// the bounds that would answer it.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,9 +27,9 @@ struct DecidingBounds {
 
 constexpr int64_t kMostExtentsTried = 1 << 16;
 
-/// Every run of extents with one answer, found by trying the first kMostExtentsTried of them; those where it holds come
-/// first. A run that reaches the last extent tried has no upper bound when the rest is proved. Nothing when several
-/// symbols, or none, are involved.
+/// Every run of extents with one answer, found by trying the first kMostExtentsTried of them; those
+/// where it holds come first. A run that reaches the last extent tried has no upper bound when the
+/// rest is proved. Nothing when several symbols, or none, are involved.
 std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison);
 /// The answer when every extent within the bounds gives the same.
 std::optional<bool> answer(const Comparison& comparison);

@@ -13,7 +13,8 @@ namespace {
 
 bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
-/// What runs as it stands: elementwise operators compute in f32 and store what the value says, movement copies bits.
+/// What runs as it stands: elementwise operators compute in f32 and store what the value says,
+/// movement copies bits.
 bool keeps_half(const std::string& op) {
   static const std::set<std::string_view> kOps = {"Cast",        "Celu",
                                                   "Clip",        "Concat",
@@ -55,8 +56,10 @@ Constant in_single(const Constant& half) {
   std::vector<float> piece;
   for (int64_t i = 0; i < half.elements(); i += kPiece) {
     piece.clear();
-    for (int64_t k = i; k < std::min(i + kPiece, half.elements()); k++) piece.push_back(float(read_number(half, k)));
-    host::append_weights(*bytes, reinterpret_cast<const uint8_t*>(piece.data()), piece.size() * sizeof(float));
+    for (int64_t k = i; k < std::min(i + kPiece, half.elements()); k++)
+      piece.push_back(float(read_number(half, k)));
+    host::append_weights(*bytes, reinterpret_cast<const uint8_t*>(piece.data()),
+                         piece.size() * sizeof(float));
   }
   Constant out;
   out.dtype = DType::kF32;
@@ -88,7 +91,8 @@ Node cast(ValueId from, ValueId to, DType dtype, const std::string& name) {
   return node;
 }
 
-/// A value with the name, type and shape that `inner` has, which takes its place at the program's edge.
+/// A value with the name, type and shape that `inner` has, which takes its place at the program's
+/// edge.
 ValueId port_for(Model& model, ValueId inner, DType dtype) {
   Value port = model.values[size_t(inner)];
   port.dtype = dtype;
@@ -110,7 +114,8 @@ size_t compute_in_single(Model& model) {
     if (!is_half(value.dtype)) continue;
     changed[value.dtype == DType::kBF16]++;
     value.dtype = DType::kF32;
-    if (value.constant) value.constant = std::make_shared<const Constant>(in_single(*value.constant));
+    if (value.constant)
+      value.constant = std::make_shared<const Constant>(in_single(*value.constant));
   }
   retype_nodes(model.graph);
   // The outputs first: one that is an input as well gets its own port.
@@ -136,9 +141,11 @@ size_t compute_in_single(Model& model) {
   std::string text;
   const char* const names[2] = {"f16", "bf16"};
   for (int i = 0; i < 2; i++)
-    if (changed[i]) text += (text.empty() ? "" : " and ") + std::to_string(changed[i]) + " of " + names[i];
-  model.notes.push_back("half precision: values that the source computes in f16 or bf16 are computed in f32 (" + text +
-                        "); inputs and outputs keep their types");
+    if (changed[i])
+      text += (text.empty() ? "" : " and ") + std::to_string(changed[i]) + " of " + names[i];
+  model.notes.push_back(
+      "half precision: values that the source computes in f16 or bf16 are computed in f32 (" +
+      text + "); inputs and outputs keep their types");
   return changed[0] + changed[1];
 }
 

@@ -10,18 +10,21 @@ namespace ingot::graph {
 namespace {
 
 constexpr size_t kMaxTerms = 64;
-constexpr size_t kMaxText = 4096;  // a nested expression prints its parts, so this bounds depth and size as well
+// a nested expression prints its parts, so this bounds depth and size as well
+constexpr size_t kMaxText = 4096;
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum))
-    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " + " + std::to_string(b));
+    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " + " +
+                   std::to_string(b));
   return sum;
 }
 int64_t checked_mul(int64_t a, int64_t b) {
   int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result))
-    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " * " + std::to_string(b));
+    throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " * " +
+                   std::to_string(b));
   return result;
 }
 int64_t floor_quotient(int64_t a, int64_t b) {  // b > 0
@@ -36,7 +39,8 @@ int64_t gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-/// Degree first, then lexicographic: an admissible order of monomials, so that polynomial division ends.
+/// Degree first, then lexicographic: an admissible order of monomials, so that polynomial division
+/// ends.
 int compare_factors(const std::vector<DimAtomPtr>& a, const std::vector<DimAtomPtr>& b) {
   if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
   for (size_t i = 0; i < a.size(); i++) {
@@ -50,8 +54,8 @@ bool leads(const DimTerm& a, const DimTerm& b) { return compare_factors(a.factor
 bool is_plain_name(const std::string& name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
   for (const char c : name) {
-    const bool letter =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_' || c == '.';
     if (!letter) return false;
   }
   return true;
@@ -79,7 +83,8 @@ std::string sum_text(const Dim::Node& node) {
   for (const DimTerm& term : node.terms) {
     const bool negative = term.coefficient < 0;
     // -INT64_MIN has no positive twin; print it with its sign.
-    const int64_t magnitude = negative && term.coefficient != INT64_MIN ? -term.coefficient : term.coefficient;
+    const int64_t magnitude =
+        negative && term.coefficient != INT64_MIN ? -term.coefficient : term.coefficient;
     if (!out.empty())
       out += negative ? " - " : " + ";
     else if (negative)
@@ -93,10 +98,11 @@ std::string sum_text(const Dim::Node& node) {
 }
 std::string grouped(const Dim& d) {
   const Dim::Node& node = d.node();
-  const bool atom = node.terms.empty() ? node.constant >= 0
-                                       : node.terms.size() == 1 && node.constant == 0 &&
-                                             node.terms[0].coefficient == 1 && node.terms[0].factors.size() == 1 &&
-                                             node.terms[0].factors[0]->kind != DimAtom::Kind::kFloorDiv;
+  const bool atom = node.terms.empty()
+                        ? node.constant >= 0
+                        : node.terms.size() == 1 && node.constant == 0 &&
+                              node.terms[0].coefficient == 1 && node.terms[0].factors.size() == 1 &&
+                              node.terms[0].factors[0]->kind != DimAtom::Kind::kFloorDiv;
   return atom ? node.text : "(" + node.text + ")";
 }
 
@@ -128,7 +134,8 @@ struct DimBuilder {
         merged.push_back(std::move(term));
       }
     }
-    merged.erase(std::remove_if(merged.begin(), merged.end(), [](const DimTerm& t) { return t.coefficient == 0; }),
+    merged.erase(std::remove_if(merged.begin(), merged.end(),
+                                [](const DimTerm& t) { return t.coefficient == 0; }),
                  merged.end());
     if (merged.size() > kMaxTerms)
       throw DimError("a dimension is a sum of more than " + std::to_string(kMaxTerms) + " terms");
@@ -136,7 +143,8 @@ struct DimBuilder {
     node->constant = constant;
     node->terms = std::move(merged);
     node->text = sum_text(*node);
-    if (node->text.size() > kMaxText) throw DimError("the expression of a dimension grows beyond any sensible model");
+    if (node->text.size() > kMaxText)
+      throw DimError("the expression of a dimension grows beyond any sensible model");
     return Dim(std::shared_ptr<const Dim::Node>(std::move(node)));
   }
   static Dim of_term(const DimTerm& term) {
@@ -147,9 +155,15 @@ struct DimBuilder {
   static Dim of_atom(DimAtom atom) {
     switch (atom.kind) {
       case DimAtom::Kind::kSymbol: atom.key = symbol_text(atom.name); break;
-      case DimAtom::Kind::kFloorDiv: atom.key = "(" + grouped(atom.a) + "//" + grouped(atom.b) + ")"; break;
-      case DimAtom::Kind::kMin: atom.key = "min(" + atom.a.text() + ", " + atom.b.text() + ")"; break;
-      case DimAtom::Kind::kMax: atom.key = "max(" + atom.a.text() + ", " + atom.b.text() + ")"; break;
+      case DimAtom::Kind::kFloorDiv:
+        atom.key = "(" + grouped(atom.a) + "//" + grouped(atom.b) + ")";
+        break;
+      case DimAtom::Kind::kMin:
+        atom.key = "min(" + atom.a.text() + ", " + atom.b.text() + ")";
+        break;
+      case DimAtom::Kind::kMax:
+        atom.key = "max(" + atom.a.text() + ", " + atom.b.text() + ")";
+        break;
     }
     return of_term(DimTerm{1, {std::make_shared<const DimAtom>(std::move(atom))}});
   }
@@ -178,11 +192,14 @@ std::optional<int64_t> Dim::value() const {
 std::string Dim::text() const {
   // A lone division needs no brackets around it.
   const std::string& text = node_->text;
-  const bool lone = node_->terms.size() == 1 && node_->constant == 0 && node_->terms[0].coefficient == 1 &&
-                    node_->terms[0].factors.size() == 1 && node_->terms[0].factors[0]->kind == DimAtom::Kind::kFloorDiv;
+  const bool lone = node_->terms.size() == 1 && node_->constant == 0 &&
+                    node_->terms[0].coefficient == 1 && node_->terms[0].factors.size() == 1 &&
+                    node_->terms[0].factors[0]->kind == DimAtom::Kind::kFloorDiv;
   return lone ? text.substr(1, text.size() - 2) : text;
 }
-bool operator==(const Dim& a, const Dim& b) { return a.node_ == b.node_ || a.node_->text == b.node_->text; }
+bool operator==(const Dim& a, const Dim& b) {
+  return a.node_ == b.node_ || a.node_->text == b.node_->text;
+}
 
 Dim operator+(const Dim& a, const Dim& b) {
   if (a.is_static() && b.is_static()) return Dim(checked_add(a.node().constant, b.node().constant));
@@ -209,7 +226,8 @@ Dim operator*(const Dim& a, const Dim& b) {
       std::sort(both.factors.begin(), both.factors.end(),
                 [](const DimAtomPtr& x, const DimAtomPtr& y) { return x->key < y->key; });
       builder.terms.push_back(std::move(both));
-      if (builder.terms.size() > kMaxTerms * 4) throw DimError("the product of two dimensions has too many terms");
+      if (builder.terms.size() > kMaxTerms * 4)
+        throw DimError("the product of two dimensions has too many terms");
     }
   }
   return builder.finish();
@@ -217,14 +235,15 @@ Dim operator*(const Dim& a, const Dim& b) {
 
 namespace {
 
-/// The one division atom with coefficient 1 and a constant divisor in a sum, when there is exactly one: sums of such
-/// divisions nest into one, floor((floor(A/a) + B)/c) = floor((A + a*B)/(a*c)).
+/// The one division atom with coefficient 1 and a constant divisor in a sum, when there is exactly
+/// one: sums of such divisions nest into one, floor((floor(A/a) + B)/c) = floor((A + a*B)/(a*c)).
 const DimAtom* sole_division(const std::vector<DimTerm>& terms) {
   const DimAtom* found = nullptr;
   for (const DimTerm& term : terms) {
     for (const DimAtomPtr& factor : term.factors) {
       if (factor->kind != DimAtom::Kind::kFloorDiv) continue;
-      if (found || term.factors.size() != 1 || term.coefficient != 1 || !factor->b.is_static()) return nullptr;
+      if (found || term.factors.size() != 1 || term.coefficient != 1 || !factor->b.is_static())
+        return nullptr;
       found = factor.get();
     }
   }
@@ -290,7 +309,8 @@ Dim of_quotient_term(const DimTerm& term) {
   return term.factors.empty() ? Dim(term.coefficient) : DimBuilder::of_term(term);
 }
 
-/// Polynomial division by a symbolic b: the part that divides exactly, the rest inside one floor division.
+/// Polynomial division by a symbolic b: the part that divides exactly, the rest inside one floor
+/// division.
 Dim divide_by_symbolic(const Dim& a, const Dim& b) {
   const DimTerm& lead = b.node().terms.front();
   Dim quotient, rest = a, kept;
@@ -309,7 +329,8 @@ Dim divide_by_symbolic(const Dim& a, const Dim& b) {
   }
   rest = rest + kept;
   if (rest == Dim(0)) return quotient;
-  if (b.node().terms.size() > 1 && !(quotient == Dim(0))) {  // keep one plain form for what does not divide
+  // keep one plain form for what does not divide
+  if (b.node().terms.size() > 1 && !(quotient == Dim(0))) {
     quotient = Dim(0);
     rest = a;
   }
@@ -364,9 +385,15 @@ Dim rebuild(const Dim& d, const SymbolOf& symbol_of) {
     for (const DimAtomPtr& atom : term.factors) {
       switch (atom->kind) {
         case DimAtom::Kind::kSymbol: part = part * symbol_of(*atom); break;
-        case DimAtom::Kind::kFloorDiv: part = part * (rebuild(atom->a, symbol_of) / rebuild(atom->b, symbol_of)); break;
-        case DimAtom::Kind::kMin: part = part * min(rebuild(atom->a, symbol_of), rebuild(atom->b, symbol_of)); break;
-        case DimAtom::Kind::kMax: part = part * max(rebuild(atom->a, symbol_of), rebuild(atom->b, symbol_of)); break;
+        case DimAtom::Kind::kFloorDiv:
+          part = part * (rebuild(atom->a, symbol_of) / rebuild(atom->b, symbol_of));
+          break;
+        case DimAtom::Kind::kMin:
+          part = part * min(rebuild(atom->a, symbol_of), rebuild(atom->b, symbol_of));
+          break;
+        case DimAtom::Kind::kMax:
+          part = part * max(rebuild(atom->a, symbol_of), rebuild(atom->b, symbol_of));
+          break;
       }
     }
     sum = sum + part;
@@ -425,7 +452,9 @@ int64_t evaluated(const Dim& d, const std::map<std::string, int64_t>& bindings) 
 
 }  // namespace
 
-int64_t Dim::evaluate(const std::map<std::string, int64_t>& bindings) const { return evaluated(*this, bindings); }
+int64_t Dim::evaluate(const std::map<std::string, int64_t>& bindings) const {
+  return evaluated(*this, bindings);
+}
 std::vector<std::string> Dim::symbols() const {
   std::set<std::string> names;
   gather_symbols(*this, &names);

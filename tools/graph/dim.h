@@ -1,4 +1,5 @@
-// tools/graph/dim.h - a dimension while casting: a number, or an expression over named symbols, kept in normal form.
+// tools/graph/dim.h - a dimension while casting: a number, or an expression over named symbols,
+// kept in normal form.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,17 +19,18 @@ struct DimError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Value type with structural equality: two dims that print the same are the same. Linear parts are kept as a sum of
-/// coefficient x term, a term being a symbol or an irreducible floor_div / product / min / max. ceil_div(a, b) is kept
-/// as floor_div(a + b - 1, b). Division by a constant that divides every coefficient is exact: (2*W)/2 is W;
-/// floor((W*8+4)/8) is W.
+/// Value type with structural equality: two dims that print the same are the same. Linear parts are
+/// kept as a sum of coefficient x term, a term being a symbol or an irreducible floor_div / product
+/// / min / max. ceil_div(a, b) is kept as floor_div(a + b - 1, b). Division by a constant that
+/// divides every coefficient is exact: (2*W)/2 is W; floor((W*8+4)/8) is W.
 class Dim {
  public:
   struct Node;
   Dim() : Dim(0) {}
   Dim(int64_t n);                              // NOLINT: numbers are dims
   static Dim symbol(const std::string& name);  // at least 1 unless bounded otherwise
-  /// The same symbol with bounds, both included; high 0: none. Bounds serve proofs and are no part of equality.
+  /// The same symbol with bounds, both included; high 0: none. Bounds serve proofs and are no part
+  /// of equality.
   static Dim symbol(const std::string& name, int64_t low, int64_t high);
   static Dim of(DimAtomPtr atom);  // that atom and nothing else
   bool is_static() const;
@@ -73,15 +75,16 @@ struct DimTerm {
   std::vector<DimAtomPtr> factors;
 };
 
-/// The normal form: constant + sum of terms, which have distinct factors, coefficients other than 0, and a fixed order.
-/// To lower a Dim, sum coefficient x product of its atoms.
+/// The normal form: constant + sum of terms, which have distinct factors, coefficients other than
+/// 0, and a fixed order. To lower a Dim, sum coefficient x product of its atoms.
 struct Dim::Node {
   int64_t constant = 0;
   std::vector<DimTerm> terms;
   std::string text;
 };
 
-/// Proofs from the bounds of the symbols. False or nothing means "not proved", never "the opposite holds".
+/// Proofs from the bounds of the symbols. False or nothing means "not proved", never "the opposite
+/// holds".
 bool proven_at_least(const Dim& a, const Dim& b);  // a >= b for every binding
 std::optional<int64_t> lower_bound(const Dim& a);
 std::optional<int64_t> upper_bound(const Dim& a);

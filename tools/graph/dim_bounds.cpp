@@ -7,7 +7,8 @@ namespace ingot::graph {
 namespace {
 
 using Wide = __int128;
-constexpr Wide kInfinity = Wide(1) << 100;  // far beyond any product of two 64-bit numbers we multiply below
+// far beyond any product of two 64-bit numbers we multiply below
+constexpr Wide kInfinity = Wide(1) << 100;
 
 struct Range {
   Wide low, high;
@@ -40,7 +41,8 @@ Wide floor_quotient(Wide a, Wide b) {
 
 Range range_of(const Dim& d);
 Range range_of(const DimAtom& atom) {
-  if (atom.kind == DimAtom::Kind::kSymbol) return {atom.low, atom.high > 0 ? Wide(atom.high) : kInfinity};
+  if (atom.kind == DimAtom::Kind::kSymbol)
+    return {atom.low, atom.high > 0 ? Wide(atom.high) : kInfinity};
   const Range a = range_of(atom.a), b = range_of(atom.b);
   if (atom.kind == DimAtom::Kind::kMin) return {std::min(a.low, b.low), std::min(a.high, b.high)};
   if (atom.kind == DimAtom::Kind::kMax) return {std::max(a.low, b.low), std::max(a.high, b.high)};
@@ -60,8 +62,9 @@ Range range_of(const Dim& d) {
   return sum;
 }
 
-/// d >= 0? Linear atoms are replaced by what bounds them from the unfavourable side: floor(A/c) lies in [(A-c+1)/c,
-/// A/c], min(A,B) is at most either, max at least either; d is scaled by c so that all stays integer.
+/// d >= 0? Linear atoms are replaced by what bounds them from the unfavourable side: floor(A/c)
+/// lies in [(A-c+1)/c, A/c], min(A,B) is at most either, max at least either; d is scaled by c so
+/// that all stays integer.
 bool proven_nonnegative(const Dim& d, int depth) {
   if (range_of(d).low >= 0) return true;
   if (depth <= 0 || range_of(d).high < 0) return false;
@@ -75,8 +78,8 @@ bool proven_nonnegative(const Dim& d, int depth) {
       const Dim edge = positive ? atom.a - c + Dim(1) : atom.a;
       return proven_nonnegative(others + Dim(term.coefficient) * edge, depth - 1);
     }
-    const bool usable =
-        (atom.kind == DimAtom::Kind::kMin && !positive) || (atom.kind == DimAtom::Kind::kMax && positive);
+    const bool usable = (atom.kind == DimAtom::Kind::kMin && !positive) ||
+                        (atom.kind == DimAtom::Kind::kMax && positive);
     if (!usable) continue;
     const Dim others = d - Dim(term.coefficient) * Dim::of(term.factors[0]);
     return proven_nonnegative(others + Dim(term.coefficient) * atom.a, depth - 1) ||

@@ -7,14 +7,16 @@
 
 namespace ingot::graph {
 
-/// The output of a node in normal form with one output; nothing when its operator is not folded. Inputs may be null
-/// where absent.
-std::optional<Constant> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+/// The output of a node in normal form with one output; nothing when its operator is not folded.
+/// Inputs may be null where absent.
+std::optional<Constant> fold_arithmetic(const Node& node,
+                                        const std::vector<const Constant*>& inputs, DType dtype,
                                         const std::vector<int64_t>& dims);
 /// Its two halves.
-std::optional<Constant> fold_elementwise(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+std::optional<Constant> fold_elementwise(const Node& node,
+                                         const std::vector<const Constant*>& inputs, DType dtype,
                                          const std::vector<int64_t>& dims);
-std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
-                                       const std::vector<int64_t>& dims);
+std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs,
+                                       DType dtype, const std::vector<int64_t>& dims);
 
 }  // namespace ingot::graph

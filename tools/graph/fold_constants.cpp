@@ -40,11 +40,14 @@ void fold_graph(Model& model, Graph& graph) {
   std::vector<Node> old = std::move(graph.nodes);
   for (Node& node : old) {
     if (node.dead) continue;
-    const Constant* condition = node.op == "If" && !node.inputs.empty() ? model.constant(node.inputs[0]) : nullptr;
+    const Constant* condition =
+        node.op == "If" && !node.inputs.empty() ? model.constant(node.inputs[0]) : nullptr;
     if (condition && condition->elements() == 1) {
-      const auto branch = node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
+      const auto branch =
+          node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
       if (!branch)
-        throw_cast_error(4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
+        throw_cast_error(
+            4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
       fold_graph(model, *branch);
       std::move(branch->nodes.begin(), branch->nodes.end(), std::back_inserter(made));
       for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -78,7 +81,8 @@ uint64_t hash_of(const Constant& c) {
   return hash;
 }
 bool equal(const Constant& a, const Constant& b) {
-  return a.dtype == b.dtype && a.dims == b.dims && (a.bytes == b.bytes || (a.bytes && b.bytes && *a.bytes == *b.bytes));
+  return a.dtype == b.dtype && a.dims == b.dims &&
+         (a.bytes == b.bytes || (a.bytes && b.bytes && *a.bytes == *b.bytes));
 }
 
 void mark_reads(const Graph& graph, std::unordered_set<ValueId>* read) {
@@ -104,8 +108,9 @@ void merge_constants(Model& model) {
     if (!constant) continue;
     const uint64_t hash = hash_of(*constant);
     const auto [first, last] = seen.equal_range(hash);
-    const auto same =
-        std::find_if(first, last, [&](const auto& entry) { return equal(*model.constant(entry.second), *constant); });
+    const auto same = std::find_if(first, last, [&](const auto& entry) {
+      return equal(*model.constant(entry.second), *constant);
+    });
     if (same == last)
       seen.emplace(hash, id);
     else
@@ -118,8 +123,8 @@ size_t sweep(const Model& model, Graph& graph, std::unordered_set<ValueId>& live
   size_t removed = 0;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
-    const bool wanted =
-        std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return live.count(id) != 0; });
+    const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId id) { return live.count(id) != 0; });
     if (!wanted) {
       node.dead = true;
       removed++;

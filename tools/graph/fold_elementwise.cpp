@@ -1,4 +1,5 @@
-// tools/graph/fold_elementwise.cpp - unary, binary and ternary operators: f(double...) or f(int64...), each broadcast.
+// tools/graph/fold_elementwise.cpp - unary, binary and ternary operators: f(double...) or
+// f(int64...), each broadcast.
 #include <cmath>
 #include <map>
 #include <set>
@@ -88,11 +89,15 @@ const std::map<std::string, Whole2>& whole_binary() {
       {"Add", [](int64_t a, int64_t b) -> W { return wrapping(uint64_t(a) + uint64_t(b)); }},
       {"Sub", [](int64_t a, int64_t b) -> W { return wrapping(uint64_t(a) - uint64_t(b)); }},
       {"Mul", [](int64_t a, int64_t b) -> W { return wrapping(uint64_t(a) * uint64_t(b)); }},
-      {"Div", [](int64_t a, int64_t b) -> W { return b == 0 || (a == INT64_MIN && b == -1) ? W() : W(a / b); }},
+      {"Div",
+       [](int64_t a, int64_t b) -> W {
+         return b == 0 || (a == INT64_MIN && b == -1) ? W() : W(a / b);
+       }},
       {"Pow", whole_power},
       {"Min", [](int64_t a, int64_t b) -> W { return std::min(a, b); }},
       {"Max", [](int64_t a, int64_t b) -> W { return std::max(a, b); }},
-      {"PRelu", [](int64_t a, int64_t b) -> W { return a < 0 ? wrapping(uint64_t(a) * uint64_t(b)) : a; }},
+      {"PRelu",
+       [](int64_t a, int64_t b) -> W { return a < 0 ? wrapping(uint64_t(a) * uint64_t(b)) : a; }},
       {"Equal", [](int64_t a, int64_t b) -> W { return a == b; }},
       {"Greater", [](int64_t a, int64_t b) -> W { return a > b; }},
       {"GreaterOrEqual", [](int64_t a, int64_t b) -> W { return a >= b; }},
@@ -109,7 +114,8 @@ const std::map<std::string, Whole2>& whole_binary() {
 }
 
 /// Positions of each operand's elements in the broadcast output.
-std::optional<std::vector<Ints>> spread(const std::vector<const Constant*>& inputs, const Ints& dims) {
+std::optional<std::vector<Ints>> spread(const std::vector<const Constant*>& inputs,
+                                        const Ints& dims) {
   Node expand;
   expand.op = "Expand";
   std::vector<Ints> out;
@@ -129,16 +135,19 @@ std::optional<int64_t> whole_mod(const Node& node, int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-std::optional<Constant> binary(const Node& node, const Constant& a, const Constant& b, DType dtype, const Ints& dims) {
+std::optional<Constant> binary(const Node& node, const Constant& a, const Constant& b, DType dtype,
+                               const Ints& dims) {
   const auto at = spread({&a, &b}, dims);
   if (!at) return std::nullopt;
   const size_t count = (*at)[0].size();
   if (is_floating(a.dtype)) {
     const auto f = real_binary().find(node.op);
-    if (f == real_binary().end() || (node.op == "Mod" && node.integer("fmod", 0) == 0)) return std::nullopt;
+    if (f == real_binary().end() || (node.op == "Mod" && node.integer("fmod", 0) == 0))
+      return std::nullopt;
     const std::vector<double> x = read_numbers(a), y = read_numbers(b);
     std::vector<double> out(count);
-    for (size_t i = 0; i < count; i++) out[i] = f->second(x[size_t((*at)[0][i])], y[size_t((*at)[1][i])]);
+    for (size_t i = 0; i < count; i++)
+      out[i] = f->second(x[size_t((*at)[0][i])], y[size_t((*at)[1][i])]);
     if (is_floating(dtype)) return make_floating(dtype, dims, out);
     return make_integer(dtype, dims, Ints(out.begin(), out.end()));
   }
@@ -157,12 +166,15 @@ std::optional<Constant> binary(const Node& node, const Constant& a, const Consta
   return make_integer(dtype, dims, out);
 }
 
-std::optional<Constant> where(const std::vector<const Constant*>& inputs, DType dtype, const Ints& dims) {
+std::optional<Constant> where(const std::vector<const Constant*>& inputs, DType dtype,
+                              const Ints& dims) {
   const auto at = spread(inputs, dims);
   if (!at || dtype == DType::kU64) return std::nullopt;
   const Ints condition = read_integers(*inputs[0]);
   const size_t count = (*at)[0].size();
-  const auto pick = [&](size_t i) { return condition[size_t((*at)[0][i])] != 0 ? size_t(1) : size_t(2); };
+  const auto pick = [&](size_t i) {
+    return condition[size_t((*at)[0][i])] != 0 ? size_t(1) : size_t(2);
+  };
   if (is_floating(dtype)) {
     const std::vector<double> values[2] = {read_numbers(*inputs[1]), read_numbers(*inputs[2])};
     std::vector<double> out(count);
@@ -197,7 +209,8 @@ std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, 
     return make_floating(dtype, dims, out);
   }
   static const std::set<std::string> kWhole = {"Not", "Neg", "Abs", "Sign", "Relu", "BitwiseNot"};
-  if (x.dtype == DType::kU64 || !kWhole.count(node.op)) return std::nullopt;  // also where x has no element
+  // also where x has no element
+  if (x.dtype == DType::kU64 || !kWhole.count(node.op)) return std::nullopt;
   Ints out = read_integers(x);
   for (int64_t& v : out) {
     if (node.op == "Not")
@@ -236,7 +249,8 @@ std::optional<Constant> cast(const Constant& x, DType dtype, const Ints& dims) {
 
 }  // namespace
 
-std::optional<Constant> fold_elementwise(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+std::optional<Constant> fold_elementwise(const Node& node,
+                                         const std::vector<const Constant*>& inputs, DType dtype,
                                          const Ints& dims) {
   if (!inputs[0]) return std::nullopt;
   if (node.op == "Where" && inputs.size() == 3) return where(inputs, dtype, dims);

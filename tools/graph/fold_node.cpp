@@ -1,5 +1,5 @@
-// tools/graph/fold_node.cpp - one node on constants: movement on bytes, arithmetic in double or 64-bit integers,
-// rounded once.
+// tools/graph/fold_node.cpp - one node on constants: movement on bytes, arithmetic in double or
+// 64-bit integers, rounded once.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,8 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int64_t kMaxGrowth = int64_t(1) << 20;  // elements beyond what went in: Expand and Tile can make many of one
+// elements beyond what went in: Expand and Tile can make many of one
+constexpr int64_t kMaxGrowth = int64_t(1) << 20;
 
 using Ints = std::vector<int64_t>;
 
@@ -33,8 +34,8 @@ void store(Model& model, ValueId id, Constant constant) {
   model.values[size_t(id)].constant = std::make_shared<const Constant>(std::move(constant));
 }
 
-std::optional<Constant> moved(const Node& node, const Ints& sources, const std::vector<const Constant*>& inputs,
-                              DType dtype, Ints dims) {
+std::optional<Constant> moved(const Node& node, const Ints& sources,
+                              const std::vector<const Constant*>& inputs, DType dtype, Ints dims) {
   const size_t width = size_t(dtype_bytes(dtype));
   std::vector<const Constant*> data;
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -75,14 +76,17 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
     if (!out) return false;
     outputs.push_back(*out);
   }
-  const Ints indices = takes_indices(node) && inputs.size() > 1 ? read_integers(*inputs[1]) : Ints();
+  const Ints indices =
+      takes_indices(node) && inputs.size() > 1 ? read_integers(*inputs[1]) : Ints();
   std::vector<Constant> made(outputs.size());
   for (size_t i = 0; i < outputs.size(); i++) {
     if (node.outputs[i] == kAbsent) continue;
     const bool copy = node.op == "Reshape" || node.op == "Identity";  // needs no table
-    const auto sources = copy ? Ints() : movement_sources(node, i, dims, outputs[i], indices, outputs);
+    const auto sources =
+        copy ? Ints() : movement_sources(node, i, dims, outputs[i], indices, outputs);
     if (!sources) return false;
-    auto constant = moved(node, *sources, inputs, model.values[size_t(node.outputs[i])].dtype, outputs[i]);
+    auto constant =
+        moved(node, *sources, inputs, model.values[size_t(node.outputs[i])].dtype, outputs[i]);
     if (!constant) return false;
     made[i] = std::move(*constant);
   }
@@ -93,16 +97,19 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
 }
 
 bool is_movement(const std::string& op) {
-  static const char* const kOps[] = {"Identity",       "Reshape",  "Transpose",       "Expand",   "Tile",
-                                     "Concat",         "Split",    "Slice",           "Pad",      "Gather",
-                                     "GatherElements", "GatherND", "ScatterElements", "ScatterND"};
-  return std::any_of(std::begin(kOps), std::end(kOps), [&](const char* known) { return op == known; });
+  static const char* const kOps[] = {
+      "Identity",       "Reshape",  "Transpose",       "Expand",   "Tile",
+      "Concat",         "Split",    "Slice",           "Pad",      "Gather",
+      "GatherElements", "GatherND", "ScatterElements", "ScatterND"};
+  return std::any_of(std::begin(kOps), std::end(kOps),
+                     [&](const char* known) { return op == known; });
 }
 
 }  // namespace
 
 bool fold_node(Model& model, const Node& node) {
-  if (node.op == "If" || node.op == "Shape" || node.inputs.empty() || node.outputs.empty()) return false;
+  if (node.op == "If" || node.op == "Shape" || node.inputs.empty() || node.outputs.empty())
+    return false;
   std::vector<const Constant*> inputs;
   int64_t in_count = 0, out_count = 0;
   for (const ValueId id : node.inputs) {
@@ -110,7 +117,8 @@ bool fold_node(Model& model, const Node& node) {
     if (id != kAbsent && !constant) return false;
     inputs.push_back(constant);
     const bool again =
-        std::count(node.inputs.begin(), node.inputs.end(), id) > 1;  // Concat(x, x) makes more than there was
+        // Concat(x, x) makes more than there was
+        std::count(node.inputs.begin(), node.inputs.end(), id) > 1;
     if (constant && !again) in_count += constant->elements();
   }
   for (const ValueId id : node.outputs) {

@@ -1,4 +1,5 @@
-// tools/graph/fold_reduction.cpp - reductions, running sums, arg-reductions and products of constant matrices.
+// tools/graph/fold_reduction.cpp - reductions, running sums, arg-reductions and products of
+// constant matrices.
 #include <cmath>
 
 #include "tools/graph/fold_arithmetic.h"
@@ -58,7 +59,10 @@ std::optional<Constant> reduce(const Node& node, const Constant& x, DType dtype,
     return make_integer(dtype, dims, out);
   }
   const std::vector<double> values = read_numbers(x);
-  std::vector<double> out(count, kind == "Prod" ? 1.0 : kind == "Max" ? -INFINITY : kind == "Min" ? INFINITY : 0.0);
+  std::vector<double> out(count, kind == "Prod"  ? 1.0
+                                 : kind == "Max" ? -INFINITY
+                                 : kind == "Min" ? INFINITY
+                                                 : 0.0);
   for (size_t i = 0; i < values.size(); i++) {
     double& y = out[size_t(to[i])];
     const double v = values[i];
@@ -82,9 +86,11 @@ std::optional<Constant> reduce(const Node& node, const Constant& x, DType dtype,
   return make_floating(dtype, dims, out);
 }
 
-std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype, const Ints& dims) {
+std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype,
+                                const Ints& dims) {
   const size_t axis = size_t(node.integer("axis", 0));
-  const bool exclusive = node.integer("exclusive", 0) != 0, reverse = node.integer("reverse", 0) != 0;
+  const bool exclusive = node.integer("exclusive", 0) != 0,
+             reverse = node.integer("reverse", 0) != 0;
   const int64_t extent = dims[axis], stride = strides_of(dims)[axis];
   const bool real = is_floating(dtype);
   std::vector<double> numbers = real ? read_numbers(x) : std::vector<double>();
@@ -108,7 +114,8 @@ std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype
   return real ? make_floating(dtype, dims, numbers) : make_integer(dtype, dims, integers);
 }
 
-std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtype, const Ints& dims) {
+std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtype,
+                                const Ints& dims) {
   if (!is_floating(dtype) || a.dims.size() < 2 || b.dims.size() != 2) return std::nullopt;
   const int64_t k = b.dims[0], n = b.dims[1], rows = count_of(dims) / std::max<int64_t>(n, 1);
   if (n == 0 || a.elements() != rows * k || rows * n * std::max<int64_t>(k, 1) > (int64_t(1) << 28))
@@ -126,8 +133,8 @@ std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtyp
 
 }  // namespace
 
-std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
-                                       const Ints& dims) {
+std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs,
+                                       DType dtype, const Ints& dims) {
   if (node.op.compare(0, 6, "Reduce") == 0 && inputs.size() == 1 && inputs[0])
     return reduce(node, *inputs[0], dtype, dims);
   if (node.op == "CumSum" && inputs[0]) return cum_sum(node, *inputs[0], dtype, dims);
@@ -136,7 +143,8 @@ std::optional<Constant> fold_reduction(const Node& node, const std::vector<const
   return std::nullopt;
 }
 
-std::optional<Constant> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs, DType dtype,
+std::optional<Constant> fold_arithmetic(const Node& node,
+                                        const std::vector<const Constant*>& inputs, DType dtype,
                                         const Ints& dims) {
   if (!inputs[0]) return std::nullopt;
   if (auto reduced = fold_reduction(node, inputs, dtype, dims)) return reduced;

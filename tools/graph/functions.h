@@ -1,5 +1,5 @@
-// tools/graph/functions.h - operators of a graph that are one elementwise function and nothing else, without attributes:
-// the rows of runtime/op/functions.def that name a node.
+// tools/graph/functions.h - operators of a graph that are one elementwise function and nothing
+// else, without attributes: the rows of runtime/op/functions.def that name a node.
 // Threads  any.
 #pragma once
 #include <cstring>
@@ -22,7 +22,8 @@ struct Function {
 
 inline constexpr Function kFunctions[] = {
 #define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
-  {node, ElementwiseOp::k##name, operands, FunctionResult::k##result, std::string_view(#source) == "Onnx"},
+  {node, ElementwiseOp::k##name, operands, FunctionResult::k##result,             \
+   std::string_view(#source) == "Onnx"},
 #include "runtime/op/functions.def"
 };
 

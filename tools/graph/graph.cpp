@@ -41,17 +41,20 @@ double Node::number(const std::string& key, double otherwise) const {
 }
 std::string Node::text(const std::string& key, const std::string& otherwise) const {
   const auto found = attributes.find(key);
-  const std::string* value = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  const std::string* value =
+      found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   return value ? *value : otherwise;
 }
 std::vector<int64_t> Node::integers(const std::string& key) const {
   const auto found = attributes.find(key);
-  const auto* value = found == attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&found->second);
+  const auto* value =
+      found == attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&found->second);
   return value ? *value : std::vector<int64_t>();
 }
 std::vector<double> Node::numbers(const std::string& key) const {
   const auto found = attributes.find(key);
-  const auto* value = found == attributes.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
+  const auto* value =
+      found == attributes.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
   return value ? *value : std::vector<double>();
 }
 Dims Node::dims(const std::string& key) const {
@@ -61,22 +64,27 @@ Dims Node::dims(const std::string& key) const {
 }
 std::shared_ptr<Graph> Node::subgraph(const std::string& key) const {
   const auto found = attributes.find(key);
-  const auto* value = found == attributes.end() ? nullptr : std::get_if<std::shared_ptr<Graph>>(&found->second);
+  const auto* value =
+      found == attributes.end() ? nullptr : std::get_if<std::shared_ptr<Graph>>(&found->second);
   return value ? *value : nullptr;
 }
 
 std::vector<std::shared_ptr<Graph>> Node::subgraphs() const {
   std::vector<std::shared_ptr<Graph>> found;
   for (const auto& [key, attribute] : attributes)
-    if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&attribute); inner && *inner) found.push_back(*inner);
+    if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&attribute); inner && *inner)
+      found.push_back(*inner);
   return found;
 }
 
 void Graph::compact() {
-  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.dead; }), nodes.end());
+  nodes.erase(
+      std::remove_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.dead; }),
+      nodes.end());
   for (Node& node : nodes) {
     for (auto& [key, attribute] : node.attributes) {
-      if (auto* branch = std::get_if<std::shared_ptr<Graph>>(&attribute); branch && *branch) (*branch)->compact();
+      if (auto* branch = std::get_if<std::shared_ptr<Graph>>(&attribute); branch && *branch)
+        (*branch)->compact();
     }
   }
 }
@@ -97,6 +105,8 @@ ValueId Model::add_constant(const std::string& value_name, Constant constant) {
   return id;
 }
 
-void throw_cast_error(int exit_code, const std::string& message) { throw CastError{exit_code, message, {}}; }
+void throw_cast_error(int exit_code, const std::string& message) {
+  throw CastError{exit_code, message, {}};
+}
 
 }  // namespace ingot::graph

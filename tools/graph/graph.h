@@ -1,6 +1,7 @@
-// tools/graph/graph.h - the one graph that every importer makes and every pass rewrites. Semantics are those of ONNX opset 23
-// after normalisation (tools/graph/README.md lists every operator with its inputs and attributes): what ONNX once kept in
-// attributes and later in inputs is an attribute here when constant. Importers translate, they do not optimise.
+// tools/graph/graph.h - the one graph that every importer makes and every pass rewrites. Semantics
+// are those of ONNX opset 23 after normalisation (tools/graph/README.md lists every operator with
+// its inputs and attributes): what ONNX once kept in attributes and later in inputs is an attribute
+// here when constant. Importers translate, they do not optimise.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,13 +15,17 @@
 
 namespace ingot::graph {
 
-/// Dense row-major constant. Bytes may be shared with a mapped source file; they are never written in place.
+/// Dense row-major constant. Bytes may be shared with a mapped source file; they are never written
+/// in place.
 struct Constant {
   DType dtype = DType::kF32;
   std::vector<int64_t> dims;
   std::shared_ptr<const std::vector<uint8_t>> bytes;  // null for an empty tensor
   int64_t elements() const;
-  template <class T> const T* as() const { return bytes ? reinterpret_cast<const T*>(bytes->data()) : nullptr; }
+  template <class T>
+  const T* as() const {
+    return bytes ? reinterpret_cast<const T*>(bytes->data()) : nullptr;
+  }
 };
 Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data);
 
@@ -33,17 +38,22 @@ struct Value {
   bool shape_known = false;
   Dims dims;
   std::shared_ptr<const Constant> constant;  // set for initialisers and folded values
-  std::string layout;                        // "" or "NHWC" where a pass changed the order from the source's
-  ValueId source = kAbsent;                  // the value after the import whose elements it holds, where passes know
-  std::vector<int64_t> order;                // dimension k is dimension order[k] of that one; -1: a dimension of 1 that was added
+  // "" or "NHWC" where a pass changed the order from the source's
+  std::string layout;
+  // the value after the import whose elements it holds, where passes know
+  ValueId source = kAbsent;
+  // dimension k is dimension order[k] of that one; -1: a dimension of 1 that was added
+  std::vector<int64_t> order;
 };
 
 struct Graph;
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
-                               Constant, Dims, std::shared_ptr<Graph>>;
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                 std::vector<std::string>, Constant, Dims, std::shared_ptr<Graph>>;
 
 struct Node {
-  std::string op;       // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
+  // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
+  std::string op;
   std::string name;     // of the source node
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;   // kAbsent where an optional output is not wanted
@@ -62,7 +72,8 @@ struct Node {
   bool has(const std::string& key) const { return attributes.count(key) != 0; }
 };
 
-/// A subgraph (branch of If, body of Loop: its inputs are the iteration and what is carried) shares `values` with its owner through ids of the one table in Model.
+/// A subgraph (branch of If, body of Loop: its inputs are the iteration and what is carried) shares
+/// `values` with its owner through ids of the one table in Model.
 struct Graph {
   std::string name;
   std::vector<Node> nodes;        // topological order
@@ -92,18 +103,24 @@ struct Model {
   std::map<std::string, MeasuredSymbol> measured;  // symbols that the program measures when it runs
   std::map<std::string, std::string> metadata;
   std::string source_format, source_producer;
-  int64_t fold_budget = int64_t(1) << 24;  // elements that folding may still make, so that a small file stays a small model
-  std::vector<std::string> notes; // said aloud: "BatchNormalization was saved in training mode; cast in inference form"
+  // elements that folding may still make, so that a small file stays a small model
+  int64_t fold_budget = int64_t(1) << 24;
+  // said aloud: "BatchNormalization was saved in training mode; cast in inference form"
+  std::vector<std::string> notes;
 
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);
   ValueId add_constant(const std::string& name, Constant constant);
-  const Constant* constant(ValueId id) const { return id < 0 ? nullptr : values[size_t(id)].constant.get(); }
+  const Constant* constant(ValueId id) const {
+    return id < 0 ? nullptr : values[size_t(id)].constant.get();
+  }
 };
 
-/// Everything that stands in the way of casting, not only the first: gathered, then reported whole with exit code 4.
+/// Everything that stands in the way of casting, not only the first: gathered, then reported whole
+/// with exit code 4.
 struct Unsupported { std::string op, attribute, node, output, why, hint; };
 
-/// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4 unsupported, 5 mismatch, 7 unavailable).
+/// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4
+/// unsupported, 5 mismatch, 7 unavailable).
 struct CastError {
   int exit_code = 2;
   std::string message;                   // where: what is wrong, expected and found; what to do

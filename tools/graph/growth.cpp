@@ -15,7 +15,9 @@ void Growth::add(Node node) {
 ValueId Growth::resolve(ValueId id) const { return inference_->resolve(id); }
 bool Growth::known(ValueId id) const { return inference_->known(id); }
 std::optional<Contents> Growth::contents(ValueId id) const { return inference_->contents(id); }
-void Growth::state(ValueId id, Contents contents) { inference_->set_contents(id, std::move(contents)); }
+void Growth::state(ValueId id, Contents contents) {
+  inference_->set_contents(id, std::move(contents));
+}
 void Growth::enter(std::vector<Node>* to) { open_.push_back(to); }
 void Growth::leave() { open_.pop_back(); }
 

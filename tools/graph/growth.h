@@ -1,5 +1,5 @@
-// tools/graph/growth.h - a graph that grows node by node, each in normal form as soon as it is added: for importers of
-// sources that decide by types and shapes while they are read.
+// tools/graph/growth.h - a graph that grows node by node, each in normal form as soon as it is
+// added: for importers of sources that decide by types and shapes while they are read.
 #pragma once
 #include <memory>
 #include <optional>
@@ -21,8 +21,8 @@ class Growth {
   Growth(const Growth&) = delete;
   Growth& operator=(const Growth&) = delete;
 
-  /// ONNX semantics; attributes and shape-like inputs as infer_shapes() takes them. The outputs have dtype and dims
-  /// afterwards, unless the node was refused or reads something that was.
+  /// ONNX semantics; attributes and shape-like inputs as infer_shapes() takes them. The outputs
+  /// have dtype and dims afterwards, unless the node was refused or reads something that was.
   /// @throws CastError 2 where the node contradicts its operands.
   void add(Node node);
   /// The value that stands for `id` since it was added: itself, or what it turned out to be.
@@ -32,7 +32,8 @@ class Growth {
   std::optional<Contents> contents(ValueId id) const;
   /// Says what a small tensor holds, where the caller knows it.
   void state(ValueId id, Contents contents);
-  /// Until leave(), nodes go to `to`: a branch of an If or the body of a Loop, which is added with its node. Nests.
+  /// Until leave(), nodes go to `to`: a branch of an If or the body of a Loop, which is added with
+  /// its node. Nests.
   void enter(std::vector<Node>* to);
   void leave();
 

@@ -1,6 +1,7 @@
-// tools/graph/guard_branch.cpp - a branch that runs for some extents of a dimension only, in a model for more of them: it
-// becomes an If on that dimension whose other branch is left out, and computes with what it reads cut to those extents, so
-// that it is sound for the others too. They never run it.
+// tools/graph/guard_branch.cpp - a branch that runs for some extents of a dimension only, in a
+// model for more of them: it becomes an If on that dimension whose other branch is left out, and
+// computes with what it reads cut to those extents, so that it is sound for the others too. They
+// never run it.
 #include <set>
 
 #include "tools/graph/inference.h"
@@ -35,12 +36,16 @@ bool mentions(const Dim& dim, const std::string& symbol) {
 
 const BranchGuard* Inference::guard_of(const Node& node, bool of_then) const {
   for (const BranchGuard& guard : guards_)
-    if (!node.sources.empty() && guard.place.source == node.sources[0] && guard.place.of_then == of_then) return &guard;
+    if (!node.sources.empty() && guard.place.source == node.sources[0] &&
+        guard.place.of_then == of_then)
+      return &guard;
   return nullptr;
 }
 
-/// Values from outside that have the dimension, by what they are cut to; nothing where one has it in a way that cannot be cut.
-std::optional<std::map<ValueId, Dims>> Inference::cuts_of(Graph& branch, const BranchGuard& guard) const {
+/// Values from outside that have the dimension, by what they are cut to; nothing where one has it
+/// in a way that cannot be cut.
+std::optional<std::map<ValueId, Dims>> Inference::cuts_of(Graph& branch,
+                                                          const BranchGuard& guard) const {
   std::set<ValueId> made;
   collect_made(branch, &made);
   std::map<ValueId, Dims> cuts;
@@ -77,9 +82,11 @@ void Inference::walk_guarded(Graph& branch, const Node& node, const BranchGuard&
     Node slice;
     slice.op = "Slice", slice.name = node.name, slice.sources = node.sources;
     slice.inputs = {id};
-    slice.attributes = {{"starts", Dims(dims.size(), Dim(0))}, {"steps", std::vector<int64_t>(dims.size(), 1)}};
+    slice.attributes = {{"starts", Dims(dims.size(), Dim(0))},
+                        {"steps", std::vector<int64_t>(dims.size(), 1)}};
     const DType dtype = value(id).dtype;
-    const ValueId made = model.add_value(value(id).name + "/cut" + std::to_string(model.values.size()), dtype);
+    const ValueId made =
+        model.add_value(value(id).name + "/cut" + std::to_string(model.values.size()), dtype);
     model.values[size_t(made)].dims = dims;
     model.values[size_t(made)].shape_known = true;
     slice.outputs = {made};

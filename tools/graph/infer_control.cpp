@@ -1,4 +1,5 @@
-// tools/graph/infer_control.cpp - If: its branch where the condition is known, both where the run decides.
+// tools/graph/infer_control.cpp - If: its branch where the condition is known, both where the run
+// decides.
 #include "tools/graph/inference.h"
 
 namespace ingot::graph {
@@ -10,7 +11,8 @@ void Inference::inline_branch(Graph& branch, const std::vector<ValueId>& outputs
   }
 }
 
-/// False when the branch contradicts itself for these shapes: then the source never takes it with them.
+/// False when the branch contradicts itself for these shapes: then the source never takes it with
+/// them.
 bool Inference::walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not) {
   std::vector<Node>* const outer = out_;
   const int depth = depth_;
@@ -37,19 +39,21 @@ bool Inference::walk_branch(Graph& branch, const Node& node, bool of_then, std::
 }
 
 /// Gives the outputs of an If the types that both branches give them; false when the shapes differ.
-bool Inference::merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch, std::string* why_not) {
+bool Inference::merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch,
+                               std::string* why_not) {
   for (size_t i = 0; i < node.outputs.size(); i++) {
     if (node.outputs[i] == kAbsent) continue;
     if (!known(then_branch.outputs[i]) || !known(else_branch.outputs[i])) continue;
     const Value a = value(then_branch.outputs[i]);
     const Value& b = value(else_branch.outputs[i]);
     if (a.dtype != b.dtype) {
-      throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " + dtype_text(a.dtype) +
-                              " in one branch and " + dtype_text(b.dtype) + " in the other");
+      throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " +
+                              dtype_text(a.dtype) + " in one branch and " + dtype_text(b.dtype) +
+                              " in the other");
     }
     if (a.dims != b.dims) {
-      *why_not = "output " + std::to_string(i) + " has shape " + text(a.dims) + " in one branch and " + text(b.dims) +
-                 " in the other";
+      *why_not = "output " + std::to_string(i) + " has shape " + text(a.dims) +
+                 " in one branch and " + text(b.dims) + " in the other";
       return false;
     }
     Value& output = model.values[size_t(node.outputs[i])];
@@ -60,7 +64,8 @@ bool Inference::merge_branches(Node& node, const Graph& then_branch, const Graph
   return true;
 }
 
-/// The one branch that can run with these shapes stays; a run that would take the other ends with an error.
+/// The one branch that can run with these shapes stays; a run that would take the other ends with
+/// an error.
 void Inference::keep_branch(Node& node, bool taken, const std::string& why) {
   const Graph& kept = *node.subgraph(taken ? "then_branch" : "else_branch");
   node.attributes.erase(taken ? "else_branch" : "then_branch");
@@ -73,7 +78,8 @@ void Inference::keep_branch(Node& node, bool taken, const std::string& why) {
     output.shape_known = true;
   }
   model.notes.push_back(describe(node) + ": its " + (taken ? "else" : "then") +
-                        "-branch cannot run with these shapes (" + why + "); a run that takes it ends with an error");
+                        "-branch cannot run with these shapes (" + why +
+                        "); a run that takes it ends with an error");
   out_->push_back(std::move(node));
 }
 
@@ -95,8 +101,9 @@ void Inference::infer_if(Node& node) {
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();
   if (given.dtype != DType::kBool || !elements || *elements != 1) {
-    throw_cast_error(2, describe(node) + ": its condition is " + std::string(dtype_text(given.dtype)) + " " +
-                            text(given.dims) + ", expected one bool");
+    throw_cast_error(2, describe(node) + ": its condition is " +
+                            std::string(dtype_text(given.dtype)) + " " + text(given.dims) +
+                            ", expected one bool");
   }
   const size_t before = unsupported_->size();
   std::string why;
@@ -109,10 +116,12 @@ void Inference::infer_if(Node& node) {
   const bool whole = both_run && unsupported_->size() == before;
   if (!both_run || (whole && !merge_branches(node, *then_branch, *else_branch, &why))) {
     if (told.kind == Scalar::Kind::kTruth && asks_)
-      throw Undecided{describe(node), *told.comparison, places_.empty() ? std::nullopt : std::optional(places_.back())};
+      throw Undecided{describe(node), *told.comparison,
+                      places_.empty() ? std::nullopt : std::optional(places_.back())};
     throw Refusal{"",
-                  why + (told.kind == Scalar::Kind::kTruth ? ": it depends on whether " + told.comparison->text()
-                                                           : ": it depends on data"),
+                  why + (told.kind == Scalar::Kind::kTruth
+                             ? ": it depends on whether " + told.comparison->text()
+                             : ": it depends on data"),
                   "bind the dimensions, or export a model without this branch"};
   }
   out_->push_back(std::move(node));

@@ -16,8 +16,9 @@ void logical_not(Site& site) {
 
 void expect_same_dtype(Site& site, size_t a, size_t b) {
   if (site.dtype(a) == site.dtype(b)) return;
-  site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(a)) + " ('" + site.value(a).name + "') and " +
-               dtype_text(site.dtype(b)) + " ('" + site.value(b).name + "'), expected one type");
+  site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(a)) + " ('" +
+               site.value(a).name + "') and " + dtype_text(site.dtype(b)) + " ('" +
+               site.value(b).name + "'), expected one type");
 }
 void binary(Site& site) {
   expect_same_dtype(site, 0, 1);
@@ -34,7 +35,8 @@ void logical(Site& site) {
 }
 void power(Site& site) {
   if (site.dtype(0) != site.dtype(1)) {  // the exponent may be of any type; computed in the base's
-    const DType to = is_floating(site.dtype(1)) && !is_floating(site.dtype(0)) ? site.dtype(1) : site.dtype(0);
+    const DType to =
+        is_floating(site.dtype(1)) && !is_floating(site.dtype(0)) ? site.dtype(1) : site.dtype(0);
     const ValueId base = site.make("Cast", {site.in(0)}, {{"to", int64_t(to)}});
     const ValueId exponent = site.make("Cast", {site.in(1)}, {{"to", int64_t(to)}});
     if (to == site.dtype(0)) return site.finish("Pow", {base, exponent});
@@ -46,7 +48,8 @@ void power(Site& site) {
 void prelu(Site& site) {
   expect_same_dtype(site, 0, 1);
   const Dims out = broadcast(site, site.dims(0), site.dims(1));
-  if (out.size() != site.dims(0).size()) site.corrupt("its slope has more dimensions than its input");
+  if (out.size() != site.dims(0).size())
+    site.corrupt("its slope has more dimensions than its input");
   site.set(0, site.dtype(0), site.dims(0));
 }
 
@@ -77,7 +80,8 @@ void where(Site& site) {
   if (site.dtype(0) != DType::kBool)
     site.corrupt(std::string("its condition is ") + dtype_text(site.dtype(0)) + ", expected bool");
   expect_same_dtype(site, 1, 2);
-  site.set(0, site.dtype(1), broadcast(site, site.dims(0), broadcast(site, site.dims(1), site.dims(2))));
+  site.set(0, site.dtype(1),
+           broadcast(site, site.dims(0), broadcast(site, site.dims(1), site.dims(2))));
 }
 void cast(Site& site) {
   const DType to = DType(site.node.integer("to", 0));
@@ -100,13 +104,19 @@ void add_elementwise_rules(InferTable& table) {
   for (const Function& row : kFunctions) {
     if (row.node.empty()) continue;
     switch (row.result) {
-      case FunctionResult::kSame: table[std::string(row.node)] = row.operands == 1 ? unary : binary; break;
-      case FunctionResult::kCompare: table[std::string(row.node)] = row.operands == 1 ? unary_to_bool : compare; break;
-      case FunctionResult::kLogical: table[std::string(row.node)] = row.operands == 1 ? logical_not : logical; break;
+      case FunctionResult::kSame:
+        table[std::string(row.node)] = row.operands == 1 ? unary : binary;
+        break;
+      case FunctionResult::kCompare:
+        table[std::string(row.node)] = row.operands == 1 ? unary_to_bool : compare;
+        break;
+      case FunctionResult::kLogical:
+        table[std::string(row.node)] = row.operands == 1 ? logical_not : logical;
+        break;
     }
   }
-  for (const char* op :
-       {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu"})
+  for (const char* op : {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink",
+                         "Swish", "ThresholdedRelu"})
     table[op] = unary;
   for (const char* op : {"Mod", "BitShift"}) table[op] = binary;
   table["IsInf"] = unary_to_bool;

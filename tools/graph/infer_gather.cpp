@@ -6,7 +6,8 @@ namespace {
 
 void expect_indices(Site& site, size_t input) {
   if (site.dtype(input) == DType::kI64 || site.dtype(input) == DType::kI32) return;
-  site.corrupt(std::string("its indices are ") + dtype_text(site.dtype(input)) + ", expected i32 or i64");
+  site.corrupt(std::string("its indices are ") + dtype_text(site.dtype(input)) +
+               ", expected i32 or i64");
 }
 
 void gather(Site& site) {
@@ -18,12 +19,13 @@ void gather(Site& site) {
   out.insert(out.end(), indices.begin(), indices.end());
   out.insert(out.end(), at + 1, data.end());
   const auto contents = site.run().contents(site.in(1));
-  // One index that is a symbolic dim (the last frame, say) is a slice; the index never exists at run time.
+  // One index that is a symbolic dim (the last frame, say) is a slice; the index never exists at
+  // run time.
   if (contents && contents->size() == 1 && (*contents)[0].dim() && !(*contents)[0].number()) {
     const Dim index = *(*contents)[0].dim();
-    const ValueId part =
-        site.make("Slice", {site.in(0)},
-                  {{"starts", Dims{index}}, {"ends", Dims{index + 1}}, {"axes", std::vector<int64_t>{axis}}});
+    const ValueId part = site.make(
+        "Slice", {site.in(0)},
+        {{"starts", Dims{index}}, {"ends", Dims{index + 1}}, {"axes", std::vector<int64_t>{axis}}});
     return site.finish_shaped("Reshape", part, out);
   }
   site.node.attributes["axis"] = axis;
@@ -32,7 +34,8 @@ void gather(Site& site) {
 void gather_elements(Site& site) {
   expect_indices(site, 1);
   if (site.rank(0) != site.rank(1))
-    site.corrupt("its data " + text(site.dims(0)) + " and indices " + text(site.dims(1)) + " differ in rank");
+    site.corrupt("its data " + text(site.dims(0)) + " and indices " + text(site.dims(1)) +
+                 " differ in rank");
   site.node.attributes["axis"] = site.axis(site.node.integer("axis", 0), site.rank(0));
   site.set(0, site.dtype(0), site.dims(1));
 }
@@ -42,9 +45,10 @@ void gather_nd(Site& site) {
   const Dims data = site.dims(0), indices = site.dims(1);
   const auto depth = indices.empty() ? std::nullopt : indices.back().value();
   if (!depth) site.refuse("", "its indices " + text(indices) + " have no fixed last dimension");
-  if (batch < 0 || batch >= int64_t(indices.size()) || batch + *depth > int64_t(data.size()) || *depth < 1) {
-    site.corrupt("its indices " + text(indices) + " do not fit data " + text(data) + " with " + std::to_string(batch) +
-                 " batch dimensions");
+  if (batch < 0 || batch >= int64_t(indices.size()) || batch + *depth > int64_t(data.size()) ||
+      *depth < 1) {
+    site.corrupt("its indices " + text(indices) + " do not fit data " + text(data) + " with " +
+                 std::to_string(batch) + " batch dimensions");
   }
   Dims out(indices.begin(), indices.end() - 1);
   out.insert(out.end(), data.begin() + batch + *depth, data.end());
@@ -67,7 +71,8 @@ void scatter_nd(Site& site) {
 /// k is known only at run time: at most the whole dimension.
 void top_k_measured(Site& site, int64_t axis) {
   if (site.dtype(1) != DType::kI64 || product(site.dims(1)) != Dim(1))
-    site.corrupt("k is " + std::string(dtype_text(site.dtype(1))) + " " + text(site.dims(1)) + ", expected one i64");
+    site.corrupt("k is " + std::string(dtype_text(site.dtype(1))) + " " + text(site.dims(1)) +
+                 ", expected one i64");
   const ValueId count = site.make("Measure", {site.reshape(site.in(1), {})});
   Dims out = site.dims(0);
   out[size_t(axis)] = site.measure(count, out[size_t(axis)]);
@@ -87,8 +92,8 @@ void top_k(Site& site) {
   if (!proven_at_least(out[size_t(axis)], k[0])) {
     if (proven_at_least(k[0], out[size_t(axis)] + 1))
       site.corrupt("k is " + k[0].text() + " of a dimension of " + out[size_t(axis)].text());
-    site.note("TopK takes k = " + k[0].text() + " of a symbolic dimension " + out[size_t(axis)].text() +
-              ", which must be at least that");
+    site.note("TopK takes k = " + k[0].text() + " of a symbolic dimension " +
+              out[size_t(axis)].text() + ", which must be at least that");
   }
   out[size_t(axis)] = k[0];
   site.drop_inputs_from(1);
@@ -104,22 +109,29 @@ void cum_sum(Site& site) {
   site.set(0, site.dtype(0), site.dims(0));
 }
 
-/// The first lengths[b] steps of every sequence in reverse: rows [time, batch] (or [batch, time]) gathered by an index.
+/// The first lengths[b] steps of every sequence in reverse: rows [time, batch] (or [batch, time])
+/// gathered by an index.
 void reverse_sequence(Site& site) {
   const Dims in = site.dims(0);
-  const int64_t batch_axis = site.node.integer("batch_axis", 1), time_axis = site.node.integer("time_axis", 0);
+  const int64_t batch_axis = site.node.integer("batch_axis", 1),
+                time_axis = site.node.integer("time_axis", 0);
   if (in.size() < 2 || batch_axis < 0 || batch_axis > 1 || time_axis != 1 - batch_axis)
-    site.corrupt("batch_axis " + std::to_string(batch_axis) + " and time_axis " + std::to_string(time_axis) +
-                 " must be 0 and 1 of " + text(in));
+    site.corrupt("batch_axis " + std::to_string(batch_axis) + " and time_axis " +
+                 std::to_string(time_axis) + " must be 0 and 1 of " + text(in));
   const Dim steps = in[size_t(time_axis)], batch = in[size_t(batch_axis)];
-  if (site.rank(1) != 1) site.corrupt("its lengths have shape " + text(site.dims(1)) + ", expected one dimension");
+  if (site.rank(1) != 1)
+    site.corrupt("its lengths have shape " + text(site.dims(1)) + ", expected one dimension");
   const auto known = site.run().contents(site.in(1));
   bool whole = known.has_value();
-  for (size_t i = 0; whole && i < known->size(); i++) whole = (*known)[i].dim() && *(*known)[i].dim() == steps;
+  for (size_t i = 0; whole && i < known->size(); i++)
+    whole = (*known)[i].dim() && *(*known)[i].dim() == steps;
   if (whole) {
     const std::vector<int64_t> axes = {time_axis}, back = {-1};
     return site.finish("Slice", {site.in(0)},
-                       {{"starts", Dims{Dim(-1)}}, {"ends", Dims{Dim(INT64_MIN)}}, {"axes", axes}, {"steps", back}});
+                       {{"starts", Dims{Dim(-1)}},
+                        {"ends", Dims{Dim(INT64_MIN)}},
+                        {"axes", axes},
+                        {"steps", back}});
   }
   const auto number = [&](double n) { return site.scalar(DType::kI64, n); };
   const auto along = [&](ValueId list, int64_t axis) {
@@ -127,7 +139,8 @@ void reverse_sequence(Site& site) {
     dims[size_t(axis)] = site.run().value(list).dims[0];
     return site.reshape(list, dims);
   };
-  const ValueId step = along(site.counting(steps), time_axis), sequence = along(site.counting(batch), batch_axis);
+  const ValueId step = along(site.counting(steps), time_axis),
+                sequence = along(site.counting(batch), batch_axis);
   const ValueId length = along(site.cast(site.in(1), DType::kI64), batch_axis);
   const ValueId mirrored = site.make("Sub", {site.make("Sub", {length, number(1)}), step});
   const ValueId from = site.make("Where", {site.make("Less", {step, length}), mirrored, step});

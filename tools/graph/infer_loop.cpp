@@ -1,5 +1,6 @@
-// tools/graph/infer_loop.cpp - Loop and Scan in one normal form: a trip count that is a dim, perhaps a condition, and what is
-// carried. Rows are read with Gather at the iteration and written with ScatterND into a carried stack.
+// tools/graph/infer_loop.cpp - Loop and Scan in one normal form: a trip count that is a dim,
+// perhaps a condition, and what is carried. Rows are read with Gather at the iteration and written
+// with ScatterND into a carried stack.
 #include "tools/graph/infer_loop.h"
 
 #include <algorithm>
@@ -7,13 +8,17 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int64_t kEndless = int64_t(1) << 40;  // exporters write the largest integer for "no count"
+// exporters write the largest integer for "no count"
+constexpr int64_t kEndless = int64_t(1) << 40;
 
-[[noreturn]] void refuse(const std::string& why, const std::string& hint) { throw Refusal{"", why, hint}; }
+[[noreturn]] void refuse(const std::string& why, const std::string& hint) {
+  throw Refusal{"", why, hint};
+}
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(Inference& run, Node& node) : run_(run), node_(node), body_(node.subgraph("body")) {
+LoopBuilder::LoopBuilder(Inference& run, Node& node)
+    : run_(run), node_(node), body_(node.subgraph("body")) {
   if (!body_) throw_cast_error(2, describe(node) + ": lacks its body");
   for (const Node& each : body_->nodes)
     for (const ValueId id : each.outputs)
@@ -21,7 +26,8 @@ LoopBuilder::LoopBuilder(Inference& run, Node& node) : run_(run), node_(node), b
 }
 
 ValueId LoopBuilder::typed(const std::string& name, DType dtype, Dims dims) {
-  const ValueId id = run_.model.add_value(node_.name + "/" + name + std::to_string(run_.model.values.size()), dtype);
+  const ValueId id = run_.model.add_value(
+      node_.name + "/" + name + std::to_string(run_.model.values.size()), dtype);
   Value& value = run_.model.values[size_t(id)];
   value.dims = std::move(dims);
   value.shape_known = true;
@@ -35,8 +41,8 @@ const Node* LoopBuilder::maker(ValueId id) const {
 
 /// The value behind copies, and behind conversions of type when asked.
 ValueId LoopBuilder::behind(ValueId id, bool conversions) const {
-  for (const Node* node = maker(id); node && (node->op == "Identity" || (conversions && node->op == "Cast"));
-       node = maker(id))
+  for (const Node* node = maker(id);
+       node && (node->op == "Identity" || (conversions && node->op == "Cast")); node = maker(id))
     id = node->inputs.at(0);
   return id;
 }
@@ -65,15 +71,18 @@ void LoopBuilder::drop_invariants() {
 
 bool LoopBuilder::is_true(ValueId id) const {
   const auto contents = run_.contents(run_.resolve(id));
-  return contents && contents->size() == 1 && (*contents)[0].number() && *(*contents)[0].number() != 0;
+  return contents && contents->size() == 1 && (*contents)[0].number() &&
+         *(*contents)[0].number() != 0;
 }
 
-/// How often a body runs whose condition compares a counter with a dim: `i += step; while (i < end)`.
+/// How often a body runs whose condition compares a counter with a dim: `i += step; while (i <
+/// end)`.
 std::optional<Dim> LoopBuilder::counted() const {
   const Node* comparison = maker(behind(next_condition_, true));
   if (!comparison || comparison->inputs.size() != 2 || !is_true(condition_)) return std::nullopt;
   const std::string& op = comparison->op;
-  const bool less = op == "Less" || op == "LessOrEqual", greater = op == "Greater" || op == "GreaterOrEqual";
+  const bool less = op == "Less" || op == "LessOrEqual",
+             greater = op == "Greater" || op == "GreaterOrEqual";
   if (!less && !greater) return std::nullopt;
   const ValueId counted = behind(comparison->inputs[greater ? 1 : 0], true);
   const auto end = run_.contents(run_.resolve(behind(comparison->inputs[greater ? 0 : 1], true)));
@@ -81,15 +90,20 @@ std::optional<Dim> LoopBuilder::counted() const {
   for (const Carried& each : carried_) {
     const ValueId next = behind(each.next, true);
     const Node* sum = maker(next);
-    if ((counted != next && counted != each.inner) || !sum || sum->op != "Add" || sum->inputs.size() != 2) continue;
+    if ((counted != next && counted != each.inner) || !sum || sum->op != "Add" ||
+        sum->inputs.size() != 2)
+      continue;
     const size_t self = behind(sum->inputs[0], true) == each.inner ? 0 : 1;
     if (behind(sum->inputs[self], true) != each.inner) continue;
     const auto step = run_.contents(run_.resolve(behind(sum->inputs[1 - self], true)));
     const auto start = run_.contents(each.initial);
-    if (!step || !start || step->size() != 1 || start->size() != 1 || !(*step)[0].dim() || !(*start)[0].dim()) continue;
+    if (!step || !start || step->size() != 1 || start->size() != 1 || !(*step)[0].dim() ||
+        !(*start)[0].dim())
+      continue;
     const Dim by = *(*step)[0].dim();
     if (!proven_at_least(by, 1)) continue;
-    // The value compared after iteration j (from 0) is start + (j + ahead) * by; one more runs while it is below the end.
+    // The value compared after iteration j (from 0) is start + (j + ahead) * by; one more runs
+    // while it is below the end.
     const Dim ahead(counted == next ? 1 : 0);
     const Dim last = *(*end)[0].dim() + Dim(op == "LessOrEqual" || op == "GreaterOrEqual" ? 1 : 0);
     return Dim(1) + max(ceil_div(last - *(*start)[0].dim() - ahead * by, by), Dim(0));
@@ -109,15 +123,18 @@ void LoopBuilder::find_trips(ValueId count) {
   if (const auto found = goes_on ? std::nullopt : counted()) {
     has_condition_ = false;
     trips_ = given ? min(*given, *found) : *found;
-    if (!given && count != kAbsent) refuse("its trip count is known only when it runs", "export it as a constant");
+    if (!given && count != kAbsent)
+      refuse("its trip count is known only when it runs", "export it as a constant");
     return;
   }
   if (!given && count != kAbsent)
     refuse("its trip count is known only when it runs: nothing bounds the loop",
            "export it with a trip count that is a constant or comes from a shape");
   if (!given)
-    refuse("nothing bounds how often it runs: it has no trip count, and its condition compares no counter with a shape",
-           "export it with a trip count, or with a condition such as i < length");
+    refuse(
+        "nothing bounds how often it runs: it has no trip count, and its condition compares no "
+        "counter with a shape",
+        "export it with a trip count, or with a condition such as i < length");
   trips_ = max(*given, Dim(0));
 }
 
@@ -135,8 +152,9 @@ ValueId LoopBuilder::inside(const std::string& op, std::vector<ValueId> inputs,
 /// The row that the body makes goes to its place in a stack, which is carried.
 void LoopBuilder::add_stack(const Written& written) {
   if (has_condition_)
-    refuse("it stacks rows, and its condition may end it early: how many there are only the run knows",
-           "export it with a trip count alone");
+    refuse(
+        "it stacks rows, and its condition may end it early: how many there are only the run knows",
+        "export it with a trip count alone");
   const ValueId row = run_.resolve(written.row);
   const Value type = run_.value(row);
   Site site(run_, node_);
@@ -164,7 +182,8 @@ ValueId LoopBuilder::index(bool reverse) {
     last = site.scalar(DType::kI64, double(*n - 1));
   } else {
     const ValueId ones = site.expand(site.scalar(DType::kI64, 1), {trips_});
-    const ValueId sum = site.make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+    const ValueId sum = site.make("ReduceSum", {ones},
+                                  {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
     last = site.make("Sub", {sum, site.scalar(DType::kI64, 1)});
   }
   return backwards_ = inside("Sub", {last, iteration_}, {});
@@ -175,11 +194,11 @@ void LoopBuilder::check_carried() {
     const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
     if (before.dtype != after.dtype)
       throw_cast_error(2, describe(node_) + ": what it carries as '" + before.name + "' is " +
-                              dtype_text(before.dtype) + " before an iteration and " + dtype_text(after.dtype) +
-                              " after it");
+                              dtype_text(before.dtype) + " before an iteration and " +
+                              dtype_text(after.dtype) + " after it");
     if (before.dims != after.dims)
-      refuse("what it carries as '" + before.name + "' has shape " + text(before.dims) + " before an iteration and " +
-                 text(after.dims) + " after it",
+      refuse("what it carries as '" + before.name + "' has shape " + text(before.dims) +
+                 " before an iteration and " + text(after.dims) + " after it",
              "export it so that shapes stay the same");
   }
 }
@@ -191,7 +210,8 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
   const bool whole =
       std::all_of(carried_.begin(), carried_.end(),
                   [&](const Carried& each) { return run_.known(run_.resolve(each.next)); }) &&
-      std::all_of(rows.begin(), rows.end(), [&](const Written& row) { return run_.known(run_.resolve(row.row)); });
+      std::all_of(rows.begin(), rows.end(),
+                  [&](const Written& row) { return run_.known(run_.resolve(row.row)); });
   if (!whole) return;  // something inside was refused already
   check_carried();
   for (const Written& row : rows) add_stack(row);
@@ -202,8 +222,9 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
     Site site(run_, node_);
     for (const ValueId id : {condition, next})
       if (run_.value(id).dtype != DType::kBool || product(run_.value(id).dims) != Dim(1))
-        throw_cast_error(2, describe(node_) + ": its condition is " + std::string(dtype_text(run_.value(id).dtype)) +
-                                " " + text(run_.value(id).dims) + ", expected one bool");
+        throw_cast_error(2, describe(node_) + ": its condition is " +
+                                std::string(dtype_text(run_.value(id).dtype)) + " " +
+                                text(run_.value(id).dims) + ", expected one bool");
     if (!run_.value(condition).dims.empty()) condition = site.reshape(condition, {});
     if (!run_.value(next).dims.empty()) next = inside("Reshape", {next}, {{"shape", Dims{}}});
   }
@@ -217,7 +238,8 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
     node_.inputs.push_back(run_.resolve(each.initial));
     body_->inputs.push_back(each.inner);
     body_->outputs.push_back(run_.resolve(each.next));
-    const ValueId result = each.result == kAbsent ? typed("result", DType::kInvalid, {}) : each.result;
+    const ValueId result =
+        each.result == kAbsent ? typed("result", DType::kInvalid, {}) : each.result;
     set_type_of(result, each.inner);
     node_.outputs.push_back(result);
   }
@@ -229,7 +251,8 @@ void LoopBuilder::place_stacks() {
     Site site(run_, node_);
     const int64_t rank = int64_t(run_.value(stacked).dims.size());
     const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
-    if (axis < 0 || axis >= rank) throw_cast_error(2, describe(node_) + ": an output axis is out of range");
+    if (axis < 0 || axis >= rank)
+      throw_cast_error(2, describe(node_) + ": an output axis is out of range");
     if (axis == 0) {
       run_.replace(written.result, stacked);
       continue;

@@ -14,10 +14,11 @@ namespace ingot::graph {
 class LoopBuilder {
  public:
   LoopBuilder(Inference& run, Node& node);
-  /// From ONNX's Loop: count, condition, carried; the body's inputs are iteration, condition, carried; its outputs condition,
-  /// carried, rows.
+  /// From ONNX's Loop: count, condition, carried; the body's inputs are iteration, condition,
+  /// carried; its outputs condition, carried, rows.
   void read_loop();
-  /// From ONNX's Scan: carried, sequences; the body's inputs are carried, rows; its outputs carried, rows.
+  /// From ONNX's Scan: carried, sequences; the body's inputs are carried, rows; its outputs
+  /// carried, rows.
   void read_scan();
   /// @pre the node is in its graph: what follows it.
   void place_stacks();
@@ -43,7 +44,8 @@ class LoopBuilder {
   void find_trips(ValueId count);
   void read_row(ValueId sequence, ValueId row, int64_t axis, bool reverse);
   ValueId index(bool reverse);
-  ValueId inside(const std::string& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes);
+  ValueId inside(const std::string& op, std::vector<ValueId> inputs,
+                 std::map<std::string, Attribute> attributes);
   void add_stack(const Written& written);
   void check_carried();
   void finish(const std::vector<Written>& rows);

@@ -9,14 +9,14 @@ namespace {
 
 void expect_inner(Site& site, const Dim& a, const Dim& b) {
   if (a.is_static() && b.is_static() && a != b) {
-    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) + " disagree: " + a.text() +
-                 " columns, " + b.text() + " rows");
+    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) +
+                 " disagree: " + a.text() + " columns, " + b.text() + " rows");
   }
 }
 void expect_types(Site& site) {
   if (site.dtype(0) != site.dtype(1)) {
-    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " + dtype_text(site.dtype(1)) +
-                 ", expected one type");
+    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " +
+                 dtype_text(site.dtype(1)) + ", expected one type");
   }
 }
 
@@ -27,7 +27,8 @@ void mat_mul(Site& site) {
   if (a.size() == 1 || b.size() == 1) {  // vectors become matrices, and their dimension goes again
     const bool left = a.size() == 1, right = b.size() == 1;
     const Dims wide_a = left ? Dims{1, a[0]} : a, wide_b = right ? Dims{b[0], 1} : b;
-    const ValueId product = site.make("MatMul", {site.reshape(site.in(0), wide_a), site.reshape(site.in(1), wide_b)});
+    const ValueId product =
+        site.make("MatMul", {site.reshape(site.in(0), wide_a), site.reshape(site.in(1), wide_b)});
     Dims out = site.run().value(product).dims;
     if (right) out.pop_back();
     if (left) out.erase(out.end() - (right ? 1 : 2));
@@ -43,7 +44,8 @@ void mat_mul(Site& site) {
 void gemm(Site& site) {
   expect_types(site);
   if (site.rank(0) != 2 || site.rank(1) != 2)
-    site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) + ", expected matrices");
+    site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) +
+                 ", expected matrices");
   const bool ta = site.node.integer("transA", 0) != 0, tb = site.node.integer("transB", 0) != 0;
   expect_inner(site, site.dims(0)[ta ? 0 : 1], site.dims(1)[tb ? 1 : 0]);
   const Dims out = {site.dims(0)[ta ? 1 : 0], site.dims(1)[tb ? 0 : 1]};
@@ -70,7 +72,8 @@ Labels reduced(Site& site, Labels operand, const std::string& keep) {
       axes.push_back(int64_t(i));
   }
   if (axes.empty()) return operand;
-  return {rest, site.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
+  return {rest,
+          site.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
 }
 ValueId ordered(Site& site, const Labels& operand, const std::string& order) {
   std::vector<int64_t> perm;
@@ -107,15 +110,17 @@ Equation parse(Site& site) {
     for (const char c : term) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
       if (!letter || !seen.insert(c).second)
-        site.refuse("equation", "'" + source + "': only distinct letters per operand are supported");
+        site.refuse("equation",
+                    "'" + source + "': only distinct letters per operand are supported");
     }
   }
   if (equation.terms.size() != site.node.inputs.size())
     site.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
   for (size_t i = 0; i < equation.terms.size(); i++) {
     if (int64_t(equation.terms[i].size()) != site.rank(i))
-      site.corrupt("its operand " + std::to_string(i) + " has rank " + std::to_string(site.rank(i)) +
-                   ", its equation says '" + equation.terms[i] + "'");
+      site.corrupt("its operand " + std::to_string(i) + " has rank " +
+                   std::to_string(site.rank(i)) + ", its equation says '" + equation.terms[i] +
+                   "'");
   }
   return equation;
 }
@@ -123,7 +128,8 @@ Equation parse(Site& site) {
 void einsum(Site& site) {
   const Equation equation = parse(site);
   const std::string& out = equation.out;
-  if (equation.terms.size() > 2) site.refuse("equation", "more than two operands are not supported");
+  if (equation.terms.size() > 2)
+    site.refuse("equation", "more than two operands are not supported");
   if (equation.terms.size() == 1) {
     const Labels x = reduced(site, {equation.terms[0], site.in(0)}, out);
     if (x.text.size() != out.size()) site.corrupt("its equation makes labels that no operand has");
@@ -132,7 +138,8 @@ void einsum(Site& site) {
   const Labels a = reduced(site, {equation.terms[0], site.in(0)}, equation.terms[1] + out);
   const Labels b = reduced(site, {equation.terms[1], site.in(1)}, equation.terms[0] + out);
   std::string batch, rows, columns, inner;
-  for (const char c : a.text) (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;
+  for (const char c : a.text)
+    (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;
   for (const char c : b.text) {
     if (!contains(a.text, c)) columns += c;
   }
@@ -143,8 +150,8 @@ void einsum(Site& site) {
       const auto [found, added] = extent.emplace(x.text[i], d);
       if (added || found->second == d) continue;
       if (found->second.is_static() && d.is_static())
-        site.refuse("equation",
-                    std::string("label '") + x.text[i] + "' has extents " + d.text() + " and " + found->second.text());
+        site.refuse("equation", std::string("label '") + x.text[i] + "' has extents " + d.text() +
+                                    " and " + found->second.text());
       if (d.is_static()) found->second = d;
     }
   };
@@ -162,10 +169,10 @@ void einsum(Site& site) {
     dims.push_back(n);
     return dims;
   };
-  const ValueId left =
-      site.reshape(ordered(site, a, batch + rows + inner), shape_of(batch, size_of(rows), size_of(inner)));
-  const ValueId right =
-      site.reshape(ordered(site, b, batch + inner + columns), shape_of(batch, size_of(inner), size_of(columns)));
+  const ValueId left = site.reshape(ordered(site, a, batch + rows + inner),
+                                    shape_of(batch, size_of(rows), size_of(inner)));
+  const ValueId right = site.reshape(ordered(site, b, batch + inner + columns),
+                                     shape_of(batch, size_of(inner), size_of(columns)));
   const ValueId product = site.make("MatMul", {left, right});
   const std::string made = batch + rows + columns;
   Dims dims;

@@ -1,5 +1,6 @@
-// tools/graph/infer_measured.cpp - operators whose results are as large as the data makes them: their last output is
-// the number found, and a symbol stands for it. Memory is planned for the most.
+// tools/graph/infer_measured.cpp - operators whose results are as large as the data makes them:
+// their last output is the number found, and a symbol stands for it. Memory is planned for the
+// most.
 #include <algorithm>
 #include <cstring>
 
@@ -24,9 +25,10 @@ ValueId add_count(Site& site, size_t others) {
 
 bool is_zero(const Constant& c, int64_t at) {
   const size_t bytes = size_t(dtype_bytes(c.dtype));
-  std::vector<uint8_t> element(c.as<uint8_t>() + size_t(at) * bytes, c.as<uint8_t>() + size_t(at + 1) * bytes);
-  const bool is_float =
-      c.dtype == DType::kF32 || c.dtype == DType::kF16 || c.dtype == DType::kBF16 || c.dtype == DType::kF64;
+  std::vector<uint8_t> element(c.as<uint8_t>() + size_t(at) * bytes,
+                               c.as<uint8_t>() + size_t(at + 1) * bytes);
+  const bool is_float = c.dtype == DType::kF32 || c.dtype == DType::kF16 ||
+                        c.dtype == DType::kBF16 || c.dtype == DType::kF64;
   if (is_float) element.back() &= 0x7f;  // minus zero
   return std::all_of(element.begin(), element.end(), [](uint8_t byte) { return byte == 0; });
 }
@@ -47,7 +49,8 @@ Constant coordinates(const Constant& c) {
 void nonzero(Site& site) {
   if (site.node.outputs.size() == 2 && site.settled()) return;  // in normal form
   const Constant* constant = site.model().constant(site.in(0));
-  if (constant && constant->elements() <= kMaxFolded) return site.same(0, site.constant(coordinates(*constant)));
+  if (constant && constant->elements() <= kMaxFolded)
+    return site.same(0, site.constant(coordinates(*constant)));
   const int64_t rank = site.rank(0);
   const Dim most = product(site.dims(0));
   const ValueId count = add_count(site, 1);
@@ -57,8 +60,8 @@ void nonzero(Site& site) {
 /// The elements, or slices along an axis, where the condition holds.
 void compress(Site& site) {
   if (site.dtype(1) != DType::kBool || site.rank(1) != 1)
-    site.corrupt("its condition is " + std::string(dtype_text(site.dtype(1))) + " " + text(site.dims(1)) +
-                 ", expected bool [n]");
+    site.corrupt("its condition is " + std::string(dtype_text(site.dtype(1))) + " " +
+                 text(site.dims(1)) + ", expected bool [n]");
   ValueId x = site.in(0);
   int64_t axis = 0;
   if (site.node.has("axis"))
@@ -97,7 +100,8 @@ void non_max_suppression(Site& site) {
   Dim each = boxes[1];
   if (site.has(2)) {
     const auto most = site.run().contents(site.in(2));
-    if (most && most->size() == 1 && (*most)[0].dim()) each = min(each, max(*(*most)[0].dim(), Dim(0)));
+    if (most && most->size() == 1 && (*most)[0].dim())
+      each = min(each, max(*(*most)[0].dim(), Dim(0)));
   } else {
     each = 0;
   }

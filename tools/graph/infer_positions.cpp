@@ -1,6 +1,6 @@
-// tools/graph/infer_positions.cpp - MaxPool that also says where its maxima lie, and MaxUnpool that puts them back.
-// Positions are the first greatest of the window's taps, which are slices side by side; the values come from the
-// ordinary pool.
+// tools/graph/infer_positions.cpp - MaxPool that also says where its maxima lie, and MaxUnpool that
+// puts them back. Positions are the first greatest of the window's taps, which are slices side by
+// side; the values come from the ordinary pool.
 #include "tools/graph/infer_positions.h"
 
 #include <algorithm>
@@ -33,13 +33,15 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
   Dims pads(in.size() * 2, Dim(0)), places = {out[0], out[1], Dim(1), Dim(1)};
   for (size_t i = 0; i < rank; i++) {
     // Where ceil_mode lets the last window reach further, the border grows with it.
-    const Dim reach = (out[i + 2] - Dim(1)) * Dim(w.strides[i]) + Dim((w.kernel[i] - 1) * w.dilations[i] + 1);
+    const Dim reach =
+        (out[i + 2] - Dim(1)) * Dim(w.strides[i]) + Dim((w.kernel[i] - 1) * w.dilations[i] + 1);
     pads[i + 2] = Dim(w.pads[i]);
     pads[in.size() + i + 2] = max(Dim(w.pads[i + rank]), reach - in[i + 2] - Dim(w.pads[i]));
     places[2] = places[2] * out[i + 2];
   }
-  const ValueId x = site.make("Pad", {site.in(0)},
-                              {{"pads", pads}, {"mode", std::string("constant")}, {"value", -3.4028234663852886e38}});
+  const ValueId x = site.make(
+      "Pad", {site.in(0)},
+      {{"pads", pads}, {"mode", std::string("constant")}, {"value", -3.4028234663852886e38}});
   Integers axes, at(rank, 0);
   for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i) + 2);
   std::vector<ValueId> parts;
@@ -49,8 +51,8 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
       starts.push_back(Dim(at[i] * w.dilations[i]));
       ends.push_back(starts.back() + (out[i + 2] - Dim(1)) * Dim(w.strides[i]) + Dim(1));
     }
-    const ValueId part =
-        site.make("Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", w.strides}});
+    const ValueId part = site.make(
+        "Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", w.strides}});
     parts.push_back(site.reshape(part, places));
     more = false;
     for (size_t i = rank; i-- > 0 && !more;) {
@@ -59,9 +61,11 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
     }
   }
   *taps = int64_t(parts.size());
-  const ValueId all = parts.size() == 1 ? parts[0] : site.make("Concat", parts, {{"axis", int64_t(3)}});
-  return site.make("ArgMax", {all},
-                   {{"axis", int64_t(3)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+  const ValueId all =
+      parts.size() == 1 ? parts[0] : site.make("Concat", parts, {{"axis", int64_t(3)}});
+  return site.make(
+      "ArgMax", {all},
+      {{"axis", int64_t(3)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
 }
 
 }  // namespace
@@ -71,13 +75,16 @@ void pool_with_positions(Site& site, const PoolWindow& w, const Dims& out) {
   const size_t rank = w.kernel.size();
   if (site.dtype(0) != DType::kF32) site.refuse("Indices", "are built for f32 only");
   int64_t size = 1;
-  for (const int64_t k : w.kernel) size = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, size * k);
+  for (const int64_t k : w.kernel)
+    size = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, size * k);
   if (size > kMostTaps)
-    site.refuse("Indices", "of a window of more than " + std::to_string(kMostTaps) + " elements are not built");
+    site.refuse("Indices", "of a window of more than " + std::to_string(kMostTaps) +
+                               " elements are not built");
   const std::vector<ValueId> steps = steps_of(site, in, site.node.integer("storage_order", 0) != 0);
   int64_t taps = 0;
   const ValueId tap = greatest_tap(site, w, out, &taps);
-  // offset of a tap = sum of k * dilation * step; start of a window = sum of (place * stride - pad) * step.
+  // offset of a tap = sum of k * dilation * step; start of a window = sum of (place * stride - pad)
+  // * step.
   ValueId offsets = site.reshape(i64(site, 0), {1}), start = offsets;
   int64_t inner = taps;
   for (size_t i = 0; i < rank; i++) {
@@ -122,14 +129,15 @@ void max_unpool(Site& site) {
   Dims out = {in[0], in[1]}, after(in.size() * 2, Dim(0)), given;
   if (site.has(2)) given = site.need_dims("output_shape", 2);
   for (size_t i = 0; i < rank; i++) {
-    out.push_back((in[i + 2] - Dim(1)) * Dim(strides[i]) + Dim(kernel[i] - pads[i] - pads[i + rank]));
+    out.push_back((in[i + 2] - Dim(1)) * Dim(strides[i]) +
+                  Dim(kernel[i] - pads[i] - pads[i + rank]));
     if (given.size() == in.size()) after[in.size() + i + 2] = given[i + 2] - out.back();
   }
   const ValueId zeros = site.expand(site.scalar(site.dtype(0), 0), {product(out)});
   const Dims flat = {product(in)};
-  const ValueId placed =
-      site.make("ScatterElements", {zeros, site.reshape(site.in(1), flat), site.reshape(site.in(0), flat)},
-                {{"axis", int64_t(0)}, {"reduction", std::string("none")}});
+  const ValueId placed = site.make(
+      "ScatterElements", {zeros, site.reshape(site.in(1), flat), site.reshape(site.in(0), flat)},
+      {{"axis", int64_t(0)}, {"reduction", std::string("none")}});
   const ValueId y = site.reshape(placed, out);
   site.finish("Pad", {y}, {{"pads", after}, {"mode", std::string("constant")}, {"value", 0.0}});
 }

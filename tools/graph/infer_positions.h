@@ -4,7 +4,8 @@
 
 namespace ingot::graph {
 
-/// Of as many entries as there are spatial dimensions, pads of twice as many: all begins, then all ends.
+/// Of as many entries as there are spatial dimensions, pads of twice as many: all begins, then all
+/// ends.
 struct PoolWindow {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };

@@ -11,7 +11,9 @@ void expect_dims(Site& site, size_t input, const Dims& expected, const char* nam
   for (size_t i = 0; good && i < found.size(); i++) {
     good = found[i] == expected[i] || !found[i].is_static() || !expected[i].is_static();
   }
-  if (!good) site.corrupt(std::string("its ") + name + " has shape " + text(found) + ", expected " + text(expected));
+  if (!good)
+    site.corrupt(std::string("its ") + name + " has shape " + text(found) + ", expected " +
+                 text(expected));
 }
 
 void recurrent(Site& site) {
@@ -19,12 +21,14 @@ void recurrent(Site& site) {
   const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
   const int64_t directions = site.node.text("direction", "forward") == "bidirectional" ? 2 : 1;
   if (site.rank(0) != 3 || site.rank(2) != 3)
-    site.corrupt("its X has shape " + text(site.dims(0)) + ", its R " + text(site.dims(2)) + ", expected 3 dimensions");
+    site.corrupt("its X has shape " + text(site.dims(0)) + ", its R " + text(site.dims(2)) +
+                 ", expected 3 dimensions");
   const auto hidden = site.dims(2)[2].value();
   if (!hidden) site.refuse("hidden_size", "its R has a symbolic shape " + text(site.dims(2)));
   const int64_t given = site.node.integer("hidden_size", 0);
   if (given != 0 && given != *hidden)
-    site.corrupt("hidden_size is " + std::to_string(given) + ", its R has shape " + text(site.dims(2)));
+    site.corrupt("hidden_size is " + std::to_string(given) + ", its R has shape " +
+                 text(site.dims(2)));
   site.node.attributes["hidden_size"] = *hidden;
   const bool batch_first = site.node.integer("layout", 0) != 0;
   const Dim steps = site.dims(0)[batch_first ? 1 : 0], batch = site.dims(0)[batch_first ? 0 : 1],
@@ -44,9 +48,11 @@ void recurrent(Site& site) {
     for (const Scalar& length : *lengths) full = full && length.dim() && *length.dim() == steps;
     if (full) site.node.inputs[4] = kAbsent;
   }
-  while (!site.node.inputs.empty() && site.node.inputs.back() == kAbsent) site.node.inputs.pop_back();
+  while (!site.node.inputs.empty() && site.node.inputs.back() == kAbsent)
+    site.node.inputs.pop_back();
   const DType dtype = site.dtype(0);
-  site.set(0, dtype, batch_first ? Dims{batch, steps, directions, h} : Dims{steps, directions, batch, h});
+  site.set(0, dtype,
+           batch_first ? Dims{batch, steps, directions, h} : Dims{steps, directions, batch, h});
   site.set(1, dtype, state);
   site.set(2, dtype, state);
 }

@@ -25,7 +25,8 @@ void reduce(Site& site) {
   if (axes.empty()) {
     if (site.node.integer("noop_with_empty_axes", 0) != 0) {
       const std::string& op = site.node.op;
-      if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" || op == "ReduceProd")
+      if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" ||
+          op == "ReduceProd")
         return site.same(0, site.in(0));
       site.refuse("noop_with_empty_axes", "1 without axes is not supported for " + op);
     }
@@ -84,27 +85,30 @@ void hard_max(Site& site) {
   ValueId x = site.in(0);
   int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
   if (flatten) {
-    x = site.reshape(
-        x, {product(Dims(dims.begin(), dims.begin() + axis)), product(Dims(dims.begin() + axis, dims.end()))});
+    x = site.reshape(x, {product(Dims(dims.begin(), dims.begin() + axis)),
+                         product(Dims(dims.begin() + axis, dims.end()))});
     axis = 1;
   }
   const DType dtype = site.dtype(0);
   const ValueId largest = site.make("ArgMax", {x}, {{"axis", axis}, {"keepdims", int64_t(0)}});
   float pair[2] = {0, 1};
-  const ValueId values =
-      site.make("Cast", {site.constant(make_constant(DType::kF32, {2}, pair))}, {{"to", int64_t(dtype)}});
+  const ValueId values = site.make("Cast", {site.constant(make_constant(DType::kF32, {2}, pair))},
+                                   {{"to", int64_t(dtype)}});
   const Dim depth = site.run().value(x).dims[size_t(axis)];
-  if (!depth.is_static()) site.refuse("axis", "its dimension is symbolic (" + depth.text() + ")", "bind it with --dim");
+  if (!depth.is_static())
+    site.refuse("axis", "its dimension is symbolic (" + depth.text() + ")", "bind it with --dim");
   const ValueId hot =
-      site.make("OneHot", {largest, site.scalar(DType::kI64, double(*depth.value())), values}, {{"axis", axis}});
+      site.make("OneHot", {largest, site.scalar(DType::kI64, double(*depth.value())), values},
+                {{"axis", axis}});
   site.same(0, site.reshape(hot, dims));
 }
 
 }  // namespace
 
 void add_reduce_rules(InferTable& table) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
+  for (const char* op :
+       {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+        "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
     table[op] = reduce;
   }
   table["ArgMax"] = arg_reduce;

@@ -1,5 +1,6 @@
-// tools/graph/infer_resampling.cpp - Resize with antialias or tf_crop_and_resize: a product with a constant matrix
-// along each axis that changes. Extents must be known; the ordinary modes are an operator of their own.
+// tools/graph/infer_resampling.cpp - Resize with antialias or tf_crop_and_resize: a product with a
+// constant matrix along each axis that changes. Extents must be known; the ordinary modes are an
+// operator of their own.
 #include "tools/graph/infer_resampling.h"
 
 #include <cmath>
@@ -30,7 +31,8 @@ struct Sampling {
     if (coordinate == "asymmetric") return x / scale;
     if (coordinate == "align_corners") return out == 1 ? 0 : x * double(in - 1) / (double(out) - 1);
     if (coordinate == "pytorch_half_pixel" && out == 1) return -0.5;
-    const double shift = coordinate == "half_pixel_symmetric" ? double(in) / 2 * (1 - double(out) / length) : 0;
+    const double shift =
+        coordinate == "half_pixel_symmetric" ? double(in) / 2 * (1 - double(out) / length) : 0;
     return shift + (x + 0.5) / scale - 0.5;
   }
   double kernel(double distance) const {
@@ -48,7 +50,8 @@ struct Sampling {
   int64_t limited(int64_t at) const { return at < 0 ? 0 : at >= in ? in - 1 : at; }
   bool outside(double x) const { return crop && (x < 0 || x > double(in - 1)); }
 
-  /// Adds the weights of output position y to a row of `in` numbers; a place outside of the picture adds nothing.
+  /// Adds the weights of output position y to a row of `in` numbers; a place outside of the picture
+  /// adds nothing.
   void fill(int64_t y, double* row) const {
     const double x = coordinate_of(y);
     if (outside(x)) return;
@@ -56,7 +59,8 @@ struct Sampling {
       row[limited(rounded(x))] = 1;
       return;
     }
-    const double stretch = antialias ? std::fmin(scale, 1) : 1, reach = (mode == "linear" ? 1 : 2) / stretch;
+    const double stretch = antialias ? std::fmin(scale, 1) : 1,
+                 reach = (mode == "linear" ? 1 : 2) / stretch;
     const int64_t begin = int64_t(std::floor(x - reach)), end = int64_t(std::ceil(x + reach));
     double sum = 0;
     for (int64_t i = begin; i <= end; i++) {
@@ -89,7 +93,8 @@ ValueId product_along(Site& site, ValueId x, int64_t axis, const Sampling& s) {
   return moves ? site.make("Transpose", {x}, {{"perm", perm}}) : x;
 }
 
-/// What a cropping resize gives outside of the picture: a constant to add, along the axes that have an outside.
+/// What a cropping resize gives outside of the picture: a constant to add, along the axes that have
+/// an outside.
 ValueId with_outside(Site& site, ValueId x, const std::vector<Sampling>& axes, double value) {
   if (value == 0) return x;
   const size_t rank = axes.size();
@@ -115,8 +120,10 @@ ValueId with_outside(Site& site, ValueId x, const std::vector<Sampling>& axes, d
 }  // namespace
 
 bool needs_resampling(Site& site, const Dims& out, const std::vector<double>& scales) {
-  if (site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") return true;
-  if (site.node.integer("antialias", 0) == 0 || site.node.text("mode", "nearest") == "nearest") return false;
+  if (site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+    return true;
+  if (site.node.integer("antialias", 0) == 0 || site.node.text("mode", "nearest") == "nearest")
+    return false;
   for (size_t i = 0; i < out.size(); i++) {
     const Dim& in = site.dims(0)[i];
     if (scales[i] != 0 ? scales[i] < 1 : !proven_at_least(out[i], in)) return true;
@@ -126,9 +133,11 @@ bool needs_resampling(Site& site, const Dims& out, const std::vector<double>& sc
 
 void resample(Site& site, const Dims& out, const std::vector<double>& scales) {
   const Dims in = site.dims(0);
-  if (site.dtype(0) != DType::kF32) site.refuse("", "with antialias or tf_crop_and_resize only f32 is built");
+  if (site.dtype(0) != DType::kF32)
+    site.refuse("", "with antialias or tf_crop_and_resize only f32 is built");
   std::vector<Sampling> axes(in.size());
-  const bool crop = site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const bool crop =
+      site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   std::vector<double> region;
   if (crop) {
     const Constant* roi = site.has(1) ? site.model().constant(site.in(1)) : nullptr;
@@ -136,7 +145,8 @@ void resample(Site& site, const Dims& out, const std::vector<double>& scales) {
     const std::vector<int64_t> given = site.node.integers("axes");
     const std::vector<double> numbers = read_numbers(*roi);
     const size_t count = given.empty() ? in.size() : given.size();
-    if (numbers.size() != count * 2) site.corrupt("its roi has " + std::to_string(numbers.size()) + " numbers");
+    if (numbers.size() != count * 2)
+      site.corrupt("its roi has " + std::to_string(numbers.size()) + " numbers");
     region.assign(in.size() * 2, 0);
     for (size_t i = 0; i < in.size(); i++) region[in.size() + i] = 1;
     for (size_t i = 0; i < count; i++) {
@@ -151,9 +161,10 @@ void resample(Site& site, const Dims& out, const std::vector<double>& scales) {
     const bool whole = !crop || (region[i] == 0 && region[in.size() + i] == 1);
     if (out[i] == in[i] && whole && (scales[i] == 1 || scales[i] == 0)) continue;
     if (!in[i].is_static() || !out[i].is_static())
-      site.refuse(
-          "", "with antialias or tf_crop_and_resize needs fixed extents, here " + in[i].text() + " to " + out[i].text(),
-          "bind them with --dim or --input-shape");
+      site.refuse("",
+                  "with antialias or tf_crop_and_resize needs fixed extents, here " + in[i].text() +
+                      " to " + out[i].text(),
+                  "bind them with --dim or --input-shape");
     s.in = *in[i].value(), s.out = *out[i].value();
     if (s.in < 1 || s.out < 0 || (s.out > 0 && s.in > kMaxMatrix / s.out))
       site.refuse("", "its matrix would be too large");

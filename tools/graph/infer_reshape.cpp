@@ -1,5 +1,5 @@
-// tools/graph/infer_reshape.cpp - same elements, other dims: Reshape and its special cases, Transpose, Expand, Tile,
-// depth and space.
+// tools/graph/infer_reshape.cpp - same elements, other dims: Reshape and its special cases,
+// Transpose, Expand, Tile, depth and space.
 #include <algorithm>
 
 #include "tools/graph/inference.h"
@@ -13,7 +13,8 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
     const Dims dims = site.need_dims("shape", 1);
     return {dims.begin(), dims.end()};
   }
-  if (site.rank(1) != 1) site.corrupt("its shape has rank " + std::to_string(site.rank(1)) + ", expected 1");
+  if (site.rank(1) != 1)
+    site.corrupt("its shape has rank " + std::to_string(site.rank(1)) + ", expected 1");
   const auto contents = site.run().contents(site.in(1));
   if (!contents) {
     const Dims dims = site.need_dims("shape", 1);
@@ -25,7 +26,8 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
 }
 
 void reshape(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;  // in normal form
+  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
   const std::vector<std::optional<Dim>> wanted = wanted_dims(site);
   const bool allow_zero = site.node.integer("allowzero", 0) != 0;
   const Dims in = site.dims(0);
@@ -40,8 +42,8 @@ void reshape(Site& site) {
     if (rest) open = int(i);
     if (!rest && *wanted[i] == Dim(0) && !allow_zero) {
       if (i >= in.size())
-        site.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " + std::to_string(in.size()) +
-                     " dimensions");
+        site.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " +
+                     std::to_string(in.size()) + " dimensions");
       out.push_back(in[i]);
     } else {
       out.push_back(rest ? Dim(1) : *wanted[i]);
@@ -51,15 +53,16 @@ void reshape(Site& site) {
   if (open >= 0) {
     // Dimensions that stand on both sides cancel, also where the count is 0.
     Dim left = total, known = product(out);
-    if (known == Dim(0)) site.corrupt("shape " + text(out) + " with an open dimension holds no element");
+    if (known == Dim(0))
+      site.corrupt("shape " + text(out) + " with an open dimension holds no element");
     out[size_t(open)] = left / known;
     if (total.is_static() && out[size_t(open)] * known != total) {
-      site.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " + known.text() +
-                   " does not divide");
+      site.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " +
+                   known.text() + " does not divide");
     }
   } else if (total.is_static() && product(out).is_static() && total != product(out)) {
-    site.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " + text(out) + " has " +
-                 product(out).text());
+    site.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " +
+                 text(out) + " has " + product(out).text());
   }
   site.drop_inputs_from(1);
   site.erase({"shape", "allowzero"});
@@ -70,10 +73,12 @@ void reshape(Site& site) {
 void flatten(Site& site) {
   const int64_t rank = site.rank(0), given = site.node.integer("axis", 1);
   if (given < -rank || given > rank)
-    site.corrupt("axis " + std::to_string(given) + " is out of range for rank " + std::to_string(rank));
+    site.corrupt("axis " + std::to_string(given) + " is out of range for rank " +
+                 std::to_string(rank));
   const auto at = site.dims(0).begin() + (given < 0 ? given + rank : given);
-  site.finish_shaped("Reshape", site.in(0),
-                     {product(Dims(site.dims(0).begin(), at)), product(Dims(at, site.dims(0).end()))});
+  site.finish_shaped(
+      "Reshape", site.in(0),
+      {product(Dims(site.dims(0).begin(), at)), product(Dims(at, site.dims(0).end()))});
 }
 void squeeze(Site& site) {
   const Dims in = site.dims(0);
@@ -84,9 +89,10 @@ void squeeze(Site& site) {
     for (size_t i = 0; i < in.size(); i++) {
       if (in[i] == Dim(1)) axes.push_back(int64_t(i));
       if (!in[i].is_static())
-        site.note("Squeeze without axes keeps dimension " + in[i].text() +
-                  ", also where it is bound to 1 later; to lose it as the source does, cast with --dim " +
-                  in[i].text() + "=1");
+        site.note(
+            "Squeeze without axes keeps dimension " + in[i].text() +
+            ", also where it is bound to 1 later; to lose it as the source does, cast with --dim " +
+            in[i].text() + "=1");
     }
   }
   Dims out;
@@ -96,7 +102,8 @@ void squeeze(Site& site) {
     else if (in[i].is_static() && in[i] != Dim(1))
       site.corrupt("dimension " + std::to_string(i) + " of " + text(in) + " is not 1");
     else if (in[i] != Dim(1))
-      site.note("Squeeze takes dimension " + in[i].text() + " for 1; bindings that make it anything else are refused");
+      site.note("Squeeze takes dimension " + in[i].text() +
+                " for 1; bindings that make it anything else are refused");
   }
   site.finish_shaped("Reshape", site.in(0), out);
 }
@@ -138,7 +145,8 @@ void transpose(Site& site) {
 
 void expand(Site& site) {
   if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
-  const Dims wanted = site.need_dims("shape", 1);  // may add values, which moves those that are there
+  // may add values, which moves those that are there
+  const Dims wanted = site.need_dims("shape", 1);
   const Dims out = broadcast(site, site.dims(0), wanted);
   site.drop_inputs_from(1);
   site.erase({"shape"});
@@ -163,7 +171,8 @@ Dim exact(Site& site, const Dim& d, int64_t by) {
   return d / Dim(by);
 }
 void expect_picture(Site& site) {
-  if (site.rank(0) != 4) site.corrupt("its input has shape " + text(site.dims(0)) + ", expected 4 dimensions");
+  if (site.rank(0) != 4)
+    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected 4 dimensions");
 }
 void depth_to_space(Site& site) {
   expect_picture(site);
@@ -172,10 +181,11 @@ void depth_to_space(Site& site) {
   const Dims in = site.dims(0);
   const Dim channels = exact(site, in[1], b * b);
   const bool columns_first = site.node.text("mode", "DCR") == "CRD";
-  const ValueId split = columns_first ? site.reshape(site.in(0), {in[0], channels, b, b, in[2], in[3]})
-                                      : site.reshape(site.in(0), {in[0], b, b, channels, in[2], in[3]});
-  const std::vector<int64_t> perm =
-      columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
+  const ValueId split = columns_first
+                            ? site.reshape(site.in(0), {in[0], channels, b, b, in[2], in[3]})
+                            : site.reshape(site.in(0), {in[0], b, b, channels, in[2], in[3]});
+  const std::vector<int64_t> perm = columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
+                                                  : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
   const ValueId moved = site.make("Transpose", {split}, {{"perm", perm}});
   site.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
 }
@@ -186,7 +196,8 @@ void space_to_depth(Site& site) {
   const Dims in = site.dims(0);
   const Dim rows = exact(site, in[2], b), columns = exact(site, in[3], b);
   const ValueId split = site.reshape(site.in(0), {in[0], in[1], rows, b, columns, b});
-  const ValueId moved = site.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
+  const ValueId moved =
+      site.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
   site.finish_shaped("Reshape", moved, {in[0], in[1] * (b * b), rows, columns});
 }
 

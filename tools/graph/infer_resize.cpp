@@ -1,4 +1,5 @@
-// tools/graph/infer_resize.cpp - Resize: scales or sizes to output dims, and the scales that the coordinates use.
+// tools/graph/infer_resize.cpp - Resize: scales or sizes to output dims, and the scales that the
+// coordinates use.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +18,8 @@ void check_modes(Site& site) {
                 "export with half_pixel, asymmetric or align_corners");
   }
   const std::string nearest = site.node.text("nearest_mode", "round_prefer_floor");
-  if (nearest != "round_prefer_floor" && nearest != "round_prefer_ceil" && nearest != "floor" && nearest != "ceil") {
+  if (nearest != "round_prefer_floor" && nearest != "round_prefer_ceil" && nearest != "floor" &&
+      nearest != "ceil") {
     site.refuse("nearest_mode", "'" + nearest + "' is not supported");
   }
 }
@@ -30,7 +32,8 @@ std::vector<int64_t> target_axes(Site& site, size_t count) {
   }
   site.axes(axes, site.rank(0));
   if (axes.size() != count)
-    site.corrupt("gives " + std::to_string(count) + " scales or sizes, expected " + std::to_string(axes.size()));
+    site.corrupt("gives " + std::to_string(count) + " scales or sizes, expected " +
+                 std::to_string(axes.size()));
   for (int64_t& a : axes) a = site.axis(a, site.rank(0));
   return axes;
 }
@@ -63,7 +66,8 @@ void apply_scales(Site& site, Dims& out, std::vector<double>& scales) {
       out[axis] = (in * given[i].numerator) / given[i].denominator;
     } else {
       site.refuse("scales",
-                  "scale " + (number ? std::to_string(*number) : std::string("known only at run time")) +
+                  "scale " +
+                      (number ? std::to_string(*number) : std::string("known only at run time")) +
                       " of dimension " + in.text(),
                   "bind the dimension with --dim");
     }
@@ -88,22 +92,27 @@ void apply_sizes(Site& site, Dims& out, std::vector<double>& scales) {
   for (size_t i = 0; i < axes.size(); i++) {
     const auto in = site.dims(0)[size_t(axes[i])].value(), size = sizes[i].value();
     if (!in || !size || *in < 1)
-      site.refuse("keep_aspect_ratio_policy", "'" + policy + "' needs fixed dimensions", "bind them with --dim");
+      site.refuse("keep_aspect_ratio_policy", "'" + policy + "' needs fixed dimensions",
+                  "bind them with --dim");
     const double one = double(*size) / double(*in);
     scale = policy == "not_larger" ? std::min(scale, one) : std::max(scale, one);
   }
   for (const int64_t axis : axes) {
-    out[size_t(axis)] = Dim(int64_t(std::floor(scale * double(*site.dims(0)[size_t(axis)].value()) + 0.5)));
+    out[size_t(axis)] =
+        Dim(int64_t(std::floor(scale * double(*site.dims(0)[size_t(axis)].value()) + 0.5)));
     scales[size_t(axis)] = double(float(scale));
   }
 }
 
-/// Beside sizes, which no file of ONNX has: the sizes say how many samples there are, the scales where they lie.
+/// Beside sizes, which no file of ONNX has: the sizes say how many samples there are, the scales
+/// where they lie.
 std::vector<double> given_scales(Site& site) {
   const std::vector<double> scales = site.node.numbers("scales");
-  if (scales.size() != site.dims(0).size()) site.corrupt("has " + std::to_string(scales.size()) + " scales");
+  if (scales.size() != site.dims(0).size())
+    site.corrupt("has " + std::to_string(scales.size()) + " scales");
   for (const double scale : scales)
-    if (!(scale >= 1e-9 && scale < 1e9)) site.corrupt("scale " + std::to_string(scale) + " is out of range");
+    if (!(scale >= 1e-9 && scale < 1e9))
+      site.corrupt("scale " + std::to_string(scale) + " is out of range");
   return scales;
 }
 
@@ -115,13 +124,15 @@ void resize(Site& site) {
   std::vector<double> scales(in.size(), 1.0);
   const bool by_sizes = site.has(3);
   // An empty tensor stands for an absent input.
-  const bool by_scales = site.node.has("scales") || (site.has(2) && product(site.dims(2)) != Dim(0));
+  const bool by_scales =
+      site.node.has("scales") || (site.has(2) && product(site.dims(2)) != Dim(0));
   if (by_sizes) {
     std::fill(scales.begin(), scales.end(), 0.0);
     for (size_t i = 0; i < in.size(); i++) scales[i] = 1.0;
     std::vector<double> from_sizes(in.size(), 0.0);
     apply_sizes(site, out, from_sizes);
-    for (size_t i = 0; i < in.size(); i++) scales[i] = out[i] == in[i] && from_sizes[i] == 0 ? 1.0 : from_sizes[i];
+    for (size_t i = 0; i < in.size(); i++)
+      scales[i] = out[i] == in[i] && from_sizes[i] == 0 ? 1.0 : from_sizes[i];
     if (site.node.has("scales")) scales = given_scales(site);
   } else if (by_scales) {
     if (site.node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
@@ -133,7 +144,8 @@ void resize(Site& site) {
   if (needs_resampling(site, out, scales)) return resample(site, out, scales);
   site.drop_inputs_from(1);
   site.erase({"axes", "keep_aspect_ratio_policy", "antialias", "extrapolation_value"});
-  const bool unchanged = out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
+  const bool unchanged =
+      out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
   if (unchanged) return site.same(0, site.in(0));
   site.node.attributes["scales"] = scales;
   site.set(0, site.dtype(0), std::move(out));

@@ -1,5 +1,6 @@
-// tools/graph/infer_sampling.cpp - pictures read at computed places: GridSample and AffineGrid, and CenterCropPad.
-// GridSample becomes gathers of whole pixels (channels last), one for each neighbour, weighted and summed.
+// tools/graph/infer_sampling.cpp - pictures read at computed places: GridSample and AffineGrid, and
+// CenterCropPad. GridSample becomes gathers of whole pixels (channels last), one for each
+// neighbour, weighted and summed.
 #include "tools/graph/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -8,7 +9,8 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
-/// One spatial axis of a GridSample: where it is read, in pixels, and how places beyond the border are taken.
+/// One spatial axis of a GridSample: where it is read, in pixels, and how places beyond the border
+/// are taken.
 struct Axis {
   ValueId size, real_size;  // rank 0, i64 and f32
   ValueId base;             // i64 [N, out...]: the first neighbour
@@ -30,8 +32,8 @@ struct Sampler {
     a.real_size = site.cast(a.size, DType::kF32);
     ValueId at = site.make("Gather", {grid, i64(double(component))}, {{"axis", int64_t(-1)}});
     at = make("Add", at, f32(1));
-    at =
-        aligned ? make("Mul", at, make("Sub", a.real_size, f32(1))) : make("Sub", make("Mul", at, a.real_size), f32(1));
+    at = aligned ? make("Mul", at, make("Sub", a.real_size, f32(1)))
+                 : make("Sub", make("Mul", at, a.real_size), f32(1));
     at = make("Mul", at, f32(0.5));
     // Far outside is far enough; NaN becomes a place too, so that no index is ever wrong.
     at = make("Min", make("Max", at, f32(-1048576)), f32(1048576));
@@ -76,8 +78,8 @@ void grid_sample(Site& site) {
   const Dims in = site.dims(0), grid = site.dims(1);
   const size_t spatial = in.size() < 2 ? 0 : in.size() - 2;
   if (spatial < 1 || grid.size() != in.size() || grid.back() != Dim(int64_t(spatial)))
-    site.corrupt("its input has shape " + text(in) + ", its grid " + text(grid) + ", expected [N, ..., " +
-                 std::to_string(spatial) + "]");
+    site.corrupt("its input has shape " + text(in) + ", its grid " + text(grid) +
+                 ", expected [N, ..., " + std::to_string(spatial) + "]");
   if (spatial > 3) site.refuse("", "more than three spatial dimensions are not built");
   if (site.dtype(0) != DType::kF32 || site.dtype(1) != DType::kF32)
     site.refuse("", "only f32 is built", "convert the model to float32");
@@ -87,14 +89,16 @@ void grid_sample(Site& site) {
                            : s.mode == "linear" ? Integers{0, 1}
                                                 : Integers{-1, 0, 1, 2};
   std::vector<Axis> axes;
-  for (size_t k = 0; k < spatial; k++) axes.push_back(s.axis(in[k + 2], site.in(1), int64_t(spatial - 1 - k)));
+  for (size_t k = 0; k < spatial; k++)
+    axes.push_back(s.axis(in[k + 2], site.in(1), int64_t(spatial - 1 - k)));
   // Pixels in rows: [N * area, C].
   Integers last = {0};
   for (size_t k = 0; k < spatial; k++) last.push_back(int64_t(k) + 2);
   last.push_back(1);
   Dim area(1);
   for (size_t k = 0; k < spatial; k++) area = area * in[k + 2];
-  const ValueId pixels = site.reshape(site.make("Transpose", {site.in(0)}, {{"perm", last}}), {in[0] * area, in[1]});
+  const ValueId pixels =
+      site.reshape(site.make("Transpose", {site.in(0)}, {{"perm", last}}), {in[0] * area, in[1]});
   Dims places(grid.begin(), grid.end() - 1), pictures(places.size(), Dim(1)), column = places;
   pictures[0] = in[0];
   column.push_back(1);
@@ -110,13 +114,15 @@ void grid_sample(Site& site) {
       ValueId is_inside;
       const ValueId at = s.position(axes[k], offset, &is_inside);
       row = s.make("Add", s.make("Mul", row, axes[k].size), at);
-      if (is_inside != kAbsent) inside = inside == kAbsent ? is_inside : s.make("And", inside, is_inside);
+      if (is_inside != kAbsent)
+        inside = inside == kAbsent ? is_inside : s.make("And", inside, is_inside);
       if (s.mode == "nearest") continue;
       const ValueId part = s.weight(axes[k], offset);
       weight = weight == kAbsent ? part : s.make("Mul", weight, part);
     }
     ValueId value = site.make("Gather", {pixels, row}, {{"axis", int64_t(0)}});
-    if (inside != kAbsent) value = site.make("Where", {site.reshape(inside, column), value, s.f32(0)});
+    if (inside != kAbsent)
+      value = site.make("Where", {site.reshape(inside, column), value, s.f32(0)});
     if (weight != kAbsent) value = s.make("Mul", value, site.reshape(weight, column));
     sum = sum == kAbsent ? value : s.make("Add", sum, value);
   }
@@ -130,8 +136,8 @@ void affine_grid(Site& site) {
   const int64_t spatial = size ? int64_t(size->size()) - 2 : 0;
   if (spatial != 2 && spatial != 3) site.corrupt("its size must be four or five numbers");
   if (site.dims(0) != Dims{(*size)[0], spatial, spatial + 1})
-    site.corrupt("its theta has shape " + text(site.dims(0)) + ", its size is of " + std::to_string(spatial) +
-                 " dimensions");
+    site.corrupt("its theta has shape " + text(site.dims(0)) + ", its size is of " +
+                 std::to_string(spatial) + " dimensions");
   const bool aligned = site.node.integer("align_corners", 0) != 0;
   int64_t area = 1;
   for (int64_t k = 0; k < spatial; k++) {
@@ -167,7 +173,8 @@ void center_crop_pad(Site& site) {
   if (axes.empty())
     for (int64_t i = 0; i < site.rank(0); i++) axes.push_back(i);
   site.axes(axes, site.rank(0));
-  if (axes.size() != wanted.size()) site.corrupt("its shape has " + std::to_string(wanted.size()) + " entries");
+  if (axes.size() != wanted.size())
+    site.corrupt("its shape has " + std::to_string(wanted.size()) + " entries");
   Dims starts, ends, pads(in.size() * 2, Dim(0));
   for (size_t i = 0; i < axes.size(); i++) {
     axes[i] = site.axis(axes[i], site.rank(0));
@@ -178,7 +185,8 @@ void center_crop_pad(Site& site) {
     pads[axis] = (wanted[i] - kept) / Dim(2);
     pads[axis + in.size()] = wanted[i] - kept - pads[axis];
   }
-  const ValueId part = site.make("Slice", {site.in(0)}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+  const ValueId part =
+      site.make("Slice", {site.in(0)}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
   site.finish("Pad", {part}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
 }
 

@@ -1,6 +1,7 @@
-// tools/graph/infer_spectral.cpp - DFT and STFT as products with a basis of cosines and sines, windows, mel weights.
-// A transform of constant length and window is one MatMul or Conv with constant weights; a symbolic length makes its
-// basis when it runs. docs/decisions.md says why there is no FFT kernel.
+// tools/graph/infer_spectral.cpp - DFT and STFT as products with a basis of cosines and sines,
+// windows, mel weights. A transform of constant length and window is one MatMul or Conv with
+// constant weights; a symbolic length makes its basis when it runs. docs/decisions.md says why
+// there is no FFT kernel.
 #include <cmath>
 
 #include "tools/graph/inference.h"
@@ -22,7 +23,8 @@ struct Transform {
   int64_t out_parts() const { return complex_out ? 2 : 1; }
 };
 
-/// What multiplies part `in` of x[n] in part `out` of y[k]. Real output doubles bins whose conjugates were left out.
+/// What multiplies part `in` of x[n] in part `out` of y[k]. Real output doubles bins whose
+/// conjugates were left out.
 double factor(const Transform& t, int64_t n, int64_t k, int in, int out) {
   const int64_t length = *t.length.value(), turn = n * k % length;
   const double angle = kTurn * double(turn) / double(length), sign = t.inverse ? 1 : -1;
@@ -50,8 +52,9 @@ void check_size(Site& site, const Transform& t) {
   const int64_t limit = kMaxBasis / 4;
   const int64_t rows = *t.rows.value(), bins = *t.bins.value();
   if (rows > limit || bins > limit || rows * bins > limit)
-    site.refuse("", "a transform of length " + t.length.text() + " would take a basis of more than 64 MiB",
-                "split the signal, or export the transform as a smaller one");
+    site.refuse(
+        "", "a transform of length " + t.length.text() + " would take a basis of more than 64 MiB",
+        "split the signal, or export the transform as a smaller one");
 }
 
 // The basis of a symbolic length, made when the model runs.
@@ -61,12 +64,14 @@ ValueId number(Site& site, double value) { return site.scalar(DType::kF32, value
 ValueId pair(Site& site, ValueId a, ValueId b, const Dims& dims) {
   Dims wide = dims;
   wide.push_back(1);
-  return site.make("Concat", {site.reshape(a, wide), site.reshape(b, wide)}, {{"axis", int64_t(dims.size())}});
+  return site.make("Concat", {site.reshape(a, wide), site.reshape(b, wide)},
+                   {{"axis", int64_t(dims.size())}});
 }
 
 ValueId symbolic_basis(Site& site, const Transform& t) {
   const Dims square = {t.rows, t.bins};
-  const ValueId length = site.extent(t.length), n = site.reshape(site.counting(t.rows), {t.rows, 1});
+  const ValueId length = site.extent(t.length),
+                n = site.reshape(site.counting(t.rows), {t.rows, 1});
   const ValueId k = site.reshape(site.counting(t.bins), {1, t.bins});
   const ValueId turn = site.make("Mod", {site.make("Mul", {n, k}), length}, {{"fmod", int64_t(0)}});
   const ValueId real_length = site.cast(length, DType::kF32);
@@ -83,18 +88,21 @@ ValueId symbolic_basis(Site& site, const Transform& t) {
     const ValueId rest = site.make("Mod", {twice, length}, {{"fmod", int64_t(0)}});
     const ValueId alone = site.make("Equal", {rest, site.scalar(DType::kI64, 0)});
     const ValueId weight = site.make("Where", {alone, number(site, 1), number(site, 2)});
-    const ValueId both[2] = {site.make("Mul", {cosine, weight}), site.make("Mul", {negative, weight})};
+    const ValueId both[2] = {site.make("Mul", {cosine, weight}),
+                             site.make("Mul", {negative, weight})};
     const Dims thick = {t.rows, 1, t.bins};
     const ValueId rows =
-        site.make("Concat", {site.reshape(both[0], thick), site.reshape(both[1], thick)}, {{"axis", int64_t(1)}});
+        site.make("Concat", {site.reshape(both[0], thick), site.reshape(both[1], thick)},
+                  {{"axis", int64_t(1)}});
     return site.reshape(rows, {t.rows * Dim(2), t.bins});
   }
   const ValueId from_real = pair(site, cosine, t.inverse ? sine : negative, square);
   if (!t.complex_in) return site.reshape(from_real, {t.rows, t.bins * Dim(2)});
   const ValueId from_imaginary = pair(site, t.inverse ? negative : sine, cosine, square);
   const Dims thick = {t.rows, 1, t.bins, 2};
-  const ValueId rows = site.make("Concat", {site.reshape(from_real, thick), site.reshape(from_imaginary, thick)},
-                                 {{"axis", int64_t(1)}});
+  const ValueId rows =
+      site.make("Concat", {site.reshape(from_real, thick), site.reshape(from_imaginary, thick)},
+                {{"axis", int64_t(1)}});
   return site.reshape(rows, {t.rows * Dim(2), t.bins * Dim(2)});
 }
 
@@ -106,7 +114,8 @@ ValueId transform(Site& site, ValueId x, const Transform& t) {
   ValueId weights;
   if (t.length.is_static() && t.rows.is_static() && t.bins.is_static()) {
     check_size(site, t);
-    const std::vector<int64_t> dims = {*t.rows.value() * t.in_parts(), *t.bins.value() * t.out_parts()};
+    const std::vector<int64_t> dims = {*t.rows.value() * t.in_parts(),
+                                       *t.bins.value() * t.out_parts()};
     weights = site.constant(make_floating(site.run().value(x).dtype, dims, basis(t, {})));
   } else {
     weights = symbolic_basis(site, t);
@@ -135,7 +144,8 @@ ValueId fitted(Site& site, ValueId x, size_t axis, const Dim& wanted) {
 Dim one_number(Site& site, const char* key, size_t input) {
   const Dims given = site.need_dims(key, input);
   if (given.size() != 1)
-    site.corrupt(std::string(key) + " has " + std::to_string(given.size()) + " elements, expected 1");
+    site.corrupt(std::string(key) + " has " + std::to_string(given.size()) +
+                 " elements, expected 1");
   return given[0];
 }
 
@@ -154,7 +164,8 @@ void dft(Site& site) {
     site.corrupt("its input has shape " + text(in) + ", expected [..., signal, 1 or 2]");
   const auto given = site.integers("axis", 2);
   const int64_t axis = site.axis(given && !given->empty() ? (*given)[0] : -2, rank);
-  if (axis == rank - 1) site.corrupt("axis " + std::to_string(axis) + " holds real and imaginary parts");
+  if (axis == rank - 1)
+    site.corrupt("axis " + std::to_string(axis) + " holds real and imaginary parts");
   Transform t;
   t.complex_in = *parts == 2;
   t.inverse = site.node.integer("inverse", 0) != 0;
@@ -182,12 +193,15 @@ void dft(Site& site) {
 }
 
 /// Windowed frames by a Gather: where the window or the length is known only when the model runs.
-ValueId gathered_frames(Site& site, ValueId signal, const Dims& dims, int64_t step, const Transform& t) {
+ValueId gathered_frames(Site& site, ValueId signal, const Dims& dims, int64_t step,
+                        const Transform& t) {
   const Dim frames = (dims[1] - t.length) / Dim(step) + Dim(1);
   ValueId first = site.reshape(site.counting(frames), {frames, 1});
   first = site.make("Mul", {first, site.scalar(DType::kI64, double(step))});
-  const ValueId index = site.make("Add", {first, site.reshape(site.counting(t.length), {1, t.length})});
-  const ValueId x = site.make("Gather", {signal, index}, {{"axis", int64_t(1)}});  // [B, frames, length, parts]
+  const ValueId index =
+      site.make("Add", {first, site.reshape(site.counting(t.length), {1, t.length})});
+  // [B, frames, length, parts]
+  const ValueId x = site.make("Gather", {signal, index}, {{"axis", int64_t(1)}});
   if (!site.has(2)) return x;
   return site.make("Mul", {x, site.reshape(site.in(2), {t.length, 1})});
 }
@@ -198,16 +212,22 @@ void stft(Site& site) {
   if (in.size() == 2) in.push_back(1);  // as onnxruntime takes it
   const auto parts = in.size() == 3 ? in[2].value() : std::nullopt;
   if (!parts || (*parts != 1 && *parts != 2))
-    site.corrupt("its signal has shape " + text(site.dims(0)) + ", expected [batch, length, 1 or 2]");
+    site.corrupt("its signal has shape " + text(site.dims(0)) +
+                 ", expected [batch, length, 1 or 2]");
   const auto step = site.integers("frame_step", 1);
-  if (!step || step->size() != 1 || (*step)[0] < 1) site.corrupt("frame_step must be one number, at least 1");
+  if (!step || step->size() != 1 || (*step)[0] < 1)
+    site.corrupt("frame_step must be one number, at least 1");
   Transform t;
   t.complex_in = *parts == 2;
   if (site.has(2) && site.rank(2) != 1)
     site.corrupt("its window has shape " + text(site.dims(2)) + ", expected one dimension");
-  t.length = site.has(3) ? one_number(site, "frame_length", 3) : site.has(2) ? site.dims(2)[0] : in[1];
-  if (site.has(2) && site.dims(2) != Dims{t.length} && site.dims(2)[0].is_static() && t.length.is_static())
-    site.corrupt("its window has shape " + text(site.dims(2)) + ", its frames " + t.length.text() + " elements");
+  t.length = site.has(3)   ? one_number(site, "frame_length", 3)
+             : site.has(2) ? site.dims(2)[0]
+                           : in[1];
+  if (site.has(2) && site.dims(2) != Dims{t.length} && site.dims(2)[0].is_static() &&
+      t.length.is_static())
+    site.corrupt("its window has shape " + text(site.dims(2)) + ", its frames " + t.length.text() +
+                 " elements");
   const bool onesided = site.node.integer("onesided", 1) != 0;
   if (onesided && t.complex_in) site.corrupt("a one-sided transform has real input");
   t.rows = t.length;
@@ -224,11 +244,12 @@ void stft(Site& site) {
   for (int64_t o = 0; o < outputs; o++)
     for (int64_t c = 0; c < channels; c++)
       for (int64_t i = 0; i < n; i++)
-        weights[size_t((o * channels + c) * n + i)] = rows[size_t((i * channels + c) * outputs + o)];
+        weights[size_t((o * channels + c) * n + i)] =
+            rows[size_t((i * channels + c) * outputs + o)];
   const ValueId w = site.constant(make_floating(DType::kF32, {outputs, channels, n}, weights));
   const std::vector<int64_t> swap = {0, 2, 1};
-  const ValueId x =
-      channels == 1 ? site.reshape(signal, {in[0], 1, in[1]}) : site.make("Transpose", {signal}, {{"perm", swap}});
+  const ValueId x = channels == 1 ? site.reshape(signal, {in[0], 1, in[1]})
+                                  : site.make("Transpose", {signal}, {{"perm", swap}});
   const ValueId y = site.make("Conv", {x, w}, {{"strides", *step}, {"group", int64_t(1)}});
   const ValueId frames = site.make("Transpose", {y}, {{"perm", swap}});
   site.finish_shaped("Reshape", frames, {in[0], site.run().value(y).dims[2], t.bins, 2});
@@ -238,10 +259,12 @@ struct WindowShape {
   const char* name;
   double constant, first, second;
 };
-const WindowShape kWindows[] = {
-    {"HannWindow", 0.5, -0.5, 0}, {"HammingWindow", 25.0 / 46, -21.0 / 46, 0}, {"BlackmanWindow", 0.42, -0.5, 0.08}};
+const WindowShape kWindows[] = {{"HannWindow", 0.5, -0.5, 0},
+                                {"HammingWindow", 25.0 / 46, -21.0 / 46, 0},
+                                {"BlackmanWindow", 0.42, -0.5, 0.08}};
 
-/// constant + first cos(turn n / N) + second cos(2 turn n / N), N the size or, where symmetric, one less.
+/// constant + first cos(turn n / N) + second cos(2 turn n / N), N the size or, where symmetric, one
+/// less.
 void window(Site& site) {
   const WindowShape* shape = kWindows;
   while (site.node.op != shape->name) shape++;
@@ -276,13 +299,17 @@ void mel_weight_matrix(Site& site) {
   double numbers[5];
   for (size_t i = 0; i < 5; i++) {
     const Constant* c = site.model().constant(site.in(i));
-    if (!c || c->elements() != 1) site.refuse("", "'" + site.value(i).name + "' must be one constant number");
+    if (!c || c->elements() != 1)
+      site.refuse("", "'" + site.value(i).name + "' must be one constant number");
     numbers[i] = read_number(*c, 0);
   }
-  const int64_t mels = int64_t(numbers[0]), length = int64_t(numbers[1]), rate = int64_t(numbers[2]);
+  const int64_t mels = int64_t(numbers[0]), length = int64_t(numbers[1]),
+                rate = int64_t(numbers[2]);
   if (mels < 1 || length < 1 || rate < 1 || mels > kMaxBasis || length > kMaxBasis ||
       mels * (length / 2 + 1) > kMaxBasis)
-    site.corrupt("its numbers of bins, its length and its rate must be positive, and the matrix below 64 MiB");
+    site.corrupt(
+        "its numbers of bins, its length and its rate must be positive, and the matrix below 64 "
+        "MiB");
   const int64_t bins = length / 2 + 1;
   const auto to_mel = [](double hertz) { return 2595 * std::log1p(hertz / 700) / std::log(10.0); };
   const double low = to_mel(numbers[3]), step = (to_mel(numbers[4]) - low) / double(mels + 2);
@@ -290,14 +317,17 @@ void mel_weight_matrix(Site& site) {
   for (int64_t i = 0; i < mels + 2; i++) {
     const double hertz = 700 * std::expm1((double(i) * step + low) / 2595 * std::log(10.0));
     edges.push_back(int64_t(std::floor(double(length + 1) * hertz / double(rate))));
-    if (edges.back() < 0 || edges.back() >= bins) site.corrupt("its edges lie outside the spectrum");
+    if (edges.back() < 0 || edges.back() >= bins)
+      site.corrupt("its edges lie outside the spectrum");
   }
   std::vector<double> values(size_t(bins * mels), 0.0);
   for (int64_t m = 0; m < mels; m++) {
-    const int64_t left = edges[size_t(m)], peak = edges[size_t(m) + 1], right = edges[size_t(m) + 2];
+    const int64_t left = edges[size_t(m)], peak = edges[size_t(m) + 1],
+                  right = edges[size_t(m) + 2];
     const auto at = [&](int64_t bin) -> double& { return values[size_t(bin * mels + m)]; };
     if (left == peak) at(peak) = 1;
-    for (int64_t j = left; j <= peak && left != peak; j++) at(j) = double(j - left) / double(peak - left);
+    for (int64_t j = left; j <= peak && left != peak; j++)
+      at(j) = double(j - left) / double(peak - left);
     for (int64_t j = peak; j < right; j++) at(j) = double(right - j) / double(right - peak);
   }
   const DType dtype = DType(site.node.integer("output_datatype", int64_t(DType::kF32)));

@@ -1,4 +1,5 @@
-// tools/graph/infer_volume.h - convolutions and pools over three dimensions, rewritten into those over two.
+// tools/graph/infer_volume.h - convolutions and pools over three dimensions, rewritten into those
+// over two.
 #pragma once
 #include "tools/graph/inference.h"
 
@@ -11,7 +12,8 @@ struct VolumeWindow {
 
 /// Ends a Conv of rank 5 with constant weights. `out`: its dims.
 void convolve_volume(Site& site, const VolumeWindow& window, const Dims& out, int64_t group);
-/// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the picture, then over the depth.
+/// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the picture, then over
+/// the depth.
 void pool_volume(Site& site, const VolumeWindow& window, const Dims& out);
 
 }  // namespace ingot::graph

@@ -14,12 +14,13 @@ struct Window {
   int64_t extent(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
 };
 
-std::vector<int64_t> per_axis(Site& site, const char* key, size_t rank, size_t per, int64_t otherwise) {
+std::vector<int64_t> per_axis(Site& site, const char* key, size_t rank, size_t per,
+                              int64_t otherwise) {
   std::vector<int64_t> values = site.node.integers(key);
   if (values.empty()) values.assign(rank * per, otherwise);
   if (values.size() != rank * per) {
-    site.corrupt(std::string(key) + " has " + std::to_string(values.size()) + " entries, expected " +
-                 std::to_string(rank * per));
+    site.corrupt(std::string(key) + " has " + std::to_string(values.size()) +
+                 " entries, expected " + std::to_string(rank * per));
   }
   return values;
 }
@@ -27,7 +28,8 @@ std::vector<int64_t> per_axis(Site& site, const char* key, size_t rank, size_t p
 /// Reads what is given; kernel_shape from the weight when it is absent.
 Window read_window(Site& site, const Dims* weight) {
   Window w;
-  if (site.rank(0) < 3) site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
+  if (site.rank(0) < 3)
+    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
   w.rank = size_t(site.rank(0) - 2);
   w.kernel = site.node.integers("kernel_shape");
   if (weight) {
@@ -49,11 +51,12 @@ Window read_window(Site& site, const Dims* weight) {
   w.strides = per_axis(site, "strides", w.rank, 1, 1);
   w.dilations = per_axis(site, "dilations", w.rank, 1, 1);
   w.auto_pad = site.node.text("auto_pad", "NOTSET");
-  w.pads = w.auto_pad == "NOTSET" ? per_axis(site, "pads", w.rank, 2, 0) : std::vector<int64_t>(w.rank * 2, 0);
+  w.pads = w.auto_pad == "NOTSET" ? per_axis(site, "pads", w.rank, 2, 0)
+                                  : std::vector<int64_t>(w.rank * 2, 0);
   constexpr int64_t kLimit = int64_t(1) << 31;
   for (size_t i = 0; i < w.rank; i++) {
-    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] > kLimit || w.strides[i] > kLimit ||
-        w.dilations[i] > kLimit) {
+    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] > kLimit ||
+        w.strides[i] > kLimit || w.dilations[i] > kLimit) {
       site.corrupt("kernel, stride and dilation must be at least 1");
     }
   }
@@ -74,7 +77,8 @@ void resolve_pads(Site& site, Window& w) {
   if (w.auto_pad != "SAME_UPPER" && w.auto_pad != "SAME_LOWER") return;
   for (size_t i = 0; i < w.rank; i++) {
     const Dim& in = site.dims(0)[i + 2];
-    const Dim total = max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in);
+    const Dim total =
+        max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in);
     if (!total.is_static()) {
       site.refuse("auto_pad",
                   w.auto_pad + " with stride " + std::to_string(w.strides[i]) +
@@ -90,12 +94,13 @@ Dim output_extent(Site& site, const Window& w, size_t i, bool ceil_mode) {
   const Dim room = padded - w.extent(i);
   // With ceil_mode a window may reach beyond the end, but by less than a stride.
   if (proven_at_least(Dim(ceil_mode ? -w.strides[i] : -1), room)) {
-    site.corrupt("its window of " + std::to_string(w.extent(i)) + " is larger than its padded input of " +
-                 padded.text());
+    site.corrupt("its window of " + std::to_string(w.extent(i)) +
+                 " is larger than its padded input of " + padded.text());
   }
   if (!ceil_mode) return room / w.strides[i] + 1;
   // The last window must start inside the input or the pad before it.
-  return min(ceil_div(room, w.strides[i]) + 1, ceil_div(site.dims(0)[i + 2] + w.pads[i], w.strides[i]));
+  return min(ceil_div(room, w.strides[i]) + 1,
+             ceil_div(site.dims(0)[i + 2] + w.pads[i], w.strides[i]));
 }
 
 void write_window(Site& site, const Window& w) {
@@ -109,11 +114,13 @@ void write_window(Site& site, const Window& w) {
 void expect_bias(Site& site, const Dim& channels) {
   if (!site.has(2)) return;
   if (site.rank(2) != 1 || site.dims(2)[0] != channels)
-    site.corrupt("its bias has shape " + text(site.dims(2)) + ", expected [" + channels.text() + "]");
+    site.corrupt("its bias has shape " + text(site.dims(2)) + ", expected [" + channels.text() +
+                 "]");
 }
 int64_t channels_of(Site& site, const Dim& d) {
   if (!d.is_static())
-    site.refuse("", "its number of channels is symbolic (" + d.text() + ")", "bind it with --dim or --input-shape");
+    site.refuse("", "its number of channels is symbolic (" + d.text() + ")",
+                "bind it with --dim or --input-shape");
   return *d.value();
 }
 int64_t group_of(Site& site) {
@@ -134,12 +141,14 @@ void conv(Site& site) {
   const int64_t per_group = channels_of(site, weight[1]), out = channels_of(site, weight[0]);
   if (in % group != 0 || in / group != per_group || out % group != 0) {
     site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) +
-                 " groups, its weight " + text(weight) + " takes " + std::to_string(per_group) + " per group");
+                 " groups, its weight " + text(weight) + " takes " + std::to_string(per_group) +
+                 " per group");
   }
   expect_bias(site, weight[0]);
   Dims dims = {site.dims(0)[0], weight[0]};
   for (size_t i = 0; i < w.rank; i++) dims.push_back(output_extent(site, w, i, false));
-  if (w.rank == 3) return convolve_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
+  if (w.rank == 3)
+    return convolve_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
   write_window(site, w);
   site.set(0, site.dtype(0), std::move(dims));
 }
@@ -172,17 +181,20 @@ void conv_transpose(Site& site) {
       continue;
     }
     if (!shape.empty() && shape.size() != w.rank)
-      site.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " + std::to_string(w.rank));
+      site.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " +
+                   std::to_string(w.rank));
     const Dim wanted = shape.empty() ? site.dims(0)[i + 2] * w.strides[i] : Dim(shape[i]);
     const Dim total = full - wanted;
     if (!total.is_static())
-      site.refuse("output_shape", "needs the extent of a symbolic dimension", "bind it with --dim or --input-shape");
+      site.refuse("output_shape", "needs the extent of a symbolic dimension",
+                  "bind it with --dim or --input-shape");
     if (*total.value() < 0 && -*total.value() < w.strides[i]) {  // what output_padding would add
       dims.push_back(wanted);
       continue;
     }
     if (*total.value() < 0)
-      site.refuse("output_shape", wanted.text() + " is larger than what the input gives, " + full.text());
+      site.refuse("output_shape",
+                  wanted.text() + " is larger than what the input gives, " + full.text());
     // ONNX puts the odd one at the end for SAME_UPPER alone.
     const int64_t half = *total.value() / 2;
     w.pads[i] = w.auto_pad == "SAME_UPPER" ? half : *total.value() - half;
@@ -207,12 +219,14 @@ bool pooled_as_float(Site& site) {
   return true;
 }
 
-/// (sum of |x|^p)^(1/p) for p beyond 2: the sum is an average that counts the border, times the size of the window.
+/// (sum of |x|^p)^(1/p) for p beyond 2: the sum is an average that counts the border, times the
+/// size of the window.
 void lp_by_powers(Site& site, const Window& w, int64_t p) {
   const DType dtype = site.dtype(0);
   double size = 1;
   for (const int64_t k : w.kernel) size *= double(k);
-  const ValueId powers = site.make("Pow", {site.make("Abs", {site.in(0)}), site.scalar(dtype, double(p))});
+  const ValueId powers =
+      site.make("Pow", {site.make("Abs", {site.in(0)}), site.scalar(dtype, double(p))});
   Site::Attributes attributes = site.node.attributes;
   attributes.erase("p");
   attributes["count_include_pad"] = int64_t(1);
@@ -226,7 +240,8 @@ void pool(Site& site) {
   if (plain && pooled_as_float(site)) return;
   Window w = read_window(site, nullptr);
   if (const int64_t p = site.node.integer("p", 2); site.node.op == "LpPool" && p != 1 && p != 2) {
-    if (p < 1 || site.node.integer("ceil_mode", 0) != 0) site.refuse("p", std::to_string(p) + " is not supported here");
+    if (p < 1 || site.node.integer("ceil_mode", 0) != 0)
+      site.refuse("p", std::to_string(p) + " is not supported here");
     return lp_by_powers(site, w, p);
   }
   resolve_pads(site, w);
@@ -236,9 +251,11 @@ void pool(Site& site) {
     if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i))
       site.corrupt("its pads are as large as its window");
     dims.push_back(output_extent(site, w, i, ceil_mode));
-    // Of a window that is larger than its input the part inside is left: averages are of what is there.
+    // Of a window that is larger than its input the part inside is left: averages are of what is
+    // there.
     const auto padded = (site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank]).value();
-    if (ceil_mode && padded && w.extent(i) > *padded) w.kernel[i] = (*padded - 1) / w.dilations[i] + 1;
+    if (ceil_mode && padded && w.extent(i) > *padded)
+      w.kernel[i] = (*padded - 1) / w.dilations[i] + 1;
   }
   if (!plain) return pool_with_positions(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
   if (w.rank == 3) return pool_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
@@ -248,7 +265,8 @@ void pool(Site& site) {
 }
 
 void global_pool(Site& site) {
-  if (site.rank(0) < 3) site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
+  if (site.rank(0) < 3)
+    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
   std::vector<int64_t> axes;
   for (int64_t i = 2; i < site.rank(0); i++) axes.push_back(i);
   std::string op = site.node.op == "GlobalAveragePool" ? "ReduceMean" : "ReduceMax";

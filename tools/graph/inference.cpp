@@ -86,10 +86,12 @@ void Inference::walk(Graph& graph) {
     for (ValueId& id : graph.outputs) {
       const ValueId by = resolve(id);
       if (by == id) continue;
-      const bool plain = !model.constant(by) &&
-                         std::find(graph.inputs.begin(), graph.inputs.end(), by) == graph.inputs.end() &&
-                         std::find(ports.begin(), ports.end(), by) == ports.end() &&
-                         std::count_if(ports.begin(), ports.end(), [&](ValueId p) { return resolve(p) == by; }) == 1;
+      const bool plain =
+          !model.constant(by) &&
+          std::find(graph.inputs.begin(), graph.inputs.end(), by) == graph.inputs.end() &&
+          std::find(ports.begin(), ports.end(), by) == ports.end() &&
+          std::count_if(ports.begin(), ports.end(), [&](ValueId p) { return resolve(p) == by; }) ==
+              1;
       if (plain) {
         model.values[size_t(by)].name = model.values[size_t(id)].name;
         id = by;
@@ -142,7 +144,8 @@ void Inference::visit(Node node) {
     int& depth;
     ~Leave() { depth--; }
   } leave{depth_};
-  if (std::all_of(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id == kAbsent; }))
+  if (std::all_of(node.outputs.begin(), node.outputs.end(),
+                  [](ValueId id) { return id == kAbsent; }))
     return;  // makes nothing
   // Something before it was refused: its outputs stay unknown and are not reported again.
   if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return known(id); })) {
@@ -218,11 +221,14 @@ void Inference::compute_contents(const Node& node) {
   Contents result = symbolic_movement(model, node, inputs);
   if (result.empty() && count > 0) result = symbolic_elementwise(model, node, inputs);
   if (result.empty() && count > 0) result = symbolic_reduction(model, node, inputs);
-  const bool useful = std::any_of(result.begin(), result.end(), [](const Scalar& s) { return s.known(); });
+  const bool useful =
+      std::any_of(result.begin(), result.end(), [](const Scalar& s) { return s.known(); });
   if (int64_t(result.size()) == count && (useful || count == 0)) contents_[out] = std::move(result);
 }
 
-void infer_shapes(Model& model, std::vector<Unsupported>* unsupported) { Inference(model, unsupported).run(); }
+void infer_shapes(Model& model, std::vector<Unsupported>* unsupported) {
+  Inference(model, unsupported).run();
+}
 std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
                                              const std::vector<BranchGuard>& guards) {
   try {
@@ -237,8 +243,9 @@ void infer_shapes(Model& model) {
   infer_shapes(model, &unsupported);
   if (unsupported.empty()) return;
   const Unsupported& first = unsupported.front();
-  const std::string message = std::to_string(unsupported.size()) + " nodes are not supported, the first: " + first.op +
-                              " '" + first.node + "': " + first.why;
+  const std::string message = std::to_string(unsupported.size()) +
+                              " nodes are not supported, the first: " + first.op + " '" +
+                              first.node + "': " + first.why;
   throw CastError{4, message, std::move(unsupported)};
 }
 

@@ -1,5 +1,5 @@
-// tools/graph/inference.h - the walk of shape inference and what an operator's function sees of it. Inside tools/graph
-// only.
+// tools/graph/inference.h - the walk of shape inference and what an operator's function sees of it.
+// Inside tools/graph only.
 #pragma once
 #include <map>
 #include <optional>
@@ -20,7 +20,8 @@ struct Refusal {
 
 class Inference {
  public:
-  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false, std::vector<BranchGuard> guards = {})
+  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false,
+            std::vector<BranchGuard> guards = {})
       : model(m), unsupported_(unsupported), asks_(asks), guards_(std::move(guards)) {}
   /// @throws Undecided when it asks.
   void run();
@@ -41,11 +42,14 @@ class Inference {
 
   ValueId resolve(ValueId id) const;
   void replace(ValueId value, ValueId by) { replaced_[value] = by; }
-  bool known(ValueId id) const { return id < 0 || (value(id).shape_known && value(id).dtype != DType::kInvalid); }
+  bool known(ValueId id) const {
+    return id < 0 || (value(id).shape_known && value(id).dtype != DType::kInvalid);
+  }
   const Value& value(ValueId id) const { return model.values[size_t(id)]; }
   /// Shape arithmetic: what a small tensor holds, as far as it is known.
   std::optional<Contents> contents(ValueId id) const;
-  /// The node in the graph at hand that makes a value, behind nodes that change its shape alone; null when there is none.
+  /// The node in the graph at hand that makes a value, behind nodes that change its shape alone;
+  /// null when there is none.
   const Node* maker(ValueId id) const;
   void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
 
@@ -59,8 +63,10 @@ class Inference {
   bool walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not);
   const BranchGuard* guard_of(const Node& node, bool of_then) const;
   std::optional<std::map<ValueId, Dims>> cuts_of(Graph& branch, const BranchGuard& guard) const;
-  void walk_guarded(Graph& branch, const Node& node, const BranchGuard& guard, const std::map<ValueId, Dims>& cuts);
-  bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch, std::string* why_not);
+  void walk_guarded(Graph& branch, const Node& node, const BranchGuard& guard,
+                    const std::map<ValueId, Dims>& cuts);
+  bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch,
+                      std::string* why_not);
   void refuse(const Node& node, const Refusal& refusal);
   void compute_contents(const Node& node);
   void resolve_outputs(Graph& graph);
@@ -92,11 +98,16 @@ class Site {
 
   // Numbers that say how: from the attribute when it is there, else from the input's contents.
   std::optional<Dims> find_dims(const std::string& key, size_t input) const;
-  Dims need_dims(const std::string& key, size_t input);  // refuses when they are known only at run time
-  std::optional<Dims> find_or_stated(const std::string& key, size_t input);  // with bounds that the user stated
-  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);  // refuses symbols
-  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;          // >= 0, or corrupt
-  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;          // sorted, distinct
+  // refuses when they are known only at run time
+  Dims need_dims(const std::string& key, size_t input);
+  // with bounds that the user stated
+  std::optional<Dims> find_or_stated(const std::string& key, size_t input);
+  // refuses symbols
+  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);
+  // >= 0, or corrupt
+  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;
+  // sorted, distinct
+  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;
 
   /// The outputs have their dims already: the node is in normal form since an earlier walk.
   bool settled() const;
@@ -117,16 +128,17 @@ class Site {
   ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
   void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
   void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
-  /// An element of an integer input that is known only at run time, as a symbol that is measured, where the most that it can be was
-  /// stated (a bound for "NAME", or "NAME.1" of several).
+  /// An element of an integer input that is known only at run time, as a symbol that is measured,
+  /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
   std::optional<Dim> stated(size_t input, int64_t element);
-  /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the bound itself when
-  /// that is 0.
+  /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the
+  /// bound itself when that is 0.
   Dim measure(ValueId count, const Dim& bound);
   void same(size_t output, ValueId value);  // output is that value
   bool finished() const { return finished_; }
 
-  [[noreturn]] void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "") const;
+  [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
+                           const std::string& hint = "") const;
   [[noreturn]] void corrupt(const std::string& what) const;
   void note(const std::string& sentence);
 

@@ -34,7 +34,8 @@ std::vector<ValueId> measures_of(const Model& model, const Node& node) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
   all.erase(std::remove_if(all.begin(), all.end(),
                            [&](ValueId id) {
-                             return std::find(node.outputs.begin(), node.outputs.end(), id) != node.outputs.end();
+                             return std::find(node.outputs.begin(), node.outputs.end(), id) !=
+                                    node.outputs.end();
                            }),
             all.end());
   return all;
@@ -46,7 +47,8 @@ bool is_measured(const Model& model, const Dim& dim) {
   return !all.empty();
 }
 bool is_measured(const Model& model, const Dims& dims) {
-  return std::any_of(dims.begin(), dims.end(), [&](const Dim& dim) { return is_measured(model, dim); });
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](const Dim& dim) { return is_measured(model, dim); });
 }
 
 }  // namespace ingot::graph

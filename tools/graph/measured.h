@@ -1,5 +1,6 @@
-// tools/graph/measured.h - dims that a value measures when the program runs. A node whose types mention such a dim
-// needs that value as if it read it: it may not run before, and what makes the value may not go.
+// tools/graph/measured.h - dims that a value measures when the program runs. A node whose types
+// mention such a dim needs that value as if it read it: it may not run before, and what makes the
+// value may not go.
 #pragma once
 #include <vector>
 
@@ -7,8 +8,8 @@
 
 namespace ingot::graph {
 
-/// The values that measure dims of a node's operands, results and attributes, but not those that the node itself
-/// makes. Not of nodes in its branches.
+/// The values that measure dims of a node's operands, results and attributes, but not those that
+/// the node itself makes. Not of nodes in its branches.
 std::vector<ValueId> measures_of(const Model& model, const Node& node);
 
 /// True when a dim, or one of them, depends on a measure.

@@ -35,7 +35,8 @@ Ints iota(int64_t count) {
   return out;
 }
 
-/// Each output index to an input index by f(axis of the input, output index); kFill where it gives a negative number.
+/// Each output index to an input index by f(axis of the input, output index); kFill where it gives
+/// a negative number.
 template <class F>
 Ints mapped(const Ints& in, const Ints& out, const F& f) {
   const Ints strides = strides_of(in);
@@ -56,7 +57,8 @@ Sources transpose(const Node& node, const Ints& in, const Ints& out) {
   const Ints perm = node.integers("perm");
   Ints inverse(perm.size());
   for (size_t i = 0; i < perm.size(); i++) inverse[size_t(perm[i])] = int64_t(i);
-  return mapped(in, out, [&](size_t axis, const Ints& index) { return index[size_t(inverse[axis])]; });
+  return mapped(in, out,
+                [&](size_t axis, const Ints& index) { return index[size_t(inverse[axis])]; });
 }
 Sources repeat(const Ints& in, const Ints& out) {  // Expand and Tile: from the last dimension
   const size_t lead = out.size() - in.size();
@@ -80,19 +82,22 @@ Sources concat(const Node& node, const std::vector<Ints>& in, const Ints& out) {
     size_t part = 0;
     while (at >= in[part][axis]) at -= in[part++][axis];
     int64_t source = offsets[part];
-    for (size_t d = 0; d < index.size(); d++) source += (d == axis ? at : index[d]) * strides[part][d];
+    for (size_t d = 0; d < index.size(); d++)
+      source += (d == axis ? at : index[d]) * strides[part][d];
     sources.push_back(source);
   });
   return sources;
 }
-Sources split(const Node& node, size_t output, const Ints& in, const Ints& out, const std::vector<Ints>& all) {
+Sources split(const Node& node, size_t output, const Ints& in, const Ints& out,
+              const std::vector<Ints>& all) {
   const size_t axis = size_t(node.integer("axis", 0));
   int64_t start = 0;
   for (size_t i = 0; i < output; i++) {
     if (all[i].size() != in.size()) return std::nullopt;
     start += all[i][axis];
   }
-  return mapped(in, out, [&](size_t d, const Ints& index) { return index[d] + (d == axis ? start : 0); });
+  return mapped(in, out,
+                [&](size_t d, const Ints& index) { return index[d] + (d == axis ? start : 0); });
 }
 Sources slice(const Node& node, const Ints& in, const Ints& out) {
   const Dims starts = node.dims("starts");
@@ -103,7 +108,8 @@ Sources slice(const Node& node, const Ints& in, const Ints& out) {
     if (!d.is_static()) return std::nullopt;
     first.push_back(*d.value());
   }
-  return mapped(in, out, [&](size_t d, const Ints& index) { return first[d] + index[d] * steps[d]; });
+  return mapped(in, out,
+                [&](size_t d, const Ints& index) { return first[d] + index[d] * steps[d]; });
 }
 Sources pad(const Node& node, const Ints& in, const Ints& out) {
   const Dims before = node.dims("before");
@@ -131,7 +137,8 @@ std::optional<int64_t> wrapped(int64_t index, int64_t extent) {
   if (index < 0 || index >= extent) return std::nullopt;
   return index;
 }
-Sources gather(const Node& node, const Ints& in, const Ints& index_dims, const Ints& out, const Ints& indices) {
+Sources gather(const Node& node, const Ints& in, const Ints& index_dims, const Ints& out,
+               const Ints& indices) {
   const size_t axis = size_t(node.integer("axis", 0));
   for (const int64_t i : indices) {
     if (!wrapped(i, in[axis])) return std::nullopt;
@@ -203,7 +210,8 @@ Sources scatter_nd(const Node& node, const Ints& in, const Ints& index_dims, con
   }
   return sources;
 }
-Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dims, const Ints& indices) {
+Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dims,
+                         const Ints& indices) {
   if (node.text("reduction", "none") != "none") return std::nullopt;
   const size_t axis = size_t(node.integer("axis", 0));
   const Ints strides = strides_of(in);
@@ -224,12 +232,13 @@ Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dim
 }  // namespace
 
 bool takes_indices(const Node& node) {
-  return node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND" || node.op == "ScatterElements" ||
-         node.op == "ScatterND";
+  return node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND" ||
+         node.op == "ScatterElements" || node.op == "ScatterND";
 }
 
-Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims, const Ints& out,
-                         const Ints& indices, const std::vector<Ints>& all_outputs) {
+Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims,
+                         const Ints& out, const Ints& indices,
+                         const std::vector<Ints>& all_outputs) {
   const Ints& in = dims[0];
   const std::string& op = node.op;
   if (op == "Identity" || op == "Reshape")
@@ -240,7 +249,8 @@ Sources movement_sources(const Node& node, size_t output, const std::vector<Ints
   if (op == "Split") return split(node, output, in, out, all_outputs);
   if (op == "Slice") return slice(node, in, out);
   if (op == "Pad") return pad(node, in, out);
-  if (!takes_indices(node) || dims.size() < 2 || int64_t(indices.size()) != count_of(dims[1])) return std::nullopt;
+  if (!takes_indices(node) || dims.size() < 2 || int64_t(indices.size()) != count_of(dims[1]))
+    return std::nullopt;
   if (op == "Gather") return gather(node, in, dims[1], out, indices);
   if (op == "GatherElements") return gather_elements(node, in, out, indices);
   if (op == "GatherND") return gather_nd(node, in, dims[1], indices);
@@ -249,7 +259,8 @@ Sources movement_sources(const Node& node, size_t output, const std::vector<Ints
   if (op == "ScatterND") {
     const int64_t depth = dims[1].back();
     if (depth < 1 || depth > int64_t(in.size())) return std::nullopt;
-    if (count_of(dims[2]) != count_of(dims[1]) / depth * count_of(Ints(in.begin() + depth, in.end())))
+    if (count_of(dims[2]) !=
+        count_of(dims[1]) / depth * count_of(Ints(in.begin() + depth, in.end())))
       return std::nullopt;
     return scatter_nd(node, in, dims[1], indices);
   }

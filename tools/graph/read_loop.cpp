@@ -11,14 +11,14 @@ void LoopBuilder::read_loop() {
   const size_t carried = node_.inputs.size() - 2;
   if (body_->inputs.size() != carried + 2 || body_->outputs.size() < carried + 1 ||
       node_.outputs.size() > body_->outputs.size() - 1)
-    throw_cast_error(2, describe(node_) + ": carries " + std::to_string(carried) + " values; its body has " +
-                            std::to_string(body_->inputs.size()) + " inputs and " +
-                            std::to_string(body_->outputs.size()) + " outputs, the node " +
-                            std::to_string(node_.outputs.size()));
+    throw_cast_error(2, describe(node_) + ": carries " + std::to_string(carried) +
+                            " values; its body has " + std::to_string(body_->inputs.size()) +
+                            " inputs and " + std::to_string(body_->outputs.size()) +
+                            " outputs, the node " + std::to_string(node_.outputs.size()));
   node_.outputs.resize(body_->outputs.size() - 1, kAbsent);
   const bool yes = true;
-  const ValueId always =
-      run_.model.add_constant("true" + std::to_string(run_.model.values.size()), make_constant(DType::kBool, {}, &yes));
+  const ValueId always = run_.model.add_constant("true" + std::to_string(run_.model.values.size()),
+                                                 make_constant(DType::kBool, {}, &yes));
   iteration_ = body_->inputs[0];
   Value& iteration = run_.model.values[size_t(iteration_)];
   iteration.dtype = DType::kI64;
@@ -28,12 +28,15 @@ void LoopBuilder::read_loop() {
   inner_condition_ = body_->inputs[1];
   next_condition_ = body_->outputs[0];
   for (size_t i = 0; i < carried; i++) {
-    if (node_.inputs[i + 2] == kAbsent) throw_cast_error(2, describe(node_) + ": a carried input is missing");
-    carried_.push_back({node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i]});
+    if (node_.inputs[i + 2] == kAbsent)
+      throw_cast_error(2, describe(node_) + ": a carried input is missing");
+    carried_.push_back(
+        {node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i]});
   }
   std::vector<Written> rows;
   for (size_t i = carried; i < node_.outputs.size(); i++)
-    if (node_.outputs[i] != kAbsent) rows.push_back({body_->outputs[i + 1], node_.outputs[i], 0, false});
+    if (node_.outputs[i] != kAbsent)
+      rows.push_back({body_->outputs[i + 1], node_.outputs[i], 0, false});
   drop_invariants();
   find_trips(node_.inputs[0]);
   run_.replace(inner_condition_, always);  // an iteration runs only while it is
@@ -45,18 +48,22 @@ void LoopBuilder::read_row(ValueId sequence, ValueId row, int64_t axis, bool rev
   const Dims& dims = run_.value(sequence).dims;
   if (axis < 0) axis += int64_t(dims.size());
   if (axis < 0 || axis >= int64_t(dims.size()))
-    throw_cast_error(2, describe(node_) + ": a sequence of shape " + text(dims) + " has no such axis");
+    throw_cast_error(2,
+                     describe(node_) + ": a sequence of shape " + text(dims) + " has no such axis");
   if (trips_ == Dim(-1)) trips_ = dims[size_t(axis)];
   if (trips_ != dims[size_t(axis)])
-    throw Refusal{"", "its sequences have lengths " + trips_.text() + " and " + dims[size_t(axis)].text(),
-                  "bind the dimensions"};
+    throw Refusal{
+        "", "its sequences have lengths " + trips_.text() + " and " + dims[size_t(axis)].text(),
+        "bind the dimensions"};
   run_.replace(row, inside("Gather", {sequence, index(reverse)}, {{"axis", axis}}));
 }
 
 void LoopBuilder::read_scan() {
   const size_t sequences = size_t(node_.integer("num_scan_inputs", 0));
-  if (sequences == 0 || sequences > node_.inputs.size() || body_->inputs.size() != node_.inputs.size() ||
-      body_->outputs.size() != node_.outputs.size() || body_->outputs.size() < node_.inputs.size() - sequences)
+  if (sequences == 0 || sequences > node_.inputs.size() ||
+      body_->inputs.size() != node_.inputs.size() ||
+      body_->outputs.size() != node_.outputs.size() ||
+      body_->outputs.size() < node_.inputs.size() - sequences)
     throw_cast_error(2, describe(node_) + ": its inputs and outputs do not match its body's");
   const size_t carried = node_.inputs.size() - sequences;
   const auto at = [&](const char* key, size_t i) {

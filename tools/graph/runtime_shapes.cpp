@@ -1,5 +1,5 @@
-// tools/graph/runtime_shapes.cpp - symbolic dims that feed computation. There is no Shape at run time: a dim n is the
-// sum of n ones.
+// tools/graph/runtime_shapes.cpp - symbolic dims that feed computation. There is no Shape at run
+// time: a dim n is the sum of n ones.
 #include <algorithm>
 
 #include "tools/graph/infer_shapes.h"
@@ -9,7 +9,8 @@ namespace ingot::graph {
 namespace {
 
 ValueId append(Model& model, std::vector<Node>& to, const Node& like, const std::string& op,
-               std::vector<ValueId> inputs, Dims dims, std::map<std::string, Attribute> attributes) {
+               std::vector<ValueId> inputs, Dims dims,
+               std::map<std::string, Attribute> attributes) {
   Node node;
   node.op = op;
   node.name = like.name;
@@ -17,7 +18,8 @@ ValueId append(Model& model, std::vector<Node>& to, const Node& like, const std:
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   const ValueId out = model.add_value(
-      model.values[size_t(like.outputs[0])].name + "/" + op + std::to_string(model.values.size()), DType::kI64);
+      model.values[size_t(like.outputs[0])].name + "/" + op + std::to_string(model.values.size()),
+      DType::kI64);
   model.values[size_t(out)].dims = std::move(dims);
   model.values[size_t(out)].shape_known = true;
   node.outputs = {out};
@@ -33,12 +35,12 @@ void lower_shape(Model& model, const Node& shape, std::vector<Node>& to) {
     const Dim& d = dims[size_t(i)];
     if (const auto n = d.value()) {
       const int64_t number = *n;
-      parts.push_back(
-          model.add_constant("extent" + std::to_string(model.values.size()), make_constant(DType::kI64, {1}, &number)));
+      parts.push_back(model.add_constant("extent" + std::to_string(model.values.size()),
+                                         make_constant(DType::kI64, {1}, &number)));
       continue;
     }
-    const ValueId unit =
-        model.add_constant("one" + std::to_string(model.values.size()), make_constant(DType::kI64, {1}, &one));
+    const ValueId unit = model.add_constant("one" + std::to_string(model.values.size()),
+                                            make_constant(DType::kI64, {1}, &one));
     const ValueId ones = append(model, to, shape, "Expand", {unit}, {d}, {});
     parts.push_back(append(model, to, shape, "ReduceSum", {ones}, {1},
                            {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(1)}}));

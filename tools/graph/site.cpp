@@ -1,4 +1,5 @@
-// tools/graph/site.cpp - what rules are written with: numbers from attributes or inputs, outputs, rewriting, refusal.
+// tools/graph/site.cpp - what rules are written with: numbers from attributes or inputs, outputs,
+// rewriting, refusal.
 #include <algorithm>
 
 #include "tools/graph/inference.h"
@@ -6,7 +7,9 @@
 
 namespace ingot::graph {
 
-std::string describe(const Node& node) { return node.op + (node.name.empty() ? "" : " '" + node.name + "'"); }
+std::string describe(const Node& node) {
+  return node.op + (node.name.empty() ? "" : " '" + node.name + "'");
+}
 const char* dtype_text(DType dtype) {
   static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
                                        "i16",     "u16", "i32", "u32",  "i64", "u64", "bool"};
@@ -22,8 +25,8 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
   }
   if (!has(input)) return std::nullopt;
   if (rank(input) > 1)
-    corrupt("input " + std::to_string(input) + " (" + key + ") has rank " + std::to_string(rank(input)) +
-            ", expected 1");
+    corrupt("input " + std::to_string(input) + " (" + key + ") has rank " +
+            std::to_string(rank(input)) + ", expected 1");
   const auto contents = run_.contents(in(input));
   if (!contents) return std::nullopt;
   Dims out;
@@ -41,7 +44,8 @@ static std::string element_name(const Value& value, int64_t element) {
 std::optional<Dims> Site::find_or_stated(const std::string& key, size_t input) {
   if (auto found = find_dims(key, input)) return found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
-  if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32)) return std::nullopt;
+  if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32))
+    return std::nullopt;
   const auto contents = run_.contents(in(input));
   Dims out;
   for (int64_t i = 0; i < *count; i++) {
@@ -56,13 +60,16 @@ Dims Site::need_dims(const std::string& key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   std::string hint = "export with fixed shapes";
-  if (count && *count <= kMaxRank && key != "starts" && (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
+  if (count && *count <= kMaxRank && key != "starts" &&
+      (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
     const auto contents = run_.contents(in(input));
     Dims out;
     for (int64_t i = 0; i < *count; i++) {
       std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
       if (!one) one = stated(input, i);
-      if (!one) hint = "or say the most that it can be: --dim '" + element_name(value(input), i) + "=1..HIGH'";
+      if (!one)
+        hint =
+            "or say the most that it can be: --dim '" + element_name(value(input), i) + "=1..HIGH'";
       if (one) out.push_back(*one);
     }
     if (int64_t(out.size()) == *count) return out;
@@ -78,32 +85,36 @@ std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_
   if (!node.has(key) && !has(input)) return std::nullopt;
   std::vector<int64_t> out;
   for (const Dim& d : need_dims(key, input)) {
-    if (!d.is_static()) refuse(key, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
+    if (!d.is_static())
+      refuse(key, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
     out.push_back(*d.value());
   }
   return out;
 }
 int64_t Site::axis(int64_t value, int64_t rank, const char* name) const {
   if (value < -rank || value >= rank) {
-    corrupt(std::string(name) + " " + std::to_string(value) + " is out of range for rank " + std::to_string(rank));
+    corrupt(std::string(name) + " " + std::to_string(value) + " is out of range for rank " +
+            std::to_string(rank));
   }
   return value < 0 ? value + rank : value;
 }
 std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const {
   for (int64_t& v : values) v = axis(v, rank, "axes:");
   std::sort(values.begin(), values.end());
-  if (std::adjacent_find(values.begin(), values.end()) != values.end()) corrupt("an axis is given twice");
+  if (std::adjacent_find(values.begin(), values.end()) != values.end())
+    corrupt("an axis is given twice");
   return values;
 }
 
 bool Site::settled() const {
-  return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return run_.known(id); });
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return run_.known(id); });
 }
 void Site::set(size_t output, DType dtype, Dims dims) {
   if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
   if (dims.size() > size_t(kMaxRank))
-    refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) +
-                   " are supported");
+    refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " +
+                   std::to_string(kMaxRank) + " are supported");
   for (const Dim& d : dims) {
     if (d.is_static() ? *d.value() < 0 : upper_bound(d).value_or(0) < 0)
       corrupt("its output has shape " + text(dims) + " with a negative dimension");
@@ -128,8 +139,10 @@ ValueId Site::make(const std::string& op, std::vector<ValueId> inputs, Attribute
   made.inputs = std::move(inputs);
   made.attributes = std::move(attributes);
   made.sources = node.sources;
-  std::string base = node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
-  const ValueId out = run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size()));
+  std::string base =
+      node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
+  const ValueId out =
+      run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size()));
   made.outputs = {out};
   run_.visit(std::move(made));
   return run_.resolve(out);
@@ -143,7 +156,8 @@ ValueId Site::expand(ValueId data, Dims dims) {
   return make("Expand", {data}, {{"shape", std::move(dims)}});
 }
 ValueId Site::constant(Constant constant) {
-  return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()), std::move(constant));
+  return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()),
+                                 std::move(constant));
 }
 ValueId Site::counting(const Dim& count) {
   if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {
@@ -152,7 +166,8 @@ ValueId Site::counting(const Dim& count) {
     return constant(make_integer(DType::kI64, {*n}, values));
   }
   const ValueId ones = expand(scalar(DType::kI64, 1), {count});  // an exclusive running sum of them
-  return make("CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+  return make("CumSum", {ones},
+              {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
 }
 ValueId Site::extent(const Dim& d) {
   if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
@@ -202,19 +217,24 @@ Dim Site::measure(ValueId count, const Dim& bound) {
   Model& model = run_.model;
   const std::string base = run_.value(count).name;
   std::string name = base;
-  for (int i = 2; model.measured.count(name) || model.symbols.count(name); i++) name = base + "_" + std::to_string(i);
+  for (int i = 2; model.measured.count(name) || model.symbols.count(name); i++)
+    name = base + "_" + std::to_string(i);
   model.measured[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));
 }
 void Site::same(size_t output, ValueId value) {
   finished_ = true;
-  if (output < node.outputs.size() && node.outputs[output] != kAbsent) run_.replace(node.outputs[output], value);
+  if (output < node.outputs.size() && node.outputs[output] != kAbsent)
+    run_.replace(node.outputs[output], value);
 }
 
-void Site::refuse(const std::string& attribute, const std::string& why, const std::string& hint) const {
+void Site::refuse(const std::string& attribute, const std::string& why,
+                  const std::string& hint) const {
   throw Refusal{attribute, why, hint};
 }
-void Site::corrupt(const std::string& what) const { throw_cast_error(2, describe(node) + ": " + what); }
+void Site::corrupt(const std::string& what) const {
+  throw_cast_error(2, describe(node) + ": " + what);
+}
 void Site::note(const std::string& sentence) {
   std::vector<std::string>& notes = run_.model.notes;
   if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);
@@ -234,7 +254,8 @@ Dims broadcast(Site& site, const Dims& a, const Dims& b) {
     else if (x.is_static() && y.is_static()) {
       site.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
     } else if (x.is_static() || y.is_static()) {
-      result = x.is_static() ? x : y;  // the other is that or 1, which the contract checks when it is bound
+      // the other is that or 1, which the contract checks when it is bound
+      result = x.is_static() ? x : y;
     } else {
       result = max(x, y);  // equal, or one of them is 1
     }

@@ -20,10 +20,13 @@ std::optional<bool> at_least(const Scalar& a, const Scalar& b) {  // a >= b
   if (proven_at_least(right, left + Dim(1))) return false;
   return std::nullopt;
 }
-Scalar of_bool(std::optional<bool> truth) { return truth ? Scalar::of(Dim(*truth ? 1 : 0)) : Scalar(); }
+Scalar of_bool(std::optional<bool> truth) {
+  return truth ? Scalar::of(Dim(*truth ? 1 : 0)) : Scalar();
+}
 
 /// What was decided, or the comparison itself where it is one of dims.
-Scalar compared(std::optional<bool> decided, Comparison::Kind kind, const Scalar& a, const Scalar& b, bool negated) {
+Scalar compared(std::optional<bool> decided, Comparison::Kind kind, const Scalar& a,
+                const Scalar& b, bool negated) {
   if (decided) return of_bool(*decided != negated);
   if (a.kind != Scalar::Kind::kRatio || b.kind != Scalar::Kind::kRatio) return {};
   return Scalar::truth({kind, a.numerator * b.denominator, b.numerator * a.denominator, negated});
@@ -58,13 +61,16 @@ Scalar divide(const Scalar& a, const Scalar& b, bool integer) {
     const auto p = a.dim(), q = b.dim();
     if (!p || !q) return {};
     if (p->is_static() && q->is_static()) return Scalar::of(Dim(*p->value() / *q->value()));
-    if (!proven_at_least(*q, 1) || !proven_at_least(*p, 0)) return {};  // truncation is floor only there
+    // truncation is floor only there
+    if (!proven_at_least(*q, 1) || !proven_at_least(*p, 0)) return {};
     return Scalar::of(*p / *q);
   }
   if (a.kind == Scalar::Kind::kRatio && b.kind == Scalar::Kind::kRatio) {
-    if (proven_at_least(b.numerator, 1)) return Scalar::ratio(a.numerator * b.denominator, a.denominator * b.numerator);
+    if (proven_at_least(b.numerator, 1))
+      return Scalar::ratio(a.numerator * b.denominator, a.denominator * b.numerator);
     if (proven_at_least(Dim(-1), b.numerator)) {
-      return Scalar::ratio(Dim(-1) * a.numerator * b.denominator, Dim(-1) * a.denominator * b.numerator);
+      return Scalar::ratio(Dim(-1) * a.numerator * b.denominator,
+                           Dim(-1) * a.denominator * b.numerator);
     }
   }
   return x && y ? Scalar::of(*x / *y) : Scalar();
@@ -84,7 +90,9 @@ Scalar extreme(const Scalar& a, const Scalar& b, bool largest) {
 }
 Scalar rounded(const Scalar& a, const std::string& op) {
   if (const auto x = a.number())
-    return Scalar::of(op == "Floor" ? std::floor(*x) : op == "Ceil" ? std::ceil(*x) : std::nearbyint(*x));
+    return Scalar::of(op == "Floor"  ? std::floor(*x)
+                      : op == "Ceil" ? std::ceil(*x)
+                                     : std::nearbyint(*x));
   if (a.kind != Scalar::Kind::kRatio) return {};
   if (a.dim()) return a;
   if (op == "Floor") return Scalar::of(a.numerator / a.denominator);
@@ -104,9 +112,11 @@ Scalar cast(const Scalar& a, DType to) {
     (void)zero;
     return {};
   }
-  if (const auto x = a.number()) return std::abs(*x) < 9e18 ? Scalar::of(Dim(int64_t(*x))) : Scalar();
+  if (const auto x = a.number())
+    return std::abs(*x) < 9e18 ? Scalar::of(Dim(int64_t(*x))) : Scalar();
   if (a.dim()) return a;
-  if (a.kind == Scalar::Kind::kRatio && proven_at_least(a.numerator, 0)) return Scalar::of(a.numerator / a.denominator);
+  if (a.kind == Scalar::Kind::kRatio && proven_at_least(a.numerator, 0))
+    return Scalar::of(a.numerator / a.denominator);
   return {};
 }
 std::optional<bool> equal(const Scalar& a, const Scalar& b) {
@@ -156,7 +166,8 @@ Scalar Scalar::ratio(const Dim& numerator, const Dim& denominator) {
   out.denominator = denominator;
   for (int64_t p : {2, 3, 5, 7}) {  // keeps repeated halving small
     const Dim prime(p);
-    while ((out.numerator / prime) * prime == out.numerator && (out.denominator / prime) * prime == out.denominator) {
+    while ((out.numerator / prime) * prime == out.numerator &&
+           (out.denominator / prime) * prime == out.denominator) {
       out.numerator = out.numerator / prime;
       out.denominator = out.denominator / prime;
     }
@@ -175,7 +186,8 @@ std::optional<Dim> Scalar::dim() const {
 }
 std::optional<double> Scalar::number() const {
   if (kind == Kind::kReal) return real;
-  if (kind != Kind::kRatio || !numerator.is_static() || !denominator.is_static()) return std::nullopt;
+  if (kind != Kind::kRatio || !numerator.is_static() || !denominator.is_static())
+    return std::nullopt;
   return double(*numerator.value()) / double(*denominator.value());
 }
 
@@ -201,7 +213,8 @@ Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>&
   if (op == "Sub") return add(v[0], v[1], -1);
   if (op == "Neg") return add(Scalar::of(Dim(0)), v[0], -1);
   if (op == "Mul") {
-    if ((v[0].dim() && is_zero(*v[0].dim())) || (v[1].dim() && is_zero(*v[1].dim()))) return Scalar::of(Dim(0));
+    if ((v[0].dim() && is_zero(*v[0].dim())) || (v[1].dim() && is_zero(*v[1].dim())))
+      return Scalar::of(Dim(0));
     return multiply(v[0], v[1]);
   }
   if (op == "Div") return divide(v[0], v[1], integer);
@@ -218,12 +231,14 @@ Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>&
   if (op == "Clip") {
     Scalar out = v[0];
     if (node.has("min")) out = extreme(out, Scalar::of(node.number("min", 0)), true);
-    if (node.has("max") && out.known()) out = extreme(out, Scalar::of(node.number("max", 0)), false);
+    if (node.has("max") && out.known())
+      out = extreme(out, Scalar::of(node.number("max", 0)), false);
     return out;
   }
   using Kind = Comparison::Kind;
   if (op == "Equal") return compared(equal(v[0], v[1]), Kind::kEqual, v[0], v[1], false);
-  if (op == "GreaterOrEqual") return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], false);
+  if (op == "GreaterOrEqual")
+    return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], false);
   if (op == "LessOrEqual") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], false);
   if (op == "Less") return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], true);
   if (op == "Greater") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], true);
@@ -248,7 +263,8 @@ std::optional<Contents> contents_of(const Constant& constant) {
   return out;
 }
 
-std::optional<Constant> constant_of(const Contents& contents, DType dtype, const std::vector<int64_t>& dims) {
+std::optional<Constant> constant_of(const Contents& contents, DType dtype,
+                                    const std::vector<int64_t>& dims) {
   std::vector<double> numbers;
   std::vector<int64_t> integers;
   for (const Scalar& s : contents) {
@@ -260,7 +276,8 @@ std::optional<Constant> constant_of(const Contents& contents, DType dtype, const
     if (!whole) return std::nullopt;
     integers.push_back(*whole->value());
   }
-  return is_floating(dtype) ? make_floating(dtype, dims, numbers) : make_integer(dtype, dims, integers);
+  return is_floating(dtype) ? make_floating(dtype, dims, numbers)
+                            : make_integer(dtype, dims, integers);
 }
 
 }  // namespace ingot::graph

@@ -1,5 +1,5 @@
-// tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims, plain numbers, or
-// nothing known.
+// tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims,
+// plain numbers, or nothing known.
 #pragma once
 #include <memory>
 #include <optional>
@@ -28,14 +28,16 @@ struct Scalar {
 };
 using Contents = std::vector<Scalar>;
 
-/// y = op(a, b, c) for the elementwise operators that occur in shape arithmetic; unknown where it cannot be said.
-/// `integer`: the operands are integers, so Div truncates. Comparisons and logic give 0 or 1.
+/// y = op(a, b, c) for the elementwise operators that occur in shape arithmetic; unknown where it
+/// cannot be said. `integer`: the operands are integers, so Div truncates. Comparisons and logic
+/// give 0 or 1.
 Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>& operands);
 
 /// The contents of a constant of at most `kMaxContents` elements; nothing otherwise.
 constexpr int64_t kMaxContents = 1024;
 std::optional<Contents> contents_of(const Constant& constant);
 /// A constant when every element is a number that `dtype` holds.
-std::optional<Constant> constant_of(const Contents& contents, DType dtype, const std::vector<int64_t>& dims);
+std::optional<Constant> constant_of(const Contents& contents, DType dtype,
+                                    const std::vector<int64_t>& dims);
 
 }  // namespace ingot::graph

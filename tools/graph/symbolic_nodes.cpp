@@ -1,4 +1,5 @@
-// tools/graph/symbolic_nodes.cpp - shape arithmetic node by node. @pre the output's dims are numbers and few elements.
+// tools/graph/symbolic_nodes.cpp - shape arithmetic node by node. @pre the output's dims are
+// numbers and few elements.
 #include <algorithm>
 
 #include "tools/graph/movement.h"
@@ -19,7 +20,8 @@ const Value& value_of(const Model& model, ValueId id) { return model.values[size
 
 }  // namespace
 
-Contents symbolic_movement(const Model& model, const Node& node, const std::vector<Contents>& inputs) {
+Contents symbolic_movement(const Model& model, const Node& node,
+                           const std::vector<Contents>& inputs) {
   std::vector<std::vector<int64_t>> dims, outputs;
   for (const ValueId id : node.inputs) {
     if (id == kAbsent) return {};
@@ -52,7 +54,8 @@ Contents symbolic_movement(const Model& model, const Node& node, const std::vect
   return result;
 }
 
-Contents symbolic_elementwise(const Model& model, const Node& node, const std::vector<Contents>& inputs) {
+Contents symbolic_elementwise(const Model& model, const Node& node,
+                              const std::vector<Contents>& inputs) {
   const auto out = fixed(value_of(model, node.outputs[0]).dims);
   if (!out) return {};
   std::vector<std::vector<int64_t>> from;
@@ -81,7 +84,8 @@ Contents symbolic_elementwise(const Model& model, const Node& node, const std::v
 }
 
 /// Over everything: products and sums of shapes.
-Contents symbolic_reduction(const Model& model, const Node& node, const std::vector<Contents>& inputs) {
+Contents symbolic_reduction(const Model& model, const Node& node,
+                            const std::vector<Contents>& inputs) {
   Node step;
   if (node.op == "ReduceProd")
     step.op = "Mul";
@@ -94,7 +98,9 @@ Contents symbolic_reduction(const Model& model, const Node& node, const std::vec
   else
     return {};
   const Value& data = value_of(model, node.inputs[0]);
-  if (node.inputs.size() != 1 || node.integers("axes").size() != data.dims.size() || inputs[0].empty()) return {};
+  if (node.inputs.size() != 1 || node.integers("axes").size() != data.dims.size() ||
+      inputs[0].empty())
+    return {};
   Scalar total = inputs[0][0];
   for (size_t i = 1; i < inputs[0].size(); i++)
     total = apply_symbolic(step, !is_floating(data.dtype), {total, inputs[0][i]});

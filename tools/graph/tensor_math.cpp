@@ -38,7 +38,8 @@ Constant converted(DType dtype, std::vector<int64_t> dims, const std::vector<V>&
 }  // namespace
 
 bool is_floating(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 || dtype == DType::kBF16;
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
+         dtype == DType::kBF16;
 }
 
 float half_to_float(uint16_t bits) {
@@ -46,8 +47,8 @@ float half_to_float(uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const uint32_t mantissa = bits & 1023u;
   if (exponent == 31) return bits_to_float(sign | 0x7f800000u | (mantissa << 13));
-  const double magnitude =
-      exponent == 0 ? std::ldexp(double(mantissa), -24) : std::ldexp(double(mantissa + 1024), exponent - 25);
+  const double magnitude = exponent == 0 ? std::ldexp(double(mantissa), -24)
+                                         : std::ldexp(double(mantissa + 1024), exponent - 25);
   return float(sign ? -magnitude : magnitude);
 }
 uint16_t float_to_half(double value) {
@@ -138,7 +139,8 @@ Constant make_integer(DType dtype, std::vector<int64_t> dims, const std::vector<
   return make_constant(DType::kBool, std::move(dims), truth.data());
 }
 Constant make_scalar(DType dtype, double value) {
-  return is_floating(dtype) ? make_floating(dtype, {}, {value}) : make_integer(dtype, {}, {int64_t(value)});
+  return is_floating(dtype) ? make_floating(dtype, {}, {value})
+                            : make_integer(dtype, {}, {int64_t(value)});
 }
 
 std::vector<int64_t> strides_of(const std::vector<int64_t>& dims) {

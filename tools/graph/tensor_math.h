@@ -1,4 +1,5 @@
-// tools/graph/tensor_math.h - constants as doubles or 64-bit integers, element by element. For folding, not for speed.
+// tools/graph/tensor_math.h - constants as doubles or 64-bit integers, element by element. For
+// folding, not for speed.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,8 +15,9 @@ float half_to_float(uint16_t bits);
 uint16_t float_to_half(double value);
 uint16_t float_to_bfloat(double value);
 
-double read_number(const Constant& constant, int64_t i);    // any dtype
-int64_t read_integer(const Constant& constant, int64_t i);  // integers and bool; floating types truncate
+double read_number(const Constant& constant, int64_t i);  // any dtype
+// integers and bool; floating types truncate
+int64_t read_integer(const Constant& constant, int64_t i);
 std::vector<double> read_numbers(const Constant& constant);
 std::vector<int64_t> read_integers(const Constant& constant);
 

@@ -1,4 +1,5 @@
-// tools/graph/weight_sites.h - where a source reads its weights: what an overlay has to know of a program, before the program is translated.
+// tools/graph/weight_sites.h - where a source reads its weights: what an overlay has to know of a
+// program, before the program is translated.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,7 +14,8 @@ namespace ingot::graph {
 /// A node of the source that reads initialisers.
 struct WeightReader {
   std::string op, node;           // "Conv", "/layer1/conv/Conv"
-  std::string module;             // "layer1.conv", as far as the exporter kept it; "" where it did not
+  // "layer1.conv", as far as the exporter kept it; "" where it did not
+  std::string module;
   std::vector<ValueId> operands;  // kAbsent where an operand is absent or computed
   ValueId added = kAbsent;        // of a MatMul: the initialiser that the Add right behind it adds
   int64_t group = 1, hidden = 0;
@@ -24,8 +26,10 @@ struct WeightReader {
 struct WeightSites {
   std::vector<ValueId> initialisers;
   std::vector<WeightReader> readers;  // in the source's order; empty where a source has names alone
-  std::map<ValueId, ValueId> copies;  // of an initialiser that several nodes read each has its own; to the one that has the name
-  std::set<ValueId> zeros;  // biases that the source does not have, as an exporter leaves out those that are zero
+  // of an initialiser that several nodes read each has its own; to the one that has the name
+  std::map<ValueId, ValueId> copies;
+  // biases that the source does not have, as an exporter leaves out those that are zero
+  std::set<ValueId> zeros;
 };
 
 /// May put other constants of the same type and shape in the place of those.

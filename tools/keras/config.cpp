@@ -14,13 +14,15 @@ const Json& member(const Json& object, const char* key, const std::string& where
 }
 std::string text(const Json& object, const char* key, const std::string& where) {
   const Json& found = member(object, key, where);
-  if (!found.is_string()) throw_cast_error(2, where + ": '" + key + "' is no text; the configuration is damaged");
+  if (!found.is_string())
+    throw_cast_error(2, where + ": '" + key + "' is no text; the configuration is damaged");
   return found.get<std::string>();
 }
 
 /// ["layer", 0, 0], with more behind it in Keras 2.
 bool read_reference(const Json& at, Reference* out) {
-  if (!at.is_array() || at.size() < 3 || !at[0].is_string() || !at[1].is_number_integer() || !at[2].is_number_integer())
+  if (!at.is_array() || at.size() < 3 || !at[0].is_string() || !at[1].is_number_integer() ||
+      !at[2].is_number_integer())
     return false;
   *out = {at[0].get<std::string>(), at[1].get<int64_t>(), at[2].get<int64_t>()};
   return true;
@@ -91,10 +93,12 @@ Layer read_layer(const Json& at, const std::string& where) {
   layer.config = member(at, "config", where);
   if (!layer.config.is_object() && !layer.config.is_array())
     throw_cast_error(2, where + ": a layer without a configuration");
-  if (at.contains("module") && at["module"].is_string()) layer.module = at["module"].get<std::string>();
+  if (at.contains("module") && at["module"].is_string())
+    layer.module = at["module"].get<std::string>();
   if (at.contains("name") && at["name"].is_string())
     layer.name = at["name"].get<std::string>();
-  else if (layer.config.is_object() && layer.config.contains("name") && layer.config["name"].is_string())
+  else if (layer.config.is_object() && layer.config.contains("name") &&
+           layer.config["name"].is_string())
     layer.name = layer.config["name"].get<std::string>();
   if (at.contains("inbound_nodes") && at["inbound_nodes"].is_array())
     for (const Json& node : at["inbound_nodes"]) layer.calls.push_back(read_call(node));
@@ -109,13 +113,16 @@ Config read_config(const Json& model, const std::string& where) {
   const Json& config = member(model, "config", where);
   out.is_sequential = kind == "Sequential";
   if (kind != "Sequential" && kind != "Functional" && kind != "Model")
-    throw graph::CastError{
-        4,
-        where + ": the model is a '" + kind + "', a class of its own; Sequential and Functional models are cast",
-        {{kind, "", "", "", "is a class of its own", "build it with the Functional interface, or export it to ONNX"}}};
+    throw graph::CastError{4,
+                           where + ": the model is a '" + kind +
+                               "', a class of its own; Sequential and Functional models are cast",
+                           {{kind, "", "", "", "is a class of its own",
+                             "build it with the Functional interface, or export it to ONNX"}}};
   const Json& layers =
-      config.is_array() ? config : member(config, "layers", where);  // the oldest Sequential is the list itself
-  if (!layers.is_array()) throw_cast_error(2, where + ": 'layers' is no list; the configuration is damaged");
+      // the oldest Sequential is the list itself
+      config.is_array() ? config : member(config, "layers", where);
+  if (!layers.is_array())
+    throw_cast_error(2, where + ": 'layers' is no list; the configuration is damaged");
   if (config.is_object() && config.contains("name") && config["name"].is_string())
     out.name = config["name"].get<std::string>();
   for (const Json& layer : layers) out.layers.push_back(read_layer(layer, where));

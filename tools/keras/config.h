@@ -1,4 +1,5 @@
-// tools/keras/config.h - a Keras configuration as layers and the calls between them: Sequential and Functional, Keras 2 and 3.
+// tools/keras/config.h - a Keras configuration as layers and the calls between them: Sequential and
+// Functional, Keras 2 and 3.
 // Errors   graph::CastError 2 for a configuration that is not sound.
 #pragma once
 #include <nlohmann/json.hpp>
@@ -16,8 +17,9 @@ struct Reference {
 };
 struct Call {
   std::vector<Reference> inputs;
-  std::vector<double> numbers;                // plain arguments, in their order
-  std::vector<std::string> tensor_arguments;  // names of arguments that are tensors of their own (mask, initial_state)
+  std::vector<double> numbers;  // plain arguments, in their order
+  // names of arguments that are tensors of their own (mask, initial_state)
+  std::vector<std::string> tensor_arguments;
   std::vector<std::pair<std::string, std::string>>
       arguments;  // any other that says something, with its value: training
 };

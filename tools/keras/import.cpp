@@ -1,4 +1,5 @@
-// tools/keras/import.cpp - the calls of a configuration in an order in which they can run, models inside of models.
+// tools/keras/import.cpp - the calls of a configuration in an order in which they can run, models
+// inside of models.
 #include "tools/keras/import.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ using Outputs = std::vector<ValueId>;
 
 class Importer {
  public:
-  Importer(const checkpoint::Checkpoint& file, const std::string& name, const onnx::ImportOptions& options)
+  Importer(const checkpoint::Checkpoint& file, const std::string& name,
+           const onnx::ImportOptions& options)
       : weights_(file), net_(name, "keras", options), name_(name) {
     for (const checkpoint::Fact& fact : file.facts)
       if (!fact.path.empty() && fact.path.back() == "keras_version")
@@ -44,8 +46,9 @@ class Importer {
     std::vector<std::pair<std::string, ValueId>> outputs;
     for (auto& [layer, values] : model(config, "", {}, 0)) {
       if (values.empty()) continue;
-      const bool taken = std::any_of(outputs.begin(), outputs.end(),
-                                     [&, &wanted = layer](const auto& o) { return o.first == wanted; });
+      const bool taken =
+          std::any_of(outputs.begin(), outputs.end(),
+                      [&, &wanted = layer](const auto& o) { return o.first == wanted; });
       outputs.emplace_back(taken ? layer + "_" + std::to_string(outputs.size()) : layer, values[0]);
     }
     return net_.finish(outputs);
@@ -54,16 +57,19 @@ class Importer {
  private:
   using Key = std::pair<std::string, int64_t>;  // a layer and the number of its call
 
-  /// Name of the layer and one value for each output of `config`. `given`: what a model inside of another is called with; the outermost
-  /// makes its inputs itself.
+  /// Name of the layer and one value for each output of `config`. `given`: what a model inside of
+  /// another is called with; the outermost makes its inputs itself.
   std::vector<std::pair<std::string, Outputs>> model(const Config& config, const std::string& place,
                                                      const Outputs& given, int depth) {
     if (depth > kMostDepth)
-      throw_cast_error(2, name_ + ": models nest more than " + std::to_string(kMostDepth) + " deep");
-    return config.is_sequential ? sequential(config, place, given, depth) : functional(config, place, given, depth);
+      throw_cast_error(2,
+                       name_ + ": models nest more than " + std::to_string(kMostDepth) + " deep");
+    return config.is_sequential ? sequential(config, place, given, depth)
+                                : functional(config, place, given, depth);
   }
 
-  std::vector<std::pair<std::string, Outputs>> sequential(const Config& config, const std::string& place, Outputs at,
+  std::vector<std::pair<std::string, Outputs>> sequential(const Config& config,
+                                                          const std::string& place, Outputs at,
                                                           int depth) {
     const auto places = weights_.places(config, place);
     std::string last = config.name;
@@ -76,8 +82,10 @@ class Importer {
       }
       if (!begun) {  // Keras 2 may put the shape into the first layer
         if (!shape_of(layer))
-          throw_cast_error(4, name_ + ": layer '" + layer.name +
-                                  "' comes first and no shape of its input is known; save a model that was built");
+          throw_cast_error(
+              4,
+              name_ + ": layer '" + layer.name +
+                  "' comes first and no shape of its input is known; save a model that was built");
         Layer input = layer;
         input.name = layer.name + "_input";
         at = {make_input(input)};
@@ -88,35 +96,43 @@ class Importer {
     }
     return {{last, at}};
   }
-  std::vector<std::pair<std::string, Outputs>> functional(const Config& config, const std::string& place,
+  std::vector<std::pair<std::string, Outputs>> functional(const Config& config,
+                                                          const std::string& place,
                                                           const Outputs& given, int depth) {
     const auto places = weights_.places(config, place);
     std::map<std::string, const Layer*> layers;
     for (const Layer& layer : config.layers)
       if (!layers.emplace(layer.name, &layer).second)
-        throw_cast_error(2, name_ + ": two layers are named '" + layer.name + "'; the configuration is damaged");
+        throw_cast_error(
+            2, name_ + ": two layers are named '" + layer.name + "'; the configuration is damaged");
     std::map<Key, Outputs> done;
     if (depth > 0) {
       if (given.size() != config.inputs.size())
-        throw_cast_error(2, name_ + ": model '" + config.name + "' has " + std::to_string(config.inputs.size()) +
+        throw_cast_error(2, name_ + ": model '" + config.name + "' has " +
+                                std::to_string(config.inputs.size()) +
                                 " inputs and is called with " + std::to_string(given.size()));
-      for (size_t i = 0; i < given.size(); i++) done[{config.inputs[i].layer, config.inputs[i].call}] = {given[i]};
+      for (size_t i = 0; i < given.size(); i++)
+        done[{config.inputs[i].layer, config.inputs[i].call}] = {given[i]};
     } else {
       for (const Reference& input : config.inputs) {
         const auto found = layers.find(input.layer);
-        if (found == layers.end()) throw_cast_error(2, name_ + ": input '" + input.layer + "' is no layer");
-        if (!done.count({input.layer, input.call})) done[{input.layer, input.call}] = {make_input(*found->second)};
+        if (found == layers.end())
+          throw_cast_error(2, name_ + ": input '" + input.layer + "' is no layer");
+        if (!done.count({input.layer, input.call}))
+          done[{input.layer, input.call}] = {make_input(*found->second)};
       }
     }
     run_calls(config, places, depth, &done);
     std::vector<std::pair<std::string, Outputs>> out;
     for (const Reference& output : config.outputs) {
       const auto found = done.find({output.layer, output.call});
-      if (found == done.end()) throw_cast_error(2, name_ + ": output '" + output.layer + "' is made by no layer");
+      if (found == done.end())
+        throw_cast_error(2, name_ + ": output '" + output.layer + "' is made by no layer");
       Outputs one;
       if (!found->second.empty()) {
         if (output.output < 0 || size_t(output.output) >= found->second.size())
-          throw_cast_error(2, name_ + ": output '" + output.layer + "' has no output " + std::to_string(output.output));
+          throw_cast_error(2, name_ + ": output '" + output.layer + "' has no output " +
+                                  std::to_string(output.output));
         one = {found->second[size_t(output.output)]};
       }
       out.emplace_back(output.layer, one);
@@ -131,7 +147,8 @@ class Importer {
     size_t waits = 0;  // for so many inputs
   };
 
-  /// In the order of the file first, as people read it; then, again in that order, whatever became ready by it.
+  /// In the order of the file first, as people read it; then, again in that order, whatever became
+  /// ready by it.
   void run_calls(const Config& config, const std::map<std::string, std::string>& places, int depth,
                  std::map<Key, Outputs>* done) {
     std::vector<Pending> pending;
@@ -139,10 +156,12 @@ class Importer {
     for (const Layer& layer : config.layers) {
       if (layer.kind == "InputLayer") continue;
       const std::vector<int64_t> numbers = call_numbers(layer, used[layer.name]);
-      for (size_t i = 0; i < layer.calls.size(); i++) pending.push_back({&layer, &layer.calls[i], numbers[i]});
+      for (size_t i = 0; i < layer.calls.size(); i++)
+        pending.push_back({&layer, &layer.calls[i], numbers[i]});
     }
     std::map<Key, std::vector<size_t>> readers;
-    std::set<std::pair<size_t, size_t>> ready;  // how often the list was gone through before, and the place in it
+    // how often the list was gone through before, and the place in it
+    std::set<std::pair<size_t, size_t>> ready;
     for (size_t i = 0; i < pending.size(); i++) {
       host::charge_work(1 + pending[i].call->inputs.size());
       for (const Reference& input : pending[i].call->inputs) {
@@ -169,8 +188,8 @@ class Importer {
     if (ran == pending.size()) return;
     for (const Pending& each : pending)
       if (each.waits)
-        throw_cast_error(
-            2, name_ + ": layer '" + each.layer->name + "' reads what nothing makes; the configuration is damaged");
+        throw_cast_error(2, name_ + ": layer '" + each.layer->name +
+                                "' reads what nothing makes; the configuration is damaged");
   }
 
   Outputs run_call(const Pending& each, const std::map<std::string, std::string>& places, int depth,
@@ -182,12 +201,14 @@ class Importer {
       if (from.empty())
         whole = false;
       else if (input.output < 0 || size_t(input.output) >= from.size())
-        throw_cast_error(2, name_ + ": layer '" + each.layer->name + "' reads output " + std::to_string(input.output) +
-                                " of '" + input.layer + "', which has " + std::to_string(from.size()));
+        throw_cast_error(2, name_ + ": layer '" + each.layer->name + "' reads output " +
+                                std::to_string(input.output) + " of '" + input.layer +
+                                "', which has " + std::to_string(from.size()));
       else
         inputs.push_back(from[size_t(input.output)]);
     }
-    return call(*each.layer, *each.call, whole ? inputs : Outputs(), places.at(each.layer->name), depth);
+    return call(*each.layer, *each.call, whole ? inputs : Outputs(), places.at(each.layer->name),
+                depth);
   }
 
   /// By layer, the numbers of its calls that are referred to.
@@ -199,8 +220,9 @@ class Importer {
     for (const Reference& output : config.outputs) used[output.layer].insert(output.call);
     return used;
   }
-  /// Numbers of a layer's calls as others refer to them: 0, 1, ..., unless they are referred to by later ones alone: a model
-  /// that was called before it became part of this one counts those calls too.
+  /// Numbers of a layer's calls as others refer to them: 0, 1, ..., unless they are referred to by
+  /// later ones alone: a model that was called before it became part of this one counts those calls
+  /// too.
   static std::vector<int64_t> call_numbers(const Layer& layer, const std::set<int64_t>& used) {
     std::vector<int64_t> numbers;
     const bool shifted = used.size() == layer.calls.size() && !used.empty();
@@ -225,19 +247,24 @@ class Importer {
 
   ValueId make_input(const Layer& layer) {
     const Json* shape = shape_of(layer);
-    if (!shape) throw_cast_error(2, name_ + ": input '" + layer.name + "' has no shape; the configuration is damaged");
+    if (!shape)
+      throw_cast_error(
+          2, name_ + ": input '" + layer.name + "' has no shape; the configuration is damaged");
     if (layer.kind == "InputLayer")
       if (const std::string key = unread_field(layer.kind, layer.config, {}); !key.empty())
-        refused(layer, key, "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of an input",
+        refused(layer, key,
+                "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of an input",
                 kNoHint);
     std::vector<int64_t> dims;
     std::vector<std::string> symbols;
     for (const Json& item : *shape) {
       const bool open = item.is_null();
-      if (!open && (!item.is_number_integer() || item.get<int64_t>() < 0 || item.get<int64_t>() > (int64_t{1} << 31)))
+      if (!open && (!item.is_number_integer() || item.get<int64_t>() < 0 ||
+                    item.get<int64_t>() > (int64_t{1} << 31)))
         throw_cast_error(2, name_ + ": input '" + layer.name + "' has a strange shape");
       dims.push_back(open ? -1 : item.get<int64_t>());
-      symbols.push_back(dims.size() == 1 ? "N" : layer.name + "_dim" + std::to_string(dims.size() - 1));
+      symbols.push_back(dims.size() == 1 ? "N"
+                                         : layer.name + "_dim" + std::to_string(dims.size() - 1));
     }
     std::string type = "float32";
     const auto said = layer.config.find("dtype");
@@ -250,14 +277,16 @@ class Importer {
     return net_.input(layer.name, dtype, dims, symbols);
   }
 
-  void refused(const Layer& layer, const std::string& attribute, const std::string& why, const std::string& hint) {
+  void refused(const Layer& layer, const std::string& attribute, const std::string& why,
+               const std::string& hint) {
     host::charge_work(net_.b.unsupported.size());
     for (const graph::Unsupported& u : net_.b.unsupported)
       if (u.node == layer.name && u.attribute == attribute && u.why == why) return;
     net_.b.unsupported.push_back({layer.kind, attribute, layer.name, "", why, hint});
   }
 
-  Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place, int depth) {
+  Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place,
+               int depth) {
     if (++calls_ > kMostCalls)
       throw_cast_error(2, name_ + ": more than " + std::to_string(kMostCalls) + " calls of layers");
     for (const auto& [name, value] : how.arguments) {
@@ -267,13 +296,14 @@ class Importer {
     }
     if (layer.is_model()) {
       if (!how.numbers.empty() || !how.tensor_arguments.empty()) {
-        refused(layer, how.numbers.empty() ? how.tensor_arguments[0] : "", "the call of a model has further arguments",
-                kNoHint);
+        refused(layer, how.numbers.empty() ? how.tensor_arguments[0] : "",
+                "the call of a model has further arguments", kNoHint);
         return {};
       }
       const auto known = configs_.find(&layer);
-      const Config& config =
-          known != configs_.end() ? known->second : configs_.emplace(&layer, inner_config(layer)).first->second;
+      const Config& config = known != configs_.end()
+                                 ? known->second
+                                 : configs_.emplace(&layer, inner_config(layer)).first->second;
       if (inputs.empty()) return {};
       Outputs out;
       for (const auto& [name, values] : model(config, place, inputs, depth + 1)) {
@@ -287,11 +317,14 @@ class Importer {
               "replace it by standard layers and save again");
       return {};
     }
-    const bool operation = layer.module.rfind("keras.src.ops", 0) == 0 || layer.module.rfind("keras.ops", 0) == 0;
+    const bool operation =
+        layer.module.rfind("keras.src.ops", 0) == 0 || layer.module.rfind("keras.ops", 0) == 0;
     const TranslateTable& table = operation ? operation_table() : translate_table();
     const auto found = table.find(layer.kind);
     if (found == table.end()) {
-      refused(layer, "", operation ? "this operation is not supported" : "the layer is not supported", kNoHint);
+      refused(layer, "",
+              operation ? "this operation is not supported" : "the layer is not supported",
+              kNoHint);
       return {};
     }
     if (inputs.empty()) return {};
@@ -318,7 +351,8 @@ class Importer {
     return {};
   }
 
-  std::map<const Layer*, Config> configs_;  // of models inside of models: one may be called many times
+  // of models inside of models: one may be called many times
+  std::map<const Layer*, Config> configs_;
   Weights weights_;
   Network net_;
   std::string name_;
@@ -334,8 +368,8 @@ bool has_config(const checkpoint::Hdf5File& file) {
 
 Layer inner_layer(const Json& at) {
   Layer layer;
-  if (!at.is_object() || !at.contains("class_name") || !at["class_name"].is_string() || !at.contains("config") ||
-      !at["config"].is_object())
+  if (!at.is_object() || !at.contains("class_name") || !at["class_name"].is_string() ||
+      !at.contains("config") || !at["config"].is_object())
     throw_cast_error(2, "a wrapper's layer has no configuration; the file is damaged");
   layer.kind = at["class_name"].get<std::string>();
   layer.config = at["config"];
@@ -365,7 +399,8 @@ graph::Model import_keras_config(const std::string& config, const checkpoint::Ch
   try {
     return Importer(weights, name, options).run(json);
   } catch (graph::CastError& error) {
-    if (error.message.compare(0, name.size(), name) != 0) error.message = name + ": " + error.message;
+    if (error.message.compare(0, name.size(), name) != 0)
+      error.message = name + ": " + error.message;
     throw;
   }
 }
@@ -381,8 +416,9 @@ graph::Model import_keras(const std::string& path, const onnx::ImportOptions& op
     model.notes.insert(model.notes.end(), notes.begin(), notes.end());
     return model;
   }
-  throw_cast_error(4,
-                   path + ": holds weights and no configuration; save the whole model with model.save('NAME.keras')");
+  throw_cast_error(4, path +
+                          ": holds weights and no configuration; save the whole model with "
+                          "model.save('NAME.keras')");
 }
 
 }  // namespace ingot::keras

@@ -6,8 +6,9 @@
 #include "tools/keras/no_effect.h"
 
 namespace ingot::keras {
-LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, std::string p, std::string of_wrapper,
-                     int v, std::vector<ValueId> in, std::vector<double> plain)
+LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, std::string p,
+                     std::string of_wrapper, int v, std::vector<ValueId> in,
+                     std::vector<double> plain)
     : net(network),
       b(network.b),
       layer(l),
@@ -23,8 +24,8 @@ void LayerCall::corrupt(const std::string& why) const {
 }
 void LayerCall::expect_rank(int64_t wanted) const {
   if (rank() != wanted)
-    corrupt("its input has shape " + graph::text(b.dims(inputs_[0])) + ", expected " + std::to_string(wanted) +
-            " dimensions");
+    corrupt("its input has shape " + graph::text(b.dims(inputs_[0])) + ", expected " +
+            std::to_string(wanted) + " dimensions");
 }
 int64_t LayerCall::extent(int64_t axis) const {
   const auto n = b.dims(inputs_[0])[size_t(axis)].value();
@@ -45,13 +46,15 @@ int64_t LayerCall::integer(const std::string& key, int64_t otherwise) {
   if (!found) return otherwise;
   if (!found->is_number_integer()) corrupt("'" + key + "' is no whole number");
   const int64_t n = found->get<int64_t>();
-  if (n > (int64_t{1} << 40) || n < -(int64_t{1} << 40)) corrupt("'" + key + "' is " + std::to_string(n));
+  if (n > (int64_t{1} << 40) || n < -(int64_t{1} << 40))
+    corrupt("'" + key + "' is " + std::to_string(n));
   return n;
 }
 double LayerCall::number(const std::string& key, double otherwise) {
   const Json* found = field(key);
   if (!found) return otherwise;
-  if (found->is_array() && found->size() == 1 && (*found)[0].is_number()) return (*found)[0].get<double>();
+  if (found->is_array() && found->size() == 1 && (*found)[0].is_number())
+    return (*found)[0].get<double>();
   if (!found->is_number()) corrupt("'" + key + "' is no number");
   return found->get<double>();
 }
@@ -81,9 +84,11 @@ std::vector<int64_t> LayerCall::integers(const std::string& key, size_t count, i
   }
   if (out.size() == 1 && count > 1) out.assign(count, out[0]);
   if (out.size() != count)
-    corrupt("'" + key + "' has " + std::to_string(out.size()) + " numbers, expected " + std::to_string(count));
+    corrupt("'" + key + "' has " + std::to_string(out.size()) + " numbers, expected " +
+            std::to_string(count));
   for (const int64_t n : out)
-    if (n > (int64_t{1} << 31) || n < -(int64_t{1} << 31)) corrupt("'" + key + "' holds " + std::to_string(n));
+    if (n > (int64_t{1} << 31) || n < -(int64_t{1} << 31))
+      corrupt("'" + key + "' holds " + std::to_string(n));
   return out;
 }
 std::vector<double> LayerCall::numbers_of(const std::string& key) {
@@ -100,7 +105,8 @@ std::vector<double> LayerCall::numbers_of(const std::string& key) {
   }
   return out;
 }
-/// An activation layer that is used as a function has parameters, which are read for none: only their neutral values are taken.
+/// An activation layer that is used as a function has parameters, which are read for none: only
+/// their neutral values are taken.
 static void refuse_parameters(const LayerCall& call, const std::string& key, const Json& function) {
   static const std::map<std::string, Json> kNeutral = {
       {"ReLU", {{"max_value", nullptr}, {"negative_slope", 0.0}, {"threshold", 0.0}}},
@@ -108,14 +114,18 @@ static void refuse_parameters(const LayerCall& call, const std::string& key, con
       {"ELU", {{"alpha", 1.0}}},
       {"Softmax", {{"axis", -1}}}};
   const auto config = function.find("config"), kind = function.find("class_name");
-  if (config == function.end() || !config->is_object() || kind == function.end() || !kind->is_string()) return;
+  if (config == function.end() || !config->is_object() || kind == function.end() ||
+      !kind->is_string())
+    return;
   const auto neutral = kNeutral.find(kind->get<std::string>());
   for (const auto& [name, value] : config->items()) {
     if (value.is_null() || no_effect("", name)) continue;
     const bool known = neutral != kNeutral.end() && neutral->second.contains(name);
     if (known && value.is_number() && neutral->second[name] == value) continue;
-    call.refuse(key, "is a " + kind->get<std::string>() + " with " + name + " " + value.dump().substr(0, 60),
-                "make it a layer of its own");
+    call.refuse(
+        key,
+        "is a " + kind->get<std::string>() + " with " + name + " " + value.dump().substr(0, 60),
+        "make it a layer of its own");
   }
 }
 std::string LayerCall::activation(const std::string& key, const std::string& otherwise) {
@@ -128,7 +138,8 @@ std::string LayerCall::activation(const std::string& key, const std::string& oth
     if (inner != found->end() && inner->is_string())
       name = inner->get<std::string>();
     else if (kind != found->end() && kind->is_string())
-      name = kind->get<std::string>();  // an activation layer used as a function, in its default form
+      // an activation layer used as a function, in its default form
+      name = kind->get<std::string>();
   }
   if (name.rfind("__lambda__", 0) == 0 || name == "__lambda__" || name == "<lambda>")
     refuse(key, "is a lambda, which is never executed", "use a named activation");
@@ -142,14 +153,18 @@ std::string LayerCall::activation(const std::string& key, const std::string& oth
 void LayerCall::refuse_unknown_fields() const {
   const std::string key = unread_field(layer.kind, layer.config, {known_.begin(), known_.end()});
   if (key.empty()) return;
-  refuse(key, "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of a " + layer.kind, "");
+  refuse(key,
+         "is " + layer.config[key].dump().substr(0, 60) + ", which is not known of a " + layer.kind,
+         "");
 }
 void LayerCall::refuse_unread_arguments() const {
   const size_t read = all_read_ ? inputs_.size() : size_t(first_read_);
   if (inputs_.size() > std::max<size_t>(read, 1))
-    refuse("inputs", "has " + std::to_string(inputs_.size()) + " tensors, of which the second is not read");
+    refuse("inputs",
+           "has " + std::to_string(inputs_.size()) + " tensors, of which the second is not read");
   if (!numbers_.empty() && !numbers_read_)
-    refuse("", "is called with the number " + std::to_string(numbers_[0]) + ", which is not supported");
+    refuse("",
+           "is called with the number " + std::to_string(numbers_[0]) + ", which is not supported");
 }
 
 std::vector<Weight> LayerCall::all_weights(const std::string& of) {
@@ -162,26 +177,29 @@ std::vector<Weight> LayerCall::all_weights(const std::string& of) {
 std::vector<Weight> LayerCall::weights(size_t count, const std::string& of) {
   std::vector<Weight> out = all_weights(of);
   if (out.size() != count)
-    graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': has " + std::to_string(out.size()) +
-                                   " weights at '" + place + "', its configuration asks for " + std::to_string(count) +
+    graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': has " +
+                                   std::to_string(out.size()) + " weights at '" + place +
+                                   "', its configuration asks for " + std::to_string(count) +
                                    "; configuration and weights belong to different models");
   return out;
 }
-void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& dims, const char* what) const {
+void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& dims,
+                            const char* what) const {
   if (weight.dims == dims) return;
   const auto shape = [](const std::vector<int64_t>& all) {
     std::string text;
     for (const int64_t d : all) text += (text.empty() ? "" : ", ") + std::to_string(d);
     return "[" + text + "]";
   };
-  graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': its " + what + " has shape " + shape(weight.dims) +
-                                 ", expected " + shape(dims) +
+  graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': its " + what + " has shape " +
+                                 shape(weight.dims) + ", expected " + shape(dims) +
                                  "; configuration and weights belong to different models");
 }
 
 bool LayerCall::channels_last() {
   const std::string format = text("data_format", "channels_last");
-  if (format != "channels_last" && format != "channels_first") refuse("data_format", "'" + format + "' is not known");
+  if (format != "channels_last" && format != "channels_first")
+    refuse("data_format", "'" + format + "' is not known");
   return format == "channels_last";
 }
 ValueId LayerCall::to_channels_first(ValueId x, bool last) {

@@ -1,4 +1,5 @@
-// tools/keras/layer_call.h - one call of a layer while it is translated: typed access to its configuration, its weights, and the nodes it becomes.
+// tools/keras/layer_call.h - one call of a layer while it is translated: typed access to its
+// configuration, its weights, and the nodes it becomes.
 #pragma once
 #include <map>
 #include <set>
@@ -17,9 +18,11 @@ using layers::Weight;
 
 class LayerCall {
  public:
-  /// `part` is where a wrapper keeps the layer, "" when it stands alone. `version`: major of the Keras that wrote the file.
-  LayerCall(Network& net, const Layer& layer, const Weights& weights, std::string place, std::string part, int version,
-            std::vector<ValueId> inputs, std::vector<double> numbers = {});
+  /// `part` is where a wrapper keeps the layer, "" when it stands alone. `version`: major of the
+  /// Keras that wrote the file.
+  LayerCall(Network& net, const Layer& layer, const Weights& weights, std::string place,
+            std::string part, int version, std::vector<ValueId> inputs,
+            std::vector<double> numbers = {});
 
   Network& net;
   aten::Builder& b;
@@ -29,7 +32,8 @@ class LayerCall {
   const int version;
   std::vector<ValueId> outputs;
 
-  // What the layer is called with. Asking makes it known; what nobody asked for is refused at the end.
+  // What the layer is called with. Asking makes it known; what nobody asked for is refused at the
+  // end.
   ValueId input() {
     first_read_ = true;
     return inputs_[0];
@@ -49,7 +53,8 @@ class LayerCall {
   /// A fixed extent of the first input. @throws Refused for a symbolic one.
   int64_t extent(int64_t axis) const;
 
-  // The configuration. Asking makes a field known; what nobody asked for, says something and does not stand in no_effect.h is refused at the end.
+  // The configuration. Asking makes a field known; what nobody asked for, says something and does
+  // not stand in no_effect.h is refused at the end.
   const Json* field(const std::string& key);
   int64_t integer(const std::string& key, int64_t otherwise);
   double number(const std::string& key, double otherwise);
@@ -58,7 +63,8 @@ class LayerCall {
   /// A number for all, or one for each of `count`.
   std::vector<int64_t> integers(const std::string& key, size_t count, int64_t otherwise);
   std::vector<double> numbers_of(const std::string& key);
-  /// Plain name of an activation, marked with what the writer's version means by it; "linear" when there is none.
+  /// Plain name of an activation, marked with what the writer's version means by it; "linear" when
+  /// there is none.
   std::string activation(const std::string& key, const std::string& otherwise = "linear");
   void refuse_unknown_fields() const;
 
@@ -68,12 +74,14 @@ class LayerCall {
   std::vector<Weight> all_weights(const std::string& of = "");
   void expect_dims(const Weight& weight, const std::vector<int64_t>& dims, const char* what) const;
 
-  [[noreturn]] void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "") const {
+  [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
+                           const std::string& hint = "") const {
     throw layers::Refused{attribute, why, hint};
   }
   [[noreturn]] void corrupt(const std::string& why) const;
 
-  // Keras' pictures have the channels last; ours are turned around each operator that wants them second, and passes take that away.
+  // Keras' pictures have the channels last; ours are turned around each operator that wants them
+  // second, and passes take that away.
   bool channels_last();
   ValueId to_channels_first(ValueId x, bool last);
   ValueId from_channels_first(ValueId x, bool last);

@@ -21,13 +21,16 @@ Window read_window(LayerCall& call, size_t spatial) {
   w.last = call.channels_last();
   call.expect_rank(int64_t(spatial) + 2);
   for (size_t i = 0; i < spatial; i++)
-    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1) call.corrupt("its window has an extent below 1");
+    if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1)
+      call.corrupt("its window has an extent below 1");
   return w;
 }
 
 aten::Attributes attributes_of(LayerCall& call, const Window& w, int64_t group) {
-  aten::Attributes out = {
-      {"kernel_shape", w.kernel}, {"strides", w.strides}, {"dilations", w.dilations}, {"group", group}};
+  aten::Attributes out = {{"kernel_shape", w.kernel},
+                          {"strides", w.strides},
+                          {"dilations", w.dilations},
+                          {"group", group}};
   if (w.padding == "same") {
     out["auto_pad"] = std::string("SAME_UPPER");
   } else if (w.padding == "valid") {
@@ -81,7 +84,8 @@ void convolution(LayerCall& call) {
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
   if (groups < 1 || channels % groups)
-    call.corrupt("its " + std::to_string(channels) + " channels have " + std::to_string(groups) + " groups");
+    call.corrupt("its " + std::to_string(channels) + " channels have " + std::to_string(groups) +
+                 " groups");
   const std::vector<Weight> weights = call.weights(bias ? 2 : 1);
   call.expect_dims(weights[0], joined(w.kernel, {channels / groups, filters}), "kernel");
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
@@ -96,7 +100,8 @@ void convolution(LayerCall& call) {
 template <size_t spatial>
 void depthwise(LayerCall& call) {
   const Window w = read_window(call, spatial);
-  const int64_t multiplier = call.integer("depth_multiplier", 1), channels = channels_of(call, w.last);
+  const int64_t multiplier = call.integer("depth_multiplier", 1),
+                channels = channels_of(call, w.last);
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
   const std::vector<Weight> weights = call.weights(bias ? 2 : 1);
@@ -110,22 +115,25 @@ void depthwise(LayerCall& call) {
 template <size_t spatial>
 void separable(LayerCall& call) {
   const Window w = read_window(call, spatial);
-  const int64_t filters = call.integer("filters", 0), multiplier = call.integer("depth_multiplier", 1),
+  const int64_t filters = call.integer("filters", 0),
+                multiplier = call.integer("depth_multiplier", 1),
                 channels = channels_of(call, w.last);
   const bool bias = call.truth("use_bias", true);
   const std::string activation = call.activation("activation");
   if (call.integer("groups", 1) != 1) call.refuse("groups", "other than 1 is not built");
   const std::vector<Weight> weights = call.weights(bias ? 3 : 2);
   call.expect_dims(weights[0], joined(w.kernel, {channels, multiplier}), "depthwise kernel");
-  call.expect_dims(weights[1], joined(std::vector<int64_t>(spatial, 1), {channels * multiplier, filters}),
+  call.expect_dims(weights[1],
+                   joined(std::vector<int64_t>(spatial, 1), {channels * multiplier, filters}),
                    "pointwise kernel");
-  const ValueId first =
-      call.b.emit("Conv", {call.to_channels_first(call.input(), w.last), call.net.constant(depthwise_of(weights[0]))},
-                  attributes_of(call, w, channels));
+  const ValueId first = call.b.emit(
+      "Conv",
+      {call.to_channels_first(call.input(), w.last), call.net.constant(depthwise_of(weights[0]))},
+      attributes_of(call, w, channels));
   std::vector<ValueId> inputs = {first, call.net.constant(kernel_of(weights[1]))};
   if (bias) inputs.push_back(call.net.constant(weights[2]));
-  Window one{std::vector<int64_t>(spatial, 1), std::vector<int64_t>(spatial, 1), std::vector<int64_t>(spatial, 1),
-             "valid", w.last};
+  Window one{std::vector<int64_t>(spatial, 1), std::vector<int64_t>(spatial, 1),
+             std::vector<int64_t>(spatial, 1), "valid", w.last};
   finish(call, call.b.emit("Conv", inputs, attributes_of(call, one, 1)), w.last, activation);
 }
 
@@ -143,7 +151,8 @@ void transposed_convolution(LayerCall& call) {
   std::vector<int64_t> pads(2 * spatial, 0), output_padding(spatial, 0);
   for (size_t i = 0; i < spatial; i++) {
     const int64_t window = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    if (w.padding == "same" && !given) {  // as many outputs as the convolution that it turns around has inputs
+    // as many outputs as the convolution that it turns around has inputs
+    if (w.padding == "same" && !given) {
       const int64_t total = std::max<int64_t>(window - w.strides[i], 0);
       pads[i] = total / 2;
       pads[i + spatial] = total - total / 2;
@@ -159,7 +168,8 @@ void transposed_convolution(LayerCall& call) {
   }
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
                                  call.net.constant(kernel_of(weights[0]))};
-  // kernel_of gives [in, out, k...], which is what a transposed convolution takes: its kernel is [k..., out, in].
+  // kernel_of gives [in, out, k...], which is what a transposed convolution takes: its kernel is
+  // [k..., out, in].
   if (bias) inputs.push_back(call.net.constant(weights[1]));
   finish(call,
          call.b.emit("ConvTranspose", inputs,

@@ -1,4 +1,5 @@
-// tools/keras/layers_elementwise.cpp - activations, sums and products of several, concatenation, what does nothing in inference.
+// tools/keras/layers_elementwise.cpp - activations, sums and products of several, concatenation,
+// what does nothing in inference.
 #include "tools/keras/layer_call.h"
 
 namespace ingot::keras {
@@ -24,12 +25,14 @@ void relu(LayerCall& call) {
   if (slope != 0)
     call.give(call.b.emit("LeakyRelu", {call.input()}, {{"alpha", double(float(slope))}}));
   else if (most)
-    call.give(call.b.emit("Clip", {call.input()}, {{"min", 0.0}, {"max", double(float(call.number("max_value", 6)))}}));
+    call.give(call.b.emit("Clip", {call.input()},
+                          {{"min", 0.0}, {"max", double(float(call.number("max_value", 6)))}}));
   else
     call.give(call.b.emit("Relu", {call.input()}));
 }
 void leaky_relu(LayerCall& call) {
-  const double alpha = call.field("negative_slope") ? call.number("negative_slope", 0.3) : call.number("alpha", 0.3);
+  const double alpha =
+      call.field("negative_slope") ? call.number("negative_slope", 0.3) : call.number("alpha", 0.3);
   call.give(call.b.emit("LeakyRelu", {call.input()}, {{"alpha", double(float(alpha))}}));
 }
 void prelu(LayerCall& call) {
@@ -42,7 +45,8 @@ void layer_scale(LayerCall& call) {
   call.give(call.b.emit("Mul", {call.input(), call.net.constant(w[0])}));
 }
 void elu(LayerCall& call) {
-  call.give(call.b.emit("Elu", {call.input()}, {{"alpha", double(float(call.number("alpha", 1)))}}));
+  call.give(
+      call.b.emit("Elu", {call.input()}, {{"alpha", double(float(call.number("alpha", 1)))}}));
 }
 void softmax(LayerCall& call) {
   const int64_t axis = call.integer("axis", -1), rank = call.rank();
@@ -50,13 +54,15 @@ void softmax(LayerCall& call) {
   call.give(call.b.emit("Softmax", {call.input()}, {{"axis", axis < 0 ? axis + rank : axis}}));
 }
 void thresholded_relu(LayerCall& call) {
-  call.give(call.b.emit("ThresholdedRelu", {call.input()}, {{"alpha", double(float(call.number("theta", 1)))}}));
+  call.give(call.b.emit("ThresholdedRelu", {call.input()},
+                        {{"alpha", double(float(call.number("theta", 1)))}}));
 }
 
 /// In .h5 files an operation of keras.ops has the name of the layer; only it takes a number.
 bool with_number(LayerCall& call, const char* op) {
   if (call.numbers().empty()) return false;
-  if (call.inputs().size() != 1 || call.numbers().size() != 1) call.refuse("", "tensors and numbers are not built");
+  if (call.inputs().size() != 1 || call.numbers().size() != 1)
+    call.refuse("", "tensors and numbers are not built");
   call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
   return true;
 }
@@ -76,7 +82,8 @@ void multiply(LayerCall& call) {
 void maximum(LayerCall& call) { merge(call, "Max"); }
 void minimum(LayerCall& call) { merge(call, "Min"); }
 void subtract(LayerCall& call) {
-  if (call.inputs().size() != 2) call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
+  if (call.inputs().size() != 2)
+    call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
   merge(call, "Sub");
 }
 void average(LayerCall& call) {
@@ -98,7 +105,8 @@ ValueId numbers(LayerCall& call, const char* key, double otherwise) {
   return call.net.constant(std::vector<float>(all.begin(), all.end()), {int64_t(all.size())});
 }
 void rescaling(LayerCall& call) {
-  const ValueId x = call.b.emit("Mul", {call.b.cast(call.input(), DType::kF32), numbers(call, "scale", 1)});
+  const ValueId x =
+      call.b.emit("Mul", {call.b.cast(call.input(), DType::kF32), numbers(call, "scale", 1)});
   const std::vector<double> offset = call.numbers_of("offset");
   bool any = false;
   for (const double n : offset) any |= n != 0;
@@ -108,8 +116,9 @@ void rescaling(LayerCall& call) {
 }  // namespace
 
 void add_elementwise(TranslateTable& table) {
-  for (const char* kind : {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "AlphaDropout",
-                           "GaussianDropout", "GaussianNoise", "ActivityRegularization", "StochasticDepth"})
+  for (const char* kind :
+       {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "AlphaDropout",
+        "GaussianDropout", "GaussianNoise", "ActivityRegularization", "StochasticDepth"})
     table[kind] = nothing;
   table["Identity"] = identity;
   table["Activation"] = activation;
@@ -132,12 +141,15 @@ void add_elementwise(TranslateTable& table) {
 
 namespace {
 
-/// Two operands, of which one may be a plain number: tensors come first in `inputs`, so which side it was on is not kept by Keras' order alone.
+/// Two operands, of which one may be a plain number: tensors come first in `inputs`, so which side
+/// it was on is not kept by Keras' order alone.
 template <const char* const* op>
 void arithmetic(LayerCall& call) {
-  if (call.inputs().size() == 2 && call.numbers().empty()) return call.give(call.b.emit(*op, call.inputs()));
+  if (call.inputs().size() == 2 && call.numbers().empty())
+    return call.give(call.b.emit(*op, call.inputs()));
   if (call.inputs().size() == 1 && call.numbers().size() == 1)
-    return call.give(call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
+    return call.give(
+        call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
   call.refuse("", "with " + std::to_string(call.inputs().size()) + " tensors and " +
                       std::to_string(call.numbers().size()) + " numbers is not built");
 }
@@ -146,7 +158,8 @@ constexpr const char* kMultiply = "Mul";
 
 template <const char* const* op>
 void unary(LayerCall& call) {
-  if (call.inputs().size() != 1 || !call.numbers().empty()) call.refuse("", "with further arguments is not built");
+  if (call.inputs().size() != 1 || !call.numbers().empty())
+    call.refuse("", "with further arguments is not built");
   call.give(call.b.emit(*op, call.inputs()));
 }
 constexpr const char* kRelu = "Relu";

@@ -22,7 +22,9 @@ void batch_normalization(LayerCall& call) {
   const bool scale = call.truth("scale", true), center = call.truth("center", true);
   std::vector<Weight> w = call.weights(2 + size_t(scale) + size_t(center));
   for (const Weight& each : w) call.expect_dims(each, {channels}, "weight");
-  if (!center) w.insert(w.begin() + (scale ? 1 : 0), Weight{{channels}, std::vector<float>(size_t(channels), 0)});
+  if (!center)
+    w.insert(w.begin() + (scale ? 1 : 0),
+             Weight{{channels}, std::vector<float>(size_t(channels), 0)});
   if (!scale) w.insert(w.begin(), Weight{{channels}, std::vector<float>(size_t(channels), 1)});
   std::vector<int64_t> perm(size_t(rank), 0), back(size_t(rank), 0);
   perm[1 % size_t(rank)] = axis;
@@ -33,7 +35,8 @@ void batch_normalization(LayerCall& call) {
   std::vector<ValueId> inputs = {call.b.transpose(call.input(), perm)};
   for (const Weight& each : w) inputs.push_back(call.net.constant(each));
   call.net.said_inference("BatchNormalization");
-  const ValueId x = call.b.emit("BatchNormalization", inputs, {{"epsilon", double(float(epsilon))}});
+  const ValueId x =
+      call.b.emit("BatchNormalization", inputs, {{"epsilon", double(float(epsilon))}});
   call.give(call.b.transpose(x, back));
 }
 
@@ -55,10 +58,12 @@ void layer_normalization(LayerCall& call) {
   const std::vector<Weight> w = call.weights(size_t(scale) + size_t(center));
   for (const Weight& each : w) call.expect_dims(each, dims, "weight");
   std::vector<ValueId> inputs = {call.input()};
-  inputs.push_back(scale ? call.net.constant(w[0]) : call.net.constant(std::vector<float>(size_t(count), 1), dims));
+  inputs.push_back(scale ? call.net.constant(w[0])
+                         : call.net.constant(std::vector<float>(size_t(count), 1), dims));
   if (center) inputs.push_back(call.net.constant(w[scale ? 1 : 0]));
-  call.give(call.b.emit("LayerNormalization", inputs,
-                        {{"axis", axis}, {"epsilon", double(float(call.number("epsilon", 0.001)))}}));
+  call.give(
+      call.b.emit("LayerNormalization", inputs,
+                  {{"axis", axis}, {"epsilon", double(float(call.number("epsilon", 0.001)))}}));
 }
 
 /// (x - mean) / sqrt(variance), both from the data that the layer was adapted to.
@@ -89,26 +94,33 @@ void group_normalization(LayerCall& call) {
   const int64_t axis = only_axis(call, -1), channels = call.extent(axis);
   int64_t groups = call.integer("groups", 32);
   if (groups == -1) groups = channels;
-  const bool scale = call.truth("scale", true), center = call.truth("center", true), last = axis == call.rank() - 1;
-  if (!last && axis != 1) call.refuse("axis", "other than the first or last after the batch is not built");
+  const bool scale = call.truth("scale", true), center = call.truth("center", true),
+             last = axis == call.rank() - 1;
+  if (!last && axis != 1)
+    call.refuse("axis", "other than the first or last after the batch is not built");
   if (groups < 1 || channels % groups)
     call.corrupt(std::to_string(channels) + " channels in " + std::to_string(groups) + " groups");
   const std::vector<Weight> w = call.weights(size_t(scale) + size_t(center));
   for (const Weight& each : w) call.expect_dims(each, {channels}, "weight");
   const ValueId gamma =
-      scale ? call.net.constant(w[0]) : call.net.constant(std::vector<float>(size_t(channels), 1), {channels});
-  const ValueId beta = center ? call.net.constant(w[scale ? 1 : 0])
-                              : call.net.constant(std::vector<float>(size_t(channels), 0), {channels});
-  const ValueId x = call.b.emit(
-      "GroupNormalization", {call.to_channels_first(call.input(), last), gamma, beta},
-      {{"epsilon", double(float(call.number("epsilon", 0.001)))}, {"num_groups", groups}, {"per_group", int64_t(0)}});
+      scale ? call.net.constant(w[0])
+            : call.net.constant(std::vector<float>(size_t(channels), 1), {channels});
+  const ValueId beta = center
+                           ? call.net.constant(w[scale ? 1 : 0])
+                           : call.net.constant(std::vector<float>(size_t(channels), 0), {channels});
+  const ValueId x =
+      call.b.emit("GroupNormalization", {call.to_channels_first(call.input(), last), gamma, beta},
+                  {{"epsilon", double(float(call.number("epsilon", 0.001)))},
+                   {"num_groups", groups},
+                   {"per_group", int64_t(0)}});
   call.give(call.from_channels_first(x, last));
 }
 
 }  // namespace
 
 void add_normalisations(TranslateTable& table) {
-  table["BatchNormalization"] = table["BatchNormalizationV1"] = table["BatchNormalizationV2"] = batch_normalization;
+  table["BatchNormalization"] = table["BatchNormalizationV1"] = table["BatchNormalizationV2"] =
+      batch_normalization;
   table["LayerNormalization"] = layer_normalization;
   table["Normalization"] = normalization;
   table["GroupNormalization"] = group_normalization;

@@ -7,17 +7,21 @@ namespace {
 void pool(LayerCall& call, const char* op, size_t spatial) {
   call.expect_rank(int64_t(spatial) + 2);
   const std::vector<int64_t> size = call.integers("pool_size", spatial, 2);
-  const std::vector<int64_t> strides = call.field("strides") ? call.integers("strides", spatial, 1) : size;
+  const std::vector<int64_t> strides =
+      call.field("strides") ? call.integers("strides", spatial, 1) : size;
   const std::string padding = call.text("padding", "valid");
   const bool last = call.channels_last();
-  if (padding != "same" && padding != "valid") call.refuse("padding", "'" + padding + "' is not known here");
-  aten::Attributes attributes = {{"kernel_shape", size},
-                                 {"strides", strides},
-                                 {"dilations", std::vector<int64_t>(spatial, 1)},
-                                 {"auto_pad", std::string(padding == "same" ? "SAME_UPPER" : "VALID")},
-                                 {"ceil_mode", int64_t(0)}};
+  if (padding != "same" && padding != "valid")
+    call.refuse("padding", "'" + padding + "' is not known here");
+  aten::Attributes attributes = {
+      {"kernel_shape", size},
+      {"strides", strides},
+      {"dilations", std::vector<int64_t>(spatial, 1)},
+      {"auto_pad", std::string(padding == "same" ? "SAME_UPPER" : "VALID")},
+      {"ceil_mode", int64_t(0)}};
   if (std::string(op) == "AveragePool") attributes["count_include_pad"] = int64_t(0);
-  const ValueId x = call.b.emit(op, {call.to_channels_first(call.input(), last)}, std::move(attributes));
+  const ValueId x =
+      call.b.emit(op, {call.to_channels_first(call.input(), last)}, std::move(attributes));
   call.give(call.from_channels_first(x, last));
 }
 template <size_t spatial>

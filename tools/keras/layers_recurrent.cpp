@@ -19,10 +19,12 @@ struct Options {
   bool sequences = false, state = false, backwards = false;
 };
 
-void add_activation(LayerCall& call, const std::string& key, const std::string& otherwise, Recurrent* cell) {
+void add_activation(LayerCall& call, const std::string& key, const std::string& otherwise,
+                    Recurrent* cell) {
   const std::string name = call.activation(key, otherwise);
   const layers::CellActivation found = layers::cell_activation(name);
-  if (found.name.empty()) call.refuse(key, "'" + name + "' is not built inside of a recurrent layer");
+  if (found.name.empty())
+    call.refuse(key, "'" + name + "' is not built inside of a recurrent layer");
   cell->activations.push_back(found.name);
   cell->alphas.push_back(found.alpha);
   cell->betas.push_back(found.beta);
@@ -42,7 +44,8 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
   const bool bias = call.truth("use_bias", true);
   const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
   if (op != "RNN")
-    add_activation(call, "recurrent_activation", call.version < 3 && op == "GRU" ? "hard_sigmoid" : "sigmoid", cell);
+    add_activation(call, "recurrent_activation",
+                   call.version < 3 && op == "GRU" ? "hard_sigmoid" : "sigmoid", cell);
   add_activation(call, "activation", "tanh", cell);
   if (op == "LSTM") add_activation(call, "activation", "tanh", cell);
   const bool after = op == "GRU" && call.truth("reset_after", call.version >= 3);
@@ -59,7 +62,8 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
     else
       call.expect_dims(w[2], {gates * cell->hidden}, "bias");
     append_bias(w[2].values.data(), cell->hidden, order, &cell->bias.values);
-    append_bias(after ? w[2].values.data() + gates * cell->hidden : nullptr, cell->hidden, order, &cell->bias.values);
+    append_bias(after ? w[2].values.data() + gates * cell->hidden : nullptr, cell->hidden, order,
+                &cell->bias.values);
   }
   const int64_t directions = cell->input.dims.empty() ? 1 : 2;
   cell->input.dims = {directions, gates * cell->hidden, width};
@@ -84,7 +88,8 @@ ValueId sequence_of(LayerCall& call, ValueId y, int64_t direction) {
 
 void recurrent(LayerCall& call, const std::string& op) {
   call.expect_rank(3);
-  if (call.inputs().size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
+  if (call.inputs().size() > 1)
+    call.refuse("initial_state", "is not built", "let it begin with zeros");
   Recurrent cell;
   const Options options = read_cell(call, op, call.extent(2), &cell);
   cell.direction = options.backwards ? "reverse" : "forward";
@@ -109,7 +114,8 @@ std::string op_of(LayerCall& call, const std::string& kind) {
 
 void bidirectional(LayerCall& call) {
   call.expect_rank(3);
-  if (call.inputs().size() > 1) call.refuse("initial_state", "is not built", "let it begin with zeros");
+  if (call.inputs().size() > 1)
+    call.refuse("initial_state", "is not built", "let it begin with zeros");
   const Json* inner = call.field("layer");
   if (!inner) call.corrupt("lacks its layer");
   const std::string merge = call.field("merge_mode") ? call.text("merge_mode", "concat") : "none";
@@ -117,7 +123,8 @@ void bidirectional(LayerCall& call) {
   const Json* other = call.field("backward_layer");
   Layer backward = other ? inner_layer(*other) : forward;
   const std::string op = op_of(call, forward.kind);
-  if (op_of(call, backward.kind) != op) call.refuse("backward_layer", "of another kind is not built");
+  if (op_of(call, backward.kind) != op)
+    call.refuse("backward_layer", "of another kind is not built");
   const int64_t width = call.extent(2);
   Recurrent cell;
   Options options[2];
@@ -136,14 +143,17 @@ void bidirectional(LayerCall& call) {
     one.refuse_unknown_fields();
     if (d == 0) continue;
     if (cell.hidden != hidden) call.refuse("backward_layer", "of another size is not built");
-    const std::vector<std::string> second(cell.activations.begin() + int64_t(named), cell.activations.end());
+    const std::vector<std::string> second(cell.activations.begin() + int64_t(named),
+                                          cell.activations.end());
     cell.activations.resize(named), cell.alphas.resize(named), cell.betas.resize(named);
-    if (second != cell.activations) call.refuse("backward_layer", "with other activations is not built");
+    if (second != cell.activations)
+      call.refuse("backward_layer", "with other activations is not built");
   }
   if (options[0].backwards || options[0].sequences != options[1].sequences)
     call.refuse("layer", "that goes backwards by itself is not built");
   if (other && (!options[1].backwards || options[0].state != options[1].state))
-    call.refuse("backward_layer", "that goes forward, or gives another state than the other, is not built");
+    call.refuse("backward_layer",
+                "that goes forward, or gives another state than the other, is not built");
   cell.direction = "bidirectional";
   const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
   const auto side = [&](int64_t d) {
@@ -167,20 +177,23 @@ void bidirectional(LayerCall& call) {
       for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], d));
 }
 
-/// A layer for every step: those that work on the last axis alone need nothing more; others see the steps in the batch.
+/// A layer for every step: those that work on the last axis alone need nothing more; others see the
+/// steps in the batch.
 void time_distributed(LayerCall& call) {
   const Json* inner = call.field("layer");
   if (!inner) call.corrupt("lacks its layer");
   Layer layer = inner_layer(*inner);
   const auto found = translate_table().find(layer.kind);
-  if (found == translate_table().end() || layer.kind == "TimeDistributed" || layer.kind == "Bidirectional")
+  if (found == translate_table().end() || layer.kind == "TimeDistributed" ||
+      layer.kind == "Bidirectional")
     call.refuse("layer", "a " + layer.kind + " inside is not built");
   const graph::Dims dims = call.b.dims(call.input());
-  if (dims.size() < 3) call.corrupt("its input has shape " + graph::text(dims) + ", expected steps");
+  if (dims.size() < 3)
+    call.corrupt("its input has shape " + graph::text(dims) + ", expected steps");
   graph::Dims folded = {dims[0] * dims[1]};
   folded.insert(folded.end(), dims.begin() + 2, dims.end());
-  LayerCall one(call.net, layer, call.source, call.place, call.source.legacy() ? "" : "layer", call.version,
-                {call.b.reshape(call.input(), folded)});
+  LayerCall one(call.net, layer, call.source, call.place, call.source.legacy() ? "" : "layer",
+                call.version, {call.b.reshape(call.input(), folded)});
   found->second(one);
   one.refuse_unknown_fields();
   graph::Dims out = {dims[0], dims[1]};

@@ -1,4 +1,5 @@
-// tools/keras/layers_shape.cpp - what changes extents and order alone: Flatten, Reshape, Permute, padding, cropping, upsampling.
+// tools/keras/layers_shape.cpp - what changes extents and order alone: Flatten, Reshape, Permute,
+// padding, cropping, upsampling.
 #include <algorithm>
 
 #include "tools/keras/layer_call.h"
@@ -12,7 +13,8 @@ using graph::Dims;
 void flatten(LayerCall& call) {
   const bool last = call.channels_last();
   const ValueId x = call.input();
-  if (!last && call.rank() > 2) call.refuse("data_format", "channels_first is not built of Flatten");
+  if (!last && call.rank() > 2)
+    call.refuse("data_format", "channels_first is not built of Flatten");
   Dim rest(1);
   for (int64_t d = 1; d < call.rank(); d++) rest = rest * call.b.dims(x)[size_t(d)];
   call.give(call.b.reshape(x, Dims{call.b.dims(x)[0], rest}));
@@ -93,8 +95,9 @@ void zero_padding(LayerCall& call) {
     pads[i + 2] = border[i].first;
     pads[i + 2 + spatial + 2] = border[i].second;
   }
-  const ValueId x = call.b.emit("Pad", {call.to_channels_first(call.input(), last), call.b.integers(pads)},
-                                {{"mode", std::string("constant")}});
+  const ValueId x =
+      call.b.emit("Pad", {call.to_channels_first(call.input(), last), call.b.integers(pads)},
+                  {{"mode", std::string("constant")}});
   call.give(call.from_channels_first(x, last));
 }
 
@@ -106,7 +109,8 @@ void cropping(LayerCall& call) {
   ValueId x = call.input();
   for (size_t i = 0; i < spatial; i++) {
     const int64_t axis = first + int64_t(i);
-    x = call.b.slice(x, axis, Dim(border[i].first), call.b.dims(x)[size_t(axis)] - Dim(border[i].second));
+    x = call.b.slice(x, axis, Dim(border[i].first),
+                     call.b.dims(x)[size_t(axis)] - Dim(border[i].second));
   }
   call.give(x);
 }
@@ -124,11 +128,13 @@ void upsampling(LayerCall& call) {
     if (n < 1) call.corrupt("its size has an extent below 1");
     scales.push_back(float(n));
   }
-  const ValueId factors = call.b.constant(graph::make_constant(DType::kF32, {int64_t(scales.size())}, scales.data()));
+  const ValueId factors =
+      call.b.constant(graph::make_constant(DType::kF32, {int64_t(scales.size())}, scales.data()));
   const ValueId x =
       call.b.emit("Resize", {call.to_channels_first(call.input(), last), graph::kAbsent, factors},
                   {{"mode", std::string(how == "nearest" ? "nearest" : "linear")},
-                   {"coordinate_transformation_mode", std::string(how == "nearest" ? "asymmetric" : "half_pixel")},
+                   {"coordinate_transformation_mode",
+                    std::string(how == "nearest" ? "asymmetric" : "half_pixel")},
                    {"nearest_mode", std::string("floor")},
                    {"cubic_coeff_a", -0.75},
                    {"exclude_outside", int64_t(0)}});

@@ -76,7 +76,8 @@ namespace {
 bool fits(const std::string& text, const std::string& pattern) {
   if (pattern == "*") return true;
   const size_t n = pattern.size() - 1;
-  if (pattern.front() == '*') return text.size() >= n && text.compare(text.size() - n, n, pattern, 1, n) == 0;
+  if (pattern.front() == '*')
+    return text.size() >= n && text.compare(text.size() - n, n, pattern, 1, n) == 0;
   if (pattern.back() == '*') return text.compare(0, n, pattern, 0, n) == 0;
   return text == pattern;
 }
@@ -89,10 +90,12 @@ const char* no_effect(const std::string& kind, const std::string& field) {
   return nullptr;
 }
 
-std::string unread_field(const std::string& kind, const Json& config, const std::vector<std::string>& read) {
+std::string unread_field(const std::string& kind, const Json& config,
+                         const std::vector<std::string>& read) {
   if (!config.is_object()) return "";
   for (const auto& [key, value] : config.items()) {
-    const bool quantized = key == "dtype" && value.is_object() && value.dump().find("Quantized") != std::string::npos;
+    const bool quantized =
+        key == "dtype" && value.is_object() && value.dump().find("Quantized") != std::string::npos;
     if (quantized) return key;
     if (value.is_null() || value == false || no_effect(kind, key)) continue;
     if (std::find(read.begin(), read.end(), key) == read.end()) return key;

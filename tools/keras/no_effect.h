@@ -1,5 +1,6 @@
-// tools/keras/no_effect.h - fields of a configuration that a layer need not read: what they say changes
-// no number of an inference. Every other field that nobody read is refused unless it is null or false.
+// tools/keras/no_effect.h - fields of a configuration that a layer need not read: what they say
+// changes no number of an inference. Every other field that nobody read is refused unless it is
+// null or false.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ const std::vector<NoEffect>& fields_without_effect();
 
 /// The reason why the field changes nothing; null where it may.
 const char* no_effect(const std::string& kind, const std::string& field);
-/// The first field of a configuration that says something and that neither stands in `read` nor in the list; "" for none.
-std::string unread_field(const std::string& kind, const Json& config, const std::vector<std::string>& read);
+/// The first field of a configuration that says something and that neither stands in `read` nor in
+/// the list; "" for none.
+std::string unread_field(const std::string& kind, const Json& config,
+                         const std::vector<std::string>& read);
 
 }  // namespace ingot::keras

@@ -6,7 +6,8 @@
 namespace ingot::keras {
 namespace {
 
-constexpr const char* kInside = "//";  // between a model that keeps all weights and the layer of it that they belong to
+// between a model that keeps all weights and the layer of it that they belong to
+constexpr const char* kInside = "//";
 
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -15,7 +16,8 @@ bool lower(char c) { return c >= 'a' && c <= 'z'; }
 std::string snake_case(const std::string& kind) {
   std::string first, out;
   for (size_t i = 0; i < kind.size(); i++) {  // a word begins at a capital before a small letter
-    if (i > 0 && upper(kind[i]) && i + 1 < kind.size() && lower(kind[i + 1]) && kind[i - 1] != '_') first += '_';
+    if (i > 0 && upper(kind[i]) && i + 1 < kind.size() && lower(kind[i + 1]) && kind[i - 1] != '_')
+      first += '_';
     first += kind[i];
   }
   for (size_t i = 0; i < first.size(); i++) {
@@ -33,7 +35,8 @@ bool has_part(const std::string& name, const std::string& part) {
 }  // namespace
 
 Weights::Weights(const checkpoint::Checkpoint& file) {
-  for (const checkpoint::Tensor& t : file.tensors) tensors_.emplace(checkpoint::path_text(t.path), &t);
+  for (const checkpoint::Tensor& t : file.tensors)
+    tensors_.emplace(checkpoint::path_text(t.path), &t);
   for (const checkpoint::Fact& fact : file.facts) {
     const std::string* text = std::get_if<std::string>(&fact.value);
     if (!text) continue;
@@ -51,17 +54,19 @@ Weights::Weights(const checkpoint::Checkpoint& file) {
   }
 }
 
-std::map<std::string, std::string> Weights::places(const Config& config, const std::string& place) const {
+std::map<std::string, std::string> Weights::places(const Config& config,
+                                                   const std::string& place) const {
   std::map<std::string, std::string> out;
   if (legacy_) {  // a model inside a model keeps all of its weights under its own name
     for (const Layer& layer : config.layers)
-      out[layer.name] = place.empty() ? layer.name : place.substr(0, place.find(kInside)) + kInside + layer.name;
+      out[layer.name] =
+          place.empty() ? layer.name : place.substr(0, place.find(kInside)) + kInside + layer.name;
     return out;
   }
   const std::string prefix = (place.empty() ? "" : place + "/") + "layers/";
   std::map<std::string, std::string> by_name;  // newer files say whose weights they are
-  for (auto at = texts_.lower_bound(prefix); at != texts_.end() && at->first.compare(0, prefix.size(), prefix) == 0;
-       ++at) {
+  for (auto at = texts_.lower_bound(prefix);
+       at != texts_.end() && at->first.compare(0, prefix.size(), prefix) == 0; ++at) {
     const std::string rest = at->first.substr(prefix.size());
     const size_t slash = rest.find('/');
     if (slash != std::string::npos && rest.substr(slash) == "/vars/name")
@@ -78,19 +83,23 @@ std::map<std::string, std::string> Weights::places(const Config& config, const s
   return out;
 }
 
-std::vector<const checkpoint::Tensor*> Weights::at(const std::string& place, const std::string& part) const {
+std::vector<const checkpoint::Tensor*> Weights::at(const std::string& place,
+                                                   const std::string& part) const {
   std::vector<const checkpoint::Tensor*> out;
   if (legacy_) {
     const size_t inside = place.find(kInside);
     const std::string owner = place.substr(0, inside);
-    const std::string layer = inside == std::string::npos ? "" : place.substr(inside + std::strlen(kInside));
+    const std::string layer =
+        inside == std::string::npos ? "" : place.substr(inside + std::strlen(kInside));
     const auto names = legacy_names_.find(owner);
     if (names == legacy_names_.end()) return out;
-    const bool parted = !part.empty() && std::any_of(names->second.begin(), names->second.end(),
-                                                     [&](const std::string& name) { return has_part(name, part); });
+    const bool parted =
+        !part.empty() && std::any_of(names->second.begin(), names->second.end(),
+                                     [&](const std::string& name) { return has_part(name, part); });
     for (const std::string& name : names->second) {
       const auto found = tensors_.find(legacy_root_ + owner + "/" + name);
-      if (found == tensors_.end() || (parted && !has_part(name, part)) || (!layer.empty() && !has_part(name, layer)))
+      if (found == tensors_.end() || (parted && !has_part(name, part)) ||
+          (!layer.empty() && !has_part(name, layer)))
         continue;
       out.push_back(found->second);
     }

@@ -1,4 +1,5 @@
-// tools/layers/activations.cpp - functions that frameworks name alike, and cells that repeat over steps.
+// tools/layers/activations.cpp - functions that frameworks name alike, and cells that repeat over
+// steps.
 #include <algorithm>
 
 #include "tools/layers/network.h"
@@ -64,30 +65,38 @@ ValueId Network::activation(ValueId x, const std::string& name, int64_t softmax_
   if (name == "celu") return b.emit("Celu", {x}, {{"alpha", 1.0}});
   if (name == "selu")
     return b.emit("Selu", {x},
-                  {{"alpha", double(1.67326319217681884765625f)}, {"gamma", double(1.05070102214813232421875f)}});
+                  {{"alpha", double(1.67326319217681884765625f)},
+                   {"gamma", double(1.05070102214813232421875f)}});
   if (name == "leakyrelu02") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.2f)}});
   if (name == "leakyrelu001") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.01f)}});
-  if (name == "hardsigmoid") return b.emit("HardSigmoid", {x}, {{"alpha", double(1.0f / 6.0f)}, {"beta", 0.5}});
-  if (name == "hardsigmoid2") return b.emit("HardSigmoid", {x}, {{"alpha", double(0.2f)}, {"beta", 0.5}});
+  if (name == "hardsigmoid")
+    return b.emit("HardSigmoid", {x}, {{"alpha", double(1.0f / 6.0f)}, {"beta", 0.5}});
+  if (name == "hardsigmoid2")
+    return b.emit("HardSigmoid", {x}, {{"alpha", double(0.2f)}, {"beta", 0.5}});
   if (name == "logsigmoid") return b.emit("Neg", {b.emit("Softplus", {b.emit("Neg", {x})})});
-  throw Refused{"activation", "the function '" + name + "' is not known", "use one of the standard activations"};
+  throw Refused{"activation", "the function '" + name + "' is not known",
+                "use one of the standard activations"};
 }
 
-void append_gates(const Weight& weight, int64_t hidden, const std::vector<size_t>& order, std::vector<float>* out) {
+void append_gates(const Weight& weight, int64_t hidden, const std::vector<size_t>& order,
+                  std::vector<float>* out) {
   const int64_t rows = weight.dims[0], columns = weight.dims[1];
   for (const size_t gate : order)
     for (int64_t h = 0; h < hidden; h++)
       for (int64_t r = 0; r < rows; r++)
         out->push_back(weight.values[size_t(r * columns + int64_t(gate) * hidden + h)]);
 }
-void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& order, std::vector<float>* out) {
+void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& order,
+                 std::vector<float>* out) {
   for (const size_t gate : order)
-    for (int64_t h = 0; h < hidden; h++) out->push_back(from ? from[int64_t(gate) * hidden + h] : 0.0f);
+    for (int64_t h = 0; h < hidden; h++)
+      out->push_back(from ? from[int64_t(gate) * hidden + h] : 0.0f);
 }
 
 std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
   const size_t directions = cell.direction == "bidirectional" ? 2 : 1;
-  aten::Attributes attributes = {{"direction", cell.direction}, {"hidden_size", cell.hidden}, {"layout", int64_t(0)}};
+  aten::Attributes attributes = {
+      {"direction", cell.direction}, {"hidden_size", cell.hidden}, {"layout", int64_t(0)}};
   std::vector<std::string> names;
   std::vector<double> alphas, betas;
   for (size_t d = 0; d < directions; d++) {

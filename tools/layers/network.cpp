@@ -37,7 +37,8 @@ Weight transposed(const Weight& weight, const std::vector<int64_t>& perm) {
   return out;
 }
 
-Network::Network(const std::string& file, const std::string& format, const onnx::ImportOptions& options)
+Network::Network(const std::string& file, const std::string& format,
+                 const onnx::ImportOptions& options)
     : b(model), file_(file), options_(options) {
   model.source_format = format;
   model.name = file.substr(file.rfind('/') + 1);
@@ -51,8 +52,8 @@ Dim Network::open_dim(const std::string& input, size_t axis, const std::string& 
   const auto bind = [&](const Dim& to) {
     const auto [found, added] = bound_.emplace(symbol, to);
     if (!added && found->second != to)
-      throw_cast_error(
-          5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() + " and to " + to.text());
+      throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " +
+                              found->second.text() + " and to " + to.text());
     return to;
   };
   symbols_.insert(symbol);
@@ -78,10 +79,11 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
   const auto given = options_.input_shapes.find(name);
   if (given != options_.input_shapes.end() && given->second.size() != dims.size())
     throw_cast_error(5, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                            " dimensions, --input-shape gives " + std::to_string(given->second.size()));
+                            " dimensions, --input-shape gives " +
+                            std::to_string(given->second.size()));
   if (dims.size() > size_t(kMaxRank))
-    throw_cast_error(4, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) + " dimensions, at most " +
-                            std::to_string(kMaxRank) + " are supported");
+    throw_cast_error(4, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
+                            " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
   const ValueId id = model.add_value(name, dtype);
   graph::Dims made;
   for (size_t axis = 0; axis < dims.size(); axis++) {
@@ -90,9 +92,11 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
       continue;
     }
     made.push_back(Dim(dims[axis]));
-    if (given != options_.input_shapes.end() && given->second[axis].is_static() && given->second[axis] != made.back())
-      throw_cast_error(5, file_ + ": input '" + name + "' dimension " + std::to_string(axis) + ": the model declares " +
-                              std::to_string(dims[axis]) + ", --input-shape says " + given->second[axis].text());
+    if (given != options_.input_shapes.end() && given->second[axis].is_static() &&
+        given->second[axis] != made.back())
+      throw_cast_error(5, file_ + ": input '" + name + "' dimension " + std::to_string(axis) +
+                              ": the model declares " + std::to_string(dims[axis]) +
+                              ", --input-shape says " + given->second[axis].text());
   }
   graph::Value& value = model.values[size_t(id)];
   value.dims = std::move(made);
@@ -106,12 +110,15 @@ void Network::check_options() const {
   for (const ValueId id : model.graph.inputs)
     inputs += (inputs.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
   for (const auto& [name, dims] : options_.input_shapes) {
-    const bool found = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(),
-                                   [&, &wanted = name](ValueId id) { return model.values[size_t(id)].name == wanted; });
+    const bool found = std::any_of(
+        model.graph.inputs.begin(), model.graph.inputs.end(),
+        [&, &wanted = name](ValueId id) { return model.values[size_t(id)].name == wanted; });
     if (!found)
-      throw_cast_error(5, file_ + ": --input-shape names '" + name + "', which is no input; the inputs are " + inputs);
+      throw_cast_error(5, file_ + ": --input-shape names '" + name +
+                              "', which is no input; the inputs are " + inputs);
   }
-  for (const std::string& symbol : symbols_) symbols += (symbols.empty() ? "'" : ", '") + symbol + "'";
+  for (const std::string& symbol : symbols_)
+    symbols += (symbols.empty() ? "'" : ", '") + symbol + "'";
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
       throw_cast_error(5, file_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
@@ -142,7 +149,8 @@ graph::Model Network::finish(const std::vector<std::pair<std::string, ValueId>>&
   for (auto [name, id] : outputs) {
     if (id == kAbsent || !b.unsupported.empty()) continue;
     if (taken.count(id) || model.constant(id)) id = b.emit("Identity", {id});
-    if (!taken.insert(id).second || model.constant(id)) {  // an Identity is looked through: a copy that stays
+    // an Identity is looked through: a copy that stays
+    if (!taken.insert(id).second || model.constant(id)) {
       graph::Node copy;
       copy.op = "Identity";
       copy.inputs = {id};
@@ -164,13 +172,14 @@ graph::Model Network::finish(const std::vector<std::pair<std::string, ValueId>>&
     b.note(std::to_string(count) + " weights of " + type + " are kept as float32");
   if (!b.unsupported.empty()) {
     const graph::Unsupported& u = b.unsupported[0];
-    const std::string first =
-        u.op + (u.attribute.empty() ? "" : " " + u.attribute) + (u.node.empty() ? "" : " '" + u.node + "'");
+    const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
+                              (u.node.empty() ? "" : " '" + u.node + "'");
     const size_t count = b.unsupported.size();
     throw graph::CastError{4,
                            file_ + ": " +
                                (count == 1 ? "1 thing is not supported: " + first + ": " + u.why
-                                           : std::to_string(count) + " things are not supported, " + first + " first:"),
+                                           : std::to_string(count) + " things are not supported, " +
+                                                 first + " first:"),
                            b.unsupported};
   }
   if (model.graph.outputs.empty()) throw_cast_error(2, file_ + ": the model has no outputs");

@@ -1,5 +1,6 @@
-// tools/layers/network.h - a graph made of layers, for sources that name layers and not operators (Keras, Flux): inputs bound by options, weights
-// as constants, activations and recurrent cells by what they compute, outputs with names.
+// tools/layers/network.h - a graph made of layers, for sources that name layers and not operators
+// (Keras, Flux): inputs bound by options, weights as constants, activations and recurrent cells by
+// what they compute, outputs with names.
 // Errors   graph::CastError, as tools/onnx/import.h has them.
 #pragma once
 #include <set>
@@ -37,9 +38,11 @@ struct Recurrent {
 };
 
 /// [in, gates * hidden] to [gates * hidden, in] with the gates in another order; appended to `out`.
-void append_gates(const Weight& weight, int64_t hidden, const std::vector<size_t>& order, std::vector<float>* out);
+void append_gates(const Weight& weight, int64_t hidden, const std::vector<size_t>& order,
+                  std::vector<float>* out);
 /// The same of a bias; zeros for null.
-void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& order, std::vector<float>* out);
+void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& order,
+                 std::vector<float>* out);
 
 class Network {
  public:
@@ -49,7 +52,8 @@ class Network {
   aten::Builder b;
 
   const onnx::ImportOptions& options() const { return options_; }
-  /// Extents that are not known are -1 and become the symbol of that place, unless an option binds it.
+  /// Extents that are not known are -1 and become the symbol of that place, unless an option binds
+  /// it.
   ValueId input(const std::string& name, DType dtype, const std::vector<int64_t>& dims,
                 const std::vector<std::string>& symbols);
   /// As float32; other types are widened, which is said.
@@ -60,9 +64,11 @@ class Network {
   }
   ValueId scalar(double value) { return b.scalar(DType::kF32, value); }
 
-  /// `name` of either framework without its underscores and in lower case: "relu", "hardsigmoid". @throws Refused.
+  /// `name` of either framework without its underscores and in lower case: "relu", "hardsigmoid".
+  /// @throws Refused.
   ValueId activation(ValueId x, const std::string& name, int64_t softmax_axis);
-  /// x [steps, batch, in] to {Y [steps, directions, batch, hidden], Y_h [directions, batch, hidden], Y_c (LSTM alone)}.
+  /// x [steps, batch, in] to {Y [steps, directions, batch, hidden], Y_h [directions, batch,
+  /// hidden], Y_c (LSTM alone)}.
   std::vector<ValueId> recurrent(const Recurrent& cell, ValueId x);
   /// A layer that is cast in its inference form: said once for each kind.
   void said_inference(const std::string& kind) { inference_.insert(kind); }

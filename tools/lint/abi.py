@@ -3,12 +3,15 @@
 
   abi.py [--library build/gcc/libingot.so] [--cc cc] [--update]
 
-packaging/abi/ingot.txt lists functions with their prototypes, enum constants with their values, and structs with the offset and size of each field.
-Whatever is listed must still be so: only additions are allowed (docs/versions.md). A struct that begins with `size` may grow at its
-end, others keep their size. With --library every listed function must be exported, and nothing that the headers do not declare.
-Additions are said and do not fail; --update records them. The closing line counts checks. The check itself is checked: a listing with a
-function more, another enum value or a moved field must be refused.
+packaging/abi/ingot.txt lists functions with their prototypes, enum constants with their values, and
+structs with the offset and size of each field. Whatever is listed must still be so: only additions
+are allowed (docs/versions.md). A struct that begins with `size` may grow at its end, others keep
+their size. With --library every listed function must be exported, and nothing that the headers do
+not declare. Additions are said and do not fail; --update records them. The closing line counts
+checks. The check itself is checked: a listing with a function more, another enum value or a moved
+field must be refused.
 """
+
 import argparse
 import pathlib
 import re
@@ -31,7 +34,8 @@ def header_paths():
 
 
 def declarations():
-    """(functions {name: prototype}, constants [name], structs {name: [field]}) of the public headers."""
+    """(functions {name: prototype}, constants [name], structs {name: [field]}) of the public
+    headers."""
     text = "\n".join(p.read_text() for p in header_paths())
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"//[^\n]*", " ", text)
@@ -65,15 +69,25 @@ def measure(cc):
     for name, fields in structs.items():
         lines.append(f'printf("struct %s %zu\\n", "{name}", sizeof({name}));')
         for f in fields:
-            lines.append(f'printf("field %s.%s %zu+%zu\\n", "{name}", "{f}", offsetof({name}, {f}), sizeof((({name}*)0)->{f}));')
+            lines.append(
+                f'printf("field %s.%s %zu+%zu\\n", "{name}", "{f}", offsetof({name}, {f}), sizeof((({name}*)0)->{f}));'
+            )
     includes = "".join(f"#include <{h}>\n" for h in HEADERS)
-    source = f"#include <stddef.h>\n#include <stdio.h>\n{includes}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
+    source = (
+        f"#include <stddef.h>\n#include <stdio.h>\n{includes}int main(void) {{\n"
+        + "\n".join(lines)
+        + "\nreturn 0;\n}\n"
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "abi.c"
         path.write_text(source)
         flags = [f"-I{ROOT / i}" for i in INCLUDES]
-        subprocess.run([*cc.split(), "-std=c99", *flags, "-o", path.with_suffix(""), path], check=True)
-        printed = subprocess.run([path.with_suffix("")], check=True, capture_output=True, text=True).stdout
+        subprocess.run(
+            [*cc.split(), "-std=c99", *flags, "-o", path.with_suffix(""), path], check=True
+        )
+        printed = subprocess.run(
+            [path.with_suffix("")], check=True, capture_output=True, text=True
+        ).stdout
     found = {f"function {name}": prototype for name, prototype in functions.items()}
     for line in printed.splitlines():
         kind, name, value = line.split(" ")
@@ -102,22 +116,34 @@ def compare(listed, found, growing):
             if kind == "struct" and name in growing and int(now) > int(value):
                 continue
             wrong.append(f"{key}: promised was {value}, found {now}")
-    for key, value in found.items():  # nothing may be put into a struct that callers allocate without saying its size
+    for (
+        key,
+        value,
+    ) in (
+        found.items()
+    ):  # nothing may be put into a struct that callers allocate without saying its size
         kind, name = key.split(" ")
         if kind != "field" or key in listed or f"struct {name.split('.')[0]}" not in listed:
             continue
         owner = name.split(".")[0]
         if owner not in growing:
             wrong.append(f"{key}: new in a struct that cannot grow")
-        elif int(value.split("+")[0]) < max((int(v.split("+")[0]) for k, v in listed.items() if k.startswith(f"field {owner}.")), default=0):
+        elif int(value.split("+")[0]) < max(
+            (int(v.split("+")[0]) for k, v in listed.items() if k.startswith(f"field {owner}.")),
+            default=0,
+        ):
             wrong.append(f"{key}: new, but not at the end")
     return wrong
 
 
 def exported(library):
-    lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     names = [line.split()[-1].split("@")[0] for line in lines]
-    return {n for n in names if n.startswith("ingot_")}, {n for n in names if not n.startswith("ingot_") and not n.startswith("INGOT_")}
+    return {n for n in names if n.startswith("ingot_")}, {
+        n for n in names if not n.startswith("ingot_") and not n.startswith("INGOT_")
+    }
 
 
 def bites(listed, found, growing):
@@ -137,7 +163,9 @@ def bites(listed, found, growing):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--update", action="store_true")
@@ -160,7 +188,9 @@ def main():
     if args.library:
         symbols, strangers = exported(args.library)
         declared = {k.split(" ")[1] for k in found if k.startswith("function ")}
-        wrong += [f"function {n}: not exported by {args.library}" for n in sorted(declared - symbols)]
+        wrong += [
+            f"function {n}: not exported by {args.library}" for n in sorted(declared - symbols)
+        ]
         wrong += [f"{n}: exported, but in no public header" for n in sorted(symbols - declared)]
         wrong += [f"{n}: exported, and not ours" for n in sorted(strangers)]
         checks += len(declared)
@@ -168,7 +198,9 @@ def main():
         print(f"ERROR abi: {sentence}")
     new = sorted(set(found) - set(listed))
     if new:
-        print(f"abi: {len(new)} additions are not recorded yet (tools/lint/abi.py --update): {', '.join(new[:8])}{' ...' if len(new) > 8 else ''}")
+        print(
+            f"abi: {len(new)} additions are not recorded yet (tools/lint/abi.py --update): {', '.join(new[:8])}{' ...' if len(new) > 8 else ''}"
+        )
     print(f"abi: {checks - len(wrong)} passed, {len(wrong)} failed")
     sys.exit(1 if wrong else 0)
 

@@ -5,6 +5,7 @@ An error says where, what is wrong, what was expected and found, and what to do.
 can see: a file that "cannot be read" without the reason, the number of a system error in place of
 its words, a bound without "at least" or "at most", and words that say nothing.
 """
+
 import pathlib
 import re
 import subprocess
@@ -12,23 +13,43 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 THROWS = re.compile(
-    r"\b(?:fail|fail_with|Failure|throw_cast_error|complain|refuse|refused|damaged|unsafe)\s*\(")
+    r"\b(?:fail|fail_with|Failure|throw_cast_error|complain|refuse|refused|damaged|unsafe)\s*\("
+)
 WORDS = (
-    (re.compile(r'(?::|\bit) cannot be (?:read|opened|written|created)"'),
-     "say why: strerror(errno)"),
-    (re.compile(r'cannot be (?:read|opened|written|created): "'
-                r'(?!\)?\s*\+?\s*(?:std::string\()?\s*[\w.>:-]*'
-                r'(?:strerror|why|error|reason|message|what|text))'), "say why: strerror(errno)"),
-    (re.compile(r'\b(?:system error|to_string\(errno\)|error code|error number|return code)\b'),
-     "say the words of a number: strerror(errno)"),
-    (re.compile(r'"[^"]*\b(?:unknown error|internal error|went wrong|'
-                r'invalid (?:value|input|data|file)|bad (?:value|file))\b'),
-     "say what is wrong, expected and found"),
+    (
+        re.compile(r'(?::|\bit) cannot be (?:read|opened|written|created)"'),
+        "say why: strerror(errno)",
+    ),
+    (
+        re.compile(
+            r'cannot be (?:read|opened|written|created): "'
+            r'(?!\)?\s*\+?\s*(?:std::string\()?\s*[\w.>:-]*'
+            r'(?:strerror|why|error|reason|message|what|text))'
+        ),
+        "say why: strerror(errno)",
+    ),
+    (
+        re.compile(r'\b(?:system error|to_string\(errno\)|error code|error number|return code)\b'),
+        "say the words of a number: strerror(errno)",
+    ),
+    (
+        re.compile(
+            r'"[^"]*\b(?:unknown error|internal error|went wrong|'
+            r'invalid (?:value|input|data|file)|bad (?:value|file))\b'
+        ),
+        "say what is wrong, expected and found",
+    ),
     (re.compile(r'\b(?:needs|expected) \d+, (?:has|found)'), "a bound is at least or at most"),
-    (re.compile(r'\b(?:expected|needs) "\s*\+\s*std::to_string\(\s*k(?:Max|Most|Min|Least|Limit)'),
-     "a bound is at least or at most"),
-    (re.compile(r'\bmagic[^"]*"\s*\+\s*std::to_string'),
-     "show the bytes that a file begins with, not a number"),
+    (
+        re.compile(
+            r'\b(?:expected|needs) "\s*\+\s*std::to_string\(\s*k(?:Max|Most|Min|Least|Limit)'
+        ),
+        "a bound is at least or at most",
+    ),
+    (
+        re.compile(r'\bmagic[^"]*"\s*\+\s*std::to_string'),
+        "show the bytes that a file begins with, not a number",
+    ),
     (re.compile(r'(?:[a-z)][.!]|\\n)"\s*\)\s*$'), "an error is one line without a full stop"),
 )
 
@@ -41,10 +62,10 @@ def statements(text):
         while end < len(code) and (in_text or code[end] != ";"):
             if code[end] == "\\":
                 end += 1
-            elif code[end] == '"' and code[end - 1:end + 2] != "'\"'":
+            elif code[end] == '"' and code[end - 1 : end + 2] != "'\"'":
                 in_text = not in_text
             end += 1
-        statement = re.sub(r'"\s*\n\s*"', "", code[found.start():end])  # texts in pieces
+        statement = re.sub(r'"\s*\n\s*"', "", code[found.start() : end])  # texts in pieces
         yield code.count("\n", 0, found.start()) + 1, statement
 
 
@@ -56,21 +77,26 @@ def faults(text):
 
 
 def self_test():
-    bad = ['fail(Exit::kUnavailable, path + ": cannot be read");',
-           'fail(e, path + ": cannot be opened: " + path);',
-           'fail(e, "file: system error " + std::to_string(errno));',
-           'fail(e, "threads: needs 57, found 1000");',
-           'fail(e, "dims: expected " + std::to_string(kMaxRank) + ", found 9");',
-           'refuse("an invalid value");',
-           'fail(e, "magic " + std::to_string(magic));', 'fail(e, "it is wrong.");',
-           'fail(e, path +\n  ": cannot be "\n  "read");']
-    good = ['fail(e, path + ": cannot be read: " + strerror(errno));',
-            'fail(e, path + ": cannot be read: " + reason);',
-            'fail(e, "at most " + std::to_string(kMaxRank) + " dimensions");',
-            '// fail(e, "cannot be read");',
-            'fail(e, "see a; b");',
-            'fail(e, where + std::string(": cannot be read: ") + strerror(errno));',
-            'fail(e, "needs " + std::to_string(bytes) + " bytes");']
+    bad = [
+        'fail(Exit::kUnavailable, path + ": cannot be read");',
+        'fail(e, path + ": cannot be opened: " + path);',
+        'fail(e, "file: system error " + std::to_string(errno));',
+        'fail(e, "threads: needs 57, found 1000");',
+        'fail(e, "dims: expected " + std::to_string(kMaxRank) + ", found 9");',
+        'refuse("an invalid value");',
+        'fail(e, "magic " + std::to_string(magic));',
+        'fail(e, "it is wrong.");',
+        'fail(e, path +\n  ": cannot be "\n  "read");',
+    ]
+    good = [
+        'fail(e, path + ": cannot be read: " + strerror(errno));',
+        'fail(e, path + ": cannot be read: " + reason);',
+        'fail(e, "at most " + std::to_string(kMaxRank) + " dimensions");',
+        '// fail(e, "cannot be read");',
+        'fail(e, "see a; b");',
+        'fail(e, where + std::string(": cannot be read: ") + strerror(errno));',
+        'fail(e, "needs " + std::to_string(bytes) + " bytes");',
+    ]
     missed = [line for line in bad if not list(faults(line))]
     blamed = [line for line in good if list(faults(line))]
     for line in missed:

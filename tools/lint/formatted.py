@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""clang-format over what git tracks: counts the files that differ from .clang-format and names them. It does not rewrite any (./dev format does).
+"""clang-format over what git tracks: counts the files that differ from .clang-format and names
+them. It does not rewrite any (./dev format does).
 
-Tables laid out by hand (operator lists, conformance cases) differ on purpose, so there is a ceiling instead of none; it may only fall.
+Tables laid out by hand (operator lists, conformance cases) differ on purpose, so there is a ceiling
+instead of none; it may only fall.
 """
+
 import pathlib
 import re
 import shutil
@@ -25,12 +28,20 @@ def main():
         return 0
     files = [f for f in listed.stdout.decode().split("\0") if f and (ROOT / f).exists()]
     done = subprocess.run([tool, "--dry-run", *files], cwd=ROOT, capture_output=True, text=True)
-    differing = sorted(set(re.findall(r"^(\S[^:\n]*):\d+:\d+: warning: code should be clang-formatted", done.stderr, re.M)))
+    differing = sorted(
+        set(
+            re.findall(
+                r"^(\S[^:\n]*):\d+:\d+: warning: code should be clang-formatted", done.stderr, re.M
+            )
+        )
+    )
     bad = len(differing) > CEILING
     for name in differing:
         print(f"  differs: {name}")
-    print(f"{'ERROR ' if bad else ''}formatting: {len(files) - len(differing)} of {len(files)} files are as .clang-format has them, "
-          f"{len(differing)} differ (ceiling {CEILING})")
+    print(
+        f"{'ERROR ' if bad else ''}formatting: {len(files) - len(differing)} of {len(files)} files are as .clang-format has them, "
+        f"{len(differing)} differ (ceiling {CEILING})"
+    )
     return 1 if bad else 0
 
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the objects of kernels/cpu/isa: nothing weak (the linker would merge it with another instruction set's copy), nothing
-that runs before main, and no stack traffic in the innermost loops of register tiles.
+"""Checks the objects of kernels/cpu/isa: nothing weak (the linker would merge it with another
+instruction set's copy), nothing that runs before main, and no stack traffic in the innermost loops
+of register tiles.
 
-    isa_objects.py OBJECT...      prints one line per fault and exits 1; objects other than isa/*.o are passed over
+    isa_objects.py OBJECT...      prints one line per fault and exits 1; objects other than isa/*.o
+    are passed over
 """
+
 import re
 import subprocess
 import sys
@@ -48,9 +51,13 @@ def check(path):
     faults = []
     for line in run("nm", "-C", path).splitlines():
         if re.match(r"^[0-9a-f ]+ [VWuw] ", line):
-            faults.append(f"weak symbol {line.split(None, 2)[-1]}; give it internal linkage or a definition in runtime/")
+            faults.append(
+                f"weak symbol {line.split(None, 2)[-1]}; give it internal linkage or a definition in runtime/"
+            )
     if ".init_array" in run("readelf", "-SW", path):
-        faults.append("has .init_array: code that runs before main, on processors without these instructions too")
+        faults.append(
+            "has .init_array: code that runs before main, on processors without these instructions too"
+        )
     tiles = 0
     for name, body in functions(run("objdump", "-d", "-C", "--no-show-raw-insn", path)):
         if not TILE.search(name):
@@ -61,7 +68,9 @@ def check(path):
             tiles += 1
             stack = [t for t in loop if STACK.search(t)]
             if stack:
-                faults.append(f"{name[:100]}: {len(stack)} stack accesses in its inner loop, as: {stack[0]}")
+                faults.append(
+                    f"{name[:100]}: {len(stack)} stack accesses in its inner loop, as: {stack[0]}"
+                )
     return tiles, faults
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Refuses what points against the order of the layers: an #include, a forward declaration of a type of
-a layer above, and in a .cpp file a declaration of what another file defines.
+"""Refuses what points against the order of the layers: an #include, a forward declaration of a type
+of a layer above, and in a .cpp file a declaration of what another file defines.
 
 The rules are data: ORDER and TOOLS (a layer may include what stands before it), LINKED (the symbols
 that a program links or does not). tests/lint/layers_test.py plants one violation of each."""
+
 import collections
 import pathlib
 import re
@@ -12,25 +13,61 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api"]
-TOOLS = ["files", "npz", "checkpoint", "check", "graph", "aten", "onnx", "weights", "layers", "pt2", "torchscript",
-         "keras", "flux", "overlay", "passes", "reference", "compare", "cast", "cli"]
+TOOLS = [
+    "files",
+    "npz",
+    "checkpoint",
+    "check",
+    "graph",
+    "aten",
+    "onnx",
+    "weights",
+    "layers",
+    "pt2",
+    "torchscript",
+    "keras",
+    "flux",
+    "overlay",
+    "passes",
+    "reference",
+    "compare",
+    "cast",
+    "cli",
+]
 # Defined by a library that a program links or does not; found through a weak symbol.
-LINKED = {"ingot_cuda_backend": "runtime/device/device.cpp",
-          "ingot_backend_services": "runtime/session/backend_services.cpp"}
+LINKED = {
+    "ingot_cuda_backend": "runtime/device/device.cpp",
+    "ingot_backend_services": "runtime/session/backend_services.cpp",
+}
 # One element at a time, the same bits everywhere: device code as well.
 ARITHMETIC = (
-    "kernels/cpu/simd/", "kernels/cpu/elementwise/steps_", "kernels/cpu/elementwise/convert.inl",
-    "kernels/cpu/gather/combine.inl", "kernels/cpu/reduce/folds.inl", "kernels/cpu/reduce/wide_fold.inl",
-    "kernels/cpu/measured/box.inl", "kernels/cpu/picture/color.inl", "kernels/cpu/resize/taps.inl",
-    "kernels/cpu/recurrent/cell.inl", "kernels/cpu/conv2d/winograd_transform.inl")
+    "kernels/cpu/simd/",
+    "kernels/cpu/elementwise/steps_",
+    "kernels/cpu/elementwise/convert.inl",
+    "kernels/cpu/gather/combine.inl",
+    "kernels/cpu/reduce/folds.inl",
+    "kernels/cpu/reduce/wide_fold.inl",
+    "kernels/cpu/measured/box.inl",
+    "kernels/cpu/picture/color.inl",
+    "kernels/cpu/resize/taps.inl",
+    "kernels/cpu/recurrent/cell.inl",
+    "kernels/cpu/conv2d/winograd_transform.inl",
+)
 KINDS = (".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 FORWARD = re.compile(r"^(?:struct|class)\s+(\w+);")
-DEFINED = re.compile(r"^(?:struct|class)\s+(?:\w+\([^)]*\)\s*)?(\w+)\s*(?:final\s*)?(?::[^:;][^;{]*)?\{")
+DEFINED = re.compile(
+    r"^(?:struct|class)\s+(?:\w+\([^)]*\)\s*)?(\w+)\s*(?:final\s*)?(?::[^:;][^;{]*)?\{"
+)
 # At column 0 and ended before a body: a prototype, or an extern variable.
-PROTOTYPE = re.compile(r"^(?!return|using|typedef|static_assert|template|namespace|INGOT_|#|//)"
-                       r"[A-Za-z_][\w:<>,*& ]*[ *&](\w+)\([^;{}]*\)(?: noexcept)?;", re.S | re.M)
-EXTERN = re.compile(r'^extern\s+(?:"C"\s+)?(?:__attribute__\(\([^;]*?\)\)\s+)?[\w:<>,*& ]*?(\w+)(?:\[\])?;', re.M)
+PROTOTYPE = re.compile(
+    r"^(?!return|using|typedef|static_assert|template|namespace|INGOT_|#|//)"
+    r"[A-Za-z_][\w:<>,*& ]*[ *&](\w+)\([^;{}]*\)(?: noexcept)?;",
+    re.S | re.M,
+)
+EXTERN = re.compile(
+    r'^extern\s+(?:"C"\s+)?(?:__attribute__\(\([^;]*?\)\)\s+)?[\w:<>,*& ]*?(\w+)(?:\[\])?;', re.M
+)
 
 
 def layer(path):
@@ -61,11 +98,18 @@ def why_not(source, target):
         if target.startswith(("tools/", "tests/")):
             return "kernels never include " + target.split("/", maxsplit=1)[0]
         if theirs and theirs not in ("base", "op", "include"):
-            if not (source.startswith("kernels/cuda/") and target.startswith("runtime/device/gpu/")):
+            if not (
+                source.startswith("kernels/cuda/") and target.startswith("runtime/device/gpu/")
+            ):
                 return "kernels include runtime/base and runtime/op, those of GPUs runtime/device/gpu, nothing else"
-        if {source.split("/")[1], target.split("/")[1] if target.startswith("kernels/") else ""} == {"cpu", "cuda"}:
+        if {
+            source.split("/")[1],
+            target.split("/")[1] if target.startswith("kernels/") else "",
+        } == {"cpu", "cuda"}:
             if not (source.startswith("kernels/cuda/") and target.startswith(ARITHMETIC)):
-                return "kernels/cpu and kernels/cuda share nothing but arithmetic: " + ", ".join(ARITHMETIC)
+                return "kernels/cpu and kernels/cuda share nothing but arithmetic: " + ", ".join(
+                    ARITHMETIC
+                )
     if source.startswith("tools/"):
         if target.startswith("tests/"):
             return "tools never include tests"
@@ -101,8 +145,15 @@ def wrong_forwards(source, text, types):
     own = layer(source)
     for number, line in enumerate(text.splitlines(), 1):
         found = own and FORWARD.match(line)
-        if found and types[found.group(1)] and all(is_above(own, at, ORDER) for at in types[found.group(1)]):
-            yield number, f"declares {found.group(1)} of runtime/{min(types[found.group(1)])}, a layer above"
+        if (
+            found
+            and types[found.group(1)]
+            and all(is_above(own, at, ORDER) for at in types[found.group(1)])
+        ):
+            yield (
+                number,
+                f"declares {found.group(1)} of runtime/{min(types[found.group(1)])}, a layer above",
+            )
 
 
 def wrong_declarations(source, text):
@@ -112,25 +163,41 @@ def wrong_declarations(source, text):
     for pattern in (PROTOTYPE, EXTERN):
         for found in pattern.finditer(text):
             name = found.group(1)
-            is_defined = re.search(rf"\b{name}\s*(?:\([^;]*?\)[^;]*?\{{|(?:\[\])?\s*=|\{{)", text[found.end():], re.S)
+            is_defined = re.search(
+                rf"\b{name}\s*(?:\([^;]*?\)[^;]*?\{{|(?:\[\])?\s*=|\{{)", text[found.end() :], re.S
+            )
             if not is_defined and LINKED.get(name) != source:
-                yield text.count("\n", 0, found.start()) + 1, f"declares {name}, which another file defines: include its header"
+                yield (
+                    text.count("\n", 0, found.start()) + 1,
+                    f"declares {name}, which another file defines: include its header",
+                )
 
 
 def findings(files):
     """files: path -> text. Lines "path:number: what"."""
     types = types_of(files)
     for source, text in sorted(files.items()):
-        for number, what in (*wrong_includes(source, text), *wrong_forwards(source, text, types),
-                             *wrong_declarations(source, text)):
+        for number, what in (
+            *wrong_includes(source, text),
+            *wrong_forwards(source, text, types),
+            *wrong_declarations(source, text),
+        ):
             yield f"{source}:{number}: {what}"
 
 
 def read_tree(root):
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root,
-                            capture_output=True, text=True, check=True).stdout.split("\n")
-    return {name: (root / name).read_text(errors="replace") for name in listed
-            if name.endswith(KINDS) and (root / name).exists()}
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    return {
+        name: (root / name).read_text(errors="replace")
+        for name in listed
+        if name.endswith(KINDS) and (root / name).exists()
+    }
 
 
 def main():

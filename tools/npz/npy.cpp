@@ -10,7 +10,8 @@
 namespace ingot::host {
 namespace {
 
-constexpr uint32_t kMaxHeaderBytes = 64 * 1024;  // numpy itself refuses beyond 10,000 characters unless told otherwise
+// numpy itself refuses beyond 10,000 characters unless told otherwise
+constexpr uint32_t kMaxHeaderBytes = 64 * 1024;
 constexpr size_t kMaxNumpyRank = 64;
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
@@ -28,7 +29,8 @@ class Literal {
       expect(':');
       if (key == "descr" && !seen[0]) {
         seen[0] = true;
-        if (peek() == '[') fail(Exit::kUnsupported, where_ + ": structured arrays are not read; save plain arrays");
+        if (peek() == '[')
+          fail(Exit::kUnsupported, where_ + ": structured arrays are not read; save plain arrays");
         header.descr = string();
       } else if (key == "fortran_order" && !seen[1]) {
         seen[1] = true;
@@ -43,7 +45,8 @@ class Literal {
     }
     skip_space();
     if (at_ != text_.size()) corrupt("text behind the array header's dictionary");
-    if (!seen[0] || !seen[1] || !seen[2]) corrupt("array header lacks descr, fortran_order or shape");
+    if (!seen[0] || !seen[1] || !seen[2])
+      corrupt("array header lacks descr, fortran_order or shape");
     return header;
   }
 
@@ -57,7 +60,8 @@ class Literal {
     return out;
   }
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
       at_++;
   }
   char peek() {
@@ -70,11 +74,14 @@ class Literal {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) corrupt(std::string("array header: expected '") + c + "' at character " + std::to_string(at_));
+    if (!accept(c))
+      corrupt(std::string("array header: expected '") + c + "' at character " +
+              std::to_string(at_));
   }
   std::string string() {
     const char quote = peek();
-    if (quote != '\'' && quote != '"') corrupt("array header: expected a string at character " + std::to_string(at_));
+    if (quote != '\'' && quote != '"')
+      corrupt("array header: expected a string at character " + std::to_string(at_));
     const size_t end = text_.find(quote, ++at_);
     if (end == std::string::npos) corrupt("array header: a string has no end");
     std::string out = text_.substr(at_, end - at_);
@@ -139,20 +146,22 @@ Element element_of(const std::string& descr, const std::string& where) {
       size = size * 10 + uint64_t(descr[i] - '0');
   }
   if (kind == 'O') {
-    fail(Exit::kUnsafe, where + ": holds pickled Python objects, which can run code; save it as a plain array");
+    fail(Exit::kUnsafe,
+         where + ": holds pickled Python objects, which can run code; save it as a plain array");
   }
   if (size == ~uint64_t{0})
-    fail(Exit::kCorrupt, where + ": array header: element type cannot be read; the file is damaged");
+    fail(Exit::kCorrupt,
+         where + ": array header: element type cannot be read; the file is damaged");
   struct Known {
     char kind;
     uint64_t size;
     DType dtype;
   };
-  static constexpr Known kKnown[] = {{'f', 2, DType::kF16}, {'f', 4, DType::kF32}, {'f', 8, DType::kF64},
-                                     {'i', 1, DType::kI8},  {'i', 2, DType::kI16}, {'i', 4, DType::kI32},
-                                     {'i', 8, DType::kI64}, {'u', 1, DType::kU8},  {'u', 2, DType::kU16},
-                                     {'u', 4, DType::kU32}, {'u', 8, DType::kU64}, {'b', 1, DType::kBool},
-                                     {'V', 2, DType::kBF16}};
+  static constexpr Known kKnown[] = {
+      {'f', 2, DType::kF16}, {'f', 4, DType::kF32}, {'f', 8, DType::kF64}, {'i', 1, DType::kI8},
+      {'i', 2, DType::kI16}, {'i', 4, DType::kI32}, {'i', 8, DType::kI64}, {'u', 1, DType::kU8},
+      {'u', 2, DType::kU16}, {'u', 4, DType::kU32}, {'u', 8, DType::kU64}, {'b', 1, DType::kBool},
+      {'V', 2, DType::kBF16}};
   for (const Known& known : kKnown) {
     if (known.kind == kind && known.size == size) {
       element.dtype = known.dtype;
@@ -164,8 +173,9 @@ Element element_of(const std::string& descr, const std::string& where) {
     element.bytes = size * 4;  // at most 4e9: nine digits
   }
   if (element.dtype == DType::kInvalid && !element.text) {
-    fail(Exit::kUnsupported, where + ": element type '" + std::string(1, kind >= 32 && kind < 127 ? kind : '?') +
-                                 std::to_string(size) + "' is not read; save as float, int, uint or bool");
+    fail(Exit::kUnsupported,
+         where + ": element type '" + std::string(1, kind >= 32 && kind < 127 ? kind : '?') +
+             std::to_string(size) + "' is not read; save as float, int, uint or bool");
   }
   element.swap = big != (std::endian::native == std::endian::big) && element.bytes > 1;
   return element;
@@ -176,18 +186,21 @@ void read_whole(const ByteSource& source, void* out, size_t count, const std::st
   while (count > 0) {
     const size_t got = source(next, count);
     if (got == 0)
-      fail(Exit::kCorrupt, where + ": ends " + std::to_string(count) + " bytes early; the file is truncated");
+      fail(Exit::kCorrupt,
+           where + ": ends " + std::to_string(count) + " bytes early; the file is truncated");
     next += got;
     count -= got;
   }
 }
 
 void swap_elements(std::vector<uint8_t>* bytes, size_t size) {
-  for (size_t i = 0; i + size <= bytes->size(); i += size) std::reverse(bytes->begin() + i, bytes->begin() + i + size);
+  for (size_t i = 0; i + size <= bytes->size(); i += size)
+    std::reverse(bytes->begin() + i, bytes->begin() + i + size);
 }
 
 /// Column-major to row-major.
-std::vector<uint8_t> to_c_order(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& dims, size_t size) {
+std::vector<uint8_t> to_c_order(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& dims,
+                                size_t size) {
   std::vector<uint8_t> out(bytes.size());
   uint64_t strides[kMaxNumpyRank] = {1};
   for (size_t i = 1; i < dims.size(); i++) strides[i] = strides[i - 1] * uint64_t(dims[i - 1]);
@@ -211,7 +224,8 @@ std::string utf8(const std::vector<uint8_t>& utf32, const std::string& where) {
     uint32_t c;
     memcpy(&c, utf32.data() + i, 4);
     if (c == 0) break;  // padding
-    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) fail(Exit::kCorrupt, where + ": text holds an invalid character");
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+      fail(Exit::kCorrupt, where + ": text holds an invalid character");
     if (c < 0x80) {
       out += char(c);
     } else if (c < 0x800) {
@@ -219,7 +233,8 @@ std::string utf8(const std::vector<uint8_t>& utf32, const std::string& where) {
     } else if (c < 0x10000) {
       out += {char(0xe0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
     } else {
-      out += {char(0xf0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+      out += {char(0xf0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)),
+              char(0x80 | (c & 63))};
     }
   }
   return out;
@@ -272,10 +287,12 @@ const char* array_dtype_name(DType dtype) {
 NpyHeader read_npy_header(const ByteSource& source, const std::string& where) {
   uint8_t start[12];
   read_whole(source, start, 10, where);
-  if (memcmp(start, "\x93NUMPY", 6) != 0) fail(Exit::kCorrupt, where + ": is no numpy array (wrong first bytes)");
+  if (memcmp(start, "\x93NUMPY", 6) != 0)
+    fail(Exit::kCorrupt, where + ": is no numpy array (wrong first bytes)");
   const int major = start[6];
   if (major < 1 || major > 3) {
-    fail(Exit::kUnsupported, where + ": npy format " + std::to_string(major) + "; versions 1 to 3 are read");
+    fail(Exit::kUnsupported,
+         where + ": npy format " + std::to_string(major) + "; versions 1 to 3 are read");
   }
   uint32_t bytes = uint32_t(start[8]) | uint32_t(start[9]) << 8;
   if (major > 1) {
@@ -283,7 +300,8 @@ NpyHeader read_npy_header(const ByteSource& source, const std::string& where) {
     bytes |= uint32_t(start[10]) << 16 | uint32_t(start[11]) << 24;
   }
   if (bytes > kMaxHeaderBytes) {
-    fail(Exit::kCorrupt, where + ": array header of " + std::to_string(bytes) + " bytes; at most 65536 are accepted");
+    fail(Exit::kCorrupt, where + ": array header of " + std::to_string(bytes) +
+                             " bytes; at most 65536 are accepted");
   }
   std::string text(bytes, '\0');
   read_whole(source, text.data(), text.size(), where);
@@ -303,7 +321,8 @@ Array read_npy(const ByteSource& source, const std::string& where, uint64_t limi
   bool empty = false;
   for (const int64_t d : array.dims) empty |= d == 0;
   for (const int64_t d : array.dims) {
-    if (!checked_mul<uint64_t>(count, uint64_t(d == 0 ? 1 : d), &count) || count > (uint64_t{1} << 62)) {
+    if (!checked_mul<uint64_t>(count, uint64_t(d == 0 ? 1 : d), &count) ||
+        count > (uint64_t{1} << 62)) {
       fail(Exit::kCorrupt, where + ": shape " + dims_text(array.dims) + " overflows");
     }
   }
@@ -312,13 +331,16 @@ Array read_npy(const ByteSource& source, const std::string& where, uint64_t limi
     fail(Exit::kCorrupt, where + ": shape " + dims_text(array.dims) + " overflows");
   }
   if (total > limit_bytes) {
-    fail(Exit::kUnavailable, where + ": needs " + std::to_string(total) + " bytes, " + std::to_string(limit_bytes) +
+    fail(Exit::kUnavailable, where + ": needs " + std::to_string(total) + " bytes, " +
+                                 std::to_string(limit_bytes) +
                                  " are allowed; is this file a decompression bomb?");
   }
-  if (element.text && count != 1) fail(Exit::kUnsupported, where + ": an array of strings; only a single text is read");
+  if (element.text && count != 1)
+    fail(Exit::kUnsupported, where + ": an array of strings; only a single text is read");
   // Memory grows with what really arrives, so that a lying shape costs nothing.
   for (uint64_t done = 0; done < total;) {
-    const size_t piece = size_t(std::min<uint64_t>(total - done, std::max<uint64_t>(kPieceBytes, done)));
+    const size_t piece =
+        size_t(std::min<uint64_t>(total - done, std::max<uint64_t>(kPieceBytes, done)));
     array.bytes.resize(size_t(done) + piece);
     read_whole(source, array.bytes.data() + done, piece, where);
     done += piece;
@@ -327,7 +349,8 @@ Array read_npy(const ByteSource& source, const std::string& where, uint64_t limi
   if (source(&extra, 1) != 0)
     fail(Exit::kCorrupt, where + ": bytes behind the end of the array; the shape does not fit");
   if (element.swap) swap_elements(&array.bytes, element.text ? 4 : size_t(element.bytes));
-  if (header.fortran && array.dims.size() > 1) array.bytes = to_c_order(array.bytes, array.dims, size_t(element.bytes));
+  if (header.fortran && array.dims.size() > 1)
+    array.bytes = to_c_order(array.bytes, array.dims, size_t(element.bytes));
   if (array.dtype == DType::kBool) {
     for (uint8_t& b : array.bytes) b = b != 0;
   }
@@ -344,8 +367,8 @@ std::string npy_header(const Array& array) {
   for (const int64_t d : array.dims) shape += std::to_string(d) + ", ";
   if (array.dims.size() == 1) shape.pop_back();               // (3,)
   if (array.dims.size() > 1) shape.resize(shape.size() - 2);  // (3, 4)
-  std::string text =
-      std::string("{'descr': '") + descr_of(array.dtype) + "', 'fortran_order': False, 'shape': " + shape + "), }";
+  std::string text = std::string("{'descr': '") + descr_of(array.dtype) +
+                     "', 'fortran_order': False, 'shape': " + shape + "), }";
   const size_t prefix = text.size() + 65 < 65536 ? 10 : 12;
   const size_t whole = (prefix + text.size() + 1 + 63) / 64 * 64;
   text.append(whole - prefix - text.size() - 1, ' ');

@@ -1,4 +1,5 @@
-// tools/npz/npy.h - one array of numpy, read with its own parser: no pickle, every size checked before it is believed.
+// tools/npz/npy.h - one array of numpy, read with its own parser: no pickle, every size checked
+// before it is believed.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,8 +10,8 @@
 
 namespace ingot::host {
 
-/// An array in C order and native byte order. Text (a unicode array with one element) has dtype kInvalid and is_text
-/// set.
+/// An array in C order and native byte order. Text (a unicode array with one element) has dtype
+/// kInvalid and is_text set.
 struct Array {
   std::string name;
   DType dtype = DType::kInvalid;
@@ -46,17 +47,19 @@ struct NpyHeader {
   std::vector<int64_t> dims;
   uint64_t bytes = 0;  // of the header, magic included
 };
-/// Reads the header alone; the source stands at the array's first byte afterwards. Sizes are as stated, not yet proved.
-/// @throws Failure kCorrupt, kUnsupported (structured arrays, a newer format).
+/// Reads the header alone; the source stands at the array's first byte afterwards. Sizes are as
+/// stated, not yet proved. @throws Failure kCorrupt, kUnsupported (structured arrays, a newer
+/// format).
 NpyHeader read_npy_header(const ByteSource& source, const std::string& where);
 
-/// Reads one .npy stream. `where` opens every error. At most `limit_bytes` of content are accepted (zip bombs).
-/// bf16 has no numpy type: it is read and written as raw 2-byte elements ('V2'), as ml_dtypes stores it.
-/// @throws Failure kCorrupt, kUnsafe (object arrays), kUnsupported (complex, structured, strings in arrays).
+/// Reads one .npy stream. `where` opens every error. At most `limit_bytes` of content are accepted
+/// (zip bombs). bf16 has no numpy type: it is read and written as raw 2-byte elements ('V2'), as
+/// ml_dtypes stores it. @throws Failure kCorrupt, kUnsafe (object arrays), kUnsupported (complex,
+/// structured, strings in arrays).
 Array read_npy(const ByteSource& source, const std::string& where, uint64_t limit_bytes);
 
-/// The header that goes before the bytes of `array`, format 1.0 (2.0 when long), padded to 64 bytes; always little
-/// endian, C order.
+/// The header that goes before the bytes of `array`, format 1.0 (2.0 when long), padded to 64
+/// bytes; always little endian, C order.
 std::string npy_header(const Array& array);
 
 }  // namespace ingot::host

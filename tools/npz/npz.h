@@ -1,5 +1,6 @@
-// tools/npz/npz.h - archives of arrays. Reading packed members needs libzip (has_npz_reader()); writing does not: members are stored
-// uncompressed with fixed times and in the order given, so that equal arrays make equal files.
+// tools/npz/npz.h - archives of arrays. Reading packed members needs libzip (has_npz_reader());
+// writing does not: members are stored uncompressed with fixed times and in the order given, so
+// that equal arrays make equal files.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,12 +14,12 @@ struct NpzLimits {
   uint32_t members = 65536;
 };
 
-/// Whether packed members are read too. False when the program was built without libzip: read_npz() then reads what
-/// numpy.savez writes, and refuses what savez_compressed writes.
+/// Whether packed members are read too. False when the program was built without libzip: read_npz()
+/// then reads what numpy.savez writes, and refuses what savez_compressed writes.
 bool has_npz_reader();
 
-/// Every array of an .npz, or the one of an .npy (its name is then empty); the content decides, not the extension.
-/// @throws Failure kUnavailable, kCorrupt, kUnsafe, kUnsupported.
+/// Every array of an .npz, or the one of an .npy (its name is then empty); the content decides, not
+/// the extension. @throws Failure kUnavailable, kCorrupt, kUnsafe, kUnsupported.
 std::vector<Array> read_npz(const std::string& path, const NpzLimits& limits = {});
 
 /// Writes all or nothing (see OutputFile).

@@ -1,5 +1,6 @@
-// A zip archive of stored members, written front to back. 64-bit fields are used only where a number needs them, so
-// that files below 4 GiB read everywhere. Layout and numbers: PKWARE APPNOTE 6.3, sections 4.3 and 4.5.3.
+// A zip archive of stored members, written front to back. 64-bit fields are used only where a
+// number needs them, so that files below 4 GiB read everywhere. Layout and numbers: PKWARE APPNOTE
+// 6.3, sections 4.3 and 4.5.3.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -11,11 +12,13 @@
 namespace ingot::host {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "arrays are written as they lie in memory");
 
 constexpr uint64_t kNarrow = 0xffffffff;
 constexpr uint16_t kUtf8Names = 0x800;
-constexpr uint16_t kDosDate = 0x21;  // 1980-01-01, the earliest, so that equal arrays give equal bytes
+// 1980-01-01, the earliest, so that equal arrays give equal bytes
+constexpr uint16_t kDosDate = 0x21;
 
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
@@ -25,7 +28,8 @@ constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
     tables[0][i] = c;
   }
   for (size_t t = 1; t < 8; t++) {
-    for (size_t i = 0; i < 256; i++) tables[t][i] = tables[t - 1][i] >> 8 ^ tables[0][tables[t - 1][i] & 255];
+    for (size_t i = 0; i < 256; i++)
+      tables[t][i] = tables[t - 1][i] >> 8 ^ tables[0][tables[t - 1][i] & 255];
   }
   return tables;
 }
@@ -39,8 +43,9 @@ uint32_t crc32(uint32_t crc, const void* bytes, size_t count) {
     memcpy(&low, p, 4);
     memcpy(&high, p + 4, 4);
     low ^= crc;
-    crc = kCrc[7][low & 255] ^ kCrc[6][low >> 8 & 255] ^ kCrc[5][low >> 16 & 255] ^ kCrc[4][low >> 24] ^
-          kCrc[3][high & 255] ^ kCrc[2][high >> 8 & 255] ^ kCrc[1][high >> 16 & 255] ^ kCrc[0][high >> 24];
+    crc = kCrc[7][low & 255] ^ kCrc[6][low >> 8 & 255] ^ kCrc[5][low >> 16 & 255] ^
+          kCrc[4][low >> 24] ^ kCrc[3][high & 255] ^ kCrc[2][high >> 8 & 255] ^
+          kCrc[1][high >> 16 & 255] ^ kCrc[0][high >> 24];
   }
   for (; count > 0; p++, count--) crc = crc >> 8 ^ kCrc[0][(crc ^ *p) & 255];
   return ~crc;
@@ -65,7 +70,13 @@ uint64_t narrow(uint64_t value) { return value < kNarrow ? value : kNarrow; }
 std::string local_header(const Member& m) {
   Record r;
   const bool wide = m.size >= kNarrow;
-  r.put(0x04034b50, 4).put(wide ? 45 : 20, 2).put(kUtf8Names, 2).put(0, 2).put(0, 2).put(kDosDate, 2).put(m.crc, 4);
+  r.put(0x04034b50, 4)
+      .put(wide ? 45 : 20, 2)
+      .put(kUtf8Names, 2)
+      .put(0, 2)
+      .put(0, 2)
+      .put(kDosDate, 2)
+      .put(m.crc, 4);
   r.put(narrow(m.size), 4).put(narrow(m.size), 4).put(m.name.size(), 2).put(wide ? 20 : 0, 2);
   r.bytes += m.name;
   if (wide) r.put(1, 2).put(16, 2).put(m.size, 8).put(m.size, 8);
@@ -85,7 +96,12 @@ std::string central_header(const Member& m) {
       .put(0, 2)
       .put(kDosDate, 2);
   r.put(m.crc, 4).put(narrow(m.size), 4).put(narrow(m.size), 4).put(m.name.size(), 2);
-  r.put(wide ? extra.bytes.size() + 4 : 0, 2).put(0, 2).put(0, 2).put(0, 2).put(0, 4).put(narrow(m.offset), 4);
+  r.put(wide ? extra.bytes.size() + 4 : 0, 2)
+      .put(0, 2)
+      .put(0, 2)
+      .put(0, 2)
+      .put(0, 4)
+      .put(narrow(m.offset), 4);
   r.bytes += m.name;
   if (wide) {
     r.put(1, 2).put(extra.bytes.size(), 2);
@@ -97,7 +113,14 @@ std::string central_header(const Member& m) {
 std::string end_records(uint64_t members, uint64_t start, uint64_t bytes) {
   Record r;
   if (members >= 0xffff || start >= kNarrow || bytes >= kNarrow) {
-    r.put(0x06064b50, 4).put(44, 8).put(45, 2).put(45, 2).put(0, 4).put(0, 4).put(members, 8).put(members, 8);
+    r.put(0x06064b50, 4)
+        .put(44, 8)
+        .put(45, 2)
+        .put(45, 2)
+        .put(0, 4)
+        .put(0, 4)
+        .put(members, 8)
+        .put(members, 8);
     r.put(bytes, 8).put(start, 8);
     r.put(0x07064b50, 4).put(0, 4).put(start + bytes, 8).put(1, 4);
   }
@@ -124,7 +147,8 @@ void write_npz(const std::string& path, const std::vector<Array>& arrays) {
     if (array.bytes.size() != payload)
       fail(Exit::kInternal, "npz: '" + array.name + "' has not the bytes of its shape");
     Member m{array.name + ".npy", 0, header.size() + payload, file.size()};
-    if (m.name.size() > 0xffff) fail(Exit::kMismatch, path + ": an array name is longer than 65,535 bytes");
+    if (m.name.size() > 0xffff)
+      fail(Exit::kMismatch, path + ": an array name is longer than 65,535 bytes");
     m.crc = crc32(crc32(0, header.data(), header.size()), array.bytes.data(), payload);
     const std::string local = local_header(m);
     file.write(local.data(), local.size());

@@ -40,7 +40,8 @@ class Archive {
   }
   FILE* file() const { return file_.get(); }
   [[noreturn]] void damaged(const std::string& why) const {
-    fail(Exit::kCorrupt, path_ + ": is a damaged .npz archive: " + why + "; write it again with numpy.savez");
+    fail(Exit::kCorrupt,
+         path_ + ": is a damaged .npz archive: " + why + "; write it again with numpy.savez");
   }
   uint64_t size() const { return size_; }
   std::vector<uint8_t> read(uint64_t at, uint64_t bytes) const {
@@ -70,9 +71,11 @@ Directory find_directory(const Archive& archive) {
     if (at + kEndBytes + little(&tail[at + 20], 2) != tail.size()) continue;
     Directory d = {little(&tail[at + 16], 4), little(&tail[at + 12], 4), little(&tail[at + 10], 2)};
     if (d.begin == 0xffffffff || d.bytes == 0xffffffff || d.count == 0xffff) {
-      if (at < 20 || memcmp(&tail[at - 20], "PK\x06\x07", 4) != 0) archive.damaged("its 64-bit directory is missing");
+      if (at < 20 || memcmp(&tail[at - 20], "PK\x06\x07", 4) != 0)
+        archive.damaged("its 64-bit directory is missing");
       const std::vector<uint8_t> end = archive.read(little(&tail[at - 12], 8), 56);
-      if (memcmp(end.data(), "PK\x06\x06", 4) != 0) archive.damaged("its 64-bit directory is missing");
+      if (memcmp(end.data(), "PK\x06\x06", 4) != 0)
+        archive.damaged("its 64-bit directory is missing");
       d = {little(&end[48], 8), little(&end[40], 8), little(&end[32], 8)};
     }
     if (d.bytes > kMaxDirectory) archive.damaged("its directory is larger than 64 MiB");
@@ -103,8 +106,8 @@ void widen(const Archive& archive, const uint8_t* extra, size_t bytes, uint64_t*
 std::vector<Member> list_members(const Archive& archive, const std::string& path, size_t most) {
   const Directory d = find_directory(archive);
   if (d.count > most)
-    fail(Exit::kUnavailable,
-         path + ": " + std::to_string(d.count) + " members; at most " + std::to_string(most) + " are read");
+    fail(Exit::kUnavailable, path + ": " + std::to_string(d.count) + " members; at most " +
+                                 std::to_string(most) + " are read");
   const std::vector<uint8_t> bytes = archive.read(d.begin, d.bytes);
   std::vector<Member> members;
   size_t at = 0;
@@ -112,8 +115,10 @@ std::vector<Member> list_members(const Archive& archive, const std::string& path
     if (bytes.size() - at < kEntryBytes || memcmp(&bytes[at], "PK\x01\x02", 4) != 0)
       archive.damaged("its directory is cut");
     const uint8_t* entry = &bytes[at];
-    const size_t name = little(entry + 28, 2), extra = little(entry + 30, 2), comment = little(entry + 32, 2);
-    if (bytes.size() - at - kEntryBytes < name + extra + comment) archive.damaged("its directory is cut");
+    const size_t name = little(entry + 28, 2), extra = little(entry + 30, 2),
+                 comment = little(entry + 32, 2);
+    if (bytes.size() - at - kEntryBytes < name + extra + comment)
+      archive.damaged("its directory is cut");
     Member m;
     m.name.assign(reinterpret_cast<const char*>(entry + kEntryBytes), name);
     uint64_t packed = little(entry + 20, 4), local = little(entry + 42, 4);
@@ -122,16 +127,20 @@ std::vector<Member> list_members(const Archive& archive, const std::string& path
     widen(archive, entry + kEntryBytes + name, extra, fields);
     m.crc = uint32_t(little(entry + 16, 4));
     const std::string where = path + ": member '" + m.name + "'";
-    if (little(entry + 8, 2) & 1) fail(Exit::kUnsupported, where + ": is encrypted; save it without a password");
+    if (little(entry + 8, 2) & 1)
+      fail(Exit::kUnsupported, where + ": is encrypted; save it without a password");
     if (little(entry + 10, 2) != 0)
-      fail(Exit::kUnsupported, where +
-                                   ": is packed, which this build does not read (made without libzip); write it with "
-                                   "numpy.savez, not savez_compressed");
+      fail(Exit::kUnsupported,
+           where +
+               ": is packed, which this build does not read (made without libzip); write it with "
+               "numpy.savez, not savez_compressed");
     if (packed != m.bytes) archive.damaged("sizes of '" + m.name + "' contradict each other");
     const std::vector<uint8_t> header = archive.read(local, kLocalBytes);
-    if (memcmp(header.data(), "PK\x03\x04", 4) != 0) archive.damaged("'" + m.name + "' does not begin where it should");
+    if (memcmp(header.data(), "PK\x03\x04", 4) != 0)
+      archive.damaged("'" + m.name + "' does not begin where it should");
     m.begin = local + kLocalBytes + little(&header[26], 2) + little(&header[28], 2);
-    if (m.begin > archive.size() || m.bytes > archive.size() - m.begin) archive.damaged("'" + m.name + "' is cut");
+    if (m.begin > archive.size() || m.bytes > archive.size() - m.begin)
+      archive.damaged("'" + m.name + "' is cut");
     members.push_back(m);
     at += kEntryBytes + name + extra + comment;
   }
@@ -166,9 +175,11 @@ std::vector<Array> read_stored_npz(const std::string& path, const NpzLimits& lim
   for (const Member& member : list_members(archive, path, limits.members)) {
     std::string name = member.name;
     if (name.size() <= 4 || name.compare(name.size() - 4, 4, ".npy") != 0)
-      fail(Exit::kMismatch, path + ": member '" + name + "' is no .npy array; is this a model rather than an .npz?");
+      fail(Exit::kMismatch,
+           path + ": member '" + name + "' is no .npy array; is this a model rather than an .npz?");
     name.resize(name.size() - 4);
-    if (!seen.insert(name).second) fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
+    if (!seen.insert(name).second)
+      fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
     if (fseeko(archive.file(), off_t(member.begin), SEEK_SET) != 0)
       archive.damaged(std::string("it cannot be read: ") + strerror(errno));
     uint64_t rest = member.bytes;

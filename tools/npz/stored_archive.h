@@ -1,5 +1,5 @@
-// tools/npz/stored_archive.h - .npz archives whose members are stored as they are, as numpy.savez writes them. For builds without libzip,
-// such as the command line of a board.
+// tools/npz/stored_archive.h - .npz archives whose members are stored as they are, as numpy.savez
+// writes them. For builds without libzip, such as the command line of a board.
 #pragma once
 #include <string>
 #include <vector>

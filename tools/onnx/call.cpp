@@ -1,4 +1,5 @@
-// tools/onnx/call.cpp - attributes by type, outputs on demand, refusals with all that a reader needs to find the node.
+// tools/onnx/call.cpp - attributes by type, outputs on demand, refusals with all that a reader
+// needs to find the node.
 #include "tools/onnx/call.h"
 
 #include "tools/onnx/no_effect.h"
@@ -7,9 +8,9 @@ namespace ingot::onnx {
 namespace {
 
 const char* type_name(int32_t type) {
-  static const char* const kNames[] = {"nothing",        "FLOAT",     "INT",     "STRING",  "TENSOR", "GRAPH",
-                                       "FLOATS",         "INTS",      "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR",
-                                       "SPARSE_TENSORS", "TYPE_PROTO"};
+  static const char* const kNames[] = {
+      "nothing", "FLOAT",   "INT",     "STRING", "TENSOR",        "GRAPH",          "FLOATS",
+      "INTS",    "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO"};
   return type >= 0 && type < int32_t(std::size(kNames)) ? kNames[type] : "an unknown type";
 }
 
@@ -19,7 +20,9 @@ Call::Call(Translator& translator, Scope& scope, const Node& node, int64_t opset
     : translator_(translator), scope_(scope), node_(node), opset_(opset) {
   for (const Text name : node.inputs) {
     const std::optional<ValueId> id = name.empty() ? kAbsent : scope.find(name);
-    if (!id) translator.corrupt(describe(node) + " reads '" + std::string(name) + "', which nothing makes");
+    if (!id)
+      translator.corrupt(describe(node) + " reads '" + std::string(name) +
+                         "', which nothing makes");
     inputs_.push_back(*id);
   }
   while (!inputs_.empty() && inputs_.back() == kAbsent) inputs_.pop_back();
@@ -52,21 +55,24 @@ const Attribute* Call::attribute(Text name, int32_t type) {
     }
     // An empty list is written without a type by some exporters; a value without one is ambiguous.
     if (attribute->type == kAttributeUndefined) {
-      const bool list = type == kAttributeInts || type == kAttributeFloats || type == kAttributeStrings;
-      if (!list || !attribute->ints.empty() || !attribute->floats.empty() || !attribute->strings.empty())
-        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' has no type, expected " +
-                            type_name(type));
+      const bool list =
+          type == kAttributeInts || type == kAttributeFloats || type == kAttributeStrings;
+      if (!list || !attribute->ints.empty() || !attribute->floats.empty() ||
+          !attribute->strings.empty())
+        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) +
+                            "' has no type, expected " + type_name(type));
       return nullptr;
     }
     if (attribute->type != type) {
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " + type_name(attribute->type) +
-                          ", expected " + type_name(type));
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " +
+                          type_name(attribute->type) + ", expected " + type_name(type));
     }
     const bool hollow = (type == kAttributeTensor && !attribute->tensor) ||
                         (type == kAttributeGraph && !attribute->graph) ||
                         (type == kAttributeSparse && !attribute->sparse);
     if (hollow)
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' holds no " + type_name(type));
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' holds no " +
+                          type_name(type));
     return attribute;
   }
   return nullptr;
@@ -116,7 +122,8 @@ std::vector<ValueId> Call::outputs() {
   return all;
 }
 
-graph::Node& Call::emit(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs) {
+graph::Node& Call::emit(const std::string& op, std::vector<ValueId> inputs,
+                        std::vector<ValueId> outputs) {
   graph::Node made;
   made.op = op;
   made.name = scope_.prefix + std::string(node_.name);
@@ -162,7 +169,8 @@ void Call::refuse_unknown_attributes() {
   std::set<Text> names;
   for (const Attribute& attribute : node_.attributes)
     if (!names.insert(attribute.name).second)
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(attribute.name) + "' stands twice");
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(attribute.name) +
+                          "' stands twice");
   for (const Attribute& attribute : node_.attributes) {
     if (known_.count(attribute.name) || no_effect(node_.op, attribute.name)) continue;
     refuse(std::string(attribute.name),
@@ -179,7 +187,8 @@ void Call::expect_inputs(size_t lowest, size_t highest) {
     range += " or more";
   else if (lowest != highest)
     range += " to " + std::to_string(highest);
-  translator_.corrupt(describe(node_) + ": has " + std::to_string(inputs_.size()) + " inputs, expected " + range +
+  translator_.corrupt(describe(node_) + ": has " + std::to_string(inputs_.size()) +
+                      " inputs, expected " + range +
                       (inputs_.size() >= lowest ? ", none of them missing" : ""));
 }
 

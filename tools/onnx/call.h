@@ -1,4 +1,5 @@
-// tools/onnx/call.h - one source node while it is translated: typed access to what it says, and the nodes it becomes.
+// tools/onnx/call.h - one source node while it is translated: typed access to what it says, and the
+// nodes it becomes.
 #pragma once
 #include <map>
 #include <optional>
@@ -19,8 +20,8 @@ class Call {
   Translator& translator() { return translator_; }
   Scope& scope() { return scope_; }
 
-  // What the node says. Asking for an attribute makes it known; one that nobody asked for is unsupported, unless it stands in
-  // no_effect.h.
+  // What the node says. Asking for an attribute makes it known; one that nobody asked for is
+  // unsupported, unless it stands in no_effect.h.
   const Attribute* attribute(Text name, int32_t type);
   int64_t integer(Text name, int64_t otherwise);
   double number(Text name, double otherwise);
@@ -40,7 +41,8 @@ class Call {
   std::vector<ValueId> outputs();
 
   // What it becomes.
-  graph::Node& emit(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
+  graph::Node& emit(const std::string& op, std::vector<ValueId> inputs,
+                    std::vector<ValueId> outputs);
   graph::Node& emit(const std::string& op) { return emit(op, inputs_, outputs()); }
   ValueId temporary(const std::string& suffix);
   /// That output exists in training (or for training) only.

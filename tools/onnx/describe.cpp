@@ -17,10 +17,13 @@ PortDescription port_of(const ValueInfo& info) {
   if (dtype != DType::kInvalid)
     port.dtype = dtype_name(dtype);
   else
-    port.dtype = info.is_tensor ? element_type_name(info.element_type) : std::string(info.has_type ? info.kind : "untyped");
+    port.dtype = info.is_tensor ? element_type_name(info.element_type)
+                                : std::string(info.has_type ? info.kind : "untyped");
   port.has_shape = info.has_shape;
   for (const Dimension& dim : info.dims)
-    port.dims.push_back(dim.has_value ? std::to_string(dim.value) : dim.symbol.empty() ? "?" : std::string(dim.symbol));
+    port.dims.push_back(dim.has_value        ? std::to_string(dim.value)
+                        : dim.symbol.empty() ? "?"
+                                             : std::string(dim.symbol));
   return port;
 }
 
@@ -52,7 +55,8 @@ uint64_t external_data_bytes(const std::string& path) {
   uint64_t bytes = 0;
   for (const std::string& location : locations) {
     std::error_code unknown;
-    const uint64_t one = std::filesystem::file_size(std::filesystem::path(path).parent_path() / location, unknown);
+    const uint64_t one =
+        std::filesystem::file_size(std::filesystem::path(path).parent_path() / location, unknown);
     if (!unknown) bytes += one;
   }
   return bytes;
@@ -68,12 +72,15 @@ Description describe_onnx(const std::string& path) {
   if (!model.producer_version.empty()) out.producer += " " + std::string(model.producer_version);
   std::set<Text> filled;
   for (const Tensor& tensor : model.graph.initializers) filled.insert(tensor.name);
-  for (const SparseTensor& tensor : model.graph.sparse_initializers) filled.insert(tensor.values.name);
+  for (const SparseTensor& tensor : model.graph.sparse_initializers)
+    filled.insert(tensor.values.name);
   for (const ValueInfo& info : model.graph.inputs)
     if (!filled.count(info.name)) out.inputs.push_back(port_of(info));
   for (const ValueInfo& info : model.graph.outputs) out.outputs.push_back(port_of(info));
   for (const Node& node : model.graph.nodes)
-    out.op_counts[(node.domain.empty() || node.domain == "ai.onnx" ? "" : std::string(node.domain) + ".") +
+    out.op_counts[(node.domain.empty() || node.domain == "ai.onnx"
+                       ? ""
+                       : std::string(node.domain) + ".") +
                   std::string(node.op)]++;
   return out;
 }

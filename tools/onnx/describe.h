@@ -1,4 +1,5 @@
-// tools/onnx/describe.h - what an .onnx file says about itself, nothing inferred: for models that cannot be imported.
+// tools/onnx/describe.h - what an .onnx file says about itself, nothing inferred: for models that
+// cannot be imported.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -8,7 +9,8 @@
 namespace ingot::onnx {
 
 struct PortDescription {
-  std::string name, dtype;        // dtype as the command line writes it, or ONNX's own word where we have none
+  // dtype as the command line writes it, or ONNX's own word where we have none
+  std::string name, dtype;
   std::vector<std::string> dims;  // numbers, names, "?" where nothing is said
   bool has_shape = false;
 };
@@ -21,7 +23,8 @@ struct Description {
 /// @throws graph::CastError 2 when the file is no ONNX model, 7 when it cannot be read.
 Description describe_onnx(const std::string& path);
 
-/// Of the files beside it that hold its tensors. What is missing or damaged counts nothing: the import says what is wrong.
+/// Of the files beside it that hold its tensors. What is missing or damaged counts nothing: the
+/// import says what is wrong.
 uint64_t external_data_bytes(const std::string& path);
 
 }  // namespace ingot::onnx

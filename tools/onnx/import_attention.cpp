@@ -9,7 +9,8 @@ namespace {
 void attention(Call& call) {
   call.expect_inputs(3, call.opset() >= 24 ? 7 : 6);
   if (call.input(6) != kAbsent)
-    call.refuse("nonpad_kv_seqlen", "lengths of keys beside a mask are not built", "pass a mask of the valid keys");
+    call.refuse("nonpad_kv_seqlen", "lengths of keys beside a mask are not built",
+                "pass a mask of the valid keys");
   if (call.wants(3))
     call.refuse("qk_matmul_output_mode", "the matrix of scores is never made",
                 "take qk_matmul_output from the outputs of the model");

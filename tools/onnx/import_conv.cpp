@@ -1,16 +1,19 @@
-// tools/onnx/import_conv.cpp - windows: convolutions and pools. Their geometry is completed when shapes are known.
+// tools/onnx/import_conv.cpp - windows: convolutions and pools. Their geometry is completed when
+// shapes are known.
 #include "tools/onnx/call.h"
 
 namespace ingot::onnx {
 namespace {
 
-/// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by shape inference.
+/// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
+/// shape inference.
 bool window(Call& call, graph::Node& made) {
   for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
     if (const auto values = call.integers(name)) made.attributes[name] = *values;
   }
   const std::string auto_pad = call.text("auto_pad", "NOTSET");
-  if (auto_pad != "NOTSET" && auto_pad != "VALID" && auto_pad != "SAME_UPPER" && auto_pad != "SAME_LOWER") {
+  if (auto_pad != "NOTSET" && auto_pad != "VALID" && auto_pad != "SAME_UPPER" &&
+      auto_pad != "SAME_LOWER") {
     call.refuse("auto_pad", "'" + auto_pad + "' is not known");
     return false;
   }
@@ -28,14 +31,16 @@ void conv_transpose(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node& made = call.emit("ConvTranspose");
   made.attributes["group"] = call.integer("group", 1);
-  if (const auto padding = call.integers("output_padding")) made.attributes["output_padding"] = *padding;
+  if (const auto padding = call.integers("output_padding"))
+    made.attributes["output_padding"] = *padding;
   if (const auto shape = call.integers("output_shape")) made.attributes["output_shape"] = *shape;
   window(call, made);
 }
 void max_pool(Call& call) {
   call.expect_inputs(1, 1);
   const int64_t storage_order = call.integer("storage_order", 0);  // of Indices alone
-  graph::Node& made = call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
+  graph::Node& made =
+      call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
   if (call.wants(1)) made.attributes["storage_order"] = storage_order;
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
   window(call, made);

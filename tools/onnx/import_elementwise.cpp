@@ -1,4 +1,5 @@
-// tools/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max, Min and Mean of many.
+// tools/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max, Min and
+// Mean of many.
 #include <iterator>
 
 #include "tools/graph/functions.h"
@@ -110,7 +111,8 @@ void cast(Call& call) {
   const int64_t to = call.integer("to", 0);
   const DType dtype = dtype_of(int32_t(to));
   if (dtype == DType::kInvalid)
-    return call.refuse("to", "element type " + element_type_name(int32_t(to)) + " is not supported");
+    return call.refuse("to",
+                       "element type " + element_type_name(int32_t(to)) + " is not supported");
   call.emit("Cast").attributes["to"] = int64_t(dtype);
 }
 void cast_like(Call& call) {
@@ -131,10 +133,13 @@ void dropout(Call& call) {
     call.emit("ConstantOfShape", {dims}, {call.output(1)}).attributes["value"] =
         graph::make_constant(DType::kBool, {}, &kept);
   }
-  if (const graph::Constant* training = call.constant(2); training && training->bytes && (*training->bytes)[0] != 0) {
+  if (const graph::Constant* training = call.constant(2);
+      training && training->bytes && (*training->bytes)[0] != 0) {
     call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
   } else if (call.input(2) != kAbsent && !training) {
-    call.note("a Dropout is told at run time whether it trains; cast in inference form, where it does nothing");
+    call.note(
+        "a Dropout is told at run time whether it trains; cast in inference form, where it does "
+        "nothing");
   }
   call.alias(0, call.input(0));
 }

@@ -21,7 +21,8 @@ void unique(Call& call) {
 }
 void non_max_suppression(Call& call) {
   call.expect_inputs(2, 5);
-  call.emit("NonMaxSuppression").attributes["center_point_box"] = call.integer("center_point_box", 0);
+  call.emit("NonMaxSuppression").attributes["center_point_box"] =
+      call.integer("center_point_box", 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// tools/onnx/import_movement.cpp - elements that move: transpose, concat, slice, pad, gather, scatter, resize, sort.
+// tools/onnx/import_movement.cpp - elements that move: transpose, concat, slice, pad, gather,
+// scatter, resize, sort.
 #include "tools/onnx/call.h"
 
 namespace ingot::onnx {
@@ -32,7 +33,8 @@ void slice(Call& call) {
   }
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit("Slice");
-  const auto starts = call.integers("starts"), ends = call.integers("ends"), axes = call.integers("axes");
+  const auto starts = call.integers("starts"), ends = call.integers("ends"),
+             axes = call.integers("axes");
   if (!starts || !ends) call.translator().corrupt(describe(call.node()) + ": lacks starts or ends");
   made.attributes["starts"] = *starts;
   made.attributes["ends"] = *ends;
@@ -40,7 +42,8 @@ void slice(Call& call) {
 }
 void pad(Call& call) {
   const std::string mode = call.text("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && !(mode == "wrap" && call.opset() >= 19)) {
+  if (mode != "constant" && mode != "reflect" && mode != "edge" &&
+      !(mode == "wrap" && call.opset() >= 19)) {
     return call.refuse("mode", "'" + mode + "' is not known");
   }
   if (call.opset() >= 11) {
@@ -68,7 +71,8 @@ void scatter(Call& call) {
   call.expect_inputs(3, 3);
   const bool elements = call.node().op != "ScatterND";
   const std::string reduction = call.opset() >= 16 ? call.text("reduction", "none") : "none";
-  if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max" && reduction != "min") {
+  if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max" &&
+      reduction != "min") {
     return call.refuse("reduction", "'" + reduction + "' is not known");
   }
   graph::Node& made = call.emit(elements ? "ScatterElements" : "ScatterND");
@@ -142,7 +146,8 @@ void depth_space(Call& call) {
   made.attributes["mode"] = mode;
 }
 
-/// Resize's inputs are (X, roi, scales, sizes) from here on; Upsample and Resize-10 are its asymmetric form.
+/// Resize's inputs are (X, roi, scales, sizes) from here on; Upsample and Resize-10 are its
+/// asymmetric form.
 void resize(Call& call) {
   const bool old = call.node().op == "Upsample" || call.opset() < 11;
   const std::string mode = call.text("mode", "nearest");
@@ -172,7 +177,8 @@ void resize(Call& call) {
     made.attributes["exclude_outside"] = int64_t(0);
     return;
   }
-  made.attributes["coordinate_transformation_mode"] = call.text("coordinate_transformation_mode", "half_pixel");
+  made.attributes["coordinate_transformation_mode"] =
+      call.text("coordinate_transformation_mode", "half_pixel");
   made.attributes["nearest_mode"] = call.text("nearest_mode", "round_prefer_floor");
   made.attributes["cubic_coeff_a"] = call.number("cubic_coeff_a", -0.75);
   made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);

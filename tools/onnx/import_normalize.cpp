@@ -6,18 +6,22 @@ namespace {
 
 void batch_normalization(Call& call) {
   call.expect_inputs(5, 5);
-  if (call.opset() < 9 && call.integer("spatial", 1) != 1) return call.refuse("spatial", "0 is not supported");
+  if (call.opset() < 9 && call.integer("spatial", 1) != 1)
+    return call.refuse("spatial", "0 is not supported");
   if (call.opset() >= 14 && call.integer("training_mode", 0) != 0) {
     call.note(
-        "BatchNormalization was saved in training mode; cast in inference form with its running mean and variance");
+        "BatchNormalization was saved in training mode; cast in inference form with its running "
+        "mean and variance");
   } else if (call.opset() < 14 && call.output_count() > 1) {
     call.note(
-        "BatchNormalization was saved with training outputs; cast in inference form with its running mean and "
+        "BatchNormalization was saved with training outputs; cast in inference form with its "
+        "running mean and "
         "variance");
   }
   graph::Node& made = call.emit("BatchNormalization", call.inputs(), {call.output(0)});
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
-  for (size_t i = 1; i < call.output_count(); i++) call.leave_out(i, "a training output of BatchNormalization");
+  for (size_t i = 1; i < call.output_count(); i++)
+    call.leave_out(i, "a training output of BatchNormalization");
 }
 void instance_normalization(Call& call) {
   call.expect_inputs(3, 3);
@@ -28,7 +32,8 @@ void group_normalization(Call& call) {
   graph::Node& made = call.emit("GroupNormalization");
   made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
   made.attributes["num_groups"] = call.integer("num_groups", 0);
-  made.attributes["per_group"] = int64_t(call.opset() < 21);  // scale and bias per group, not per channel
+  // scale and bias per group, not per channel
+  made.attributes["per_group"] = int64_t(call.opset() < 21);
   if (call.opset() >= 21 && call.integer("stash_type", 1) != 1)
     call.refuse("stash_type", "only 1 (float) is supported");
 }

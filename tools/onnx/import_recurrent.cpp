@@ -20,17 +20,22 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// activations, activation_alpha, activation_beta: one of each per gate function; the defaults repeat per direction.
-bool activations(Call& call, graph::Node& made, std::vector<std::string> defaults, size_t directions) {
+/// activations, activation_alpha, activation_beta: one of each per gate function; the defaults
+/// repeat per direction.
+bool activations(Call& call, graph::Node& made, std::vector<std::string> defaults,
+                 size_t directions) {
   std::vector<std::string> names = call.texts("activations");
-  const std::vector<double> alphas = call.numbers("activation_alpha").value_or(std::vector<double>());
+  const std::vector<double> alphas =
+      call.numbers("activation_alpha").value_or(std::vector<double>());
   const std::vector<double> betas = call.numbers("activation_beta").value_or(std::vector<double>());
   const size_t expected = defaults.size() * directions;
   if (names.empty()) {
-    for (size_t d = 0; d < directions; d++) names.insert(names.end(), defaults.begin(), defaults.end());
+    for (size_t d = 0; d < directions; d++)
+      names.insert(names.end(), defaults.begin(), defaults.end());
   }
   if (names.size() != expected) {
-    call.refuse("activations", std::to_string(names.size()) + " given, expected " + std::to_string(expected));
+    call.refuse("activations",
+                std::to_string(names.size()) + " given, expected " + std::to_string(expected));
     return false;
   }
   std::vector<double> all_alphas, all_betas;
@@ -49,7 +54,8 @@ bool activations(Call& call, graph::Node& made, std::vector<std::string> default
     const bool takes_alpha = found->alpha != 0;
     all_alphas.push_back(takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++]
                                                                    : double(float(found->alpha)));
-    all_betas.push_back(takes_beta && next_beta < betas.size() ? betas[next_beta++] : double(float(found->beta)));
+    all_betas.push_back(takes_beta && next_beta < betas.size() ? betas[next_beta++]
+                                                               : double(float(found->beta)));
   }
   made.attributes["activations"] = names;
   made.attributes["activation_alpha"] = all_alphas;

@@ -21,7 +21,8 @@ void arg_reduce(Call& call) {
   graph::Node& made = call.emit(std::string(call.node().op));
   made.attributes["axis"] = call.integer("axis", 0);
   made.attributes["keepdims"] = int64_t(call.integer("keepdims", 1) != 0);
-  made.attributes["select_last_index"] = call.opset() >= 12 ? call.integer("select_last_index", 0) : int64_t(0);
+  made.attributes["select_last_index"] =
+      call.opset() >= 12 ? call.integer("select_last_index", 0) : int64_t(0);
 }
 void softmax(Call& call) {
   call.expect_inputs(1, 1);
@@ -34,8 +35,9 @@ void softmax(Call& call) {
 }  // namespace
 
 void add_reduce(TranslateTable& table) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
+  for (const char* op :
+       {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+        "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"}) {
     table[op] = reduce;
   }
   table["ArgMax"] = arg_reduce;

@@ -1,5 +1,6 @@
-// tools/onnx/import_shape.cpp - shapes as data, and operators that change only the shape. What became an input in a
-// later opset is an attribute of the same name here when the file has it as one; shape inference takes either.
+// tools/onnx/import_shape.cpp - shapes as data, and operators that change only the shape. What
+// became an input in a later opset is an attribute of the same name here when the file has it as
+// one; shape inference takes either.
 #include "tools/onnx/call.h"
 
 namespace ingot::onnx {
@@ -8,14 +9,16 @@ namespace {
 void constant(Call& call) {
   if (const Attribute* value = call.attribute("value", kAttributeTensor)) {
     try {
-      return call.make_constant(0, read_tensor(*value->tensor, describe(call.node()), call.translator().external()));
+      return call.make_constant(
+          0, read_tensor(*value->tensor, describe(call.node()), call.translator().external()));
     } catch (const TensorRefused& refused) {
       return call.refuse("value", refused.why);
     }
   }
   if (const Attribute* value = call.attribute("sparse_value", kAttributeSparse)) {
     try {
-      return call.make_constant(0, read_sparse(*value->sparse, describe(call.node()), call.translator().external()));
+      return call.make_constant(
+          0, read_sparse(*value->sparse, describe(call.node()), call.translator().external()));
     } catch (const TensorRefused& refused) {
       return call.refuse("sparse_value", refused.why);
     }
@@ -27,11 +30,12 @@ void constant(Call& call) {
     return call.make_constant(0, graph::make_constant(DType::kI64, {}, &value->i));
   }
   if (const Attribute* value = call.attribute("value_floats", kAttributeFloats)) {
-    return call.make_constant(0,
-                              graph::make_constant(DType::kF32, {int64_t(value->floats.size())}, value->floats.data()));
+    return call.make_constant(0, graph::make_constant(DType::kF32, {int64_t(value->floats.size())},
+                                                      value->floats.data()));
   }
   if (const Attribute* value = call.attribute("value_ints", kAttributeInts)) {
-    return call.make_constant(0, graph::make_constant(DType::kI64, {int64_t(value->ints.size())}, value->ints.data()));
+    return call.make_constant(
+        0, graph::make_constant(DType::kI64, {int64_t(value->ints.size())}, value->ints.data()));
   }
   for (const char* text : {"value_string", "value_strings"}) {
     for (const Attribute& attribute : call.node().attributes) {

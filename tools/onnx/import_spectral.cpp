@@ -1,4 +1,5 @@
-// tools/onnx/import_spectral.cpp - transforms of signals and the windows and matrices that go with them.
+// tools/onnx/import_spectral.cpp - transforms of signals and the windows and matrices that go with
+// them.
 #include "tools/onnx/call.h"
 #include "tools/onnx/tensor.h"
 

@@ -9,7 +9,8 @@ const std::vector<NoEffect>& attributes_without_effect() {
       {"*", "consumed_inputs", "a relic of opsets before 6"},
       {"Attention", "softmax_precision", "sums and exponentials are f32"},
       {"BatchNormalization", "momentum", kTraining},
-      {"BatchNormalization", "training_mode", "what is converted is the inference form, which is said"},
+      {"BatchNormalization", "training_mode",
+       "what is converted is the inference form, which is said"},
       {"Cast", "saturate", kNarrow},
       {"Cast", "round_mode", kNarrow},
       {"CastLike", "saturate", kNarrow},
@@ -24,7 +25,8 @@ const std::vector<NoEffect>& attributes_without_effect() {
 
 const char* no_effect(std::string_view op, std::string_view attribute) {
   for (const NoEffect& row : attributes_without_effect())
-    if ((std::string_view(row.op) == "*" || op == row.op) && attribute == row.attribute) return row.reason;
+    if ((std::string_view(row.op) == "*" || op == row.op) && attribute == row.attribute)
+      return row.reason;
   return nullptr;
 }
 

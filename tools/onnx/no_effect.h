@@ -1,5 +1,6 @@
-// tools/onnx/no_effect.h - attributes that an operator's translation need not read: what they say changes
-// no number of an inference. Every other attribute that nobody asked for is refused by name.
+// tools/onnx/no_effect.h - attributes that an operator's translation need not read: what they say
+// changes no number of an inference. Every other attribute that nobody asked for is refused by
+// name.
 #pragma once
 #include <string_view>
 #include <vector>

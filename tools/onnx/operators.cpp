@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kProbedInputs = 12;  // more than any operator has but lists
 
-/// What each operator does not take. One that is not here takes all that ONNX says, in the types named above the list.
+/// What each operator does not take. One that is not here takes all that ONNX says, in the types
+/// named above the list.
 const std::map<std::string_view, const char*> kLimits = {
     {"AffineGrid", "constant size"},
     {"Attention", "width and number of heads fixed; no qk_matmul_output, no nonpad_kv_seqlen"},
@@ -23,13 +24,16 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Constant", "no text"},
     {"ConstantOfShape", "shape constant, made from shapes, or bounded by --dim"},
     {"Conv",
-     "f32; one to three spatial dimensions with constant weights, any number with computed ones; pads not negative"},
-    {"ConvTranspose", "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
+     "f32; one to three spatial dimensions with constant weights, any number with computed ones; "
+     "pads not negative"},
+    {"ConvTranspose",
+     "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
     {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
     {"Dropout", "cast in inference form, which is said"},
     {"Einsum", "at most two operands, a letter once in each"},
     {"Expand", "shape constant, made from shapes, or bounded by --dim"},
-    {"GRU", "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
+    {"GRU",
+     "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
     {"GatherND", "fixed last dimension of the indices"},
     {"Gemm", "f32"},
     {"GlobalLpPool", "p 1 or 2"},
@@ -40,22 +44,28 @@ const std::map<std::string_view, const char*> kLimits = {
     {"BlackmanWindow", "size constant or made from shapes"},
     {"If", "both branches make the same shapes, unless dimensions decide the condition"},
     {"Loop",
-     "trip count constant or made from shapes, or a condition that compares a counter with one; see control.md"},
+     "trip count constant or made from shapes, or a condition that compares a counter with one; "
+     "see control.md"},
     {"Scan", "opset 9 or newer; what it carries keeps its shape"},
     {"LSTM",
-     "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
+     "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, "
+     "LeakyRelu, Elu, Softplus"},
     {"LpNormalization", "p 1 or 2"},
     {"LpPool", "p 1 or 2, or any without ceil_mode; one to three spatial dimensions"},
     {"MatMul", "f32"},
-    {"MaxPool", "one to three spatial dimensions; Indices of f32; no 32- or 64-bit integers; pads not negative"},
+    {"MaxPool",
+     "one to three spatial dimensions; Indices of f32; no 32- or 64-bit integers; pads not "
+     "negative"},
     {"MelWeightMatrix", "constant inputs"},
     {"OneHot", "constant depth"},
     {"Pad", "pads constant or made from shapes; constant value"},
-    {"RNN", "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
+    {"RNN",
+     "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
     {"Range", "start and delta constant; limit constant or made from shapes"},
     {"Reshape", "shape constant or made from shapes, one dimension open"},
     {"Resize",
-     "linear and cubic are of f32 and change at most three dimensions; antialias and tf_crop_and_resize need fixed "
+     "linear and cubic are of f32 and change at most three dimensions; antialias and "
+     "tf_crop_and_resize need fixed "
      "extents and a constant region"},
     {"STFT", "f32; constant step; length constant or made from shapes"},
     {"Slice", "starts and ends constant or made from shapes; constant axes and steps"},
@@ -66,7 +76,8 @@ const std::map<std::string_view, const char*> kLimits = {
 };
 
 /// A node of the operator with `inputs` inputs, translated by itself. True when it was taken.
-bool probe(Translate translate, Text name, int64_t opset, size_t inputs, std::set<std::string>* attributes) {
+bool probe(Translate translate, Text name, int64_t opset, size_t inputs,
+           std::set<std::string>* attributes) {
   static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   static_assert(std::size(kNames) == kProbedInputs);
   const Model source;
@@ -126,8 +137,10 @@ std::vector<OperatorForm> operator_forms() {
   for (const auto& [name, translate] : translate_table()) forms.push_back(form_of(name, translate));
   for (const auto& [name, limits] : kLimits)
     if (!translate_table().count(name))
-      graph::throw_cast_error(8, "limits are written of " + std::string(name) + ", which is not translated: " + limits);
-  std::sort(forms.begin(), forms.end(), [](const OperatorForm& a, const OperatorForm& b) { return a.name < b.name; });
+      graph::throw_cast_error(
+          8, "limits are written of " + std::string(name) + ", which is not translated: " + limits);
+  std::sort(forms.begin(), forms.end(),
+            [](const OperatorForm& a, const OperatorForm& b) { return a.name < b.name; });
   return forms;
 }
 
@@ -136,23 +149,27 @@ std::string operators_page() {
   std::string page =
       "# Operators of ONNX that can be cast\n"
       "Made by `ingot operators --markdown`; a test compares.\n\n";
-  page +=
-      std::to_string(forms.size()) + " operators of the default domain, opsets " + std::to_string(kOldestOpset) +
-      " to " + std::to_string(kNewestOpset) +
-      "; functions that a model carries are inlined. Elementwise operators, reductions and movement work in every\n"
-      "number type that ONNX allows them, short of complex, float8, int4 and text. \"Made from shapes\" means that the "
-      "value follows from\ndimensions, symbolic ones included. What a limit excludes is refused with the node's name "
-      "and "
-      "exit code 4; nothing is approximated.\n\n";
+  page += std::to_string(forms.size()) + " operators of the default domain, opsets " +
+          std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
+          "; functions that a model carries are inlined. Elementwise operators, reductions and "
+          "movement work in every\n"
+          "number type that ONNX allows them, short of complex, float8, int4 and text. \"Made from "
+          "shapes\" means that the "
+          "value follows from\ndimensions, symbolic ones included. What a limit excludes is "
+          "refused with the node's name "
+          "and "
+          "exit code 4; nothing is approximated.\n\n";
   page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
   for (const OperatorForm& form : forms) {
     std::string attributes;
     for (const std::string& a : form.attributes) attributes += (attributes.empty() ? "" : ", ") + a;
-    page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " + form.limits + " |\n";
+    page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " +
+            form.limits + " |\n";
   }
   page +=
       "\n## Attributes without effect\n"
-      "An attribute that is not in an operator's row is refused by name. Of those that are, these change no number of "
+      "An attribute that is not in an operator's row is refused by name. Of those that are, these "
+      "change no number of "
       "an "
       "inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
   for (const NoEffect& row : attributes_without_effect())

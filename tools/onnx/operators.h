@@ -13,7 +13,8 @@ struct OperatorForm {
   std::string limits;                          // what is refused beyond wrong types; empty: nothing
 };
 
-/// Every operator of the default domain, by name. Inputs and attributes are found by translating empty nodes.
+/// Every operator of the default domain, by name. Inputs and attributes are found by translating
+/// empty nodes.
 std::vector<OperatorForm> operator_forms();
 
 /// The page docs/operators.md.

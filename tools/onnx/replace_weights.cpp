@@ -1,4 +1,5 @@
-// tools/onnx/replace_weights.cpp - what an overlay is told of the graph, and what it did taken into the graph.
+// tools/onnx/replace_weights.cpp - what an overlay is told of the graph, and what it did taken into
+// the graph.
 #include "tools/onnx/separate_weights.h"
 #include "tools/onnx/translator.h"
 
@@ -45,12 +46,16 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
     if (!alias.named) sites.copies[id] = of;
     add(id);
   }
-  std::map<int64_t, graph::Constant> zeros;  // one for each count of channels, since they share their bytes
+  // one for each count of channels, since they share their bytes
+  std::map<int64_t, graph::Constant> zeros;
   for (const SeparatedWeights::Bias& bias : separated.biases) {
     auto zero = zeros.find(bias.channels);
     if (zero == zeros.end()) {
       const std::vector<float> numbers(size_t(bias.channels), 0);
-      zero = zeros.emplace(bias.channels, graph::make_constant(DType::kF32, {bias.channels}, numbers.data())).first;
+      zero = zeros
+                 .emplace(bias.channels,
+                          graph::make_constant(DType::kF32, {bias.channels}, numbers.data()))
+                 .first;
     }
     const ValueId id = model.add_constant(std::string(bias.name), zero->second);
     scope.names[bias.name] = id;
@@ -60,7 +65,9 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
   const auto readers = only_readers(separated.nodes);
   const auto weight_of = [&](Text name) {
     const auto found = scope.names.find(name);
-    return !name.empty() && found != scope.names.end() && weights.count(found->second) ? found->second : kAbsent;
+    return !name.empty() && found != scope.names.end() && weights.count(found->second)
+               ? found->second
+               : kAbsent;
   };
   for (const Node& node : separated.nodes) {
     graph::WeightReader reader;
@@ -89,7 +96,8 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
     sites.readers.push_back(std::move(reader));
   }
   options_.replace_weights(model, sites);
-  for (const SeparatedWeights::Bias& bias : separated.biases)  // still the zeros: the node goes on without
+  // still the zeros: the node goes on without
+  for (const SeparatedWeights::Bias& bias : separated.biases)
     if (model.constant(scope.names[bias.name])->bytes == zeros.at(bias.channels).bytes)
       separated.nodes[bias.node].inputs.pop_back();
 }

@@ -1,4 +1,5 @@
-// tools/onnx/run_order.cpp - names to edges, and an order in which every node comes after what it reads.
+// tools/onnx/run_order.cpp - names to edges, and an order in which every node comes after what it
+// reads.
 #include <algorithm>
 
 #include "tools/onnx/translator.h"
@@ -37,14 +38,15 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
     for (const Text name : nodes[i].outputs) {
       if (name.empty()) continue;
       if (scope.names.count(name)) {
-        graph::throw_cast_error(2, where + ": " + describe(nodes[i]) + " makes '" + std::string(name) +
-                                       "', which is an input or initialiser already; names must be made once");
+        graph::throw_cast_error(
+            2, where + ": " + describe(nodes[i]) + " makes '" + std::string(name) +
+                   "', which is an input or initialiser already; names must be made once");
       }
       const auto [found, added] = edges.maker.emplace(name, i);
       if (!added) {
         graph::throw_cast_error(2, where + ": '" + std::string(name) + "' is made twice, by " +
-                                       describe(nodes[found->second]) + " and by " + describe(nodes[i]) +
-                                       "; names must be made once");
+                                       describe(nodes[found->second]) + " and by " +
+                                       describe(nodes[i]) + "; names must be made once");
       }
     }
   }
@@ -60,8 +62,9 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
       if (found != edges.maker.end()) {
         edges.needs[i].push_back(found->second);
       } else if (!scope.find(name)) {
-        graph::throw_cast_error(2, where + ": " + describe(nodes[i]) + " reads '" + std::string(name) +
-                                       "', which is no input, no initialiser and no output of a node");
+        graph::throw_cast_error(2,
+                                where + ": " + describe(nodes[i]) + " reads '" + std::string(name) +
+                                    "', which is no input, no initialiser and no output of a node");
       }
     }
   }
@@ -71,7 +74,8 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
 }  // namespace
 
 std::string describe(const Node& node) {
-  std::string out = node.domain.empty() || node.domain == "ai.onnx" ? "" : std::string(node.domain) + ".";
+  std::string out =
+      node.domain.empty() || node.domain == "ai.onnx" ? "" : std::string(node.domain) + ".";
   out += std::string(node.op.substr(0, 80));
   if (!node.name.empty()) return out + " '" + std::string(node.name.substr(0, 200)) + "'";
   for (const Text name : node.outputs) {
@@ -80,7 +84,8 @@ std::string describe(const Node& node) {
   return out;
 }
 
-std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope, const std::string& where) {
+std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope,
+                              const std::string& where) {
   const Edges edges = edges_of(nodes, scope, where);
   enum State : uint8_t { kNew, kOpen, kDone };
   std::vector<State> state(nodes.size(), kNew);
@@ -105,7 +110,8 @@ std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope
         while (from > 0 && path[from - 1].first != need) from--;
         for (size_t i = from ? from - 1 : 0; i < path.size() && i < from + 4; i++)
           cycle += describe(nodes[path[i].first]) + " <- ";
-        graph::throw_cast_error(2, where + ": the graph has a cycle: " + cycle + describe(nodes[need]) +
+        graph::throw_cast_error(2, where + ": the graph has a cycle: " + cycle +
+                                       describe(nodes[need]) +
                                        "; a node must not need its own result");
       }
       if (state[need] == kNew) {

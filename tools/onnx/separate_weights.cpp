@@ -8,8 +8,8 @@ namespace {
 bool is_plain(const Node& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
 
 bool is_floating(const Tensor& tensor) {
-  return tensor.data_type == kFloat || tensor.data_type == kFloat16 || tensor.data_type == kBfloat16 ||
-         tensor.data_type == kDouble;
+  return tensor.data_type == kFloat || tensor.data_type == kFloat16 ||
+         tensor.data_type == kBfloat16 || tensor.data_type == kDouble;
 }
 
 const Attribute* attribute(const Node& node, Text name) {
@@ -41,7 +41,8 @@ int64_t channels_of(const Node& node, const Tensor& weight) {
   if (node.op == "Conv" && dims.size() >= 3) channels = dims[0];
   if (node.op == "ConvTranspose" && dims.size() >= 3) {
     const int64_t group = integer("group", 1);
-    if (group >= 1 && group <= dims[0] && dims[1] >= 0 && dims[1] < (int64_t(1) << 24)) channels = group * dims[1];
+    if (group >= 1 && group <= dims[0] && dims[1] >= 0 && dims[1] < (int64_t(1) << 24))
+      channels = group * dims[1];
   }
   if (node.op == "Gemm" && dims.size() == 2) channels = integer("transB", 0) ? dims[0] : dims[1];
   for (const int64_t d : dims) {  // a file that says more channels than it has numbers gets none
@@ -55,7 +56,8 @@ int64_t channels_of(const Node& node, const Tensor& weight) {
 
 std::string module_of(const Node& node) {
   std::vector<std::string> parts;
-  if (!node.module_scopes.empty()) {  // "['', 'layer1', 'layer1.0', 'conv2d_3']": whole paths, the call itself last
+  // "['', 'layer1', 'layer1.0', 'conv2d_3']": whole paths, the call itself last
+  if (!node.module_scopes.empty()) {
     const Text text = node.module_scopes;
     for (size_t at = text.find('\''); at != Text::npos; at = text.find('\'', at + 1)) {
       const size_t end = text.find('\'', at + 1);
@@ -67,11 +69,13 @@ std::string module_of(const Node& node) {
   }
   if (node.name.empty() || node.name[0] != '/') return "";
   for (size_t at = 1;
-       at < node.name.size();) {  // "/layer1/layer1.0/conv1/Conv": a container's part repeats the container's name
+       // "/layer1/layer1.0/conv1/Conv": a container's part repeats the container's name
+       at < node.name.size();) {
     const size_t end = node.name.find('/', at);
     if (end == Text::npos) break;
     const std::string part(node.name.substr(at, end - at));
-    const bool of_container = !parts.empty() && part.compare(0, parts.back().size() + 1, parts.back() + ".") == 0;
+    const bool of_container =
+        !parts.empty() && part.compare(0, parts.back().size() + 1, parts.back() + ".") == 0;
     if (of_container)
       parts.back() = part;
     else
@@ -103,7 +107,8 @@ Text SeparatedWeights::own(std::string name) {
   return names_.back();
 }
 
-/// An Identity of a weight is that weight under another name; of an Identity of it too, whatever their order in the file.
+/// An Identity of a weight is that weight under another name; of an Identity of it too, whatever
+/// their order in the file.
 void SeparatedWeights::drop_identities(const Graph& graph) {
   std::set<Text> ports;
   for (const ValueInfo& output : graph.outputs) ports.insert(output.name);
@@ -112,8 +117,8 @@ void SeparatedWeights::drop_identities(const Graph& graph) {
   std::vector<Text> found;
   for (size_t i = 0; i < graph.nodes.size(); i++) {
     const Node& node = graph.nodes[i];
-    if (node.op == "Identity" && is_plain(node) && node.inputs.size() == 1 && node.outputs.size() == 1 &&
-        !node.outputs[0].empty() && !ports.count(node.outputs[0]))
+    if (node.op == "Identity" && is_plain(node) && node.inputs.size() == 1 &&
+        node.outputs.size() == 1 && !node.outputs[0].empty() && !ports.count(node.outputs[0]))
       readers[node.inputs[0]].push_back(i);
   }
   for (const Tensor& tensor : graph.initializers)
@@ -134,7 +139,8 @@ void SeparatedWeights::drop_identities(const Graph& graph) {
     if (!dropped[i]) nodes.push_back(graph.nodes[i]);
 }
 
-/// The first reader keeps the initialiser, each further one gets an alias. Branches and bodies see the initialiser.
+/// The first reader keeps the initialiser, each further one gets an alias. Branches and bodies see
+/// the initialiser.
 void SeparatedWeights::split_shared() {
   std::set<Text> inside, read;
   for (const Node& node : nodes) names_inside(node, &inside, 0);
@@ -154,7 +160,9 @@ void SeparatedWeights::split_shared() {
 void SeparatedWeights::add_biases() {
   for (size_t i = 0; i < nodes.size(); i++) {
     Node& node = nodes[i];
-    if (!is_plain(node) || node.inputs.size() < 2 || (node.inputs.size() > 2 && !node.inputs[2].empty())) continue;
+    if (!is_plain(node) || node.inputs.size() < 2 ||
+        (node.inputs.size() > 2 && !node.inputs[2].empty()))
+      continue;
     const auto weight = weights_.find(node.inputs[1]);
     if (weight == weights_.end() || weight->second->data_type != kFloat) continue;
     const int64_t channels = channels_of(node, *weight->second);

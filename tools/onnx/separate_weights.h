@@ -1,6 +1,7 @@
-// tools/onnx/separate_weights.h - undoes, before other weights take their place, what exporters do to equal weights: they keep one of
-// them and let all read it (through an Identity, or directly), and they leave biases out that are zero. In a network that was not trained yet most
-// biases are equal, so an overlay has to have one initialiser for each place again.
+// tools/onnx/separate_weights.h - undoes, before other weights take their place, what exporters do
+// to equal weights: they keep one of them and let all read it (through an Identity, or directly),
+// and they leave biases out that are zero. In a network that was not trained yet most biases are
+// equal, so an overlay has to have one initialiser for each place again.
 #pragma once
 #include <deque>
 #include <set>
@@ -12,7 +13,8 @@
 
 namespace ingot::onnx {
 
-/// "layer1.0.conv1" of what the exporters of PyTorch keep in a node's name or in its metadata; "" where they kept nothing.
+/// "layer1.0.conv1" of what the exporters of PyTorch keep in a node's name or in its metadata; ""
+/// where they kept nothing.
 std::string module_of(const Node& node);
 
 struct SeparatedWeights {

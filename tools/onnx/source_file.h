@@ -1,4 +1,5 @@
-// tools/onnx/source_file.h - the bytes of a source file, and of the weight files beside it, which it must not leave.
+// tools/onnx/source_file.h - the bytes of a source file, and of the weight files beside it, which
+// it must not leave.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -26,18 +27,19 @@ class SourceFile {
   std::unique_ptr<char[]> copy_;
 };
 
-/// What a file that is no model looks like: "" when it may be one, else one line (empty, a git-LFS pointer, a web page,
-/// a zip).
+/// What a file that is no model looks like: "" when it may be one, else one line (empty, a git-LFS
+/// pointer, a web page, a zip).
 std::string why_no_model(std::string_view bytes);
 
 /// The folder of the model, in which external data must lie.
 class ExternalData {
  public:
   explicit ExternalData(std::string directory) : directory_(std::move(directory)) {}
-  /// Bytes [offset, offset + length) of `location`. length < 0: to the end of the file.
-  /// @throws graph::CastError 3 when the location leaves the folder (absolute, "..", a link), 2 for a range past the
-  /// end, 7 for a missing file. `owner` names the tensor.
-  std::string_view read(const std::string& owner, const std::string& location, int64_t offset, int64_t length);
+  /// Bytes [offset, offset + length) of `location`. length < 0: to the end of the file. @throws
+  /// graph::CastError 3 when the location leaves the folder (absolute, "..", a link), 2 for a range
+  /// past the end, 7 for a missing file. `owner` names the tensor.
+  std::string_view read(const std::string& owner, const std::string& location, int64_t offset,
+                        int64_t length);
 
  private:
   std::string directory_;

@@ -1,5 +1,5 @@
-// tools/onnx/tensor.cpp - raw bytes, typed fields, external files; sizes checked against the shape before anything is
-// allocated.
+// tools/onnx/tensor.cpp - raw bytes, typed fields, external files; sizes checked against the shape
+// before anything is allocated.
 #include "tools/onnx/tensor.h"
 
 #include <charconv>
@@ -14,16 +14,18 @@ namespace {
 using graph::Constant;
 using graph::throw_cast_error;
 
-constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;  // of a sparse tensor, whose dense size its file does not bound
+// of a sparse tensor, whose dense size its file does not bound
+constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;
 
 int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& name) {
   int64_t n = 1;
   if (dims.size() > size_t(kMaxRank)) {
-    throw TensorRefused{"has " + std::to_string(dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) +
-                        " are supported"};
+    throw TensorRefused{"has " + std::to_string(dims.size()) + " dimensions, at most " +
+                        std::to_string(kMaxRank) + " are supported"};
   }
   for (const int64_t d : dims) {
-    if (d < 0) throw_cast_error(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
+    if (d < 0)
+      throw_cast_error(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
     if (__builtin_mul_overflow(n, d, &n) || n > std::numeric_limits<int64_t>::max() / 16) {
       throw_cast_error(2, "tensor '" + name + "': its dimensions overflow 64 bits");
     }
@@ -31,14 +33,15 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
   return n;
 }
 
-[[noreturn]] void wrong_count(const std::string& name, const char* field, size_t found, int64_t expected) {
+[[noreturn]] void wrong_count(const std::string& name, const char* field, size_t found,
+                              int64_t expected) {
   throw_cast_error(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) +
                           " elements, its shape says " + std::to_string(expected) + "; truncated?");
 }
 
 template <class Out, class In>
-std::vector<uint8_t> narrowed(const std::vector<In>& from, int64_t elements, const std::string& name,
-                              const char* field) {
+std::vector<uint8_t> narrowed(const std::vector<In>& from, int64_t elements,
+                              const std::string& name, const char* field) {
   if (int64_t(from.size()) != elements) wrong_count(name, field, from.size(), elements);
   std::vector<uint8_t> bytes(from.size() * sizeof(Out));
   for (size_t i = 0; i < from.size(); i++) {
@@ -48,7 +51,8 @@ std::vector<uint8_t> narrowed(const std::vector<In>& from, int64_t elements, con
   return bytes;
 }
 
-std::vector<uint8_t> typed_bytes(const Tensor& t, DType dtype, int64_t elements, const std::string& name) {
+std::vector<uint8_t> typed_bytes(const Tensor& t, DType dtype, int64_t elements,
+                                 const std::string& name) {
   switch (dtype) {
     case DType::kF32: return narrowed<float>(t.floats, elements, name, "float_data");
     case DType::kF64: return narrowed<double>(t.doubles, elements, name, "double_data");
@@ -72,8 +76,8 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw_cast_error(2, "tensor '" + name + "': external data has " + key + " '" + std::string(text.substr(0, 40)) +
-                            "', expected a number");
+    throw_cast_error(2, "tensor '" + name + "': external data has " + key + " '" +
+                            std::string(text.substr(0, 40)) + "', expected a number");
   }
   return value;
 }
@@ -101,15 +105,19 @@ DType dtype_of(int32_t element_type) {
 
 std::string element_type_name(int32_t element_type) {
   static const char* const kNames[] = {
-      "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
-      "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
-      "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
-      "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
-  if (element_type < 0 || element_type >= int32_t(std::size(kNames))) return "type " + std::to_string(element_type);
+      "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+      "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+      "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+      "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+      "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+      "UINT2",          "INT2"};
+  if (element_type < 0 || element_type >= int32_t(std::size(kNames)))
+    return "type " + std::to_string(element_type);
   return kNames[element_type];
 }
 
-Text external_bytes(const Tensor& t, const std::string& name, int64_t size, ExternalData* external) {
+Text external_bytes(const Tensor& t, const std::string& name, int64_t size,
+                    ExternalData* external) {
   std::string location;
   int64_t offset = 0, length = -1;
   for (const Entry& entry : t.external_data) {
@@ -117,7 +125,8 @@ Text external_bytes(const Tensor& t, const std::string& name, int64_t size, Exte
     if (entry.key == "offset") offset = parse_number(entry.value, name, "offset");
     if (entry.key == "length") length = parse_number(entry.value, name, "length");
   }
-  if (!external) throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
+  if (!external)
+    throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
   if (length >= 0 && length != size) {
     throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) +
                             " B long, its shape says " + std::to_string(size) + " B");
@@ -160,15 +169,16 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
   const int64_t elements = checked_elements(sparse.dims, name);
   const int64_t width = dtype_bytes(values.dtype);
   if (elements > kMaxDenseBytes / width) {
-    throw TensorRefused{"is sparse with " + std::to_string(elements) + " elements when dense, more than " +
-                        std::to_string(kMaxDenseBytes) + " B are not supported"};
+    throw TensorRefused{"is sparse with " + std::to_string(elements) +
+                        " elements when dense, more than " + std::to_string(kMaxDenseBytes) +
+                        " B are not supported"};
   }
   const int64_t count = values.elements(), rank = int64_t(sparse.dims.size());
   const bool linear = indices.dims.size() == 1;
   if (indices.dtype != DType::kI64 || (!linear && indices.dims.size() != 2) ||
       indices.elements() != count * (linear ? 1 : rank)) {
-    throw_cast_error(2,
-                     "sparse tensor '" + name + "': its indices do not match its " + std::to_string(count) + " values");
+    throw_cast_error(2, "sparse tensor '" + name + "': its indices do not match its " +
+                            std::to_string(count) + " values");
   }
   std::vector<uint8_t> bytes(size_t(elements * width));
   const int64_t* index = indices.as<int64_t>();
@@ -178,8 +188,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
       const int64_t limit = linear ? elements : sparse.dims[size_t(k)];
       const int64_t position = *index++;
       if (position < 0 || position >= limit) {
-        throw_cast_error(2, "sparse tensor '" + name + "': index " + std::to_string(position) + " is outside of " +
-                                std::to_string(limit));
+        throw_cast_error(2, "sparse tensor '" + name + "': index " + std::to_string(position) +
+                                " is outside of " + std::to_string(limit));
       }
       at = linear ? position : at * limit + position;
     }

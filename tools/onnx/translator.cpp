@@ -24,8 +24,8 @@ std::string first_output(const Node& node) {
 }
 graph::Unsupported unsupported_node(const Node& node, std::string why, std::string hint) {
   graph::Unsupported out;
-  out.op =
-      is_default_domain(node.domain) ? std::string(node.op) : std::string(node.domain) + "." + std::string(node.op);
+  out.op = is_default_domain(node.domain) ? std::string(node.op)
+                                          : std::string(node.domain) + "." + std::string(node.op);
   out.node = std::string(node.name);
   out.output = first_output(node);
   out.why = std::move(why);
@@ -39,14 +39,18 @@ graph::Model Translator::run() {
   model.name = std::string(source_.graph.name);
   model.source_format = "onnx";
   model.source_producer = std::string(source_.producer_name);
-  if (!source_.producer_version.empty()) model.source_producer += " " + std::string(source_.producer_version);
-  for (const Entry& entry : source_.metadata) model.metadata[std::string(entry.key)] = std::string(entry.value);
+  if (!source_.producer_version.empty())
+    model.source_producer += " " + std::string(source_.producer_version);
+  for (const Entry& entry : source_.metadata)
+    model.metadata[std::string(entry.key)] = std::string(entry.value);
   Scope scope;
   scope.graph = &model.graph;
-  for (const OpsetImport& import : source_.opsets) scope.opsets[domain_key(import.domain)] = import.version;
+  for (const OpsetImport& import : source_.opsets)
+    scope.opsets[domain_key(import.domain)] = import.version;
   model.graph.name = model.name;
   const auto opset = scope.opsets.find("");
-  if (opset != scope.opsets.end() && (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
+  if (opset != scope.opsets.end() &&
+      (opset->second < kOldestOpset || opset->second > kNewestOpset)) {
     unsupported.push_back({"opset_import", "", "", "",
                            "opset " + std::to_string(opset->second) + ", supported are " +
                                std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset),
@@ -76,7 +80,8 @@ void Translator::declare_initializers(const Graph& source, Scope& scope) {
   const auto declare = [&](const Tensor& tensor, auto&& read) {
     const std::string name(tensor.name);
     if (name.empty()) corrupt("an initialiser has no name");
-    if (scope.names.count(tensor.name)) corrupt("initialiser '" + name + "' is given twice; names must be made once");
+    if (scope.names.count(tensor.name))
+      corrupt("initialiser '" + name + "' is given twice; names must be made once");
     try {
       scope.names[tensor.name] = model.add_constant(scope.prefix + name, read(name));
     } catch (const TensorRefused& refused) {
@@ -88,12 +93,14 @@ void Translator::declare_initializers(const Graph& source, Scope& scope) {
     declare(tensor, [&](const std::string& name) { return read_tensor(tensor, name, &external_); });
   }
   for (const SparseTensor& sparse : source.sparse_initializers) {
-    declare(sparse.values, [&](const std::string& name) { return read_sparse(sparse, name, &external_); });
+    declare(sparse.values,
+            [&](const std::string& name) { return read_sparse(sparse, name, &external_); });
   }
 }
 
 void Translator::translate_nodes(const std::vector<Node>& nodes, Scope& scope) {
-  const std::string where = name_ + (scope.graph->name.empty() ? "" : ": graph '" + scope.graph->name + "'");
+  const std::string where =
+      name_ + (scope.graph->name.empty() ? "" : ": graph '" + scope.graph->name + "'");
   for (const size_t i : run_order(nodes, scope, where)) translate_node(nodes[i], scope);
 }
 
@@ -122,16 +129,18 @@ void Translator::translate_node(const Node& node, Scope& scope) {
   }
   const auto opset = scope.opsets.find(domain_key(node.domain));
   if (!is_default_domain(node.domain)) {
-    unsupported.push_back(unsupported_node(node,
-                                           "operators of domain '" + std::string(node.domain) + "' are not supported",
-                                           "export with standard ONNX operators (no runtime-specific optimisation)"));
+    unsupported.push_back(unsupported_node(
+        node, "operators of domain '" + std::string(node.domain) + "' are not supported",
+        "export with standard ONNX operators (no runtime-specific optimisation)"));
     return poison_outputs();
   }
-  if (opset == scope.opsets.end()) corrupt(describe(node) + ": the model imports no opset for the default domain");
+  if (opset == scope.opsets.end())
+    corrupt(describe(node) + ": the model imports no opset for the default domain");
   if (opset->second < kOldestOpset || opset->second > kNewestOpset) {
     unsupported.push_back(unsupported_node(node,
-                                           "opset " + std::to_string(opset->second) + ", supported are " +
-                                               std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset),
+                                           "opset " + std::to_string(opset->second) +
+                                               ", supported are " + std::to_string(kOldestOpset) +
+                                               " to " + std::to_string(kNewestOpset),
                                            "convert it with onnx.version_converter"));
     return poison_outputs();
   }
@@ -154,17 +163,21 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
   Scope inner;
   inner.graph = scope.graph;
   inner.depth = scope.depth + 1;
-  inner.prefix = scope.prefix + (node.name.empty() ? first_output(node) : std::string(node.name)) + "/";
-  for (const OpsetImport& import : function.opsets) inner.opsets[domain_key(import.domain)] = import.version;
+  inner.prefix =
+      scope.prefix + (node.name.empty() ? first_output(node) : std::string(node.name)) + "/";
+  for (const OpsetImport& import : function.opsets)
+    inner.opsets[domain_key(import.domain)] = import.version;
   for (const auto& [domain, version] : scope.opsets) inner.opsets.emplace(domain, version);
   std::map<Text, const Attribute*> arguments;
   for (const Attribute& attribute : function.defaults) arguments[attribute.name] = &attribute;
   for (const Attribute& attribute : node.attributes) {
-    const bool declared = arguments.count(attribute.name) ||
-                          std::count(function.attributes.begin(), function.attributes.end(), attribute.name);
+    const bool declared =
+        arguments.count(attribute.name) ||
+        std::count(function.attributes.begin(), function.attributes.end(), attribute.name);
     if (!declared) {
-      unsupported.push_back({std::string(node.op), std::string(attribute.name), std::string(node.name),
-                             first_output(node), "the function of the model has no such attribute", ""});
+      unsupported.push_back({std::string(node.op), std::string(attribute.name),
+                             std::string(node.name), first_output(node),
+                             "the function of the model has no such attribute", ""});
       continue;
     }
     const Attribute* given = &attribute;
@@ -176,8 +189,8 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
   }
   inner.arguments = &arguments;
   if (node.inputs.size() > function.inputs.size()) {
-    corrupt(describe(node) + ": passes " + std::to_string(node.inputs.size()) + " inputs to a function of " +
-            std::to_string(function.inputs.size()));
+    corrupt(describe(node) + ": passes " + std::to_string(node.inputs.size()) +
+            " inputs to a function of " + std::to_string(function.inputs.size()));
   }
   for (size_t i = 0; i < function.inputs.size(); i++) {
     const Text given = i < node.inputs.size() ? node.inputs[i] : Text();
@@ -186,7 +199,8 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
   translate_nodes(function.nodes, inner);
   for (size_t i = 0; i < node.outputs.size(); i++) {
     if (node.outputs[i].empty()) continue;
-    if (i >= function.outputs.size()) corrupt(describe(node) + ": takes more outputs than its function has");
+    if (i >= function.outputs.size())
+      corrupt(describe(node) + ": takes more outputs than its function has");
     const std::optional<ValueId> value = inner.find(function.outputs[i]);
     if (!value || *value < 0)
       corrupt("function '" + std::string(function.name) + "' does not make its output '" +
@@ -201,22 +215,27 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
   for (const ValueInfo& info : source.outputs) {
     const std::optional<ValueId> value = scope.find(info.name);
     if (!value)
-      corrupt("output '" + std::string(info.name) + "' of graph '" + std::string(source.name) + "' is made by no node");
-    if (!names.insert(info.name).second) corrupt("output '" + std::string(info.name) + "' is listed twice");
+      corrupt("output '" + std::string(info.name) + "' of graph '" + std::string(source.name) +
+              "' is made by no node");
+    if (!names.insert(info.name).second)
+      corrupt("output '" + std::string(info.name) + "' is listed twice");
     if (!info.kind.empty() && !info.is_tensor) {
       unsupported.push_back({"output", "", "", std::string(info.name),
-                             "is a " + std::string(info.kind) + ", only tensors are supported", ""});
+                             "is a " + std::string(info.kind) + ", only tensors are supported",
+                             ""});
     }
     ValueId id = *value;
     if (training_only.count(id))
-      unsupported.push_back(
-          {"output", "", "", std::string(info.name), training_only.at(id), "export in evaluation mode"});
-    // A name that another value carries (of an Identity or Dropout that went away) must survive as a port.
+      unsupported.push_back({"output", "", "", std::string(info.name), training_only.at(id),
+                             "export in evaluation mode"});
+    // A name that another value carries (of an Identity or Dropout that went away) must survive as
+    // a port.
     const bool own = !taken.count(id) && !model.constant(id) && scope.names.count(info.name);
     if (scope.parent == nullptr && model.values[size_t(id)].name != info.name) {
-      const bool renamed =
-          own && std::none_of(source.outputs.begin(), source.outputs.end(),
-                              [&](const ValueInfo& other) { return other.name == model.values[size_t(id)].name; });
+      const bool renamed = own && std::none_of(source.outputs.begin(), source.outputs.end(),
+                                               [&](const ValueInfo& other) {
+                                                 return other.name == model.values[size_t(id)].name;
+                                               });
       if (renamed) model.values[size_t(id)].name = std::string(info.name);
     }
     if (scope.parent == nullptr && (!own || model.values[size_t(id)].name != info.name)) {

@@ -1,5 +1,5 @@
-// tools/onnx/translator.h - walks the source graph in order and hands each node to the function of its operator. Inside
-// tools/onnx only.
+// tools/onnx/translator.h - walks the source graph in order and hands each node to the function of
+// its operator. Inside tools/onnx only.
 #pragma once
 #include <map>
 #include <optional>
@@ -27,8 +27,9 @@ struct Scope {
   std::map<Text, int64_t> opsets;
   std::unordered_map<Text, ValueId> names;
   const std::map<Text, const Attribute*>* arguments = nullptr;  // of the function being inlined
-  std::string prefix;                                           // of names inside an inlined function
-  int depth = 0;                                                // of function calls
+  // of names inside an inlined function
+  std::string prefix;
+  int depth = 0;  // of function calls
 
   std::optional<ValueId> find(Text name) const {
     for (const Scope* s = this; s; s = s->parent) {
@@ -41,7 +42,8 @@ struct Scope {
 
 class Translator {
  public:
-  Translator(const Model& source, std::string name, const std::string& folder, const ImportOptions& options)
+  Translator(const Model& source, std::string name, const std::string& folder,
+             const ImportOptions& options)
       : source_(source), name_(std::move(name)), external_(folder), options_(options) {}
   graph::Model run();
   /// Refuses --dim names that are neither dimensions of inputs nor sizes that the model measures.
@@ -55,7 +57,9 @@ class Translator {
   void translate_graph(const Graph& source, Scope& scope);
   std::string source_name() const { return name_; }
   ExternalData* external() { return &external_; }
-  [[noreturn]] void corrupt(const std::string& what) const { graph::throw_cast_error(2, name_ + ": " + what); }
+  [[noreturn]] void corrupt(const std::string& what) const {
+    graph::throw_cast_error(2, name_ + ": " + what);
+  }
 
  private:
   void declare_inputs(const Graph& source, Scope& scope);
@@ -82,7 +86,8 @@ class Translator {
 
 /// The order in which the nodes can run, by index; the source's own when it is one.
 /// @throws graph::CastError 2 for a cycle, an undefined input, a name made twice.
-std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope, const std::string& where);
+std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope,
+                              const std::string& where);
 
 /// "Conv 'conv1'" or "Conv (output 'y')".
 std::string describe(const Node& node);

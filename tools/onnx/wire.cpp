@@ -19,7 +19,8 @@ struct Parser {
   size_t messages = 0;
   void count() {
     if (++messages > kMaxMessages)
-      throw WireError{"more than " + std::to_string(kMaxMessages) + " nodes, attributes and values"};
+      throw WireError{"more than " + std::to_string(kMaxMessages) +
+                      " nodes, attributes and values"};
   }
 
   Entry entry(Text bytes) {
@@ -78,7 +79,8 @@ struct Parser {
         default: in.skip();
       }
     }
-    host::note_touched(bytes.size());  // a fault brings in the pages around it: of small weights all of them
+    // a fault brings in the pages around it: of small weights all of them
+    host::note_touched(bytes.size());
     return out;
   }
   SparseTensor sparse(Text bytes) {
@@ -224,7 +226,8 @@ Attribute Parser::attribute(Text bytes, int depth) {
       case 20: out.type = int32_t(in.integer("AttributeProto.type")); break;
       case 21: out.reference = in.bytes("AttributeProto.ref_attr_name"); break;
       case 22:
-        out.sparse = std::make_shared<SparseTensor>(sparse(in.bytes("AttributeProto.sparse_tensor")));
+        out.sparse =
+            std::make_shared<SparseTensor>(sparse(in.bytes("AttributeProto.sparse_tensor")));
         seen = kAttributeSparse;
         break;
       default: in.skip();
@@ -267,7 +270,8 @@ Node Parser::node(Text bytes, int depth) {
 
 Graph Parser::graph(Text bytes, int depth) {
   count();
-  if (depth > kMaxDepth) throw WireError{"graphs are nested deeper than " + std::to_string(kMaxDepth)};
+  if (depth > kMaxDepth)
+    throw WireError{"graphs are nested deeper than " + std::to_string(kMaxDepth)};
   Graph out;
   WireReader in(bytes);
   while (in.next()) {
@@ -278,7 +282,9 @@ Graph Parser::graph(Text bytes, int depth) {
       case 11: out.inputs.push_back(value_info(in.bytes("GraphProto.input"))); break;
       case 12: out.outputs.push_back(value_info(in.bytes("GraphProto.output"))); break;
       case 13: out.value_infos.push_back(value_info(in.bytes("GraphProto.value_info"))); break;
-      case 15: out.sparse_initializers.push_back(sparse(in.bytes("GraphProto.sparse_initializer"))); break;
+      case 15:
+        out.sparse_initializers.push_back(sparse(in.bytes("GraphProto.sparse_initializer")));
+        break;
       default: in.skip();
     }
   }
@@ -307,7 +313,9 @@ Function Parser::function(Text bytes) {
       case 7: out.nodes.push_back(node(in.bytes("FunctionProto.node"), 0)); break;
       case 9: out.opsets.push_back(opset(in.bytes("FunctionProto.opset_import"))); break;
       case 10: out.domain = in.bytes("FunctionProto.domain"); break;
-      case 11: out.defaults.push_back(attribute(in.bytes("FunctionProto.attribute_proto"), 0)); break;
+      case 11:
+        out.defaults.push_back(attribute(in.bytes("FunctionProto.attribute_proto"), 0));
+        break;
       case 13: out.overload = in.bytes("FunctionProto.overload"); break;
       default: in.skip();
     }
@@ -351,7 +359,8 @@ Model parse_model(Text bytes, const std::string& source) {
   } catch (const WireError& error) {
     problem = error.what;
   } catch (const protozero::end_of_buffer_exception&) {
-    problem = "a field passes the end of the file (" + std::to_string(bytes.size()) + " B); truncated?";
+    problem =
+        "a field passes the end of the file (" + std::to_string(bytes.size()) + " B); truncated?";
   } catch (const protozero::exception& error) {
     problem = std::string("bad protobuf (") + error.what() + ")";
   }

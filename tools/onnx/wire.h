@@ -1,5 +1,5 @@
-// tools/onnx/wire.h - an .onnx file as plain structs, nothing interpreted. Strings and raw data point into the source
-// bytes.
+// tools/onnx/wire.h - an .onnx file as plain structs, nothing interpreted. Strings and raw data
+// point into the source bytes.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -38,8 +38,8 @@ struct Entry {
 
 struct Tensor {
   Text name;
-  /// What `name` points into. Names lie between the weights: looked up there, they would bring the pages around them
-  /// into memory again.
+  /// What `name` points into. Names lie between the weights: looked up there, they would bring the
+  /// pages around them into memory again.
   std::shared_ptr<const std::string> own_name;
   int32_t data_type = 0;
   bool has_segment = false, has_raw = false, external = false;
@@ -89,7 +89,8 @@ enum AttributeType : int32_t {
   kAttributeTypeProto = 13,
 };
 struct Attribute {
-  Text name, reference;  // reference: takes its value from the caller's attribute of that name (in functions)
+  // reference: takes its value from the caller's attribute of that name (in functions)
+  Text name, reference;
   int32_t type = kAttributeUndefined;
   float f = 0;
   int64_t i = 0;
@@ -135,9 +136,8 @@ struct Model {
   Graph graph;
 };
 
-/// Reads the protobuf. `source` names the file in messages.
-/// @throws graph::CastError 2 when the bytes are no ONNX model; memory is at most a fixed multiple of the size of
-/// `bytes`.
+/// Reads the protobuf. `source` names the file in messages. @throws graph::CastError 2 when the
+/// bytes are no ONNX model; memory is at most a fixed multiple of the size of `bytes`.
 Model parse_model(Text bytes, const std::string& source);
 
 }  // namespace ingot::onnx

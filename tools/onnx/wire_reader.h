@@ -1,4 +1,5 @@
-// tools/onnx/wire_reader.h - protobuf fields whose wire types are checked; protozero itself only asserts them.
+// tools/onnx/wire_reader.h - protobuf fields whose wire types are checked; protozero itself only
+// asserts them.
 #pragma once
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
@@ -46,7 +47,8 @@ class WireReader {
   }
   template <class T>
   void fixed(std::vector<T>* out, const char* field) {
-    constexpr auto kSingle = sizeof(T) == 4 ? protozero::pbf_wire_type::fixed32 : protozero::pbf_wire_type::fixed64;
+    constexpr auto kSingle =
+        sizeof(T) == 4 ? protozero::pbf_wire_type::fixed32 : protozero::pbf_wire_type::fixed64;
     if (reader_.wire_type() == kSingle) {
       if constexpr (sizeof(T) == 4)
         out->push_back(reader_.get_float());
@@ -55,7 +57,8 @@ class WireReader {
       return;
     }
     const Text packed = bytes(field);
-    if (packed.size() % sizeof(T) != 0) throw WireError{std::string(field) + " is no whole number of elements"};
+    if (packed.size() % sizeof(T) != 0)
+      throw WireError{std::string(field) + " is no whole number of elements"};
     const size_t old = out->size();
     out->resize(old + packed.size() / sizeof(T));
     if (!packed.empty()) std::memcpy(out->data() + old, packed.data(), packed.size());
@@ -63,7 +66,8 @@ class WireReader {
 
  private:
   void expect(protozero::pbf_wire_type type, const char* field) {
-    if (reader_.wire_type() != type) throw WireError{std::string(field) + " has the wrong wire type"};
+    if (reader_.wire_type() != type)
+      throw WireError{std::string(field) + " has the wrong wire type"};
   }
   protozero::pbf_reader reader_;
 };

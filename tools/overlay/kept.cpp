@@ -1,6 +1,7 @@
-// tools/overlay/kept.cpp - constants that stay the architecture's own: which may stay, and which an exporter computed from
-// weights. A folded constant looks like any other, so what may stay is recognised: numbers that a program states or makes
-// by a formula, never numbers that only training makes.
+// tools/overlay/kept.cpp - constants that stay the architecture's own: which may stay, and which an
+// exporter computed from weights. A folded constant looks like any other, so what may stay is
+// recognised: numbers that a program states or makes by a formula, never numbers that only training
+// makes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +21,8 @@ using graph::Constant;
 /// The elements of a constant as numbers, without a copy.
 class Numbers {
  public:
-  explicit Numbers(const Constant& c) : dtype_(c.dtype), bytes_(c.bytes ? c.bytes->data() : nullptr) {}
+  explicit Numbers(const Constant& c)
+      : dtype_(c.dtype), bytes_(c.bytes ? c.bytes->data() : nullptr) {}
   double operator[](int64_t i) const {
     switch (dtype_) {
       case DType::kF64: return get<double>(i);
@@ -57,7 +59,8 @@ bool is_whole(const Numbers& x, int64_t count) {
   return true;
 }
 
-/// Of at most four digits each, as people write them: 0.485, 0.229, 1e-5. One float of 3000 is so by chance.
+/// Of at most four digits each, as people write them: 0.485, 0.229, 1e-5. One float of 3000 is so
+/// by chance.
 bool is_written(const Numbers& x, int64_t count) {
   if (x.is_half() || count > 64) return false;
   for (int64_t i = 0; i < count; i++) {
@@ -68,7 +71,8 @@ bool is_written(const Numbers& x, int64_t count) {
   return true;
 }
 
-/// What is left of a shape without dimensions along which nothing changes, with strides of the whole.
+/// What is left of a shape without dimensions along which nothing changes, with strides of the
+/// whole.
 struct Varying {
   std::vector<int64_t> dims, strides;
 };
@@ -80,7 +84,8 @@ Varying varying_of(const Numbers& x, const std::vector<int64_t>& dims) {
   for (const int64_t d : dims) {
     stride /= d;
     bool changes = false;
-    for (int64_t i = 0; i < count && !changes; i++) changes = x[i] != x[i - i / stride % d * stride];
+    for (int64_t i = 0; i < count && !changes; i++)
+      changes = x[i] != x[i - i / stride % d * stride];
     if (!changes) continue;
     out.dims.push_back(d);
     out.strides.push_back(stride);
@@ -145,7 +150,8 @@ bool is_formula(const Numbers& x, const std::vector<int64_t>& dims) {
   return false;
 }
 
-/// A bias in every row, or rows of a table: what is left of a product with zeros, and of a look-up by constants.
+/// A bias in every row, or rows of a table: what is left of a product with zeros, and of a look-up
+/// by constants.
 std::string weight_inside(const Pairing& p, const Constant& c) {
   if (c.dims.empty() || c.dims.back() < 2) return "";
   const size_t row = size_t(c.dims.back()) * size_t(dtype_bytes(c.dtype));
@@ -158,25 +164,28 @@ std::string weight_inside(const Pairing& p, const Constant& c) {
   const auto mine = rows_of(c);
   for (const Slot& slot : p.slots) {
     const Constant* theirs = slot.id < 0 ? nullptr : p.model.constant(slot.id);
-    if (!slot.filled() || !theirs || !theirs->bytes || theirs->dtype != c.dtype || theirs->dims.empty() ||
-        theirs->dims.back() != c.dims.back())
+    if (!slot.filled() || !theirs || !theirs->bytes || theirs->dtype != c.dtype ||
+        theirs->dims.empty() || theirs->dims.back() != c.dims.back())
       continue;
     const auto rows = rows_of(*theirs);
-    if (std::all_of(mine.begin(), mine.end(), [&](std::string_view r) { return rows.count(r); })) return slot.name;
+    if (std::all_of(mine.begin(), mine.end(), [&](std::string_view r) { return rows.count(r); }))
+      return slot.name;
   }
   return "";
 }
 
-/// Whether an exporter calls it as the result of something that reads weights: "linear_1", "/cell/Gemm_output_0".
+/// Whether an exporter calls it as the result of something that reads weights: "linear_1",
+/// "/cell/Gemm_output_0".
 bool is_called_result(std::string name) {
-  static const std::set<std::string> kResults = {"linear",     "addmm",    "mm",        "bmm",        "matmul",
-                                                 "baddbmm",    "conv1d",   "conv2d",    "conv3d",     "convolution",
-                                                 "lstm",       "gru",      "embedding", "layer_norm", "group_norm",
-                                                 "batch_norm", "rms_norm", "Gemm",      "MatMul",     "Conv"};
+  static const std::set<std::string> kResults = {
+      "linear",     "addmm",      "mm",          "bmm",  "matmul", "baddbmm",   "conv1d",
+      "conv2d",     "conv3d",     "convolution", "lstm", "gru",    "embedding", "layer_norm",
+      "group_norm", "batch_norm", "rms_norm",    "Gemm", "MatMul", "Conv"};
   if (const size_t tail = name.find("_output_"); tail != std::string::npos) name.resize(tail);
   name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
   const size_t last = name.find_last_not_of("0123456789");
-  if (last != std::string::npos && last > 0 && last + 1 < name.size() && name[last] == '_') name.resize(last);
+  if (last != std::string::npos && last > 0 && last + 1 < name.size() && name[last] == '_')
+    name.resize(last);
   return kResults.count(name) != 0;
 }
 
@@ -187,10 +196,13 @@ std::string why_not_kept(const Pairing& p, const Slot& slot) {
   if (!c || !c->bytes || c->elements() <= 1) return "";
   const Numbers x(*c);
   if (is_uniform(*c))
-    return is_called_result(slot.name) ? "is the result of a layer on constants, folded by the exporter" : "";
+    return is_called_result(slot.name)
+               ? "is the result of a layer on constants, folded by the exporter"
+               : "";
   if (const std::string weight = weight_inside(p, *c); !weight.empty())
     return "holds the architecture's '" + weight + "', folded by the exporter";
-  if (is_whole(x, c->elements()) || is_written(x, c->elements()) || is_formula(x, c->dims)) return "";
+  if (is_whole(x, c->elements()) || is_written(x, c->elements()) || is_formula(x, c->dims))
+    return "";
   return "is in no tensor of the checkpoint, and may be folded from some";
 }
 

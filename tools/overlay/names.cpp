@@ -7,20 +7,25 @@ namespace ingot::overlay {
 namespace {
 
 // What DataParallel, Lightning, torch.compile and averaging put before a name.
-constexpr const char* kWrappers[] = {"module.", "model.", "_orig_mod.", "state_dict.", "ema.", "net.", "network."};
+constexpr const char* kWrappers[] = {"module.", "model.", "_orig_mod.", "state_dict.",
+                                     "ema.",    "net.",   "network."};
 // What the same put before the name of a part that they wrap.
-constexpr const char* kInnerWrappers[] = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module",
-                                          "_forward_module"};
+constexpr const char* kInnerWrappers[] = {"module", "_orig_mod", "_fsdp_wrapped_module",
+                                          "_checkpoint_wrapped_module", "_forward_module"};
 // Where trainers keep the weights, in the order in which they are preferred when several fit.
-constexpr const char* kUsualKeys[] = {"",        "state_dict", "model_state_dict", "model",      "params", "net",
-                                      "weights", "generator",  "model_ema",        "params_ema", "ema"};
+constexpr const char* kUsualKeys[] = {
+    "",        "state_dict", "model_state_dict", "model",      "params", "net",
+    "weights", "generator",  "model_ema",        "params_ema", "ema"};
 
-bool begins(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+bool begins(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
 
 /// What the * of the pattern stands for; nothing where the name does not fit.
 std::optional<std::string> star_of(const std::string& pattern, const std::string& name) {
   const size_t star = pattern.find('*');
-  if (star == std::string::npos) return name == pattern ? std::optional<std::string>("") : std::nullopt;
+  if (star == std::string::npos)
+    return name == pattern ? std::optional<std::string>("") : std::nullopt;
   const std::string head = pattern.substr(0, star), tail = pattern.substr(star + 1);
   const bool fits = name.size() >= head.size() + tail.size() && begins(name, head) &&
                     name.compare(name.size() - tail.size(), tail.size(), tail) == 0;
@@ -33,20 +38,22 @@ std::string rename(const std::string& name, const OverlayOptions& options) {
     const std::optional<std::string> star = star_of(from, name);
     if (!star) continue;
     std::string out = to;
-    if (const size_t place = out.find('*'); place != std::string::npos) out.replace(place, 1, *star);
+    if (const size_t place = out.find('*'); place != std::string::npos)
+      out.replace(place, 1, *star);
     return out;
   }
   return name;
 }
 
-/// Without what wraps a part of the network: "features.module.0.weight", "blocks.0._orig_mod.fc.weight".
+/// Without what wraps a part of the network: "features.module.0.weight",
+/// "blocks.0._orig_mod.fc.weight".
 std::string without_inner_wrappers(const std::string& name) {
   std::string out;
   for (size_t at = 0; at <= name.size();) {
     const size_t dot = std::min(name.find('.', at), name.size());
     const std::string part = name.substr(at, dot - at);
-    const bool wrapper =
-        std::any_of(std::begin(kInnerWrappers), std::end(kInnerWrappers), [&](const char* w) { return part == w; });
+    const bool wrapper = std::any_of(std::begin(kInnerWrappers), std::end(kInnerWrappers),
+                                     [&](const char* w) { return part == w; });
     if (!wrapper) out += (out.empty() ? "" : ".") + part;
     at = dot + 1;
   }
@@ -71,11 +78,12 @@ Groups groups_of(const checkpoint::Checkpoint& checkpoint) {
   return groups;
 }
 
-size_t matches(const std::vector<Candidate>& group, const std::string& prefix, const std::set<std::string>& wanted,
-               const OverlayOptions& options) {
+size_t matches(const std::vector<Candidate>& group, const std::string& prefix,
+               const std::set<std::string>& wanted, const OverlayOptions& options) {
   size_t count = 0;
   for (const Candidate& c : group)
-    if (begins(c.name, prefix)) count += wanted.count(rename(c.name.substr(prefix.size()), options));
+    if (begins(c.name, prefix))
+      count += wanted.count(rename(c.name.substr(prefix.size()), options));
   return count;
 }
 
@@ -86,8 +94,8 @@ std::string best_prefix(const std::vector<Candidate>& group, const std::set<std:
   for (size_t i = 0; i < trials.size() && trials.size() < 400; i++) {
     for (const char* wrapper : kWrappers) {
       const std::string longer = trials[i] + wrapper;
-      const bool there =
-          std::any_of(group.begin(), group.end(), [&](const Candidate& c) { return begins(c.name, longer); });
+      const bool there = std::any_of(group.begin(), group.end(),
+                                     [&](const Candidate& c) { return begins(c.name, longer); });
       if (there) trials.push_back(longer);
     }
   }
@@ -117,12 +125,13 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& na
 
 std::string key_list(const std::vector<std::string>& keys) {
   std::string text;
-  for (size_t i = 0; i < keys.size() && i < 12; i++) text += (text.empty() ? "'" : ", '") + keys[i] + "'";
+  for (size_t i = 0; i < keys.size() && i < 12; i++)
+    text += (text.empty() ? "'" : ", '") + keys[i] + "'";
   return text + (keys.size() > 12 ? ", ..." : "");
 }
 
-Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::set<std::string>& wanted,
-                         const OverlayOptions& options) {
+Selection select_tensors(const checkpoint::Checkpoint& checkpoint,
+                         const std::set<std::string>& wanted, const OverlayOptions& options) {
   const Groups groups = groups_of(checkpoint);
   Selection out;
   const std::vector<Candidate>* chosen = nullptr;
@@ -151,11 +160,13 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::se
       else if (!begin)
         begin = c.tensor;
     }
-    const bool same_place = chosen && begin == first;  // the same tensors, told as a key or as a prefix
-    const bool better =
-        !chosen || count > most ||
-        (count == most && (same_place ? outside < least_outside : preference(key) < preference(out.key)));
-    if (chosen && !same_place && count == most && count > 0) out.other_keys.push_back(better ? out.key : key);
+    // the same tensors, told as a key or as a prefix
+    const bool same_place = chosen && begin == first;
+    const bool better = !chosen || count > most ||
+                        (count == most && (same_place ? outside < least_outside
+                                                      : preference(key) < preference(out.key)));
+    if (chosen && !same_place && count == most && count > 0)
+      out.other_keys.push_back(better ? out.key : key);
     if (!better) continue;
     if (count > most) out.other_keys.clear();
     chosen = &group;
@@ -169,9 +180,9 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::se
     if (!key.empty()) out.keys.push_back(key);
   if (!chosen && groups.empty()) graph::throw_cast_error(5, checkpoint.file + ": holds no tensors");
   if (!chosen)
-    graph::throw_cast_error(
-        5, checkpoint.file + ": --key '" + options.key + "' holds no tensors" +
-               (out.keys.empty() ? "; it has none below any key" : "; keys that do: " + key_list(out.keys)));
+    graph::throw_cast_error(5, checkpoint.file + ": --key '" + options.key + "' holds no tensors" +
+                                   (out.keys.empty() ? "; it has none below any key"
+                                                     : "; keys that do: " + key_list(out.keys)));
   for (const Candidate& c : *chosen) {
     if (!begins(c.name, out.prefix)) {
       out.outside += checkpoint::is_floating(c.tensor->type);
@@ -182,8 +193,10 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::se
       const std::string bare = without_inner_wrappers(name);
       if (!bare.empty()) name = bare;
     }
-    const std::string counter = "num_batches_tracked";  // of a normalisation in training; some writers make it a float
-    if (name.size() >= counter.size() && name.compare(name.size() - counter.size(), counter.size(), counter) == 0) {
+    // of a normalisation in training; some writers make it a float
+    const std::string counter = "num_batches_tracked";
+    if (name.size() >= counter.size() &&
+        name.compare(name.size() - counter.size(), counter.size(), counter) == 0) {
       out.counters.push_back(c.original);
       continue;
     }

@@ -1,4 +1,5 @@
-// tools/overlay/names.h - which tensors of a checkpoint are meant, and what they are called in the architecture.
+// tools/overlay/names.h - which tensors of a checkpoint are meant, and what they are called in the
+// architecture.
 #pragma once
 #include <map>
 #include <set>
@@ -19,7 +20,9 @@ struct Candidate {
 struct Selection {
   std::vector<Candidate> candidates;  // in the checkpoint's order
   std::vector<std::string>
-      counters;  // originals of what counts batches in training: nothing computes with them, extract gives them back
+      // originals of what counts batches in training: nothing computes with them, extract gives
+      // them back
+      counters;
   std::string key, prefix;
   std::vector<std::string> other_keys;  // that would fit as well
   std::vector<std::string> keys;        // that hold tensors at all
@@ -31,7 +34,7 @@ std::string key_list(const std::vector<std::string>& keys);
 /// A name and patterns with at most one * each.
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name);
 
-Selection select_tensors(const checkpoint::Checkpoint& checkpoint, const std::set<std::string>& wanted,
-                         const OverlayOptions& options);
+Selection select_tensors(const checkpoint::Checkpoint& checkpoint,
+                         const std::set<std::string>& wanted, const OverlayOptions& options);
 
 }  // namespace ingot::overlay

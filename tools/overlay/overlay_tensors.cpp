@@ -1,4 +1,5 @@
-// tools/overlay/overlay_tensors.cpp - the overlay for sources whose importer reads named tensors itself (Keras): names are those of the layers.
+// tools/overlay/overlay_tensors.cpp - the overlay for sources whose importer reads named tensors
+// itself (Keras): names are those of the layers.
 #include "tools/overlay/slot.h"
 #include "tools/weights/read_weights.h"
 
@@ -50,7 +51,8 @@ OverlayReport overlay_tensors(checkpoint::Checkpoint& source, const OverlayOptio
   }
   notes->push_back("weights: " + std::to_string(replaced) + " by name");
   if (strange)
-    notes->push_back("weights: " + std::to_string(strange) + " tensors hold values that are NaN or infinite");
+    notes->push_back("weights: " + std::to_string(strange) +
+                     " tensors hold values that are NaN or infinite");
   return report_of(p);
 }
 

@@ -1,4 +1,5 @@
-// tools/overlay/pair.cpp - which tensor of the checkpoint belongs where: by name, by the module that reads it, by shape.
+// tools/overlay/pair.cpp - which tensor of the checkpoint belongs where: by name, by the module
+// that reads it, by shape.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,20 +17,24 @@ std::vector<int64_t> without_ones(const std::vector<int64_t>& dims) {
 
 bool is_product_op(const std::string& op) { return op == "MatMul" || op == "Gemm"; }
 
-/// Read by a recurrent operator, which has its gates in another order than torch: never the same elements in another shape.
+/// Read by a recurrent operator, which has its gates in another order than torch: never the same
+/// elements in another shape.
 bool is_of_gates(const Slot& slot) {
   return std::any_of(slot.sites.begin(), slot.sites.end(), [](const Site& site) {
-    return site.operand > 0 && (site.reader->op == "LSTM" || site.reader->op == "GRU" || site.reader->op == "RNN");
+    return site.operand > 0 &&
+           (site.reader->op == "LSTM" || site.reader->op == "GRU" || site.reader->op == "RNN");
   });
 }
 
-/// How a tensor fits a place whose name is the exporter's: what a product reads there was transposed when it was folded.
+/// How a tensor fits a place whose name is the exporter's: what a product reads there was
+/// transposed when it was folded.
 std::optional<Form> fit(const Slot& slot, const Candidate& c) {
   const std::vector<int64_t>& dims = c.tensor->dims;
   for (const Site& site : slot.sites) {
     if (!is_product(site) || slot.dims.size() != 2) continue;
     if (site.reader->flipped) break;
-    if (dims.size() == 2 && dims[0] == slot.dims[1] && dims[1] == slot.dims[0]) return Form::kTransposed;
+    if (dims.size() == 2 && dims[0] == slot.dims[1] && dims[1] == slot.dims[0])
+      return Form::kTransposed;
     return std::nullopt;
   }
   if (dims == slot.dims) return Form::kAsIs;
@@ -52,7 +57,9 @@ std::string leaf_of(const Site& site) {
       {"BatchNormalization", {"", "weight", "bias", "running_mean", "running_var"}},
   };
   const auto found = kLeaves.find(site.reader->op);
-  return found == kLeaves.end() || site.operand >= found->second.size() ? "" : found->second[site.operand];
+  return found == kLeaves.end() || site.operand >= found->second.size()
+             ? ""
+             : found->second[site.operand];
 }
 
 const Candidate* in_module(const Pairing& p, const Slot& slot, const Site& site, Form* form) {
@@ -84,9 +91,12 @@ void pair_partners(Pairing& p) {
   const auto give_weight = [&](graph::ValueId weight, graph::ValueId bias) {
     Slot* to = p.slot(weight);
     const Slot* from = p.slot(bias);
-    if (!to || !from || !from->source || to->filled() || !from->by_name || p.mismatched.count(to->name)) return;
+    if (!to || !from || !from->source || to->filled() || !from->by_name ||
+        p.mismatched.count(to->name))
+      return;
     const std::string module = module_of(from->source->name);
-    const Candidate* c = from->source->name == module + ".bias" ? p.named(module + ".weight") : nullptr;
+    const Candidate* c =
+        from->source->name == module + ".bias" ? p.named(module + ".weight") : nullptr;
     if (!c || !p.is_free(*c)) return;
     if (const std::optional<Form> fits = fit(*to, *c)) p.give(*to, c, *fits);
   };
@@ -107,7 +117,8 @@ void pair_partners(Pairing& p) {
       const Slot* to = p.slot(reader.added);
       give_bias(reader.operands[1], reader.added, to && to->copy_of != graph::kAbsent);
     }
-    if (reader.operands.size() > 2 && (is_product_op(reader.op) || reader.op == "Conv" || reader.op == "ConvTranspose"))
+    if (reader.operands.size() > 2 &&
+        (is_product_op(reader.op) || reader.op == "Conv" || reader.op == "ConvTranspose"))
       give_bias(reader.operands[1], reader.operands[2], false);
   }
 }
@@ -121,7 +132,8 @@ std::string module_of(const std::string& name) {
 
 bool is_product(const Site& site) { return is_product_op(site.reader->op) && site.operand == 1; }
 
-/// An initialiser that several nodes read, or one of its copies, has a name that need not be its own: left for pair_modules().
+/// An initialiser that several nodes read, or one of its copies, has a name that need not be its
+/// own: left for pair_modules().
 void pair_names(Pairing& p) {
   std::set<graph::ValueId> merged;
   for (const auto& [copy, first] : p.sites.copies) merged.insert({copy, first});
@@ -131,24 +143,30 @@ void pair_names(Pairing& p) {
     const Candidate* c = p.named(slot.name);
     if (!c || slot.zero) continue;
     if (c->tensor->quantization) {
-      p.mismatched[slot.name] = "the checkpoint has it quantised; overlay needs the weights as floats";
+      p.mismatched[slot.name] =
+          "the checkpoint has it quantised; overlay needs the weights as floats";
       continue;
     }
     if (!checkpoint::is_floating(c->tensor->type)) {
-      p.mismatched[slot.name] = std::string("the checkpoint has it as ") + checkpoint::element_name(c->tensor->type);
+      p.mismatched[slot.name] =
+          std::string("the checkpoint has it as ") + checkpoint::element_name(c->tensor->type);
       continue;
     }
     const std::vector<int64_t>& dims = c->tensor->dims;
-    const bool read_elsewhere = std::any_of(slot.sites.begin(), slot.sites.end(), [&](const Site& site) {
-      const std::string leaf = leaf_of(site);
-      return merged.count(slot.id) && !leaf.empty() && !site.reader->module.empty() &&
-             site.reader->module + "." + leaf != slot.name && p.named(site.reader->module + "." + leaf);
-    });
+    const bool read_elsewhere =
+        std::any_of(slot.sites.begin(), slot.sites.end(), [&](const Site& site) {
+          const std::string leaf = leaf_of(site);
+          return merged.count(slot.id) && !leaf.empty() && !site.reader->module.empty() &&
+                 site.reader->module + "." + leaf != slot.name &&
+                 p.named(site.reader->module + "." + leaf);
+        });
     if (read_elsewhere) continue;
     const bool product = slot.dims.size() == 2 && !slot.sites.empty() &&
-                         std::all_of(slot.sites.begin(), slot.sites.end(),
-                                     [](const Site& site) { return is_product(site) && !site.reader->flipped; });
-    const bool turned = dims.size() == 2 && dims[0] == slot.dims[slot.dims.size() - 1] && dims[1] == slot.dims[0];
+                         std::all_of(slot.sites.begin(), slot.sites.end(), [](const Site& site) {
+                           return is_product(site) && !site.reader->flipped;
+                         });
+    const bool turned =
+        dims.size() == 2 && dims[0] == slot.dims[slot.dims.size() - 1] && dims[1] == slot.dims[0];
     slot.by_name = true;
     if (product && dims == slot.dims && turned) {
       squares.push_back({&slot, c});
@@ -168,7 +186,8 @@ void pair_names(Pairing& p) {
   }
   for (const auto& [slot, c] : squares) {  // as the others lie
     if (flipped && straight)
-      p.mismatched[slot->name] = "is square, and of the other products' weights some are transposed, some are not";
+      p.mismatched[slot->name] =
+          "is square, and of the other products' weights some are transposed, some are not";
     else
       p.give(*slot, c, flipped ? Form::kTransposed : Form::kAsIs);
   }
@@ -196,13 +215,15 @@ void pair_modules(Pairing& p) {
     if (slot.filled() || slot.zero || p.mismatched.count(slot.name)) continue;
     const Slot* original = first == graph::kAbsent ? &slot : p.slot(first);
     const Candidate* c = original ? p.named(original->name) : nullptr;
-    if (c && c->tensor->dims == slot.dims && checkpoint::is_floating(c->tensor->type)) p.give(slot, c, Form::kAsIs);
+    if (c && c->tensor->dims == slot.dims && checkpoint::is_floating(c->tensor->type))
+      p.give(slot, c, Form::kAsIs);
   }
 }
 
 void pair_last_of_shape(Pairing& p) {
   for (Slot& slot : p.slots) {
-    if (slot.filled() || slot.zero || (slot.sites.empty() && !is_needed(slot)) || p.mismatched.count(slot.name))
+    if (slot.filled() || slot.zero || (slot.sites.empty() && !is_needed(slot)) ||
+        p.mismatched.count(slot.name))
       continue;
     const Candidate* only = nullptr;
     size_t fitting = 0, rivals = 0;
@@ -224,13 +245,18 @@ void pair_last_of_shape(Pairing& p) {
 
 void pair_ties(Pairing& p) {
   for (Slot& slot : p.slots) {
-    if (slot.filled() || slot.zero || !is_needed(slot) || slot.dtype != DType::kF32 || slot.dims.size() != 2) continue;
+    if (slot.filled() || slot.zero || !is_needed(slot) || slot.dtype != DType::kF32 ||
+        slot.dims.size() != 2)
+      continue;
     const graph::Constant& mine = *p.model.constant(slot.id);
     const float* numbers = mine.as<float>();
     const int64_t count = mine.elements();
-    if (!numbers || std::all_of(numbers, numbers + count, [&](float x) { return x == numbers[0]; })) continue;
+    if (!numbers || std::all_of(numbers, numbers + count, [&](float x) { return x == numbers[0]; }))
+      continue;
     for (const Slot& other : p.slots) {
-      if (!other.source || other.form != Form::kAsIs || other.dtype != DType::kF32 || other.dims.size() != 2) continue;
+      if (!other.source || other.form != Form::kAsIs || other.dtype != DType::kF32 ||
+          other.dims.size() != 2)
+        continue;
       const graph::Constant* theirs = p.model.constant(other.id);
       const bool same = other.dims == slot.dims,
                  turned = other.dims[0] == slot.dims[1] && other.dims[1] == slot.dims[0];
@@ -274,8 +300,9 @@ void leave_tied(Pairing& p) {
 
 std::string called_module(const Pairing& p, const std::string& module) {
   const auto known = [&](const std::string& name) {
-    return std::any_of(p.selection.candidates.begin(), p.selection.candidates.end(),
-                       [&](const Candidate& c) { return c.name.compare(0, name.size() + 1, name + ".") == 0; });
+    return std::any_of(
+        p.selection.candidates.begin(), p.selection.candidates.end(),
+        [&](const Candidate& c) { return c.name.compare(0, name.size() + 1, name + ".") == 0; });
   };
   if (module.empty() || known(module)) return module;
   std::string bare;
@@ -283,7 +310,8 @@ std::string called_module(const Pairing& p, const std::string& module) {
     const size_t dot = std::min(module.find('.', at), module.size());
     std::string part = module.substr(at, dot - at);
     const size_t digits = part.find_last_not_of("0123456789");
-    if (digits != std::string::npos && digits > 0 && digits + 1 < part.size() && part[digits] == '_')
+    if (digits != std::string::npos && digits > 0 && digits + 1 < part.size() &&
+        part[digits] == '_')
       part.resize(digits);
     bare += (bare.empty() ? "" : ".") + part;
     at = dot + 1;

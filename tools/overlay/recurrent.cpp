@@ -1,6 +1,8 @@
 // tools/overlay/recurrent.cpp - the weights of torch's recurrent layers as ONNX has them.
-//   torch   weight_ih_l0 [gates * H, in], weight_hh_l0, bias_ih_l0, bias_hh_l0, each again with _reverse; LSTM i f g o, GRU r z n
-//   ONNX    W [directions, gates * H, in], R, B [directions, 2 * gates * H]; LSTM i o f c, GRU z r h
+//   torch   weight_ih_l0 [gates * H, in], weight_hh_l0, bias_ih_l0, bias_hh_l0, each again with
+//           _reverse; LSTM i f g o, GRU r z n
+//   ONNX    W [directions, gates * H, in], R, B [directions, 2 * gates * H]; LSTM i o f c, GRU z r
+//           h
 #include <algorithm>
 
 #include "tools/checkpoint/compare_tensors.h"
@@ -18,11 +20,13 @@ std::vector<size_t> gates_of(const std::string& op) {
 }
 
 bool is_recurrent(const WeightReader& reader) {
-  return (reader.op == "LSTM" || reader.op == "GRU" || reader.op == "RNN") && reader.operands.size() > 2 &&
-         reader.operands[1] != graph::kAbsent && reader.operands[2] != graph::kAbsent;
+  return (reader.op == "LSTM" || reader.op == "GRU" || reader.op == "RNN") &&
+         reader.operands.size() > 2 && reader.operands[1] != graph::kAbsent &&
+         reader.operands[2] != graph::kAbsent;
 }
 
-/// One layer of a module: tensors by direction; empty where the checkpoint has not all of them, or not in these shapes.
+/// One layer of a module: tensors by direction; empty where the checkpoint has not all of them, or
+/// not in these shapes.
 struct Layer {
   std::vector<const Candidate*> input, state, bias;  // bias: ih, hh, ih reverse, hh reverse
 };
@@ -36,7 +40,8 @@ bool fits(const Candidate* c, const std::vector<int64_t>& dims) {
   return c && c->tensor->dims == dims && checkpoint::is_floating(c->tensor->type);
 }
 
-bool find_layer(const Pairing& p, const std::string& module, size_t index, const Wanted& wanted, Layer* out) {
+bool find_layer(const Pairing& p, const std::string& module, size_t index, const Wanted& wanted,
+                Layer* out) {
   Layer layer;
   const std::string at = module.empty() ? "" : module + ".";
   for (int64_t d = 0; d < wanted.directions; d++) {
@@ -56,7 +61,8 @@ bool find_layer(const Pairing& p, const std::string& module, size_t index, const
   return true;
 }
 
-std::vector<double> stacked(const std::vector<const Candidate*>& parts, const std::vector<size_t>& gates) {
+std::vector<double> stacked(const std::vector<const Candidate*>& parts,
+                            const std::vector<size_t>& gates) {
   std::vector<double> out;
   for (const Candidate* part : parts) {
     const std::vector<double> numbers = checkpoint::as_numbers(*part->tensor);
@@ -68,7 +74,8 @@ std::vector<double> stacked(const std::vector<const Candidate*>& parts, const st
   return out;
 }
 
-void fill(Pairing& p, Slot* slot, const std::vector<const Candidate*>& parts, const std::vector<size_t>& gates) {
+void fill(Pairing& p, Slot* slot, const std::vector<const Candidate*>& parts,
+          const std::vector<size_t>& gates) {
   if (!slot) return;
   slot->source = nullptr;
   slot->parts = parts;
@@ -83,8 +90,9 @@ void pair_recurrent(Pairing& p) {
   std::vector<std::string> modules;
   const std::string kFirst = "weight_ih_l0";
   for (const Candidate& c : p.selection.candidates)
-    if (c.name == kFirst || (c.name.size() > kFirst.size() &&
-                             c.name.compare(c.name.size() - kFirst.size() - 1, std::string::npos, "." + kFirst) == 0))
+    if (c.name == kFirst ||
+        (c.name.size() > kFirst.size() &&
+         c.name.compare(c.name.size() - kFirst.size() - 1, std::string::npos, "." + kFirst) == 0))
       modules.push_back(module_of(c.name));
   std::map<std::string, size_t> seen;  // recurrent operators of a module so far
   size_t done = 0;
@@ -107,17 +115,20 @@ void pair_recurrent(Pairing& p) {
     wanted.rows = wanted.input->dims[1];
     wanted.features = wanted.input->dims[2];
     wanted.hidden = wanted.state->dims[2];
-    const bool whole = wanted.directions >= 1 && wanted.directions <= 2 &&
-                       wanted.rows == int64_t(gates.size()) * wanted.hidden &&
-                       wanted.state->dims == std::vector<int64_t>{wanted.directions, wanted.rows, wanted.hidden} &&
-                       (!wanted.bias || wanted.bias->dims == std::vector<int64_t>{wanted.directions, 2 * wanted.rows});
+    const bool whole =
+        wanted.directions >= 1 && wanted.directions <= 2 &&
+        wanted.rows == int64_t(gates.size()) * wanted.hidden &&
+        wanted.state->dims == std::vector<int64_t>{wanted.directions, wanted.rows, wanted.hidden} &&
+        (!wanted.bias ||
+         wanted.bias->dims == std::vector<int64_t>{wanted.directions, 2 * wanted.rows});
     if (!whole) continue;
     Layer layer;
     bool found = find_layer(p, reader.module, index, wanted, &layer);
     if (!found) {  // without its module: the one layer that is left and fits
       size_t fitting = 0, rivals = 0;
       for (const std::string& module : modules) {
-        for (size_t l = 0; l < 64 && p.named((module.empty() ? "" : module + ".") + "weight_ih_l" + std::to_string(l));
+        for (size_t l = 0; l < 64 && p.named((module.empty() ? "" : module + ".") + "weight_ih_l" +
+                                             std::to_string(l));
              l++) {
           Layer trial;
           if (!find_layer(p, module, l, wanted, &trial) || p.used.count(trial.input[0])) continue;
@@ -127,7 +138,8 @@ void pair_recurrent(Pairing& p) {
       }
       for (const WeightReader& other : p.sites.readers) {
         const Slot* input = is_recurrent(other) ? p.slot(other.operands[1]) : nullptr;
-        rivals += input && !input->filled() && input != wanted.input && input->dims == wanted.input->dims;
+        rivals +=
+            input && !input->filled() && input != wanted.input && input->dims == wanted.input->dims;
       }
       found = fitting == 1 && rivals == 0;
     }

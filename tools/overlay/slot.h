@@ -12,7 +12,8 @@
 namespace ingot::overlay {
 
 /// How a tensor of the checkpoint becomes the constant.
-enum class Form { kAsIs, kTransposed, kReshaped };  // kReshaped: the same elements, with or without dimensions of 1
+// kReshaped: the same elements, with or without dimensions of 1
+enum class Form { kAsIs, kTransposed, kReshaped };
 
 struct Site {
   const graph::WeightReader* reader = nullptr;
@@ -65,7 +66,9 @@ struct Pairing {
     slot.form = form;
     used.insert(source);
   }
-  bool is_free(const Candidate& c) const { return !used.count(&c) && checkpoint::is_floating(c.tensor->type); }
+  bool is_free(const Candidate& c) const {
+    return !used.count(&c) && checkpoint::is_floating(c.tensor->type);
+  }
 };
 
 /// Fills by_name. @throws CastError 5 where two tensors have one name.
@@ -79,7 +82,8 @@ void pair_modules(Pairing& pairing);
 void pair_last_of_shape(Pairing& pairing);
 /// LSTM, GRU and RNN of torch: gates in another order, both biases in one.
 void pair_recurrent(Pairing& pairing);
-/// Batch normalisations that the architecture has no more, because they were multiplied into the weights before them.
+/// Batch normalisations that the architecture has no more, because they were multiplied into the
+/// weights before them.
 void fold_normalisations(Pairing& pairing);
 /// Weights that the architecture has twice, bit by bit, and the checkpoint once.
 void pair_ties(Pairing& pairing);
@@ -87,7 +91,8 @@ void pair_ties(Pairing& pairing);
 /// Tensors that are one that has its place, bit by bit, under another name.
 void leave_tied(Pairing& pairing);
 
-/// Without the numbers that TorchScript's exporter gives to a module that is called again ("norm_1"), where the checkpoint has no such module.
+/// Without the numbers that TorchScript's exporter gives to a module that is called again
+/// ("norm_1"), where the checkpoint has no such module.
 std::string called_module(const Pairing& pairing, const std::string& module);
 /// The module that a tensor belongs to: "a.b" of "a.b.weight".
 std::string module_of(const std::string& name);
@@ -98,8 +103,9 @@ bool is_product(const Site& site);
 OverlayReport report_of(const Pairing& pairing);
 /// Everything that does not fit, in one error. Returns when all is well.
 void refuse_unpaired(const Pairing& pairing);
-/// Why a constant that got no tensor may not stay as the architecture has it; "" when it may: what a program states (masks, positions,
-/// short decimals, one number in every place) or makes by a formula is no weight.
+/// Why a constant that got no tensor may not stay as the architecture has it; "" when it may: what
+/// a program states (masks, positions, short decimals, one number in every place) or makes by a
+/// formula is no weight.
 std::string why_not_kept(const Pairing& pairing, const Slot& slot);
 /// Whether a run without it would be a run with a weight of the architecture's own.
 bool is_needed(const Slot& slot);

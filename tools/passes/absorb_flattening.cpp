@@ -1,12 +1,13 @@
-// Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the picture lies, and
-// nothing is moved.
+// Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the
+// picture lies, and nothing is moved.
 #include "tools/passes/constants.h"
 #include "tools/passes/pass.h"
 
 namespace ingot::passes {
 namespace {
 
-// The first dimension of `dims` from which on all of them make up one row of `length` elements; 0 when there is none.
+// The first dimension of `dims` from which on all of them make up one row of `length` elements; 0
+// when there is none.
 size_t row_start(const Dims& dims, int64_t length) {
   Dim product = 1;
   for (size_t i = dims.size(); i-- > 1;) {
@@ -38,7 +39,8 @@ uint32_t absorb_flattening(Editor& e, Remarks&) {
     size_t start = permuted_start(perm, row_start(y, w.dims[1]));
     auto fixed = static_dims(Dims(y.begin() + long(start), y.end()));
     if (!start || !fixed ||
-        !same(Dims(e.dims(rows->outputs[0]).end() - 1, e.dims(rows->outputs[0]).end()), {Dim(w.dims[1])}))
+        !same(Dims(e.dims(rows->outputs[0]).end() - 1, e.dims(rows->outputs[0]).end()),
+              {Dim(w.dims[1])}))
       continue;
     std::vector<int64_t> wide = {w.dims[0]};
     wide.insert(wide.end(), fixed->begin(), fixed->end());

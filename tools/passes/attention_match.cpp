@@ -8,7 +8,8 @@
 namespace ingot::passes {
 namespace {
 
-constexpr double kHides = -1e9;  // a score or a constant mask from here down is a key that is not seen
+// a score or a constant mask from here down is a key that is not seen
+constexpr double kHides = -1e9;
 
 /// The operand of a step with one number, and that number.
 struct Scaled {
@@ -17,12 +18,15 @@ struct Scaled {
 };
 std::optional<Scaled> with_number(const Editor& e, const Node& node, Op op, bool number_last) {
   const std::optional<Step> s = only_step(node);
-  if (!s || s->op != op || node.inputs.size() != 2 || s->a + s->b != 1 || node.text("compute", "f32") != "f32")
+  if (!s || s->op != op || node.inputs.size() != 2 || s->a + s->b != 1 ||
+      node.text("compute", "f32") != "f32")
     return std::nullopt;
   for (int k = 0; k < 2; k++) {
     const std::optional<double> number = scalar(e.model, node.inputs[size_t(k)]);
     const ValueId x = node.inputs[size_t(1 - k)];
-    if (!number || !std::isfinite(*number) || e.constant(x) || !same(e.dims(x), e.dims(node.outputs[0]))) continue;
+    if (!number || !std::isfinite(*number) || e.constant(x) ||
+        !same(e.dims(x), e.dims(node.outputs[0])))
+      continue;
     if (number_last && s->b != k) continue;
     return Scaled{x, *number};
   }
@@ -64,12 +68,14 @@ void peel(const Editor& e, ValueId& x, bool& turned, double& scale, std::vector<
 /// A Reshape of scores that only groups or names their leading dimensions.
 bool keeps_matrix(const Editor& e, const Node& node) {
   const Dims &from = e.dims(node.inputs[0]), &to = e.dims(node.outputs[0]);
-  return from.size() >= 2 && to.size() >= 2 && from.back() == to.back() && from[from.size() - 2] == to[to.size() - 2];
+  return from.size() >= 2 && to.size() >= 2 && from.back() == to.back() &&
+         from[from.size() - 2] == to[to.size() - 2];
 }
 
 class Matcher {
  public:
-  Matcher(const Editor& editor, Node& node, AttentionMatch* match) : e(editor), softmax(node), found(match) {}
+  Matcher(const Editor& editor, Node& node, AttentionMatch* match)
+      : e(editor), softmax(node), found(match) {}
 
   bool run(std::string* why) {
     if (!behind(why)) return false;
@@ -104,11 +110,13 @@ class Matcher {
       }
       if (reader->inputs[0] != p || reader->inputs[1] == p) return false;
       if (reader->integer("trans_a", 0)) return *why = "its probabilities are transposed", false;
-      if (reader->number("alpha", 1) != 1) return *why = "the product with the values is scaled", false;
+      if (reader->number("alpha", 1) != 1)
+        return *why = "the product with the values is scaled", false;
       found->v = reader->inputs[1], found->turn_v = reader->integer("trans_b", 0) != 0;
       found->y = reader->outputs[0];
       found->inside.push_back(reader);
-      for (auto node = between.rbegin(); node != between.rend(); ++node) found->inside.push_back(*node);
+      for (auto node = between.rbegin(); node != between.rend(); ++node)
+        found->inside.push_back(*node);
       return true;
     }
   }
@@ -147,7 +155,8 @@ class Matcher {
       found->inside.push_back(node);
       if (node->op == "Reshape") {
         if (!keeps_matrix(e, *node)) return false;
-        if (has_mask && !named_alike(*node)) return *why = "a mask is added between two orders of heads", false;
+        if (has_mask && !named_alike(*node))
+          return *why = "a mask is added between two orders of heads", false;
         s = node->inputs[0];
       } else if (auto cap = softcap(*node)) {
         if (found->softcap != 0 || found->scale != 1)
@@ -179,7 +188,9 @@ class Matcher {
     return false;
   }
 
-  bool named_alike(const Node& reshape) const { return same(e.dims(reshape.inputs[0]), e.dims(reshape.outputs[0])); }
+  bool named_alike(const Node& reshape) const {
+    return same(e.dims(reshape.inputs[0]), e.dims(reshape.outputs[0]));
+  }
 
   /// c * tanh(x / c).
   std::optional<Scaled> softcap(const Node& node) {
@@ -189,7 +200,8 @@ class Matcher {
     if (!step || step->op != Op::kTanh || !e.read_once(outer->x)) return std::nullopt;
     Node* inner = e.producer(tanh->inputs[0]);
     auto shrunk = inner && e.read_once(tanh->inputs[0]) ? factor(e, *inner) : std::nullopt;
-    if (!shrunk || outer->number <= 0 || std::fabs(shrunk->number * outer->number - 1) > 1e-6) return std::nullopt;
+    if (!shrunk || outer->number <= 0 || std::fabs(shrunk->number * outer->number - 1) > 1e-6)
+      return std::nullopt;
     found->inside.push_back(tanh);
     found->inside.push_back(inner);
     return Scaled{shrunk->x, outer->number};
@@ -252,7 +264,8 @@ class Matcher {
     double scale = 1;
     peel(e, q, turned_q, scale, front);
     if (!turned_q)
-      found->q = q, found->scale *= scale, found->inside.insert(found->inside.end(), front.begin(), front.end());
+      found->q = q, found->scale *= scale,
+      found->inside.insert(found->inside.end(), front.begin(), front.end());
     peel(e, found->k, found->turn_k, found->scale, found->inside);
     return true;
   }

@@ -1,4 +1,5 @@
-// tools/passes/attention_match.h - softmax(q k' ...) v as exporters spell it, taken apart around one Softmax.
+// tools/passes/attention_match.h - softmax(q k' ...) v as exporters spell it, taken apart around
+// one Softmax.
 #pragma once
 #include <string>
 
@@ -6,7 +7,8 @@
 
 namespace ingot::passes {
 
-/// A mask, added to the scores, or chosen by: scores where `seen` or `!seen` is true, `number` elsewhere.
+/// A mask, added to the scores, or chosen by: scores where `seen` or `!seen` is true, `number`
+/// elsewhere.
 struct AttentionMask {
   ValueId id = graph::kAbsent;
   bool is_choice = false, seen = true;
@@ -18,14 +20,16 @@ struct AttentionMatch {
   ValueId q = graph::kAbsent, k = graph::kAbsent, v = graph::kAbsent, y = graph::kAbsent;
   bool turn_k = false, turn_v = false;  // k is [..., D, T], v is [..., D, T]
   double scale = 1, softcap = 0;
-  Dims scores;                       // of the product as masks see it
-  std::vector<AttentionMask> masks;  // from the softmax to the product, in scores' dims or broadcast to them
-  bool nan_is_zero = false;          // the source writes zeros over rows that are NaN
-  std::vector<Node*> inside;         // from the last product to the first, retired in this order
+  Dims scores;  // of the product as masks see it
+  // from the softmax to the product, in scores' dims or broadcast to them
+  std::vector<AttentionMask> masks;
+  bool nan_is_zero = false;   // the source writes zeros over rows that are NaN
+  std::vector<Node*> inside;  // from the last product to the first, retired in this order
 };
 
-/// True where the Softmax stands between two products and all of it is an Attention. Else `why` says what is in the way; it stays empty
-/// where there are no two products around, which is no attention at all.
+/// True where the Softmax stands between two products and all of it is an Attention. Else `why`
+/// says what is in the way; it stays empty where there are no two products around, which is no
+/// attention at all.
 bool match_attention(const Editor& e, Node& softmax, AttentionMatch* found, std::string* why);
 
 }  // namespace ingot::passes

@@ -29,7 +29,8 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
   graph.nodes.clear();
   std::vector<std::pair<ValueId, ValueId>> renamed;
   for (Node& node : nodes) {
-    std::optional<double> condition = node.op == "If" ? scalar(model, node.inputs[0]) : std::nullopt;
+    std::optional<double> condition =
+        node.op == "If" ? scalar(model, node.inputs[0]) : std::nullopt;
     if (!condition) {
       for (Graph* inner : branches(node)) changed += inline_constant_conditions(model, *inner);
       result.push_back(std::move(node));
@@ -37,14 +38,18 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
     }
     std::shared_ptr<Graph> taken = node.subgraph(*condition != 0 ? "then_branch" : "else_branch");
     if (!taken)
-      graph::throw_cast_error(4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
+      graph::throw_cast_error(
+          4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
     changed += 1 + inline_constant_conditions(model, *taken);
     for (size_t i = 0; i < node.outputs.size(); i++) {
       ValueId inner = taken->outputs[i], outer = node.outputs[i];
       if (outer < 0) continue;
-      // The branch's value takes the name of the If's; one that the branch does not make itself is passed on.
-      if (makes(*taken, inner) && std::count(taken->outputs.begin(), taken->outputs.end(), inner) == 1) {
-        for (Node& each : taken->nodes) std::replace(each.outputs.begin(), each.outputs.end(), inner, outer);
+      // The branch's value takes the name of the If's; one that the branch does not make itself is
+      // passed on.
+      if (makes(*taken, inner) &&
+          std::count(taken->outputs.begin(), taken->outputs.end(), inner) == 1) {
+        for (Node& each : taken->nodes)
+          std::replace(each.outputs.begin(), each.outputs.end(), inner, outer);
         rename_reads(*taken, inner, outer);
       } else {
         Node same;

@@ -37,9 +37,11 @@ std::vector<double> widened(const Constant& c) {
   return wide;
 }
 
-// For each element of `dims` in row-major order, calls visit(offset into a tensor with these strides).
+// For each element of `dims` in row-major order, calls visit(offset into a tensor with these
+// strides).
 template <class Visit>
-void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, size_t width, Visit visit) {
+void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, size_t width,
+          Visit visit) {
   constexpr int64_t kOften = 1 << 16;
   int64_t count = 1;
   for (int64_t d : dims) count *= d;
@@ -63,7 +65,8 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& dims) {
   return strides;
 }
 
-Constant gathered(const Constant& c, std::vector<int64_t> dims, const std::vector<int64_t>& strides) {
+Constant gathered(const Constant& c, std::vector<int64_t> dims,
+                  const std::vector<int64_t>& strides) {
   size_t width = size_t(dtype_bytes(c.dtype));
   std::vector<uint8_t> bytes;
   int64_t count = 1;
@@ -131,16 +134,21 @@ Constant make_f32(std::vector<int64_t> dims, const std::vector<double>& elements
   bytes.reserve(elements.size() * sizeof(float));
   std::vector<float> piece;
   for (size_t i = 0; i < elements.size(); i += kPiece) {
-    piece.assign(elements.begin() + long(i), elements.begin() + long(std::min(i + kPiece, elements.size())));
-    host::append_weights(bytes, reinterpret_cast<const uint8_t*>(piece.data()), piece.size() * sizeof(float));
+    piece.assign(elements.begin() + long(i),
+                 elements.begin() + long(std::min(i + kPiece, elements.size())));
+    host::append_weights(bytes, reinterpret_cast<const uint8_t*>(piece.data()),
+                         piece.size() * sizeof(float));
     host::note_touched(piece.size() * sizeof(double));
   }
   Constant constant{DType::kF32, std::move(dims), nullptr};
-  if (!bytes.empty()) constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  if (!bytes.empty())
+    constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
   return constant;
 }
 
-Constant with_dims(const Constant& c, std::vector<int64_t> dims) { return {c.dtype, std::move(dims), c.bytes}; }
+Constant with_dims(const Constant& c, std::vector<int64_t> dims) {
+  return {c.dtype, std::move(dims), c.bytes};
+}
 
 Constant permuted(const Constant& c, const Integers& perm) {
   std::vector<int64_t> from = row_major(c.dims), dims, strides;
@@ -160,7 +168,8 @@ Constant broadcast(const Constant& c, const std::vector<int64_t>& dims) {
 
 std::optional<std::vector<double>> per_channel(const Model& model, ValueId id, const Dims& dims) {
   const Constant* c = model.constant(id);
-  if (!c || !c->bytes || dims.empty() || c->dims.size() > dims.size() || !dims.back().value()) return std::nullopt;
+  if (!c || !c->bytes || dims.empty() || c->dims.size() > dims.size() || !dims.back().value())
+    return std::nullopt;
   for (size_t i = 0; i + 1 < c->dims.size(); i++)
     if (c->dims[i] != 1) return std::nullopt;
   int64_t channels = *dims.back().value();

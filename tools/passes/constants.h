@@ -1,4 +1,5 @@
-// tools/passes/constants.h - reading and rearranging constants while casting. Nothing here changes a constant in place.
+// tools/passes/constants.h - reading and rearranging constants while casting. Nothing here changes
+// a constant in place.
 #pragma once
 #include <optional>
 #include <vector>
@@ -22,8 +23,9 @@ Constant permuted(const Constant& constant, const Integers& perm);
 /// Broadcast to dims by ONNX's rules. @pre it does broadcast.
 Constant broadcast(const Constant& constant, const std::vector<int64_t>& dims);
 
-/// When `id` is a constant that, broadcast against `dims`, varies along the last dimension at most (and does not
-/// widen dims): its values along that dimension, `dims.back()` of them. The last dimension must be static.
+/// When `id` is a constant that, broadcast against `dims`, varies along the last dimension at most
+/// (and does not widen dims): its values along that dimension, `dims.back()` of them. The last
+/// dimension must be static.
 std::optional<std::vector<double>> per_channel(const Model& model, ValueId id, const Dims& dims);
 
 /// Static dims as numbers; nothing when one is symbolic.

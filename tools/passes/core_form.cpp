@@ -65,7 +65,8 @@ class Checker {
       for (ValueId id : node.outputs) learn(id);
     }
     for (ValueId id : g.outputs)
-      if (id >= 0 && !known_.count(id)) return "an output is made by no node: " + model_.values[size_t(id)].name;
+      if (id >= 0 && !known_.count(id))
+        return "an output is made by no node: " + model_.values[size_t(id)].name;
     return "";
   }
 
@@ -78,7 +79,8 @@ class Checker {
   std::string value(ValueId id) const {
     const Value& v = model_.values[size_t(id)];
     if (v.dtype == DType::kInvalid || !v.shape_known) return "value '" + v.name + "' has no type";
-    if (v.dims.size() > size_t(kMaxRank)) return "value '" + v.name + "' has more than 8 dimensions";
+    if (v.dims.size() > size_t(kMaxRank))
+      return "value '" + v.name + "' has more than 8 dimensions";
     return "";
   }
 
@@ -86,14 +88,16 @@ class Checker {
     if (i >= node.inputs.size() || node.inputs[i] < 0) return "";
     const Constant* c = model_.constant(node.inputs[i]);
     if (!c) return "operand " + std::to_string(i) + " is no constant";
-    if (c->dims.size() != rank) return "operand " + std::to_string(i) + " has rank " + std::to_string(c->dims.size());
+    if (c->dims.size() != rank)
+      return "operand " + std::to_string(i) + " has rank " + std::to_string(c->dims.size());
     return "";
   }
 
   std::string weights(const Node& node) const {
     bool picture = node.op == "Conv2d" || node.op == "ConvTranspose2d";
     size_t rank = node.op == "Recurrent" ? 3 : picture ? 4 : 2;
-    if (picture && model_.values[size_t(node.inputs[0])].dims.size() != 4) return "its picture is not of rank 4";
+    if (picture && model_.values[size_t(node.inputs[0])].dims.size() != 4)
+      return "its picture is not of rank 4";
     std::string why = constant_operand(node, 1, rank);
     if (!why.empty()) return why;
     return node.op == "Recurrent" ? constant_operand(node, 2, 3) : constant_operand(node, 2, 1);
@@ -116,10 +120,12 @@ class Checker {
     const bool loop = node.op == "Loop";
     if (node.subgraphs().empty()) return "has no branch or body";
     if (depth_ >= kMaxSubprogramDepth)
-      graph::throw_cast_error(4, node.op + " '" + node.name + "' lies in " + std::to_string(depth_) +
-                                     " others, at most " + std::to_string(kMaxSubprogramDepth) +
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' lies in " +
+                                     std::to_string(depth_) + " others, at most " +
+                                     std::to_string(kMaxSubprogramDepth) +
                                      " branches and loops inside each other are supported");
-    if (loop && (node.dims("most").size() != 1 || node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
+    if (loop && (node.dims("most").size() != 1 ||
+                 node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
                  node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
                  node.outputs.size() + 2 != node.inputs.size()))
       return "its body does not fit what it carries";
@@ -138,20 +144,23 @@ class Checker {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
     if (node.inputs.size() > known->second.most && known->second.most > kMostOfOperator)
-      graph::throw_cast_error(4, node.op + " '" + node.name + "' has " + std::to_string(node.inputs.size()) +
-                                     " inputs, at most " + std::to_string(known->second.most) +
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' has " +
+                                     std::to_string(node.inputs.size()) + " inputs, at most " +
+                                     std::to_string(known->second.most) +
                                      " are supported; do it in several steps");
     if (node.inputs.size() < known->second.least || node.inputs.size() > known->second.most)
       return "has " + std::to_string(node.inputs.size()) + " operands";
     for (ValueId id : node.inputs) {
       if (id < 0) continue;
-      if (!known_.count(id)) return "reads '" + model_.values[size_t(id)].name + "', which nothing before it makes";
+      if (!known_.count(id))
+        return "reads '" + model_.values[size_t(id)].name + "', which nothing before it makes";
       if (std::string why = value(id); !why.empty()) return why;
     }
     for (ValueId id : node.outputs)
       if (id >= 0)
         if (std::string why = value(id); !why.empty()) return why;
-    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" || node.op == "Recurrent")
+    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" ||
+        node.op == "Recurrent")
       return weights(node);
     if (node.op == "Elementwise") return steps(node);
     if (node.op == "If" || node.op == "Loop") return inner(node);

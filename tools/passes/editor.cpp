@@ -22,7 +22,8 @@ void collect_inner(const Graph& graph, std::set<ValueId>& made) {
 
 // Visits every operand inside a branch, nested ones too, that is not in `made`.
 template <class Visit>
-void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>& made, Visit& visit) {
+void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>& made,
+                       Visit& visit) {
   for (Node& node : graph.nodes) {
     if (node.dead) continue;
     for (ValueId& id : node.inputs)
@@ -35,7 +36,8 @@ void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>
     if (id >= 0 && !made.count(id)) visit(id);
 }
 
-// Calls `visit` for every value read by the branches of an If but made outside them; visit may change it.
+// Calls `visit` for every value read by the branches of an If but made outside them; visit may
+// change it.
 template <class Visit>
 void visit_captures(Model& model, Node& node, Visit visit) {
   if (node.op != "If" && node.op != "Loop" && node.op != "Scan") return;
@@ -54,7 +56,8 @@ void visit_captures(Model& model, Node& node, Visit visit) {
 std::vector<Graph*> branches(Node& node) {
   std::vector<Graph*> found;
   for (auto& [key, attribute] : node.attributes)
-    if (auto* graph = std::get_if<std::shared_ptr<Graph>>(&attribute)) found.push_back(graph->get());
+    if (auto* graph = std::get_if<std::shared_ptr<Graph>>(&attribute))
+      found.push_back(graph->get());
   return found;
 }
 
@@ -140,7 +143,8 @@ void Editor::Readers::sweep() {
 void Editor::bury_dead() const {
   const auto lives = [](const Entry& entry) { return !entry.node->dead; };
   const auto dead = std::stable_partition(entries_.begin(), entries_.end(), lives);
-  buried_.insert(buried_.end(), std::make_move_iterator(dead), std::make_move_iterator(entries_.end()));
+  buried_.insert(buried_.end(), std::make_move_iterator(dead),
+                 std::make_move_iterator(entries_.end()));
   entries_.erase(dead, entries_.end());
 }
 
@@ -205,7 +209,8 @@ size_t Editor::reader_count(ValueId id) const {
   const auto found = readers_.find(id);
   if (found == readers_.end()) return 0;
   Readers& all = found->second;
-  // Nobody asks whether there are three or four. Fewer are counted, in a list that is then short as well.
+  // Nobody asks whether there are three or four. Fewer are counted, in a list that is then short as
+  // well.
   constexpr size_t kMany = 3;
   if (all.list.size() >= all.gone_count + kMany) return all.list.size() - all.gone_count;
   all.sweep();
@@ -259,8 +264,8 @@ uint64_t Editor::place_of(const Node& node) const {
   return at == place_.end() ? entries_.size() + buried_.size() : at->second;
 }
 
-Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs, const Node& from,
-                  Attributes attributes) {
+Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+                  const Node& from, Attributes attributes) {
   auto node = std::make_unique<Node>();
   node->op = op;
   node->name = from.name;
@@ -276,9 +281,10 @@ Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vecto
   return added;
 }
 
-ValueId Editor::emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims, const Node& from,
-                     Attributes attributes) {
-  std::string base = !from.outputs.empty() && from.outputs[0] >= 0 ? value(from.outputs[0]).name : from.name;
+ValueId Editor::emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims,
+                     const Node& from, Attributes attributes) {
+  std::string base =
+      !from.outputs.empty() && from.outputs[0] >= 0 ? value(from.outputs[0]).name : from.name;
   ValueId out = new_value(base + "/" + op, dtype, std::move(dims));
   add(op, std::move(inputs), {out}, from, std::move(attributes));
   return out;
@@ -384,7 +390,8 @@ std::unordered_set<uint32_t>& Editor::sources_of(const Node& node) {
 void Editor::merge_sources(Node& into, const Node& from) {
   constexpr size_t kFew = 16, kMostLent = 1024;
   size_t readers = 0;
-  for (ValueId id : from.outputs) readers += from.dead || id < 0 ? 0 : reader_count(id) + is_output(id);
+  for (ValueId id : from.outputs)
+    readers += from.dead || id < 0 ? 0 : reader_count(id) + is_output(id);
   size_t left = readers <= 1 ? from.sources.size() : kMostLent;
   for (uint32_t source : from.sources) {
     if (left-- == 0) return;
@@ -398,8 +405,8 @@ void Editor::merge_sources(Node& into, const Node& from) {
   }
 }
 
-// The same for a node that is gone: the longer list is kept and the shorter one put in front of it, so that a chain of nodes
-// that go one after another hands on what it gathered.
+// The same for a node that is gone: the longer list is kept and the shorter one put in front of it,
+// so that a chain of nodes that go one after another hands on what it gathered.
 void Editor::inherit_sources(Node& into, Node& gone) {
   if (gone.sources.size() <= into.sources.size()) return merge_sources(into, gone);
   std::unordered_set<uint32_t> known = std::move(sources_of(gone));
@@ -446,7 +453,9 @@ bool is_identity(const Integers& perm) {
   return true;
 }
 
-bool same(const Dims& a, const Dims& b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); }
+bool same(const Dims& a, const Dims& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
 
 Dim elements(const Dims& dims) {
   Dim n = 1;

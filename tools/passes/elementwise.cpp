@@ -7,8 +7,8 @@ std::vector<Step> steps_of(const Node& node) {
   std::vector<double> numbers = node.numbers("step_numbers");
   std::vector<Step> steps;
   for (size_t i = 0; 4 * i + 3 < flat.size(); i++)
-    steps.push_back({Op(flat[4 * i]), int(flat[4 * i + 1]), int(flat[4 * i + 2]), int(flat[4 * i + 3]), numbers[2 * i],
-                     numbers[2 * i + 1]});
+    steps.push_back({Op(flat[4 * i]), int(flat[4 * i + 1]), int(flat[4 * i + 2]),
+                     int(flat[4 * i + 3]), numbers[2 * i], numbers[2 * i + 1]});
   return steps;
 }
 
@@ -42,7 +42,10 @@ const char* compute_type(DType dtype) {
 }
 
 DType compute_dtype(const std::string& compute) {
-  return compute == "f64" ? DType::kF64 : compute == "i64" ? DType::kI64 : compute == "u64" ? DType::kU64 : DType::kF32;
+  return compute == "f64"   ? DType::kF64
+         : compute == "i64" ? DType::kI64
+         : compute == "u64" ? DType::kU64
+                            : DType::kF32;
 }
 
 std::optional<Step> only_step(const Node& node) {

@@ -1,4 +1,5 @@
-// tools/passes/elementwise.h - steps of an Elementwise node as structs, and the short ways to make one.
+// tools/passes/elementwise.h - steps of an Elementwise node as structs, and the short ways to make
+// one.
 #pragma once
 #include <optional>
 #include <string>

@@ -31,7 +31,8 @@ uint32_t fold_activation(Editor& e, Remarks&) {
     auto kind = kActivations.find(step.op);
     Node* maker = e.producer(node->inputs[0]);
     if (kind == kActivations.end() || !maker || !e.read_once(node->inputs[0])) continue;
-    if ((maker->op != "Conv2d" && maker->op != "Linear" && maker->op != "ConvTranspose2d") || maker->has("activation"))
+    if ((maker->op != "Conv2d" && maker->op != "Linear" && maker->op != "ConvTranspose2d") ||
+        maker->has("activation"))
       continue;
     if (e.value(node->outputs[0]).dtype != DType::kF32) continue;
     bool six = step.op == Op::kClip && step.alpha == 0 && step.beta == 6;

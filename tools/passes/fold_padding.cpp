@@ -18,7 +18,8 @@ std::optional<Border> border(const Editor& e, const Node& pad) {
   std::vector<int64_t> begin, end;
   for (size_t i = 0; i < rank; i++) {
     Dim after = to[i] - from[i] - before[i];
-    if (!before[i].value() || !after.value() || *before[i].value() < 0 || *after.value() < 0) return std::nullopt;
+    if (!before[i].value() || !after.value() || *before[i].value() < 0 || *after.value() < 0)
+      return std::nullopt;
     begin.push_back(*before[i].value());
     end.push_back(*after.value());
   }
@@ -47,7 +48,8 @@ uint32_t fold_padding(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* pad : e.nodes()) {
     if (pad->dead || pad->op != "Pad" || pad->text("mode", "constant") != "constant") continue;
-    double value = pad->inputs.size() > 1 ? scalar(e.model, pad->inputs[1]).value_or(1) : pad->number("value", 0);
+    double value = pad->inputs.size() > 1 ? scalar(e.model, pad->inputs[1]).value_or(1)
+                                          : pad->number("value", 0);
     ValueId y = pad->outputs[0];
     std::optional<Border> b = border(e, *pad);
     if (value != 0 || !b || e.is_output(y)) continue;
@@ -56,7 +58,9 @@ uint32_t fold_padding(Editor& e, Remarks&) {
     for (Node* reader : readers) all = all && takes_zeros(*reader) && reader->inputs[0] == y;
     if (!all) continue;
     for (Node* reader : readers) {
-      auto grow = [&](const char* key, int64_t by) { reader->attributes[key] = reader->integer(key, 0) + by; };
+      auto grow = [&](const char* key, int64_t by) {
+        reader->attributes[key] = reader->integer(key, 0) + by;
+      };
       grow("pad_top", b->top);
       grow("pad_left", b->left);
       grow("pad_bottom", b->bottom);

@@ -1,4 +1,5 @@
-// tools/passes/fold_picture_layout.cpp - a frame becomes a picture in the order that the network works in, at no cost.
+// tools/passes/fold_picture_layout.cpp - a frame becomes a picture in the order that the network
+// works in, at no cost.
 #include "tools/passes/pass.h"
 
 namespace ingot::passes {
@@ -6,9 +7,12 @@ namespace ingot::passes {
 uint32_t fold_picture_layout(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* turned : e.nodes()) {
-    if (turned->dead || turned->op != "Transpose" || turned->integers("perm") != Integers{0, 2, 3, 1}) continue;
+    if (turned->dead || turned->op != "Transpose" ||
+        turned->integers("perm") != Integers{0, 2, 3, 1})
+      continue;
     Node* picture = e.producer_if(turned->inputs[0], "Picture");
-    if (!picture || picture->text("layout", "nhwc") != "nchw" || !e.read_once(turned->inputs[0])) continue;
+    if (!picture || picture->text("layout", "nhwc") != "nchw" || !e.read_once(turned->inputs[0]))
+      continue;
     const ValueId y = turned->outputs[0];
     e.kill(*turned);
     picture->attributes["layout"] = std::string("nhwc");

@@ -32,11 +32,14 @@ bool fold_transposes(Editor& e, Node& node) {
 // The factor of a Mul or Div by one constant, and the operand that it scales.
 std::optional<double> factor(const Editor& e, const Node& node, ValueId& x) {
   std::optional<Step> s = only_step(node);
-  if (!s || node.inputs.size() != 2 || s->a + s->b != 1 || node.text("compute", "f32") != "f32") return std::nullopt;
+  if (!s || node.inputs.size() != 2 || s->a + s->b != 1 || node.text("compute", "f32") != "f32")
+    return std::nullopt;
   for (int k = 0; k < 2; k++) {
     std::optional<double> number = scalar(e.model, node.inputs[size_t(k)]);
     x = node.inputs[size_t(1 - k)];
-    if (!number || !std::isfinite(*number) || e.constant(x) || !same(e.dims(x), e.dims(node.outputs[0]))) continue;
+    if (!number || !std::isfinite(*number) || e.constant(x) ||
+        !same(e.dims(x), e.dims(node.outputs[0])))
+      continue;
     if (s->op == Op::kMul) return number;
     if (s->op == Op::kDiv && s->b == k && *number != 0) return 1 / *number;
   }
@@ -81,8 +84,8 @@ uint32_t fold_products(Editor& e, Remarks&) {
   return changed;
 }
 
-// Transpose([B,T,I] -> [T,B,I]) -> Recurrent: read as it lies, with the results put in the order that the readers
-// expect.
+// Transpose([B,T,I] -> [T,B,I]) -> Recurrent: read as it lies, with the results put in the order
+// that the readers expect.
 uint32_t fold_sequence_order(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
@@ -95,7 +98,8 @@ uint32_t fold_sequence_order(Editor& e, Remarks&) {
     ValueId y = node->outputs[0];
     if (y >= 0) {
       std::vector<ValueId> outputs = node->outputs;
-      outputs[0] = e.new_value(e.value(y).name + "/batch_first", e.value(y).dtype, permuted(e.dims(y), {2, 0, 1, 3}));
+      outputs[0] = e.new_value(e.value(y).name + "/batch_first", e.value(y).dtype,
+                               permuted(e.dims(y), {2, 0, 1, 3}));
       e.set_outputs(*node, outputs);
       e.add("Transpose", {outputs[0]}, {y}, *node, {{"perm", Integers{1, 2, 0, 3}}});
     }

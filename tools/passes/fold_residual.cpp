@@ -1,5 +1,5 @@
-// The sum of two values of the same dims goes into the store of the convolution or Linear that makes the later of
-// them. The other is made before it, so it lives no longer than it did.
+// The sum of two values of the same dims goes into the store of the convolution or Linear that
+// makes the later of them. The other is made before it, so it lives no longer than it did.
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 bool can_add(const Editor& e, ValueId id, const Dims& dims) {
   Node* maker = e.producer(id);
-  return maker && (maker->op == "Conv2d" || maker->op == "Linear") && maker->inputs.size() <= 3 && e.read_once(id) &&
-         same(e.dims(id), dims);
+  return maker && (maker->op == "Conv2d" || maker->op == "Linear") && maker->inputs.size() <= 3 &&
+         e.read_once(id) && same(e.dims(id), dims);
 }
 
 }  // namespace
@@ -23,13 +23,17 @@ uint32_t fold_residual(Editor& e, Remarks&) {
     if (node->dead || node->inputs.size() != 2 || node->inputs[0] == node->inputs[1]) continue;
     std::optional<Step> step = only_step(*node);
     ValueId out = node->outputs[0];
-    if (!step || step->op != Op::kAdd || step->a + step->b != 1 || e.value(out).dtype != DType::kF32) continue;
+    if (!step || step->op != Op::kAdd || step->a + step->b != 1 ||
+        e.value(out).dtype != DType::kF32)
+      continue;
     const Dims& dims = e.dims(out);
     ValueId a = node->inputs[0], b = node->inputs[1];
-    if (!same(e.dims(a), dims) || !same(e.dims(b), dims) || e.constant(a) || e.constant(b)) continue;
+    if (!same(e.dims(a), dims) || !same(e.dims(b), dims) || e.constant(a) || e.constant(b))
+      continue;
     bool first = can_add(e, a, dims), second = can_add(e, b, dims);
     if (!first && !second) continue;
-    if (first && second) {  // the one that can still take the activation behind the sum, else the later one
+    // the one that can still take the activation behind the sum, else the later one
+    if (first && second) {
       bool a_plain = !e.producer(a)->has("activation"), b_plain = !e.producer(b)->has("activation");
       first = a_plain != b_plain ? a_plain : order.at(e.producer(a)) > order.at(e.producer(b));
     }

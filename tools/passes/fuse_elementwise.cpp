@@ -1,5 +1,5 @@
-// Neighbouring Elementwise nodes become one chain of steps: one pass over memory. Nothing is computed twice: a value
-// that has several readers stays a value.
+// Neighbouring Elementwise nodes become one chain of steps: one pass over memory. Nothing is
+// computed twice: a value that has several readers stays a value.
 #include <algorithm>
 #include <cmath>
 
@@ -21,11 +21,13 @@ bool exact_output(const Editor& e, const Node& node) {
   DType dtype = e.value(node.outputs[0]).dtype;
   std::vector<Step> steps = steps_of(node);
   if (steps.empty()) return false;
-  return dtype == compute_dtype(node.text("compute", "f32")) || (dtype == DType::kBool && gives_truth(steps.back().op));
+  return dtype == compute_dtype(node.text("compute", "f32")) ||
+         (dtype == DType::kBool && gives_truth(steps.back().op));
 }
 
 // Registers of `steps`, whose operands move to `operands` and whose results start at `results`.
-std::vector<Step> renumbered(std::vector<Step> steps, const std::vector<int>& operands, int results) {
+std::vector<Step> renumbered(std::vector<Step> steps, const std::vector<int>& operands,
+                             int results) {
   auto move = [&](int& reg) {
     if (reg == kConstantRegister) return;
     reg = reg < int(operands.size()) ? operands[size_t(reg)] : results + reg - int(operands.size());
@@ -59,11 +61,13 @@ bool join(Editor& e, Node& first, Node& second) {
   for (ValueId id : first.inputs) head_operands.push_back(slot(id));
   for (ValueId id : second.inputs) tail_operands.push_back(id == middle ? -1 : slot(id));
   if (inputs.size() > size_t(kMaxElementwiseInputs)) return false;
-  int count = int(inputs.size()), result = converts_in ? head_operands[0] : count + int(head.size()) - 1;
+  int count = int(inputs.size()),
+      result = converts_in ? head_operands[0] : count + int(head.size()) - 1;
   for (int& reg : tail_operands)
     if (reg < 0) reg = result;
   std::vector<Step> steps = renumbered(head, head_operands, count);
-  for (const Step& s : renumbered(tail, tail_operands, count + int(head.size()))) steps.push_back(s);
+  for (const Step& s : renumbered(tail, tail_operands, count + int(head.size())))
+    steps.push_back(s);
   e.kill(first);
   e.set_inputs(second, inputs);
   set_steps(second, steps);
@@ -81,8 +85,10 @@ bool joinable(const Editor& e, const Node& first, const Node& second) {
 }
 
 bool representable(double number, const std::string& compute) {
-  if (compute == "f32" || compute == "f64") return double(float(number)) == number || std::isnan(number);
-  return number == std::floor(number) && std::fabs(number) <= 16777216;  // what a float holds of the integers
+  if (compute == "f32" || compute == "f64")
+    return double(float(number)) == number || std::isnan(number);
+  // what a float holds of the integers
+  return number == std::floor(number) && std::fabs(number) <= 16777216;
 }
 
 // Operands of one number become the constant of the step that reads them.
@@ -104,11 +110,13 @@ bool inline_scalars(Editor& e, Node& node) {
     int variables = 0;
     for (int k = 0; k < elementwise_arity(s.op); k++) {
       int reg = *registers[k];
-      variables += reg != kConstantRegister && (size_t(reg) >= number.size() || !number[size_t(reg)]);
+      variables +=
+          reg != kConstantRegister && (size_t(reg) >= number.size() || !number[size_t(reg)]);
     }
     for (int k = 0; k < elementwise_arity(s.op); k++) {
       int& reg = *registers[k];
-      if (reg == kConstantRegister || size_t(reg) >= number.size() || !number[size_t(reg)]) continue;
+      if (reg == kConstantRegister || size_t(reg) >= number.size() || !number[size_t(reg)])
+        continue;
       if (variables == 0 && k == 0) continue;  // a step keeps one operand
       if (taken && !(s.alpha == *number[size_t(reg)])) continue;
       s.alpha = *number[size_t(reg)];
@@ -154,7 +162,8 @@ bool join_scale_and_shift(Node& node) {
     if (product < inputs) continue;
     size_t i = size_t(product - inputs);
     int x = operand_beside_constant(steps[i], Op::kMul);
-    size_t uses = size_t(std::count_if(steps.begin(), steps.end(), [&](const Step& s) { return reads(s, product); }));
+    size_t uses = size_t(std::count_if(steps.begin(), steps.end(),
+                                       [&](const Step& s) { return reads(s, product); }));
     if (x < 0 || uses != 1) continue;
     steps[j] = {Op::kScaleShift, x, 0, 0, steps[i].alpha, steps[j].alpha};
     steps.erase(steps.begin() + long(i));

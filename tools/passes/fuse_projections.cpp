@@ -11,7 +11,8 @@ namespace {
 Node* projection(const Editor& e, const Node& attention, size_t operand) {
   const ValueId id = attention.inputs[operand];
   Node* node = e.rank(id) == 3 ? e.producer_if(id, "Linear") : nullptr;
-  if (!node || node->inputs.size() > 3 || node->has("activation") || !e.read_once(id)) return nullptr;
+  if (!node || node->inputs.size() > 3 || node->has("activation") || !e.read_once(id))
+    return nullptr;
   const Constant* w = e.constant(node->inputs[1]);
   return w && w->bytes && w->dtype == DType::kF32 && w->dims.size() == 2 ? node : nullptr;
 }
@@ -38,17 +39,21 @@ bool fuse(Editor& e, const std::vector<Node*>& parts) {
   Dims dims = e.dims(first.outputs[0]);
   const Constant weights = stacked(e, parts, 1);
   dims.back() = Dim(weights.dims[0]);
-  std::vector<ValueId> inputs = {first.inputs[0], e.new_constant(e.value(first.inputs[1]).name + "/stacked", weights)};
+  std::vector<ValueId> inputs = {
+      first.inputs[0], e.new_constant(e.value(first.inputs[1]).name + "/stacked", weights)};
   bool any_bias = false;
   for (const Node* part : parts) any_bias |= part->inputs.size() > 2 && part->inputs[2] >= 0;
-  if (any_bias) inputs.push_back(e.new_constant(e.value(first.outputs[0]).name + "/bias", stacked(e, parts, 2)));
+  if (any_bias)
+    inputs.push_back(
+        e.new_constant(e.value(first.outputs[0]).name + "/bias", stacked(e, parts, 2)));
   for (Node* part : parts) e.kill(*part);
   const ValueId all = e.emit("Linear", inputs, DType::kF32, dims, first);
   int64_t at = 0;
   for (Node* part : parts) {
     e.merge_sources(*e.producer(all), *part);
     const ValueId out = part->outputs[0];
-    e.add("Slice", {all}, {out}, *part, {{"starts", Dims{Dim(0), Dim(0), Dim(at)}}, {"steps", Integers(3, 1)}});
+    e.add("Slice", {all}, {out}, *part,
+          {{"starts", Dims{Dim(0), Dim(0), Dim(at)}}, {"steps", Integers(3, 1)}});
     at += *e.dims(out).back().value();
   }
   return true;

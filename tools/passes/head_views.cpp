@@ -34,7 +34,8 @@ void split(const Part& part, const Dims& to, size_t begin, size_t end, std::vect
   }
 }
 
-/// Dims `to` over the same elements in the same order; false where a boundary falls inside a part that cannot be cut.
+/// Dims `to` over the same elements in the same order; false where a boundary falls inside a part
+/// that cannot be cut.
 bool reshape(std::vector<Parts>& dims, const Dims& to) {
   std::vector<Part> flat;
   for (const Parts& parts : dims) flat.insert(flat.end(), parts.begin(), parts.end());
@@ -113,7 +114,8 @@ std::optional<Rows> rows_of(const Editor& e, const StridedView& view, const Dims
   if (!b.empty() && b[0].stride != dims[2] * rows.pitch) return std::nullopt;
   const auto pitch = rows.pitch.value(), offset = view.offset.value();
   if (!pitch || !offset || *offset < 0 || *offset + *width.value() > *pitch) return std::nullopt;
-  if (product_of(base, 0, base.size()) != rows.batch * rows.length * rows.pitch) return std::nullopt;
+  if (product_of(base, 0, base.size()) != rows.batch * rows.length * rows.pitch)
+    return std::nullopt;
   return rows;
 }
 
@@ -141,7 +143,8 @@ std::optional<StridedView> view_through(const Editor& e, ValueId id, size_t step
     const Dims& to = e.dims((*node)->outputs[0]);
     if ((*node)->op == "Transpose") {
       std::vector<Parts> turned;
-      for (const int64_t axis : (*node)->integers("perm")) turned.push_back(view.dims[size_t(axis)]);
+      for (const int64_t axis : (*node)->integers("perm"))
+        turned.push_back(view.dims[size_t(axis)]);
       view.dims = std::move(turned);
     } else if ((*node)->op == "Slice" ? !slice(view, **node, to) : !reshape(view.dims, to)) {
       return std::nullopt;

@@ -1,5 +1,5 @@
-// Producer -> Reshape -> an Elementwise of that value alone: computed before the Reshape, where it can go into the
-// producer's store.
+// Producer -> Reshape -> an Elementwise of that value alone: computed before the Reshape, where it
+// can go into the producer's store.
 #include "tools/passes/constants.h"
 #include "tools/passes/elementwise.h"
 #include "tools/passes/pass.h"
@@ -8,8 +8,8 @@ namespace ingot::passes {
 namespace {
 
 bool stores(const Node* node) {
-  return node &&
-         (node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Linear" || node->op == "Elementwise");
+  return node && (node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Linear" ||
+                  node->op == "Elementwise");
 }
 
 // The one operand that is not a number, when there is exactly one.
@@ -39,11 +39,13 @@ uint32_t hoist_unary(Editor& e, Remarks&) {
       if (id == x)
         id = before;
       else if (e.rank(id) > 0)
-        id = e.new_constant(e.value(id).name, with_dims(*e.constant(id), {}));  // must not widen the new dims
+        // must not widen the new dims
+        id = e.new_constant(e.value(id).name, with_dims(*e.constant(id), {}));
     }
     e.kill(*shaped);
     e.set_inputs(*node, inputs);
-    ValueId inner = e.new_value(e.value(y).name + "/before_reshape", e.value(y).dtype, e.dims(before));
+    ValueId inner =
+        e.new_value(e.value(y).name + "/before_reshape", e.value(y).dtype, e.dims(before));
     e.value(inner).layout = e.value(before).layout;
     e.set_outputs(*node, {inner});
     e.add("Reshape", {inner}, {y}, *shaped);

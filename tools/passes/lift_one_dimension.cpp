@@ -1,6 +1,6 @@
-// Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything could be folded into
-// them, become pictures one row high between Reshapes; so do convolutions of pictures one column wide, because kernels
-// work along rows.
+// Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything
+// could be folded into them, become pictures one row high between Reshapes; so do convolutions of
+// pictures one column wide, because kernels work along rows.
 #include "tools/passes/pass.h"
 
 namespace ingot::passes {
@@ -21,8 +21,10 @@ bool is_one(const Dim& dim) { return dim.value() == 1; }
 
 /// A window over the rows of a picture that is one column wide, before and after.
 bool works_down_a_column(const Editor& e, const Node& node) {
-  if (node.op != "Conv2d" || e.rank(node.inputs[0]) != 4 || !e.constant(node.inputs[1])) return false;
-  const bool one_column = is_one(e.dims(node.inputs[0])[from_port(node) ? 3 : 2]) && is_one(e.dims(node.outputs[0])[2]);
+  if (node.op != "Conv2d" || e.rank(node.inputs[0]) != 4 || !e.constant(node.inputs[1]))
+    return false;
+  const bool one_column =
+      is_one(e.dims(node.inputs[0])[from_port(node) ? 3 : 2]) && is_one(e.dims(node.outputs[0])[2]);
   return one_column && node.integer("kernel_w", 1) == 1 && node.integer("kernel_h", 1) > 1 &&
          node.integer("pad_left", 0) == 0 && node.integer("pad_right", 0) == 0;
 }
@@ -62,8 +64,9 @@ uint32_t lay_columns_down(Editor& e, Remarks& remarks) {
     }
     inputs[1] = lay_weights_down(e, inputs[1]);
     e.set_inputs(*node, inputs);
-    for (auto [down, across] :
-         {std::pair{"kernel_h", "kernel_w"}, {"stride_h", "stride_w"}, {"dilation_h", "dilation_w"}}) {
+    for (auto [down, across] : {std::pair{"kernel_h", "kernel_w"},
+                                {"stride_h", "stride_w"},
+                                {"dilation_h", "dilation_w"}}) {
       const int64_t h = node->integer(down, 1), w = node->integer(across, 1);
       node->attributes[down] = w, node->attributes[across] = h;
     }
@@ -101,7 +104,8 @@ uint32_t fold_input_layout(Editor& e, Remarks&) {
     Node* turned = e.producer_if(node->inputs[0], "Transpose");
     if (!turned || turned->integers("perm") != to_channels_last(e.rank(node->inputs[0]))) continue;
     ValueId port = turned->inputs[0];
-    // A wide input is better transposed once: the convolution may then become Winograd, which reads channels last only.
+    // A wide input is better transposed once: the convolution may then become Winograd, which reads
+    // channels last only.
     std::optional<int64_t> channels = e.dims(port)[1].value();
     if (!channels || *channels > kMostChannelsRead) continue;
     if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;

@@ -27,14 +27,16 @@ void collect(const Editor& e, Node& node, Product& product) {
 
 Product product_of(const Editor& e, Node& root) {
   Product product;
-  if (root.op == "Mul" || (root.op == "Div" && scalar(e.model, root.inputs[1]))) collect(e, root, product);
+  if (root.op == "Mul" || (root.op == "Div" && scalar(e.model, root.inputs[1])))
+    collect(e, root, product);
   return product;
 }
 
 std::optional<WithConstant> with_constant(const Editor& e, const Node& node) {
   if (node.inputs.size() != 2) return std::nullopt;
   for (size_t i = 0; i < 2; i++)
-    if (std::optional<double> number = scalar(e.model, node.inputs[1 - i]); number && !e.constant(node.inputs[i]))
+    if (std::optional<double> number = scalar(e.model, node.inputs[1 - i]);
+        number && !e.constant(node.inputs[i]))
       return WithConstant{node.inputs[i], *number};
   return std::nullopt;
 }
@@ -44,11 +46,15 @@ std::optional<WithConstant> made_with_constant(const Editor& e, ValueId id, cons
   return node ? with_constant(e, *node) : std::nullopt;
 }
 
-bool near(double a, double b, double relative) { return std::fabs(a - b) <= relative * std::fabs(b); }
+bool near(double a, double b, double relative) {
+  return std::fabs(a - b) <= relative * std::fabs(b);
+}
 
 std::optional<ValueId> square_of(const Editor& e, ValueId id) {
-  if (Node* mul = e.producer_if(id, "Mul"); mul && mul->inputs[0] == mul->inputs[1]) return mul->inputs[0];
-  if (Node* pow = e.producer_if(id, "Pow"); pow && is_scalar(e.model, pow->inputs[1], 2)) return pow->inputs[0];
+  if (Node* mul = e.producer_if(id, "Mul"); mul && mul->inputs[0] == mul->inputs[1])
+    return mul->inputs[0];
+  if (Node* pow = e.producer_if(id, "Pow"); pow && is_scalar(e.model, pow->inputs[1], 2))
+    return pow->inputs[0];
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Weights that are one number spread over a shape (the importer leaves large ones so) are written out: what folds and packs them needs
-// their elements.
+// Weights that are one number spread over a shape (the importer leaves large ones so) are written
+// out: what folds and packs them needs their elements.
 #include <algorithm>
 
 #include "tools/passes/constants.h"
@@ -8,13 +8,15 @@
 namespace ingot::passes {
 namespace {
 
-constexpr double kMostElements = 1 << 28;  // 1 GiB of f32: no sensible network repeats one number more often
+// 1 GiB of f32: no sensible network repeats one number more often
+constexpr double kMostElements = 1 << 28;
 
 bool reads_weights(const Node& node, size_t operand) {
   if (node.op == "MatMul") return true;
   static const char* const with_weights[] = {"Conv", "ConvTranspose",     "Gemm", "LSTM", "GRU",
                                              "RNN",  "BatchNormalization"};
-  return operand > 0 && std::find(std::begin(with_weights), std::end(with_weights), node.op) != std::end(with_weights);
+  return operand > 0 && std::find(std::begin(with_weights), std::end(with_weights), node.op) !=
+                            std::end(with_weights);
 }
 
 }  // namespace
@@ -27,7 +29,9 @@ uint32_t materialise_weights(Editor& e, Remarks&) {
       Node* spread = e.producer_if(node->inputs[i], "Expand");
       const Constant* one = spread ? e.constant(spread->inputs[0]) : nullptr;
       auto dims = spread ? static_dims(e.dims(spread->outputs[0])) : std::nullopt;
-      if (!one || !one->bytes || !dims || estimated_elements(e.dims(spread->outputs[0])) > kMostElements) continue;
+      if (!one || !one->bytes || !dims ||
+          estimated_elements(e.dims(spread->outputs[0])) > kMostElements)
+        continue;
       e.merge_sources(*node, *spread);
       e.set_input(*node, i, e.new_constant(e.value(node->inputs[i]).name, broadcast(*one, *dims)));
       changed++;

@@ -1,4 +1,5 @@
-// Common subexpressions: nodes of the same operator, attributes and operands; small constants of the same bytes.
+// Common subexpressions: nodes of the same operator, attributes and operands; small constants of
+// the same bytes.
 #include <algorithm>
 #include <sstream>
 #include <unordered_map>
@@ -75,8 +76,8 @@ uint32_t merge_equal(Editor& e, Remarks&) {
   const std::unordered_set<ValueId> measures = measures_of(e);
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    const bool is_measure =
-        std::any_of(node->outputs.begin(), node->outputs.end(), [&](ValueId id) { return measures.count(id) != 0; });
+    const bool is_measure = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                        [&](ValueId id) { return measures.count(id) != 0; });
     if (node->dead || node->op == "If" || node->op == "Loop" || is_measure) continue;
     share_constants(e, constants, *node);
     auto [at, fresh] = seen.emplace(key_of(e, *node), node);

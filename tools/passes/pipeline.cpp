@@ -18,12 +18,16 @@ struct Named {
 
 // On the operators of the source.
 const Named kRecognition[] = {
-    {"materialise weights", materialise_weights},     {"merge equal nodes", merge_equal},
-    {"recognise activations", recognise_activations}, {"recognise norms", recognise_norms},
-    {"recognise softmax", recognise_softmax},         {"recognise channel shuffle", recognise_channel_shuffle},
+    {"materialise weights", materialise_weights},
+    {"merge equal nodes", merge_equal},
+    {"recognise activations", recognise_activations},
+    {"recognise norms", recognise_norms},
+    {"recognise softmax", recognise_softmax},
+    {"recognise channel shuffle", recognise_channel_shuffle},
 };
 
-// On core form. Layout first: afterwards channels are last everywhere and one kind of folding serves pictures and rows.
+// On core form. Layout first: afterwards channels are last everywhere and one kind of folding
+// serves pictures and rows.
 const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
@@ -56,7 +60,8 @@ const Named kCorePasses[] = {
 class Records {
  public:
   void add(const std::string& name, uint32_t changed, Remarks remarks) {
-    auto at = std::find_if(all_.begin(), all_.end(), [&](const PassRecord& r) { return r.name == name; });
+    auto at =
+        std::find_if(all_.begin(), all_.end(), [&](const PassRecord& r) { return r.name == name; });
     if (at == all_.end()) at = all_.insert(all_.end(), {name, 0, {}});
     at->changed += changed;
     at->remarks.insert(at->remarks.end(), remarks.begin(), remarks.end());
@@ -72,7 +77,8 @@ void tell(const PassOptions& options, const char* pass, Model& model) {
 }
 
 template <size_t N>
-void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options, Records& records) {
+void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options,
+             Records& records) {
   for (const Named& pass : passes) {
     if (pass.folds_weights && !options.fold_weights) continue;
     Remarks remarks;
@@ -91,7 +97,8 @@ bool wants(const PassOptions& options, const std::string& port, const char* layo
   return found != options.io_layout.end() && found->second == layout;
 }
 
-// Ports that the user wants channels last get the name and the dims; a Transpose makes the source's order out of them.
+// Ports that the user wants channels last get the name and the dims; a Transpose makes the source's
+// order out of them.
 uint32_t place_ports(Editor& e, const PassOptions& options) {
   uint32_t changed = 0;
   Node place;
@@ -129,7 +136,9 @@ void check_ports(const Model& model, const PassOptions& options) {
     auto is = [&, &name = port](ValueId id) { return model.values[size_t(id)].name == name; };
     bool known = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), is) ||
                  std::any_of(model.graph.outputs.begin(), model.graph.outputs.end(), is);
-    if (!known) graph::throw_cast_error(5, "--io-layout: the model has no input or output named '" + port + "'");
+    if (!known)
+      graph::throw_cast_error(5,
+                              "--io-layout: the model has no input or output named '" + port + "'");
     for (const graph::Value& value : model.values)
       if (value.name == port && value.dims.size() < 3 && layout == "nhwc")
         graph::throw_cast_error(
@@ -162,10 +171,12 @@ void remark_transposes(Model& model, Graph& graph, Records& records) {
     ValueId x = node->inputs[0], y = node->outputs[0];
     std::string dims;
     for (const Dim& d : e.dims(x)) dims += (dims.empty() ? "" : ",") + d.text();
-    std::string why = e.is_output(y) || e.is_input(x) ? "the port keeps the source's order (see --io-layout)"
-                                                      : "neither side can work in the other's order";
-    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers("perm")) + " between " +
-                      described(e, x, true) + " and " + described(e, y, false) + ": " + why);
+    std::string why = e.is_output(y) || e.is_input(x)
+                          ? "the port keeps the source's order (see --io-layout)"
+                          : "neither side can work in the other's order";
+    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers("perm")) +
+                      " between " + described(e, x, true) + " and " + described(e, y, false) +
+                      ": " + why);
   }
   records.add("choose layout", 0, std::move(remarks));
 }
@@ -199,18 +210,20 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   std::vector<graph::Unsupported> refused;
   records.add("inline constant conditions", inline_constant_conditions(model, model.graph), {});
   tell(options, "inline constant conditions", model);
-  for (Graph* graph : graphs_inside_out(model.graph)) run_on_graph(model, *graph, options, records, refused);
+  for (Graph* graph : graphs_inside_out(model.graph))
+    run_on_graph(model, *graph, options, records, refused);
   if (!refused.empty()) {
     graph::CastError error;
     error.exit_code = 4;
-    error.message = "the model has " + std::to_string(refused.size()) + " node" + (refused.size() > 1 ? "s" : "") +
-                    " that cannot be cast yet";
+    error.message = "the model has " + std::to_string(refused.size()) + " node" +
+                    (refused.size() > 1 ? "s" : "") + " that cannot be cast yet";
     error.unsupported = std::move(refused);
     throw error;
   }
   std::string why = why_not_core_form(model);
   if (!why.empty())
-    graph::throw_cast_error(8, "passes left the model outside core form: " + why + "; please report this model");
+    graph::throw_cast_error(
+        8, "passes left the model outside core form: " + why + "; please report this model");
   return records.take();
 }
 

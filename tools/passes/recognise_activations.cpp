@@ -1,5 +1,5 @@
-// Activations that exporters spell out: sigmoid products, erf and tanh forms, clipped lines. Each becomes the one
-// operator that ONNX has for it. The formulas are equal in real arithmetic.
+// Activations that exporters spell out: sigmoid products, erf and tanh forms, clipped lines. Each
+// becomes the one operator that ONNX has for it. The formulas are equal in real arithmetic.
 #include <cmath>
 #include <limits>
 
@@ -40,7 +40,8 @@ Line line(const Editor& e, ValueId id) {
   return result;
 }
 
-// factor * Clip(slope x + offset, 0, high) with factor * high == 1, or a HardSigmoid: min(max(alpha x + beta, 0), 1).
+// factor * Clip(slope x + offset, 0, high) with factor * high == 1, or a HardSigmoid: min(max(alpha
+// x + beta, 0), 1).
 struct HardSigmoid {
   ValueId x;
   double alpha, beta;
@@ -49,7 +50,8 @@ struct HardSigmoid {
 
 std::optional<HardSigmoid> hard_sigmoid(const Editor& e, ValueId id, double factor) {
   if (Node* node = e.producer_if(id, "HardSigmoid"); node && factor == 1)
-    return HardSigmoid{node->inputs[0], node->number("alpha", 0.2), node->number("beta", 0.5), {node}};
+    return HardSigmoid{
+        node->inputs[0], node->number("alpha", 0.2), node->number("beta", 0.5), {node}};
   Node* clip = e.producer_if(id, "Clip");
   double high = clip ? clip->number("max", std::numeric_limits<double>::infinity()) : 0;
   if (!clip || clip->number("min", -1) != 0 || !near(high * factor, 1, 1e-6)) return std::nullopt;
@@ -176,7 +178,8 @@ std::optional<Found> scaled_clip(const Editor& e, const Product& p) {
 }
 
 bool apply(Editor& e, Node& root, const Found& found, const std::vector<Node*>& between) {
-  if (!same(e.dims(found.x), e.dims(root.outputs[0])) || e.value(found.x).dtype != e.value(root.outputs[0]).dtype)
+  if (!same(e.dims(found.x), e.dims(root.outputs[0])) ||
+      e.value(found.x).dtype != e.value(root.outputs[0]).dtype)
     return false;
   ValueId out = root.outputs[0];
   e.kill(root);
@@ -200,7 +203,8 @@ uint32_t recognise_activations(Editor& e, Remarks&) {
       if (!found) found = gelu(e, p);
       if (!found) found = scaled_clip(e, p);
     }
-    std::vector<Node*> between(p.inside.empty() ? p.inside.end() : p.inside.begin() + 1, p.inside.end());
+    std::vector<Node*> between(p.inside.empty() ? p.inside.end() : p.inside.begin() + 1,
+                               p.inside.end());
     if (found && apply(e, *node, *found, between)) changed++;
   }
   return changed;

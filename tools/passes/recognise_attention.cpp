@@ -1,5 +1,5 @@
-// Products, scale, mask and softmax become one Attention, which reads heads where they lie: [B, T, heads * D] wherever the transposes
-// around were only there to make [B, heads, T, D].
+// Products, scale, mask and softmax become one Attention, which reads heads where they lie: [B, T,
+// heads * D] wherever the transposes around were only there to make [B, heads, T, D].
 #include <cmath>
 
 #include "tools/passes/attention_match.h"
@@ -13,7 +13,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(Editor& editor, Node& node, AttentionMatch match) : e(editor), from(node), found(std::move(match)) {}
+  Builder(Editor& editor, Node& node, AttentionMatch match)
+      : e(editor), from(node), found(std::move(match)) {}
 
   /// Replaces the pattern; false, and nothing changed, with the reason.
   bool run(std::string* why) {
@@ -31,7 +32,10 @@ class Builder {
     const bool causal = take_causal();
     const char* empty_rows = "zero";
     if (const ValueId mask = one_mask(&empty_rows); mask >= 0) inputs.push_back(mask);
-    Attributes a = {{"heads", heads}, {"kv_heads", kv_heads}, {"scale", found.scale}, {"softcap", found.softcap}};
+    Attributes a = {{"heads", heads},
+                    {"kv_heads", kv_heads},
+                    {"scale", found.scale},
+                    {"softcap", found.softcap}};
     if (causal) a["causal"] = std::string("top_left");
     if (std::string(empty_rows) != "zero") a["empty_rows"] = std::string(empty_rows);
     e.kill(last);
@@ -55,17 +59,22 @@ class Builder {
   Dims four(const Dims& dims) const {
     if (dims.size() == 4) return dims;
     if (dims.size() == 2) return {Dim(1), Dim(1), dims[0], dims[1]};
-    return leading_is_heads ? Dims{Dim(1), dims[0], dims[1], dims[2]} : Dims{dims[0], Dim(1), dims[1], dims[2]};
+    return leading_is_heads ? Dims{Dim(1), dims[0], dims[1], dims[2]}
+                            : Dims{dims[0], Dim(1), dims[1], dims[2]};
   }
 
   bool shapes(std::string* why) {
     const size_t rank = e.rank(found.q);
-    if (rank < 2 || rank > 4 || e.rank(found.k) != rank || e.rank(found.v) != rank || e.rank(found.y) != rank)
-      return *why = "its operands have " + std::to_string(rank) + " dimensions, or not equally many", false;
+    if (rank < 2 || rank > 4 || e.rank(found.k) != rank || e.rank(found.v) != rank ||
+        e.rank(found.y) != rank)
+      return *why =
+                 "its operands have " + std::to_string(rank) + " dimensions, or not equally many",
+             false;
     if (e.constant(found.q) || e.constant(found.k) || e.constant(found.v))
       return *why = "an operand is constant", false;
     leading_is_heads = rank == 3 && e.dims(found.q)[0].is_static();
-    const Dims q = four(e.dims(found.q)), k = four(found.turn_k ? turned(e.dims(found.k)) : e.dims(found.k)),
+    const Dims q = four(e.dims(found.q)),
+               k = four(found.turn_k ? turned(e.dims(found.k)) : e.dims(found.k)),
                v = four(found.turn_v ? turned(e.dims(found.v)) : e.dims(found.v));
     y_dims = four(e.dims(found.y));
     if (q[0] != k[0] || q[0] != v[0]) return *why = "its operands have different batches", false;
@@ -88,7 +97,8 @@ class Builder {
     return e.rank(x) == 4 ? x : e.reshape(x, four(e.dims(x)), from);
   }
 
-  /// Key heads that were repeated for their query heads: [B, kv, 1, T, D] expanded and reshaped to [B, heads, T, D].
+  /// Key heads that were repeated for their query heads: [B, kv, 1, T, D] expanded and reshaped to
+  /// [B, heads, T, D].
   struct Ungrouped {
     ValueId x;
     Dims dims;
@@ -99,15 +109,20 @@ class Builder {
     Node* repeated = joined ? e.producer_if(joined->inputs[0], "Elementwise") : nullptr;
     const std::optional<Step> step = repeated ? only_step(*repeated) : std::nullopt;
     if (!step || step->op != Op::kIdentity || repeated->inputs.size() != 1) return std::nullopt;
-    const Dims wide = e.dims(repeated->outputs[0]), narrow = e.dims(repeated->inputs[0]), all = e.dims(x);
-    if (wide.size() != 5 || narrow.size() != 5 || narrow[2] != Dim(1) || !wide[1].value() || !wide[2].value())
+    const Dims wide = e.dims(repeated->outputs[0]), narrow = e.dims(repeated->inputs[0]),
+               all = e.dims(x);
+    if (wide.size() != 5 || narrow.size() != 5 || narrow[2] != Dim(1) || !wide[1].value() ||
+        !wide[2].value())
       return std::nullopt;
     for (const size_t i : {0, 1, 3, 4})
-      if (narrow[i] != wide[i] || all[i < 2 ? i : i - 1] != (i == 1 ? wide[1] * wide[2] : wide[i])) return std::nullopt;
-    return Ungrouped{repeated->inputs[0], {narrow[0], narrow[1], narrow[3], narrow[4]}, *wide[1].value()};
+      if (narrow[i] != wide[i] || all[i < 2 ? i : i - 1] != (i == 1 ? wide[1] * wide[2] : wide[i]))
+        return std::nullopt;
+    return Ungrouped{
+        repeated->inputs[0], {narrow[0], narrow[1], narrow[3], narrow[4]}, *wide[1].value()};
   }
 
-  /// A constant that hides just what lies above the diagonal of a square. `never`: by minus infinity, which nothing brings back.
+  /// A constant that hides just what lies above the diagonal of a square. `never`: by minus
+  /// infinity, which nothing brings back.
   bool is_causal(const AttentionMask& mask, bool* never) const {
     const Constant* c = e.constant(mask.id);
     if (!c || !c->bytes || c->dims.size() < 2) return false;
@@ -137,13 +152,16 @@ class Builder {
     return all;
   }
 
-  /// Takes a causal constant out of the masks where what it hides no other mask can show again: rows in which all keys are hidden by finite
-  /// numbers have weights in the source, and they would have them for keys above the diagonal as well.
+  /// Takes a causal constant out of the masks where what it hides no other mask can show again:
+  /// rows in which all keys are hidden by finite numbers have weights in the source, and they would
+  /// have them for keys above the diagonal as well.
   bool take_causal() {
-    bool may_return = false;  // a mask nearer to the softmax puts a finite number in place of what the others hide
+    // a mask nearer to the softmax puts a finite number in place of what the others hide
+    bool may_return = false;
     for (size_t i = 0; i < found.masks.size(); i++) {
       bool never = false;
-      if (is_causal(found.masks[i], &never) && ((never && !may_return) || found.masks.size() == 1)) {
+      if (is_causal(found.masks[i], &never) &&
+          ((never && !may_return) || found.masks.size() == 1)) {
         found.masks.erase(found.masks.begin() + long(i));
         return true;
       }
@@ -164,7 +182,8 @@ class Builder {
                            elementwise({{Op::kLogicalNot, 0}}, "i64")));
     }
     ValueId all = graph::kAbsent;
-    for (size_t i = masks.size(); i-- > 0;) all = masks[i].is_choice ? chosen(masks[i], all) : plus(masks[i].id, all);
+    for (size_t i = masks.size(); i-- > 0;)
+      all = masks[i].is_choice ? chosen(masks[i], all) : plus(masks[i].id, all);
     return placed(all);
   }
   ValueId number(const char* name, double x) {
@@ -173,10 +192,11 @@ class Builder {
   }
   /// `inner` (zero where there is none) where the mask shows a key, else its number.
   ValueId chosen(const AttentionMask& mask, ValueId inner) {
-    const ValueId shown = inner < 0 ? number("visible", 0) : inner, hidden = number("hidden", mask.number);
+    const ValueId shown = inner < 0 ? number("visible", 0) : inner,
+                  hidden = number("hidden", mask.number);
     const Dims dims = inner < 0 ? e.dims(mask.id) : wider(e.dims(mask.id), e.dims(inner));
-    return e.emit("Elementwise", {mask.id, mask.seen ? shown : hidden, mask.seen ? hidden : shown}, DType::kF32, dims,
-                  from, elementwise({{Op::kSelect, 0, 1, 2}}, "f32"));
+    return e.emit("Elementwise", {mask.id, mask.seen ? shown : hidden, mask.seen ? hidden : shown},
+                  DType::kF32, dims, from, elementwise({{Op::kSelect, 0, 1, 2}}, "f32"));
   }
   ValueId plus(ValueId a, ValueId b) {
     if (b < 0) return a;
@@ -199,8 +219,8 @@ class Builder {
                       (e.rank(y) == 4 || (e.rank(y) == 3 && leading_is_heads));
     if (rows) {
       const ValueId out = reader->outputs[0];
-      const ValueId together =
-          e.new_value(e.value(out).name + "/rows", DType::kF32, {y_dims[0], y_dims[2], y_dims[1] * y_dims[3]});
+      const ValueId together = e.new_value(e.value(out).name + "/rows", DType::kF32,
+                                           {y_dims[0], y_dims[2], y_dims[1] * y_dims[3]});
       Node& made = e.add("Attention", inputs, {together}, from, a);
       e.kill(*reader);
       e.merge_sources(made, *reader);
@@ -225,7 +245,8 @@ class Builder {
   }
 };
 
-/// The same for an Attention of the source: operands and result as rows where a Transpose makes heads of them.
+/// The same for an Attention of the source: operands and result as rows where a Transpose makes
+/// heads of them.
 bool read_rows(Editor& e, Node& node) {
   bool changed = false;
   for (size_t i = 0; i < 3; i++) {
@@ -237,10 +258,12 @@ bool read_rows(Editor& e, Node& node) {
   }
   const ValueId y = node.outputs[0];
   Node* reader = e.rank(y) == 4 && e.read_once(y) ? e.readers(y)[0] : nullptr;
-  if (!reader || reader->op != "Transpose" || reader->integers("perm") != Integers{0, 2, 1, 3}) return changed;
+  if (!reader || reader->op != "Transpose" || reader->integers("perm") != Integers{0, 2, 1, 3})
+    return changed;
   const Dims dims = e.dims(y);
   const ValueId out = reader->outputs[0];
-  const ValueId together = e.new_value(e.value(out).name + "/rows", DType::kF32, {dims[0], dims[2], dims[1] * dims[3]});
+  const ValueId together =
+      e.new_value(e.value(out).name + "/rows", DType::kF32, {dims[0], dims[2], dims[1] * dims[3]});
   e.set_outputs(node, {together});
   e.kill(*reader);
   e.merge_sources(node, *reader);
@@ -262,7 +285,8 @@ uint32_t recognise_attention(Editor& e, Remarks& remarks) {
     if (match_attention(e, *node, &found, &why) && Builder(e, *node, std::move(found)).run(&why))
       changed++;
     else if (!why.empty())
-      remarks.push_back("Softmax '" + name + "' with the products around it is no attention: " + why);
+      remarks.push_back("Softmax '" + name +
+                        "' with the products around it is no attention: " + why);
   }
   return changed;
 }

@@ -1,6 +1,7 @@
-// A channel shuffle, which exporters spell as Reshape to groups, Transpose of groups and members, Reshape back, all with
-// channels second: where channels are last it is a Transpose of two short dimensions inside every pixel. Between two
-// Transposes like every picture operator, so that choosing the layout takes those away.
+// A channel shuffle, which exporters spell as Reshape to groups, Transpose of groups and members,
+// Reshape back, all with channels second: where channels are last it is a Transpose of two short
+// dimensions inside every pixel. Between two Transposes like every picture operator, so that
+// choosing the layout takes those away.
 #include "tools/passes/pass.h"
 
 namespace ingot::passes {
@@ -8,7 +9,9 @@ namespace {
 
 /// [N, C, ...] -> [N, g, C/g, ...] without touching anything else.
 bool splits_channels(const Dims& from, const Dims& to) {
-  if (from.size() < 4 || to.size() != from.size() + 1 || from[0] != to[0] || from[1] != to[1] * to[2]) return false;
+  if (from.size() < 4 || to.size() != from.size() + 1 || from[0] != to[0] ||
+      from[1] != to[1] * to[2])
+    return false;
   for (size_t i = 2; i < from.size(); i++)
     if (from[i] != to[i + 1]) return false;
   return true;
@@ -46,7 +49,8 @@ uint32_t recognise_channel_shuffle(Editor& e, Remarks&) {
     e.kill(*swap);
     e.kill(*split);
     const ValueId groups = e.reshape(e.transpose(x, last, from), grouped, from);
-    const ValueId pixels = e.reshape(e.transpose(groups, inner, from), permuted(e.dims(y), last), from);
+    const ValueId pixels =
+        e.reshape(e.transpose(groups, inner, from), permuted(e.dims(y), last), from);
     Node& out = e.add("Transpose", {pixels}, {y}, from, {{"perm", inverse(last)}});
     e.merge_sources(out, *split);
     e.merge_sources(out, *join);

@@ -1,5 +1,5 @@
-// LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean, difference,
-// squares, root, quotient.
+// LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean,
+// difference, squares, root, quotient.
 #include <algorithm>
 
 #include "tools/passes/match.h"
@@ -56,8 +56,8 @@ std::optional<Quotient> quotient(const Editor& e, const Node& node) {
   for (size_t i = 0; i < 2; i++) {
     auto q = deviation(e, node.inputs[i], true);
     Node* turned = e.producer(node.inputs[i]);
-    bool one_over =
-        turned && (turned->op == "Reciprocal" || (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
+    bool one_over = turned && (turned->op == "Reciprocal" ||
+                               (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
     if (!q && one_over) {
       q = deviation(e, turned->inputs[turned->op == "Div" ? 1 : 0], false);
       if (q) q->inside.insert(q->inside.begin(), turned);
@@ -69,9 +69,10 @@ std::optional<Quotient> quotient(const Editor& e, const Node& node) {
   return std::nullopt;
 }
 
-// Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie in the last `tail`
-// dimensions.
-ValueId parameter(const Editor& e, ValueId y, const char* op, const Dims& dims, size_t tail, Node*& node) {
+// Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie
+// in the last `tail` dimensions.
+ValueId parameter(const Editor& e, ValueId y, const char* op, const Dims& dims, size_t tail,
+                  Node*& node) {
   if (!e.read_once(y)) return kAbsent;
   node = e.readers(y)[0];
   if (node->op != op || !same(e.dims(node->outputs[0]), dims)) return kAbsent;
@@ -128,11 +129,13 @@ std::optional<Norm> match(const Editor& e, Node& node) {
   if (!q || e.value(node.outputs[0]).dtype != DType::kF32) return std::nullopt;
   if (Node* sub = e.producer_if(q->numerator, "Sub")) {
     auto mean = mean_of(e, sub->inputs[1]);
-    Node* other = e.producer_if(q->squared, "Sub");  // exporters of PyTorch write the difference twice
+    // exporters of PyTorch write the difference twice
+    Node* other = e.producer_if(q->squared, "Sub");
     bool same_difference =
         q->squared == q->numerator ||
         (other && other->inputs[0] == sub->inputs[0] && mean_of(e, other->inputs[1]) &&
-         mean_of(e, other->inputs[1])->x == sub->inputs[0] && mean_of(e, other->inputs[1])->axes == q->axes);
+         mean_of(e, other->inputs[1])->x == sub->inputs[0] &&
+         mean_of(e, other->inputs[1])->axes == q->axes);
     if (mean && mean->x == sub->inputs[0] && mean->axes == q->axes && same_difference) {
       q->inside.insert(q->inside.end(), {sub, mean->node});
       return Norm{sub->inputs[0], true, *q, &node};
@@ -146,9 +149,11 @@ std::optional<Norm> match(const Editor& e, Node& node) {
 bool as_instance(Editor& e, const Norm& n) {
   const Dims& dims = e.dims(n.x);
   size_t rank = dims.size();
-  if (!n.centred || rank < 3 || n.q.axes.size() != rank - 2 || !trailing(n.q.axes, rank) || !dims[1].value())
+  if (!n.centred || rank < 3 || n.q.axes.size() != rank - 2 || !trailing(n.q.axes, rank) ||
+      !dims[1].value())
     return false;
-  if (rank == 3) return false;  // LayerNormalization over the last dimension says the same and asks for no layout
+  // LayerNormalization over the last dimension says the same and asks for no layout
+  if (rank == 3) return false;
   Node *mul = nullptr, *add = nullptr;
   ValueId y = n.root->outputs[0];
   ValueId scale = channel_parameter(e, parameter(e, y, "Mul", dims, rank - 1, mul), dims);
@@ -159,7 +164,8 @@ bool as_instance(Editor& e, const Norm& n) {
   if (mul && y != n.root->outputs[0]) inside.insert(inside.begin(), mul);
   if (add && y == add->outputs[0]) inside.insert(inside.begin(), add);
   for (Node* node : inside) e.kill(*node);
-  Node& made = e.add("InstanceNormalization", {n.x, scale, bias}, {y}, *inside[0], {{"epsilon", n.q.epsilon}});
+  Node& made = e.add("InstanceNormalization", {n.x, scale, bias}, {y}, *inside[0],
+                     {{"epsilon", n.q.epsilon}});
   for (Node* node : inside) e.merge_sources(made, *node);
   retire(e, n.q.inside, made);
   return true;
@@ -237,8 +243,10 @@ uint32_t recognise_softmax(Editor& e, Remarks&) {
     Node* sum = e.producer_if(node->inputs[1], "ReduceSum");
     Node* sub = exp ? e.producer_if(exp->inputs[0], "Sub") : nullptr;
     Node* max = sub ? e.producer_if(sub->inputs[1], "ReduceMax") : nullptr;
-    if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0]) continue;
-    if (e.value(node->outputs[0]).dtype == DType::kF64) continue;  // has kernels as it is, and as one operator none
+    if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0])
+      continue;
+    // has kernels as it is, and as one operator none
+    if (e.value(node->outputs[0]).dtype == DType::kF64) continue;
     Integers axes = sum->integers("axes");
     if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) ||
         !max->integer("keepdims", 1))

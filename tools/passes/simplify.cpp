@@ -1,5 +1,5 @@
-// Takes away what does nothing: dead nodes, reshapes of reshapes, transposes of transposes, whole slices, empty pads,
-// conversions to the same type; rearranges constants now rather than later.
+// Takes away what does nothing: dead nodes, reshapes of reshapes, transposes of transposes, whole
+// slices, empty pads, conversions to the same type; rearranges constants now rather than later.
 #include <algorithm>
 
 #include "tools/passes/constants.h"
@@ -17,7 +17,8 @@ bool kill_if_dead(Editor& e, Node& node) {
   return true;
 }
 
-// Gives a constant's value to the readers of the node's output. An output of the model stays a node.
+// Gives a constant's value to the readers of the node's output. An output of the model stays a
+// node.
 bool become_constant(Editor& e, Node& node, Constant constant) {
   ValueId y = node.outputs[0];
   if (e.is_output(y)) return false;
@@ -43,7 +44,9 @@ bool simplify_transpose(Editor& e, Node& node) {
   ValueId x = node.inputs[0];
   Integers perm = node.integers("perm");
   if (is_identity(perm)) return e.bypass(node, x);
-  if (const Constant* c = e.constant(x); c && c->bytes && become_constant(e, node, permuted(*c, perm))) return true;
+  if (const Constant* c = e.constant(x);
+      c && c->bytes && become_constant(e, node, permuted(*c, perm)))
+    return true;
   if (Node* before = e.producer_if(x, "Transpose")) {
     e.merge_sources(node, *before);
     node.attributes["perm"] = compose(before->integers("perm"), perm);
@@ -53,8 +56,8 @@ bool simplify_transpose(Editor& e, Node& node) {
   return false;
 }
 
-// [1, C, 1, L] seen as [C, L] and back: a Transpose between Reshapes that only add or drop dimensions of 1 is one on
-// fewer.
+// [1, C, 1, L] seen as [C, L] and back: a Transpose between Reshapes that only add or drop
+// dimensions of 1 is one on fewer.
 bool simplify_reshaped_transpose(Editor& e, Node& node) {
   Node* shaped = e.producer_if(node.inputs[0], "Reshape");
   if (!shaped) return false;
@@ -68,7 +71,8 @@ bool simplify_reshaped_transpose(Editor& e, Node& node) {
   e.merge_sources(node, *shaped);
   e.merge_sources(node, *before);
   ValueId inner = e.reshape(x, swapped->dims, node);
-  e.add("Transpose", {inner}, {out}, node, {{"perm", compose(swapped->perm, node.integers("perm"))}});
+  e.add("Transpose", {inner}, {out}, node,
+        {{"perm", compose(swapped->perm, node.integers("perm"))}});
   return true;
 }
 
@@ -103,7 +107,8 @@ bool simplify_concat(Editor& e, Node& node) {
 }
 
 bool all_zero(const Dims& dims) {
-  return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.value() && *d.value() == 0; });
+  return std::all_of(dims.begin(), dims.end(),
+                     [](const Dim& d) { return d.value() && *d.value() == 0; });
 }
 
 // Steps that give back what they get.
@@ -127,17 +132,21 @@ bool simplify_same_dims(Editor& e, Node& node) {
   Integers steps = node.integers("steps");
   bool forward = std::all_of(steps.begin(), steps.end(), [](int64_t s) { return s == 1; });
   std::vector<double> scales = node.numbers("scales");
-  bool unscaled = std::all_of(scales.begin(), scales.end(), [](double s) { return s == 0 || s == 1; });
-  bool nothing = node.op == "Tile" || (node.op == "Slice" && forward && all_zero(node.dims("starts"))) ||
-                 (node.op == "Pad" && all_zero(node.dims("before"))) || (node.op == "Resize" && unscaled) ||
-                 (node.op == "Elementwise" && is_nothing(e, node));
+  bool unscaled =
+      std::all_of(scales.begin(), scales.end(), [](double s) { return s == 0 || s == 1; });
+  bool nothing =
+      node.op == "Tile" || (node.op == "Slice" && forward && all_zero(node.dims("starts"))) ||
+      (node.op == "Pad" && all_zero(node.dims("before"))) || (node.op == "Resize" && unscaled) ||
+      (node.op == "Elementwise" && is_nothing(e, node));
   return nothing && e.bypass(node, node.inputs[0]);
 }
 
 // Squares and roots instead of powers, reciprocals instead of divisions of one.
 bool simplify_power(Editor& e, Node& node) {
   std::optional<Step> s = only_step(node);
-  if (!s || node.inputs.size() != 2 || s->a != 0 || s->b != 1 || node.text("compute", "f32") != "f32") return false;
+  if (!s || node.inputs.size() != 2 || s->a != 0 || s->b != 1 ||
+      node.text("compute", "f32") != "f32")
+    return false;
   if (s->op == Op::kDiv && is_scalar(e.model, node.inputs[0], 1) &&
       same(e.dims(node.inputs[1]), e.dims(node.outputs[0]))) {
     e.set_inputs(node, {node.inputs[1]});
@@ -160,10 +169,12 @@ bool simplify_power(Editor& e, Node& node) {
 bool simplify_node(Editor& e, Node& node) {
   if (kill_if_dead(e, node)) return true;
   if (node.op == "Reshape") return simplify_reshape(e, node);
-  if (node.op == "Transpose") return simplify_transpose(e, node) || simplify_reshaped_transpose(e, node);
+  if (node.op == "Transpose")
+    return simplify_transpose(e, node) || simplify_reshaped_transpose(e, node);
   if (node.op == "Concat") return simplify_concat(e, node);
   if (node.op == "Elementwise" && simplify_power(e, node)) return true;
-  if (node.op == "Tile" || node.op == "Slice" || node.op == "Pad" || node.op == "Resize" || node.op == "Elementwise")
+  if (node.op == "Tile" || node.op == "Slice" || node.op == "Pad" || node.op == "Resize" ||
+      node.op == "Elementwise")
     return simplify_same_dims(e, node);
   return false;
 }
@@ -175,7 +186,8 @@ uint32_t simplify(Editor& e, Remarks&) {
   for (bool again = true; again;) {
     again = false;
     std::vector<Node*> all = e.nodes();
-    for (auto at = all.rbegin(); at != all.rend(); ++at)  // readers first, so that dead chains go in one sweep
+    // readers first, so that dead chains go in one sweep
+    for (auto at = all.rbegin(); at != all.rend(); ++at)
       if (!(*at)->dead && simplify_node(e, **at)) {
         e.drop_unread_constants();
         again = true, changed++;

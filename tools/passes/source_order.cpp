@@ -18,7 +18,8 @@ Dims without_ones(const Dims& dims) {
   return all;
 }
 
-/// The order of `dims` that has the same elements one after another as a value of dims `known`, where that can be said.
+/// The order of `dims` that has the same elements one after another as a value of dims `known`,
+/// where that can be said.
 std::optional<Order> reshaped(const Dims& known, const Order& order, const Dims& dims) {
   if (without_ones(known) != without_ones(dims)) return std::nullopt;
   Order found;
@@ -58,10 +59,12 @@ void relate_to_source(graph::Model& model, const graph::Node& node) {
     return;
   Value &x = model.values[size_t(node.inputs[0])], &y = model.values[size_t(node.outputs[0])];
   const bool forward = x.source >= 0;
-  if (forward == (y.source >= 0) || !x.shape_known || !y.shape_known || x.constant || y.constant) return;
+  if (forward == (y.source >= 0) || !x.shape_known || !y.shape_known || x.constant || y.constant)
+    return;
   Value &known = forward ? x : y, &other = forward ? y : x;
   if (!is_transpose) {
-    if (auto order = reshaped(known.dims, known.order, other.dims)) hold(&other, known.source, std::move(*order));
+    if (auto order = reshaped(known.dims, known.order, other.dims))
+      hold(&other, known.source, std::move(*order));
     return;
   }
   const std::vector<int64_t> perm = node.integers("perm");

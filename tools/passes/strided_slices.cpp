@@ -1,5 +1,6 @@
-// Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks evenly spaced
-// elements of one dimension becomes the one Slice that it is. (ShuffleNet's split is such a chain.)
+// Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks
+// evenly spaced elements of one dimension becomes the one Slice that it is. (ShuffleNet's split is
+// such a chain.)
 #include <optional>
 
 #include "tools/passes/constants.h"
@@ -17,7 +18,8 @@ struct View {
 View contiguous(const std::vector<int64_t>& dims) {
   View v;
   int64_t stride = 1;
-  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) v.axes.insert(v.axes.begin(), {dims[i], stride});
+  for (size_t i = dims.size(); i-- > 0; stride *= dims[i])
+    v.axes.insert(v.axes.begin(), {dims[i], stride});
   return v;
 }
 
@@ -126,7 +128,8 @@ bool replace(Editor& e, Node& node) {
     starts[pick->axis] = Dim(pick->start);
     steps[pick->axis] = pick->step;
     picked[pick->axis] = Dim(pick->count);
-    ValueId y = e.emit("Slice", {x}, e.value(x).dtype, picked, node, {{"starts", starts}, {"steps", steps}});
+    ValueId y = e.emit("Slice", {x}, e.value(x).dtype, picked, node,
+                       {{"starts", starts}, {"steps", steps}});
     for (Node* each : chain) e.merge_sources(*e.producer(y), *each);
     e.add("Reshape", {y}, {out}, node);
     return true;

@@ -7,7 +7,8 @@ namespace {
 
 bool is_unit(const Dim& d) { return d.value() && *d.value() == 1; }
 
-// y[i0, i1) and z[j0, j1), positions among the dimensions that are not 1, have the same number of elements.
+// y[i0, i1) and z[j0, j1), positions among the dimensions that are not 1, have the same number of
+// elements.
 struct Group {
   size_t i0, i1, j0, j1;
 };
@@ -69,7 +70,8 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
   std::vector<size_t> y_at = not_units(y), z_at = not_units(to), x_at = not_units(x);
   auto groups = matched(chosen(y, y_at), chosen(to, z_at));
   if (!groups || groups->empty()) return std::nullopt;
-  // Where each y dimension lies among x's that are not 1; a group must lie there in one run, in order.
+  // Where each y dimension lies among x's that are not 1; a group must lie there in one run, in
+  // order.
   auto place = [&](size_t i) {
     return size_t(std::find(x_at.begin(), x_at.end(), size_t(perm[y_at[i]])) - x_at.begin());
   };
@@ -90,7 +92,8 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
     }
   };
   keep(0, z_at[(*groups)[0].j0]);
-  for (size_t g : order) keep(z_at[(*groups)[g].j0], g + 1 == groups->size() ? to.size() : z_at[(*groups)[g + 1].j0]);
+  for (size_t g : order)
+    keep(z_at[(*groups)[g].j0], g + 1 == groups->size() ? to.size() : z_at[(*groups)[g + 1].j0]);
   return result;
 }
 
@@ -138,7 +141,9 @@ uint32_t pull_transposes_up(Editor& e, bool always) {
 uint32_t drop_unit_transposes(Editor& e) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->op != "Transpose" || !moves_only_units(e.dims(node->inputs[0]), node->integers("perm"))) continue;
+    if (node->op != "Transpose" ||
+        !moves_only_units(e.dims(node->inputs[0]), node->integers("perm")))
+      continue;
     node->op = "Reshape";
     node->attributes.clear();
     changed++;

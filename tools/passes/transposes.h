@@ -20,11 +20,12 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
 
 /// Moves every Transpose that only a Reshape reads below it, where that is possible.
 uint32_t push_transposes_down(Editor& editor);
-/// Moves a Transpose above the Reshape that feeds it; only where it meets another Transpose there, unless `always`.
+/// Moves a Transpose above the Reshape that feeds it; only where it meets another Transpose there,
+/// unless `always`.
 uint32_t pull_transposes_up(Editor& editor, bool always);
 
-/// A Transpose that moves nothing in memory becomes a Reshape. Not before the layout is chosen: until then it says
-/// which order is which.
+/// A Transpose that moves nothing in memory becomes a Reshape. Not before the layout is chosen:
+/// until then it says which order is which.
 uint32_t drop_unit_transposes(Editor& editor);
 
 }  // namespace ingot::passes

@@ -38,10 +38,11 @@ std::vector<uint8_t> read_program(const std::string& path) {
   const auto archive = checkpoint::Archive::open(path);
   const std::vector<std::string> programs = programs_of(*archive);
   if (programs.empty())
-    host::fail(host::Exit::kCorrupt, path + ": holds no exported program, expected a file of torch.export.save()");
+    host::fail(host::Exit::kCorrupt,
+               path + ": holds no exported program, expected a file of torch.export.save()");
   if (programs.size() > 1)
-    host::fail(host::Exit::kUnsupported, path + ": holds " + std::to_string(programs.size()) + " programs ('" +
-                                             programs[0] + "', '" + programs[1] +
+    host::fail(host::Exit::kUnsupported, path + ": holds " + std::to_string(programs.size()) +
+                                             " programs ('" + programs[0] + "', '" + programs[1] +
                                              "'), expected one; save each in a file of its own");
   return archive->read(programs[0], kMostProgram);
 }

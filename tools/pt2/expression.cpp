@@ -31,7 +31,9 @@ class Parser {
   std::string word() {
     blanks();
     const size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) at_++;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      at_++;
     return text_.substr(begin, at_ - begin);
   }
   static std::optional<int64_t> number(const std::string& digits) {
@@ -66,10 +68,12 @@ class Parser {
       operands.push_back(*one);
     } while (take(','));
     if (!take(')')) return std::nullopt;
-    if (head == "Integer") return operands.size() == 1 ? std::optional<Dim>(operands[0]) : std::nullopt;
+    if (head == "Integer")
+      return operands.size() == 1 ? std::optional<Dim>(operands[0]) : std::nullopt;
     if (head != "Add" && head != "Mul") return std::nullopt;
     Dim all = operands[0];
-    for (size_t i = 1; i < operands.size(); i++) all = head == "Add" ? all + operands[i] : all * operands[i];
+    for (size_t i = 1; i < operands.size(); i++)
+      all = head == "Add" ? all + operands[i] : all * operands[i];
     return all;
   }
 

@@ -6,13 +6,14 @@
 namespace ingot::pt2 {
 namespace {
 [[noreturn]] void without_json(const std::string& path) {
-  host::fail(
-      host::Exit::kUnsupported,
-      path + ": needs a JSON reader, and this program was built without; build it with nlohmann-json3-dev installed");
+  host::fail(host::Exit::kUnsupported, path +
+                                           ": needs a JSON reader, and this program was built "
+                                           "without; build it with nlohmann-json3-dev installed");
 }
 }  // namespace
 graph::Model import_pt2(const std::string& path, const onnx::ImportOptions&) { without_json(path); }
-graph::Model import_program(const std::vector<uint8_t>&, const std::string& path, const onnx::ImportOptions&) {
+graph::Model import_program(const std::vector<uint8_t>&, const std::string& path,
+                            const onnx::ImportOptions&) {
   without_json(path);
 }
 onnx::Description describe_pt2(const std::string& path) { without_json(path); }
@@ -31,7 +32,8 @@ namespace ingot::pt2 {
 namespace {
 
 constexpr int64_t kOldestSchema = 4,
-                  kNewestSchema = 8;  // torch 2.2 to 2.15; since 5 the fields that are read here have not changed
+                  // torch 2.2 to 2.15; since 5 the fields that are read here have not changed
+    kNewestSchema = 8;
 
 /// The major version says what an old reader would get wrong.
 void check_version(const Json& program) {
@@ -40,8 +42,9 @@ void check_version(const Json& program) {
   if (!major.is_number_integer()) corrupt("its program states no schema version");
   const int64_t found = integer(major, "schema_version");
   if (found < kOldestSchema || found > kNewestSchema)
-    graph::throw_cast_error(4, "its program has schema version " + std::to_string(found) + ", supported are " +
-                                   std::to_string(kOldestSchema) + " to " + std::to_string(kNewestSchema) +
+    graph::throw_cast_error(4, "its program has schema version " + std::to_string(found) +
+                                   ", supported are " + std::to_string(kOldestSchema) + " to " +
+                                   std::to_string(kNewestSchema) +
                                    "; export it again with a torch of that time");
 }
 
@@ -50,7 +53,8 @@ std::string producer_of(const Json& program) {
   return version.is_string() ? "torch " + version.get<std::string>() : "torch";
 }
 
-graph::Model import(const std::vector<uint8_t>& text, const std::string& path, const onnx::ImportOptions& options) {
+graph::Model import(const std::vector<uint8_t>& text, const std::string& path,
+                    const onnx::ImportOptions& options) {
   const Json program = parse(text);
   check_version(program);
   Translator translator(path, program, options);
@@ -94,7 +98,8 @@ onnx::Description describe(const std::string& path) {
   const Json& module = object(program, "graph_module");
   const Json& graph = object(module, "graph");
   const Json& signature = object(module, "signature");
-  const auto ports = [&](const char* specs, const char* wanted, std::vector<onnx::PortDescription>* to) {
+  const auto ports = [&](const char* specs, const char* wanted,
+                         std::vector<onnx::PortDescription>* to) {
     for (const Json& spec : array(signature, specs)) {
       const auto [kind, held] = tagged(spec);
       if (kind != wanted) continue;
@@ -118,7 +123,8 @@ auto named(const std::string& path, Run run) {
   try {
     return run();
   } catch (graph::CastError& error) {
-    if (error.message.compare(0, path.size(), path) != 0) error.message = path + ": " + error.message;
+    if (error.message.compare(0, path.size(), path) != 0)
+      error.message = path + ": " + error.message;
     error.message = aten::clean_line(error.message);
     throw;
   } catch (const graph::DimError& error) {

@@ -1,4 +1,5 @@
-// tools/pt2/import.h - the one door: a file of torch.export.save() to a graph in normal form (tools/graph/README.md).
+// tools/pt2/import.h - the one door: a file of torch.export.save() to a graph in normal form
+// (tools/graph/README.md).
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +9,9 @@
 
 namespace ingot::pt2 {
 
-/// Options are those of the ONNX importer. Weights keep the names of the module's parameters and buffers.
-/// @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 an option that fits nothing; host::Failure of the archive.
+/// Options are those of the ONNX importer. Weights keep the names of the module's parameters and
+/// buffers. @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 an option that
+/// fits nothing; host::Failure of the archive.
 graph::Model import_pt2(const std::string& path, const onnx::ImportOptions& options = {});
 
 /// The same with the text of the program given apart: only the weights are read from `path`.

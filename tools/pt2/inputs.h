@@ -1,4 +1,5 @@
-// tools/pt2/inputs.h - the inputs of a program: the dims that it declares, and what the user says about them.
+// tools/pt2/inputs.h - the inputs of a program: the dims that it declares, and what the user says
+// about them.
 #pragma once
 #include <map>
 #include <set>
@@ -13,7 +14,9 @@ class Inputs {
   Inputs(graph::Model& model, const onnx::ImportOptions& options, std::string file)
       : model_(model), options_(options), file_(std::move(file)) {}
   /// Bounds of a symbol as the source states them; 0: none.
-  void state_bounds(const std::string& symbol, int64_t low, int64_t high) { stated_[symbol] = {low, high}; }
+  void state_bounds(const std::string& symbol, int64_t low, int64_t high) {
+    stated_[symbol] = {low, high};
+  }
   /// Adds an input. Symbols become the user's names, numbers or bounds.
   /// @throws graph::CastError 5 where the user and the source contradict each other.
   graph::ValueId declare(const std::string& name, DType dtype, graph::Dims dims);
@@ -21,7 +24,8 @@ class Inputs {
   void check_options() const;
 
  private:
-  graph::Dim resolved(const std::string& where, const graph::Dim& declared, const graph::Dim* wanted);
+  graph::Dim resolved(const std::string& where, const graph::Dim& declared,
+                      const graph::Dim* wanted);
   graph::Dim free_symbol(const std::string& where, const std::string& name);
   void bind(const std::string& symbol, const graph::Dim& to, const std::string& where);
 

@@ -24,7 +24,9 @@ double number_of(const Json& value) {
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
   corrupt("a number is " + value.dump().substr(0, 40));
 }
-std::string name_in(const Json& value) { return value.is_string() ? value.get<std::string>() : text(value, "name"); }
+std::string name_in(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : text(value, "name");
+}
 
 template <class Make>
 Value list_of(const Json& values, Make make) {
@@ -37,7 +39,9 @@ Value list_of(const Json& values, Make make) {
 bool is_batch_statistic(const std::string& name) {
   for (const char* end : {"num_batches_tracked", "running_mean", "running_var"}) {
     const std::string text = end;
-    if (name.size() >= text.size() && name.compare(name.size() - text.size(), text.size(), text) == 0) return true;
+    if (name.size() >= text.size() &&
+        name.compare(name.size() - text.size(), text.size(), text) == 0)
+      return true;
   }
   return false;
 }
@@ -71,7 +75,8 @@ int64_t c10_layout_of(int64_t serialized) {
   return serialized >= 1 && serialized <= 7 ? kLayouts[serialized] : -1;
 }
 
-Translator::Translator(const std::string& file, const Json& program, const onnx::ImportOptions& options)
+Translator::Translator(const std::string& file, const Json& program,
+                       const onnx::ImportOptions& options)
     : file_(file),
       program_(program),
       options_(options),
@@ -87,7 +92,8 @@ void Translator::state_ranges() {
     const int64_t from = low.is_number_integer() ? integer(low, "min_val") : 0,
                   to = high.is_number_integer() ? integer(high, "max_val") : 0;
     constexpr int64_t kUnbounded = int64_t(1) << 40;
-    // A lower bound of 2 is what the tracer assumes of every free dimension, because 0 and 1 are special to it; torch does not check it either.
+    // A lower bound of 2 is what the tracer assumes of every free dimension, because 0 and 1 are
+    // special to it; torch does not check it either.
     inputs_.state_bounds(symbol, from <= 2 ? 1 : from, to > kUnbounded ? 0 : to);
   }
 }
@@ -106,7 +112,8 @@ void Translator::run() {
     options_.replace_weights(model, {weights, {}, {}, {}});
   }
   run_nodes(graph, &names_, 0);
-  for (const Json& spec : array(signature, "output_specs")) gather("output", "", [&] { declare_output(spec); });
+  for (const Json& spec : array(signature, "output_specs"))
+    gather("output", "", [&] { declare_output(spec); });
   report_written_state();
   if (model.graph.outputs.empty() && builder_->unsupported.empty())
     corrupt(file_ + ": its program has no tensor as output");
@@ -118,27 +125,33 @@ void Translator::declare(const Json& graph, const Json& spec) {
   if (kind == "parameter")
     return declare_weight(text(object(*held, "arg"), "name"), text(*held, "parameter_name"), true);
   if (kind == "buffer")
-    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "buffer_name"),
-                          !(field(*held, "persistent").is_boolean() && !field(*held, "persistent").get<bool>()));
+    return declare_weight(
+        text(object(*held, "arg"), "name"), text(*held, "buffer_name"),
+        !(field(*held, "persistent").is_boolean() && !field(*held, "persistent").get<bool>()));
   if (kind == "tensor_constant")
-    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "tensor_constant_name"), false);
+    return declare_weight(text(object(*held, "arg"), "name"), text(*held, "tensor_constant_name"),
+                          false);
   if (kind == "constant_input") {
     names_[text(*held, "name")] = argument(field(*held, "value"), names_);
     return;
   }
   if (kind == "token") return;
-  builder_->unsupported.push_back({"input", "", "", "", "an input of kind '" + kind + "' is not supported", ""});
+  builder_->unsupported.push_back(
+      {"input", "", "", "", "an input of kind '" + kind + "' is not supported", ""});
 }
 
 void Translator::declare_user_input(const Json& graph, const Json& input) {
   const auto [kind, held] = tagged(input);
   if (kind != "as_tensor") {
-    if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_bool" || kind == "as_string") {
-      builder_->note("an input of the program is the constant " + held->dump().substr(0, 60) + ", as it was exported");
+    if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_bool" ||
+        kind == "as_string") {
+      builder_->note("an input of the program is the constant " + held->dump().substr(0, 60) +
+                     ", as it was exported");
       return;  // its uses were replaced by the constant
     }
-    builder_->unsupported.push_back(
-        {"input", "", "", "", "an input that is no tensor (" + kind + ") is not supported", "export with tensors"});
+    builder_->unsupported.push_back({"input", "", "", "",
+                                     "an input that is no tensor (" + kind + ") is not supported",
+                                     "export with tensors"});
     if (kind == "as_sym_int" && held->is_object() && held->contains("as_name"))
       names_[text(*held, "as_name")] = Value::unknown();
     return;
@@ -161,12 +174,14 @@ void Translator::declare_user_input(const Json& graph, const Json& input) {
       continue;
     }
     const std::string expression = text(*value, "expr_str");
-    // What is no sum or product of symbols is a symbol of its own; every other size follows from what is fed.
+    // What is no sum or product of symbols is a symbol of its own; every other size follows from
+    // what is fed.
     const auto parsed = parse_expression(expression);
     const bool own = !parsed || (!parsed->is_static() && parsed->symbols().empty());
     dims.push_back(own ? Dim::symbol(name + "_dim" + std::to_string(dims.size())) : *parsed);
   }
-  if (dims.size() > size_t(kMaxRank)) return refuse("has " + std::to_string(dims.size()) + " dimensions");
+  if (dims.size() > size_t(kMaxRank))
+    return refuse("has " + std::to_string(dims.size()) + " dimensions");
   const graph::ValueId id = inputs_.declare(name, dtype, dims);
   ports_.insert(name);
   names_[name] = Value::of(builder_->own(id));
@@ -184,7 +199,8 @@ void Translator::declare_weight(const std::string& value, const std::string& nam
 }
 
 /// What a tensor holds may be refused when it is read.
-void Translator::gather(const std::string& op, const std::string& node, const std::function<void()>& run) {
+void Translator::gather(const std::string& op, const std::string& node,
+                        const std::function<void()>& run) {
   try {
     run();
   } catch (const aten::Refused& refused) {
@@ -195,7 +211,8 @@ void Translator::gather(const std::string& op, const std::string& node, const st
 
 void Translator::run_nodes(const Json& graph, Names* names, int depth) {
   for (const Json& node : array(graph, "nodes")) {
-    if (++nodes_ > kMostNodes) corrupt(file_ + ": has more than " + std::to_string(kMostNodes) + " nodes");
+    if (++nodes_ > kMostNodes)
+      corrupt(file_ + ": has more than " + std::to_string(kMostNodes) + " nodes");
     bool done = false;
     gather(text(node, "target"), place_of(node), [&] {
       run_node(node, names, depth);
@@ -209,9 +226,11 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
   const std::string target = text(node, "target");
   const Json& outputs = array(node, "outputs");
   const std::string kAten = "torch.ops.aten.";
-  if (target.rfind("_operator.", 0) == 0 || target.rfind("torch.sym_", 0) == 0 || target.rfind("math.", 0) == 0)
+  if (target.rfind("_operator.", 0) == 0 || target.rfind("torch.sym_", 0) == 0 ||
+      target.rfind("math.", 0) == 0)
     return run_symbolic(target.substr(target.find('.') + 1), node, names);
-  if (target.rfind("torch.ops.higher_order.wrap_with_", 0) == 0) return run_inner_graph(node, names, depth);
+  if (target.rfind("torch.ops.higher_order.wrap_with_", 0) == 0)
+    return run_inner_graph(node, names, depth);
   aten::Call call;
   const size_t dot = target.rfind('.');
   if (target.rfind(kAten, 0) == 0 && dot >= kAten.size()) {
@@ -220,7 +239,8 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
   } else {
     call.name = target;  // refused by that name
   }
-  if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async") return keep(outputs, {}, names);
+  if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async")
+    return keep(outputs, {}, names);
   const Json& node_name = field(node, "name");
   call.node = node_name.is_string() ? node_name.get<std::string>() : "";
   call.place = place_of(node);
@@ -246,7 +266,8 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
   keep(outputs, aten::lower_call(*builder_, call), names);
 }
 
-/// Autocast chooses half precision per operator when it runs. We compute its region in f32 and round what leaves it.
+/// Autocast chooses half precision per operator when it runs. We compute its region in f32 and
+/// round what leaves it.
 void Translator::widen(Value* value) {
   if (value->is(Value::Kind::kList) || value->is(Value::Kind::kTuple)) {
     auto items = std::make_shared<std::vector<Value>>(*value->items);
@@ -258,7 +279,8 @@ void Translator::widen(Value* value) {
   if (!value->is(Value::Kind::kTensor)) return;
   const graph::ValueId id = builder_->read(value->tensor);
   const DType dtype = builder_->dtype(id);
-  if (dtype == DType::kF16 || dtype == DType::kBF16) *value = Value::of(builder_->own(builder_->cast(id, DType::kF32)));
+  if (dtype == DType::kF16 || dtype == DType::kBF16)
+    *value = Value::of(builder_->own(builder_->cast(id, DType::kF32)));
 }
 
 /// The type that `graph` says of a tensor of its own.
@@ -285,12 +307,15 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
   const std::string target = text(node, "target");
   if (!inner) {
     builder_->unsupported.push_back({target, "", text(node, "name"), "", "has no graph", ""});
-    return keep(array(node, "outputs"), std::vector<Value>(array(node, "outputs").size(), Value::unknown()), names);
+    return keep(array(node, "outputs"),
+                std::vector<Value>(array(node, "outputs").size(), Value::unknown()), names);
   }
   const bool autocast = target.find("autocast") != std::string::npos;
   if (autocast && !said_autocast_) {
     said_autocast_ = true;
-    builder_->note("under autocast: computed in f32, rounded to the types that the program says where a region ends");
+    builder_->note(
+        "under autocast: computed in f32, rounded to the types that the program says where a "
+        "region ends");
   }
   Names local;
   const Json& inputs = array(*inner, "inputs");
@@ -298,7 +323,8 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
     const auto [kind, held] = tagged(inputs[i]);
     if (i >= operands.size()) corrupt(file_ + ": '" + target + "' lacks an operand of its graph");
     if (kind == "as_tensor") local[name_in(*held)] = operands[i];
-    if (kind == "as_sym_int" && held->contains("as_name")) local[text(*held, "as_name")] = operands[i];
+    if (kind == "as_sym_int" && held->contains("as_name"))
+      local[text(*held, "as_name")] = operands[i];
   }
   autocast_ += autocast;
   run_nodes(*inner, &local, depth + 1);
@@ -311,19 +337,22 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
     if (!autocast || kind != "as_tensor" || !result.is(Value::Kind::kTensor)) continue;
     const DType said = said_type(*inner, name_in(*held));
     const graph::ValueId id = builder_->read(result.tensor);
-    if (graph::is_floating(said) && graph::is_floating(builder_->dtype(id)) && said != builder_->dtype(id))
+    if (graph::is_floating(said) && graph::is_floating(builder_->dtype(id)) &&
+        said != builder_->dtype(id))
       result = Value::of(builder_->own(builder_->cast(id, said)));
   }
   const Json& outputs = array(node, "outputs");
   // Several results are one list of tensors.
-  if (outputs.size() == 1 && tagged(outputs[0]).first == "as_tensors") results = {Value::list(std::move(results))};
+  if (outputs.size() == 1 && tagged(outputs[0]).first == "as_tensors")
+    results = {Value::list(std::move(results))};
   keep(outputs, std::move(results), names);
 }
 
 /// Arithmetic on sizes, which exists at cast time alone.
 void Translator::run_symbolic(const std::string& op, const Json& node, Names* names) {
   std::vector<Value> in;
-  for (const Json& input : array(node, "inputs")) in.push_back(argument(field(input, "arg"), *names));
+  for (const Json& input : array(node, "inputs"))
+    in.push_back(argument(field(input, "arg"), *names));
   Value out = Value::unavailable("reads '" + op + "' of sizes, which is not supported");
   bool whole = !in.empty() && in.size() <= 2;
   for (Value& value : in) {
@@ -362,8 +391,9 @@ void Translator::keep(const Json& outputs, std::vector<Value> results, Names* na
     const auto [kind, held] = tagged(outputs[i]);
     const bool fewer = !results.empty() && !results[0].is(Value::Kind::kUnknown);
     const Value result = i < results.size() ? results[i]
-                         : fewer            ? Value::unavailable("reads a result of an operator that is not made")
-                                            : Value::unknown();
+                         : fewer
+                             ? Value::unavailable("reads a result of an operator that is not made")
+                             : Value::unknown();
     if (kind == "as_tensor") (*names)[name_in(*held)] = result;
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
       if (held->is_object() && held->contains("as_name")) (*names)[text(*held, "as_name")] = result;
@@ -401,28 +431,35 @@ Value Translator::argument(const Json& value, Names& names) {
   if (kind == "as_none") return Value::none();
   if (kind == "as_tensor") return tensor(v);
   if (kind == "as_tensors") return list_of(v, tensor);
-  if (kind == "as_nested_tensors") return list_of(v, [&](const Json& each) { return list_of(each, tensor); });
+  if (kind == "as_nested_tensors")
+    return list_of(v, [&](const Json& each) { return list_of(each, tensor); });
   if (kind == "as_int") return Value::of(Dim(integer(v, "an argument")));
   if (kind == "as_ints")
-    return list_of(v, [](const Json& each) { return Value::of(Dim(integer(each, "an argument"))); });
+    return list_of(v,
+                   [](const Json& each) { return Value::of(Dim(integer(each, "an argument"))); });
   if (kind == "as_float") return Value::of(number_of(v));
-  if (kind == "as_floats") return list_of(v, [](const Json& each) { return Value::of(number_of(each)); });
+  if (kind == "as_floats")
+    return list_of(v, [](const Json& each) { return Value::of(number_of(each)); });
   if (kind == "as_bool") return Value::of(v.is_boolean() && v.get<bool>());
   if (kind == "as_bools")
-    return list_of(v, [](const Json& each) { return Value::of(each.is_boolean() && each.get<bool>()); });
+    return list_of(
+        v, [](const Json& each) { return Value::of(each.is_boolean() && each.get<bool>()); });
   if (kind == "as_string") return Value::of(v.is_string() ? v.get<std::string>() : std::string());
   if (kind == "as_strings")
-    return list_of(
-        v, [](const Json& each) { return Value::of(each.is_string() ? each.get<std::string>() : std::string()); });
+    return list_of(v, [](const Json& each) {
+      return Value::of(each.is_string() ? each.get<std::string>() : std::string());
+    });
   if (kind == "as_scalar_type") return Value::of(Dim(c10_type_of(integer(v, "a type"))));
   if (kind == "as_memory_format") return Value::of(Dim(integer(v, "a format")));
   if (kind == "as_layout") return Value::of(Dim(c10_layout_of(integer(v, "a layout"))));
   if (kind == "as_device") return Value::of(text(v, "type"));
-  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v, names);
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool")
+    return symbolic(v, names);
   if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
     return list_of(v, [&](const Json& each) { return symbolic(each, names); });
   if (kind == "as_optional_tensor") return argument(v, names);
-  if (kind == "as_optional_tensors") return list_of(v, [&](const Json& each) { return argument(each, names); });
+  if (kind == "as_optional_tensors")
+    return list_of(v, [&](const Json& each) { return argument(each, names); });
   return Value::unavailable("an argument of kind '" + kind + "' is not supported");
 }
 
@@ -431,8 +468,8 @@ graph::ValueId Translator::port(const aten::Tensor& tensor, const std::string& n
   aten::Builder& b = *builder_;
   const graph::ValueId id = b.read(tensor);
   const auto& inputs = model.graph.inputs;
-  const bool taken =
-      model.constant(id) || outputs_.count(id) || std::find(inputs.begin(), inputs.end(), id) != inputs.end();
+  const bool taken = model.constant(id) || outputs_.count(id) ||
+                     std::find(inputs.begin(), inputs.end(), id) != inputs.end();
   std::string own = name;
   for (int i = 2; !ports_.insert(own).second; i++) own = name + "_" + std::to_string(i);
   if (!taken) {
@@ -454,10 +491,13 @@ graph::ValueId Translator::port(const aten::Tensor& tensor, const std::string& n
 void Translator::declare_output(const Json& spec) {
   const auto [kind, held] = tagged(spec);
   if (kind == "buffer_mutation" || kind == "parameter_mutation") {
-    const std::string name = text(*held, kind == "buffer_mutation" ? "buffer_name" : "parameter_name");
-    if (is_batch_statistic(name)) return;  // of a BatchNorm in training mode, which was said where it was met
-    builder_->unsupported.push_back({"buffer", "", name, "", "is written by the program",
-                                     "make it an input and an output of the module, then cast with --state IN=OUT"});
+    const std::string name =
+        text(*held, kind == "buffer_mutation" ? "buffer_name" : "parameter_name");
+    // of a BatchNorm in training mode, which was said where it was met
+    if (is_batch_statistic(name)) return;
+    builder_->unsupported.push_back(
+        {"buffer", "", name, "", "is written by the program",
+         "make it an input and an output of the module, then cast with --state IN=OUT"});
     return;
   }
   if (kind == "user_input_mutation") {
@@ -467,7 +507,8 @@ void Translator::declare_output(const Json& spec) {
   }
   if (kind != "user_output") {
     if (kind != "token")
-      builder_->unsupported.push_back({"output", "", "", "", "an output of kind '" + kind + "' is not supported", ""});
+      builder_->unsupported.push_back(
+          {"output", "", "", "", "an output of kind '" + kind + "' is not supported", ""});
     return;
   }
   const Json& output = field(*held, "arg");
@@ -481,11 +522,13 @@ void Translator::declare_output(const Json& spec) {
     outputs_.insert(id);
     model.graph.outputs.push_back(id);
   } else if (tag == "as_sym_int" && value.is(Value::Kind::kInt)) {
-    const graph::ValueId id = port(builder_->own(builder_->extent(value.integer)), text(*what, "as_name"));
+    const graph::ValueId id =
+        port(builder_->own(builder_->extent(value.integer)), text(*what, "as_name"));
     outputs_.insert(id);
     model.graph.outputs.push_back(id);
   } else {
-    builder_->note("an output of the program is " + value.describe() + ", which is no tensor; it is left out");
+    builder_->note("an output of the program is " + value.describe() +
+                   ", which is no tensor; it is left out");
   }
 }
 
@@ -495,8 +538,9 @@ void Translator::report_written_state() {
     bool written = true;
     gather("buffer", held.name, [&] { written = builder_->read(held.tensor) != held.first; });
     if (is_batch_statistic(held.name) || !written) continue;
-    builder_->unsupported.push_back({"buffer", "", held.name, "", "is written by the program",
-                                     "make it an input and an output of the module, then cast with --state IN=OUT"});
+    builder_->unsupported.push_back(
+        {"buffer", "", held.name, "", "is written by the program",
+         "make it an input and an output of the module, then cast with --state IN=OUT"});
   }
 }
 

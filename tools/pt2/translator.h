@@ -1,4 +1,5 @@
-// tools/pt2/translator.h - the calls of an exported program, one after the other, through tools/aten.
+// tools/pt2/translator.h - the calls of an exported program, one after the other, through
+// tools/aten.
 #pragma once
 #include <functional>
 #include <map>
@@ -14,7 +15,8 @@
 
 namespace ingot::pt2 {
 
-/// torch.export's numbers of element types as those of c10, which arguments have elsewhere; -1: none.
+/// torch.export's numbers of element types as those of c10, which arguments have elsewhere; -1:
+/// none.
 int64_t c10_type_of(int64_t serialized);
 
 /// The same of layouts, dense: 0.

@@ -10,8 +10,8 @@ using checkpoint::dtype_of;
 
 /// Equal for tensors that are the same view of the same memory.
 std::string memory_key(const checkpoint::Tensor& t) {
-  std::string key = std::to_string(reinterpret_cast<uintptr_t>(t.storage.get())) + "@" + std::to_string(t.offset) +
-                    ":" + std::to_string(int(t.type));
+  std::string key = std::to_string(reinterpret_cast<uintptr_t>(t.storage.get())) + "@" +
+                    std::to_string(t.offset) + ":" + std::to_string(int(t.type));
   for (size_t i = 0; i < t.dims.size(); i++)
     key += "," + std::to_string(t.dims[i]) + "/" + std::to_string(t.strides[i]);
   return key;
@@ -22,7 +22,8 @@ std::string memory_key(const checkpoint::Tensor& t) {
 Weights::Weights(const std::string& path) : checkpoint_(checkpoint::read_checkpoint(path)) {
   for (const checkpoint::Tensor& tensor : checkpoint_.tensors) {
     if (tensor.path.size() == 1) state_.emplace(tensor.path[0], &tensor);
-    if (tensor.path.size() == 2 && tensor.path[0] == "constants") constants_.emplace(tensor.path[1], &tensor);
+    if (tensor.path.size() == 2 && tensor.path[0] == "constants")
+      constants_.emplace(tensor.path[1], &tensor);
   }
 }
 
@@ -31,7 +32,8 @@ graph::ValueId Weights::load(graph::Model& model, const std::string& name) {
   if (found == state_.end()) {
     found = constants_.find(name);
     if (found == constants_.end())
-      graph::throw_cast_error(2, "its program reads the tensor '" + name + "', which the file does not hold");
+      graph::throw_cast_error(
+          2, "its program reads the tensor '" + name + "', which the file does not hold");
   }
   const checkpoint::Tensor& tensor = *found->second;
   const DType dtype = dtype_of(tensor.type);
@@ -48,7 +50,8 @@ graph::ValueId Weights::load(graph::Model& model, const std::string& name) {
   std::vector<uint8_t> bytes = checkpoint::tensor_bytes(tensor);
   if (dtype == DType::kBool)
     for (uint8_t& b : bytes) b = b != 0;
-  if (!bytes.empty()) constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  if (!bytes.empty())
+    constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
   model.fold_budget += 8 * constant.elements();
   const graph::ValueId id = model.add_constant(name, std::move(constant));
   loaded_[key] = id;

@@ -14,7 +14,8 @@ struct Heads {
   int64_t length() const { return x.dims[x.dims.size() - 2]; }
   int64_t dim() const { return x.dims.size() == 4 ? x.dims[3] : x.dims[2] / heads; }
   size_t at(int64_t b, int64_t h, int64_t t, int64_t d) const {
-    return size_t(x.dims.size() == 4 ? offset_of(x.dims, {b, h, t, d}) : offset_of(x.dims, {b, t, h * dim() + d}));
+    return size_t(x.dims.size() == 4 ? offset_of(x.dims, {b, h, t, d})
+                                     : offset_of(x.dims, {b, t, h * dim() + d}));
   }
 };
 
@@ -22,7 +23,8 @@ struct Heads {
 
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
   if (node.op != "Attention") return {};
-  const int64_t heads = node.integer("heads", 1), kv_heads = node.integer("kv_heads", 1), group = heads / kv_heads;
+  const int64_t heads = node.integer("heads", 1), kv_heads = node.integer("kv_heads", 1),
+                group = heads / kv_heads;
   const Heads q{e.in(node, 0), heads}, k{e.in(node, 1), kv_heads}, v{e.in(node, 2), kv_heads};
   const double scale = node.number("scale", 1), cap = node.number("softcap", 0);
   const std::string causal = node.text("causal", "none");
@@ -32,11 +34,13 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
   y.at.resize(size_t(y.elements()));
   const Heads out{y, heads};
   for_each_index({q.x.dims[0], heads, q.length()}, [&](const Dimensions& at) {
-    int64_t keys =
-        e.has(node, 4) ? int64_t(e.in(node, 4).at[e.in(node, 4).at.size() > 1 ? size_t(at[0]) : 0]) : k.length();
+    int64_t keys = e.has(node, 4)
+                       ? int64_t(e.in(node, 4).at[e.in(node, 4).at.size() > 1 ? size_t(at[0]) : 0])
+                       : k.length();
     const int64_t count = keys;
     if (causal == "top_left") keys = std::min(keys, at[2] + 1);
-    if (causal == "bottom_right") keys = std::max<int64_t>(0, std::min(keys, at[2] + 1 + count - q.length()));
+    if (causal == "bottom_right")
+      keys = std::max<int64_t>(0, std::min(keys, at[2] + 1 + count - q.length()));
     std::vector<double> weights;
     const std::string empty = node.text("empty_rows", "zero");
     const double hidden = empty == "mean" ? -double(std::numeric_limits<float>::max()) : -INFINITY;
@@ -49,7 +53,8 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
       if (cap > 0) score = cap * std::tanh(score / cap);
       if (e.has(node, 3)) {
         const double mask = broadcast_at(e.in(node, 3), {at[0], at[1], at[2], j});
-        score = e.dtype(node.inputs[3]) == DType::kBool ? (mask != 0 ? score : hidden) : score + mask;
+        score =
+            e.dtype(node.inputs[3]) == DType::kBool ? (mask != 0 ? score : hidden) : score + mask;
       }
       weights.push_back(score);
       top = std::max(top, score);
@@ -57,8 +62,11 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     for (double& w : weights) sum += w = std::exp(w - top);
     for (int64_t d = 0; d < v.dim(); d++) {
       double all = 0;
-      for (int64_t j = 0; j < keys; j++) all += weights[size_t(j)] * v.x.at[v.at(at[0], at[1] / group, j, d)];
-      y.at[out.at(at[0], at[1], at[2], d)] = sum != 0 ? all / sum : empty == "nan" && k.length() > 0 ? double(NAN) : 0;
+      for (int64_t j = 0; j < keys; j++)
+        all += weights[size_t(j)] * v.x.at[v.at(at[0], at[1] / group, j, d)];
+      y.at[out.at(at[0], at[1], at[2], d)] = sum != 0                           ? all / sum
+                                             : empty == "nan" && k.length() > 0 ? double(NAN)
+                                                                                : 0;
     }
   });
   return {y};

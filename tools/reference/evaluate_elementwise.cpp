@@ -15,72 +15,81 @@ using passes::Step;
 double relu(double x) { return x > 0 || std::isnan(x) ? x : 0; }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
-double clamp(double x, double low, double high) { return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high); }
+double clamp(double x, double low, double high) {
+  return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high);
+}
 double hard_sigmoid(double x, double a, double b) { return clamp(a * x + b, 0, 1); }
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
-double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 double modulo(double a, double b) { return a - b * std::floor(a / b); }
 
 using Unary = double (*)(double);
-const std::map<std::string, Unary> kUnary = {{"Abs", [](double x) { return std::fabs(x); }},
-                                             {"Acos", [](double x) { return std::acos(x); }},
-                                             {"Acosh", [](double x) { return std::acosh(x); }},
-                                             {"Asin", [](double x) { return std::asin(x); }},
-                                             {"Asinh", [](double x) { return std::asinh(x); }},
-                                             {"Atan", [](double x) { return std::atan(x); }},
-                                             {"Atanh", [](double x) { return std::atanh(x); }},
-                                             {"Ceil", [](double x) { return std::ceil(x); }},
-                                             {"Cos", [](double x) { return std::cos(x); }},
-                                             {"Cosh", [](double x) { return std::cosh(x); }},
-                                             {"Erf", [](double x) { return std::erf(x); }},
-                                             {"Exp", [](double x) { return std::exp(x); }},
-                                             {"Floor", [](double x) { return std::floor(x); }},
-                                             {"HardSwish", [](double x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }},
-                                             {"Identity", [](double x) { return x; }},
-                                             {"IsNaN", [](double x) { return double(std::isnan(x)); }},
-                                             {"Log", [](double x) { return std::log(x); }},
-                                             {"Mish", [](double x) { return x * std::tanh(softplus(x)); }},
-                                             {"Neg", [](double x) { return -x; }},
-                                             {"Not", [](double x) { return double(x == 0); }},
-                                             {"Reciprocal", [](double x) { return 1 / x; }},
-                                             {"Relu", relu},
-                                             {"Round", [](double x) { return std::nearbyint(x); }},
-                                             {"Sigmoid", sigmoid},
-                                             {"Sign", [](double x) { return double((x > 0) - (x < 0)); }},
-                                             {"Sin", [](double x) { return std::sin(x); }},
-                                             {"Sinh", [](double x) { return std::sinh(x); }},
-                                             {"Softplus", softplus},
-                                             {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
-                                             {"Sqrt", [](double x) { return std::sqrt(x); }},
-                                             {"Tan", [](double x) { return std::tan(x); }},
-                                             {"Tanh", [](double x) { return std::tanh(x); }},
-                                             {"Trunc", [](double x) { return std::trunc(x); }}};
+const std::map<std::string, Unary> kUnary = {
+    {"Abs", [](double x) { return std::fabs(x); }},
+    {"Acos", [](double x) { return std::acos(x); }},
+    {"Acosh", [](double x) { return std::acosh(x); }},
+    {"Asin", [](double x) { return std::asin(x); }},
+    {"Asinh", [](double x) { return std::asinh(x); }},
+    {"Atan", [](double x) { return std::atan(x); }},
+    {"Atanh", [](double x) { return std::atanh(x); }},
+    {"Ceil", [](double x) { return std::ceil(x); }},
+    {"Cos", [](double x) { return std::cos(x); }},
+    {"Cosh", [](double x) { return std::cosh(x); }},
+    {"Erf", [](double x) { return std::erf(x); }},
+    {"Exp", [](double x) { return std::exp(x); }},
+    {"Floor", [](double x) { return std::floor(x); }},
+    {"HardSwish", [](double x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }},
+    {"Identity", [](double x) { return x; }},
+    {"IsNaN", [](double x) { return double(std::isnan(x)); }},
+    {"Log", [](double x) { return std::log(x); }},
+    {"Mish", [](double x) { return x * std::tanh(softplus(x)); }},
+    {"Neg", [](double x) { return -x; }},
+    {"Not", [](double x) { return double(x == 0); }},
+    {"Reciprocal", [](double x) { return 1 / x; }},
+    {"Relu", relu},
+    {"Round", [](double x) { return std::nearbyint(x); }},
+    {"Sigmoid", sigmoid},
+    {"Sign", [](double x) { return double((x > 0) - (x < 0)); }},
+    {"Sin", [](double x) { return std::sin(x); }},
+    {"Sinh", [](double x) { return std::sinh(x); }},
+    {"Softplus", softplus},
+    {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
+    {"Sqrt", [](double x) { return std::sqrt(x); }},
+    {"Tan", [](double x) { return std::tan(x); }},
+    {"Tanh", [](double x) { return std::tanh(x); }},
+    {"Trunc", [](double x) { return std::trunc(x); }}};
 
 using Binary = double (*)(double, double);
-const std::map<std::string, Binary> kBinary = {{"Add", [](double a, double b) { return a + b; }},
-                                               {"Sub", [](double a, double b) { return a - b; }},
-                                               {"Mul", [](double a, double b) { return a * b; }},
-                                               {"Atan2", [](double a, double b) { return std::atan2(a, b); }},
-                                               {"Div", [](double a, double b) { return a / b; }},
-                                               {"Pow", [](double a, double b) { return std::pow(a, b); }},
-                                               {"Min", [](double a, double b) { return a < b ? a : b; }},
-                                               {"Max", [](double a, double b) { return a > b ? a : b; }},
-                                               {"And", [](double a, double b) { return double(a != 0 && b != 0); }},
-                                               {"Or", [](double a, double b) { return double(a != 0 || b != 0); }},
-                                               {"Xor", [](double a, double b) { return double((a != 0) != (b != 0)); }},
-                                               {"Equal", [](double a, double b) { return double(a == b); }},
-                                               {"Greater", [](double a, double b) { return double(a > b); }},
-                                               {"GreaterOrEqual", [](double a, double b) { return double(a >= b); }},
-                                               {"Less", [](double a, double b) { return double(a < b); }},
-                                               {"LessOrEqual", [](double a, double b) { return double(a <= b); }},
-                                               {"PRelu", [](double a, double b) { return a < 0 ? a * b : a; }},
-                                               {"Mod", modulo}};
+const std::map<std::string, Binary> kBinary = {
+    {"Add", [](double a, double b) { return a + b; }},
+    {"Sub", [](double a, double b) { return a - b; }},
+    {"Mul", [](double a, double b) { return a * b; }},
+    {"Atan2", [](double a, double b) { return std::atan2(a, b); }},
+    {"Div", [](double a, double b) { return a / b; }},
+    {"Pow", [](double a, double b) { return std::pow(a, b); }},
+    {"Min", [](double a, double b) { return a < b ? a : b; }},
+    {"Max", [](double a, double b) { return a > b ? a : b; }},
+    {"And", [](double a, double b) { return double(a != 0 && b != 0); }},
+    {"Or", [](double a, double b) { return double(a != 0 || b != 0); }},
+    {"Xor", [](double a, double b) { return double((a != 0) != (b != 0)); }},
+    {"Equal", [](double a, double b) { return double(a == b); }},
+    {"Greater", [](double a, double b) { return double(a > b); }},
+    {"GreaterOrEqual", [](double a, double b) { return double(a >= b); }},
+    {"Less", [](double a, double b) { return double(a < b); }},
+    {"LessOrEqual", [](double a, double b) { return double(a <= b); }},
+    {"PRelu", [](double a, double b) { return a < 0 ? a * b : a; }},
+    {"Mod", modulo}};
 
 bool integral(DType t) {
-  return t != DType::kF32 && t != DType::kF64 && t != DType::kF16 && t != DType::kBF16 && t != DType::kInvalid;
+  return t != DType::kF32 && t != DType::kF64 && t != DType::kF16 && t != DType::kBF16 &&
+         t != DType::kInvalid;
 }
 
-double stored(double x, DType to) { return to == DType::kBool ? double(x != 0) : integral(to) ? std::trunc(x) : x; }
+double stored(double x, DType to) {
+  return to == DType::kBool ? double(x != 0) : integral(to) ? std::trunc(x) : x;
+}
 
 double step_of(const Step& s, double a, double b, double c, bool whole) {
   switch (s.op) {
@@ -173,7 +182,8 @@ Tensor chain(Evaluator& e, const Node& node, const Dimensions& dims) {
     for (const Step& s : steps) {
       auto read = [&](int r) { return r == kConstantRegister ? s.alpha : reg[size_t(r)]; };
       int arity = elementwise_arity(s.op);
-      reg.push_back(step_of(s, read(s.a), arity > 1 ? read(s.b) : 0, arity > 2 ? read(s.c) : 0, whole));
+      reg.push_back(
+          step_of(s, read(s.a), arity > 1 ? read(s.b) : 0, arity > 2 ? read(s.c) : 0, whole));
     }
     y.at.push_back(stored(steps.empty() ? reg[0] : reg.back(), to));
   });

@@ -1,4 +1,5 @@
-// tools/reference/evaluate_frame.cpp - Picture: frames of a camera as pictures for a network, one pixel of one channel at a time, in double.
+// tools/reference/evaluate_frame.cpp - Picture: frames of a camera as pictures for a network, one
+// pixel of one channel at a time, in double.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -49,7 +50,8 @@ struct Direction {
 
 /// What pixel `o` takes of a row or column of samples: calls use(sample, weight).
 template <class Use>
-void take(const Direction& d, int each, bool centered, const std::string& interpolation, int64_t o, Use use) {
+void take(const Direction& d, int each, bool centered, const std::string& interpolation, int64_t o,
+          Use use) {
   const double pixel = double(d.extent) / double(d.count);
   const int64_t low = d.first / each, high = (d.first + d.extent - 1) / each;
   if (interpolation == "nearest") {
@@ -57,11 +59,13 @@ void take(const Direction& d, int each, bool centered, const std::string& interp
   } else if (interpolation == "area") {
     const double begin = double(d.first) + double(o) * pixel, end = begin + pixel;
     for (int64_t k = low; k <= high; k++) {
-      const double covered = std::min(end, double((k + 1) * each)) - std::max(begin, double(k * each));
+      const double covered =
+          std::min(end, double((k + 1) * each)) - std::max(begin, double(k * each));
       if (covered > 0) use(k, covered / pixel);
     }
   } else {
-    // Pixel centres are whole numbers here; a sample of two pixels lies on the first or between them.
+    // Pixel centres are whole numbers here; a sample of two pixels lies on the first or between
+    // them.
     const double center = double(d.first) + (double(o) + 0.5) * pixel - 0.5;
     const double place = each == 1 ? center : centered ? (center - 0.5) / 2 : center / 2;
     const double inside = std::clamp(place, double(low), double(high));
@@ -88,18 +92,24 @@ struct Frames {
     const int64_t pitch = frame.dims[2], luma = height * pitch;
     const int64_t chroma_pitch = format == "i420" ? pitch / 2 : pitch;
     const int64_t start = c.plane == 0 ? 0 : luma + (c.plane - 1) * (height / 2) * chroma_pitch;
-    return frame.at[size_t(n * frame.dims[1] * pitch + start + row * (c.plane ? chroma_pitch : pitch)) + byte];
+    return frame
+        .at[size_t(n * frame.dims[1] * pitch + start + row * (c.plane ? chroma_pitch : pitch)) +
+            byte];
   }
 };
 
-std::array<double, 3> colors_of(const Node& node, const std::vector<double>& x, bool is_yuv, bool is_gray) {
-  const bool is_601 = node.text("matrix", "") == "bt601", is_full = node.integer("full_range", 0) != 0;
-  const double red = is_601 ? 0.299 : 0.2126, green = is_601 ? 0.587 : 0.7152, blue = is_601 ? 0.114 : 0.0722;
+std::array<double, 3> colors_of(const Node& node, const std::vector<double>& x, bool is_yuv,
+                                bool is_gray) {
+  const bool is_601 = node.text("matrix", "") == "bt601",
+             is_full = node.integer("full_range", 0) != 0;
+  const double red = is_601 ? 0.299 : 0.2126, green = is_601 ? 0.587 : 0.7152,
+               blue = is_601 ? 0.114 : 0.0722;
   const auto limited = [](double v) { return std::clamp(v, 0.0, 255.0); };
   if (x.size() == 1) return {x[0], x[0], x[0]};
   if (!is_yuv) {
     const double gray = red * x[0] + green * x[1] + blue * x[2];
-    return is_gray ? std::array<double, 3>{gray, gray, gray} : std::array<double, 3>{x[0], x[1], x[2]};
+    return is_gray ? std::array<double, 3>{gray, gray, gray}
+                   : std::array<double, 3>{x[0], x[1], x[2]};
   }
   const double y = is_full ? x[0] : (x[0] - 16) * 255 / 219, chroma = is_full ? 1 : 255.0 / 224;
   if (is_gray) return {limited(y), limited(y), limited(y)};
@@ -119,10 +129,12 @@ std::vector<Tensor> evaluate_frame(Evaluator& e, const Node& node) {
   const bool is_yuv = components.size() == 3 && frames.format.find('g') == std::string::npos;
   const bool planar = node.text("layout", "") == "nchw";
   const Area source = area_of(node, "source"), target = area_of(node, "target");
-  const Direction across{source.left, source.width, target.width}, down{source.top, source.height, target.height};
+  const Direction across{source.left, source.width, target.width},
+      down{source.top, source.height, target.height};
   const std::string interpolation = node.text("interpolation", "");
   const bool is_center = node.text("siting", "") == "center", is_bgr = node.integer("bgr", 0) != 0;
-  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"), bias = node.numbers("bias");
+  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"),
+                            bias = node.numbers("bias");
   Tensor y{dims, {}};
   for_each_index(dims, [&](const Dimensions& at) {
     const int64_t row = at[planar ? 2 : 1] - target.top, column = at[planar ? 3 : 2] - target.left;
@@ -134,7 +146,9 @@ std::vector<Tensor> evaluate_frame(Evaluator& e, const Node& node) {
         double sum = 0;
         take(down, component.down, true, interpolation, row, [&](int64_t r, double share) {
           take(across, component.across, is_center, interpolation, column,
-               [&](int64_t k, double weight) { sum += share * weight * frames.sample(component, at[0], r, k); });
+               [&](int64_t k, double weight) {
+                 sum += share * weight * frames.sample(component, at[0], r, k);
+               });
         });
         x.push_back(sum);
       }

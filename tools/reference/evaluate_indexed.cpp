@@ -1,5 +1,5 @@
-// GatherND, ScatterND, ScatterElements: positions that come from a tensor of indices. Both names, of ONNX and of core form.
-// NonZero, which makes such positions.
+// GatherND, ScatterND, ScatterElements: positions that come from a tensor of indices. Both names,
+// of ONNX and of core form. NonZero, which makes such positions.
 #include <algorithm>
 #include <stdexcept>
 
@@ -25,10 +25,12 @@ double combined(const std::string& reduction, double old, double update) {
 }
 
 /// Position `row` of the index tuples, behind `batch` (its leading coordinates).
-Dimensions tuple(const Tensor& indices, int64_t row, const Dimensions& batch, const Dimensions& data) {
+Dimensions tuple(const Tensor& indices, int64_t row, const Dimensions& batch,
+                 const Dimensions& data) {
   const int64_t length = indices.dims.back();
   Dimensions at = batch;
-  for (int64_t k = 0; k < length; k++) at.push_back(within(indices.at[size_t(row * length + k)], data.at(at.size())));
+  for (int64_t k = 0; k < length; k++)
+    at.push_back(within(indices.at[size_t(row * length + k)], data.at(at.size())));
   return at;
 }
 
@@ -51,11 +53,13 @@ Tensor gather_nd(Evaluator& e, const Node& node) {
   y.dims.insert(y.dims.end(), x.dims.begin() + long(batch + length), x.dims.end());
   const int64_t slice = product(x.dims, batch + length, x.dims.size());
   int64_t row = 0;
-  for_each_index(Dimensions(indices.dims.begin(), indices.dims.end() - 1), [&](const Dimensions& at) {
-    const int64_t from =
-        slice_at(x.dims, tuple(indices, row++, Dimensions(at.begin(), at.begin() + long(batch)), x.dims));
-    for (int64_t i = 0; i < slice; i++) y.at.push_back(x.at[size_t(from + i)]);
-  });
+  for_each_index(
+      Dimensions(indices.dims.begin(), indices.dims.end() - 1), [&](const Dimensions& at) {
+        const int64_t from = slice_at(
+            x.dims,
+            tuple(indices, row++, Dimensions(at.begin(), at.begin() + long(batch)), x.dims));
+        for (int64_t i = 0; i < slice; i++) y.at.push_back(x.at[size_t(from + i)]);
+      });
   return y;
 }
 
@@ -68,7 +72,8 @@ Tensor scatter_nd(Evaluator& e, const Node& node) {
   for (int64_t row = 0; row < rows; row++) {
     const int64_t to = slice_at(y.dims, tuple(indices, row, {}, y.dims));
     for (int64_t i = 0; i < slice; i++)
-      y.at[size_t(to + i)] = combined(reduction, y.at[size_t(to + i)], updates.at.at(size_t(row * slice + i)));
+      y.at[size_t(to + i)] =
+          combined(reduction, y.at[size_t(to + i)], updates.at.at(size_t(row * slice + i)));
   }
   return y;
 }

@@ -12,14 +12,17 @@ using graph::Node;
 
 Dimensions needed(const Evaluator& e, const Node& node) {
   Dimensions dims;
-  if (!e.declared(node, 0, dims)) throw std::runtime_error("evaluator: the dims of " + node.op + " must be given");
+  if (!e.declared(node, 0, dims))
+    throw std::runtime_error("evaluator: the dims of " + node.op + " must be given");
   return dims;
 }
 
 template <class From>
 Tensor picked(const Tensor& x, const Dimensions& dims, From from) {
   Tensor y{dims, {}};
-  for_each_index(dims, [&](const Dimensions& at) { y.at.push_back(x.at[size_t(offset_of(x.dims, from(at)))]); });
+  for_each_index(dims, [&](const Dimensions& at) {
+    y.at.push_back(x.at[size_t(offset_of(x.dims, from(at)))]);
+  });
   return y;
 }
 
@@ -52,8 +55,10 @@ std::vector<Tensor> split(Evaluator& e, const Node& node) {
   int64_t start = 0;
   for (size_t i = 0; i < node.outputs.size(); i++) {
     Dimensions dims;
-    if (!e.declared(node, i, dims)) throw std::runtime_error("evaluator: the dims of Split must be given");
-    results.push_back(picked(e.in(node, 0), dims, [&](Dimensions at) { return at[axis] += start, at; }));
+    if (!e.declared(node, i, dims))
+      throw std::runtime_error("evaluator: the dims of Split must be given");
+    results.push_back(
+        picked(e.in(node, 0), dims, [&](Dimensions at) { return at[axis] += start, at; }));
     start += dims[axis];
   }
   return results;
@@ -122,14 +127,16 @@ Tensor resize(Evaluator& e, const Node& node) {
   for_each_index(y.dims, [&](const Dimensions& at) {
     std::vector<std::pair<Dimensions, double>> taps = {{Dimensions{}, 1.0}};
     for (size_t k = 0; k < at.size(); k++) {
-      double scale = scales.empty() || scales[k] == 0 ? double(y.dims[k]) / double(x.dims[k]) : scales[k];
+      double scale =
+          scales.empty() || scales[k] == 0 ? double(y.dims[k]) / double(x.dims[k]) : scales[k];
       double p = coordinate(how, double(at[k]), scale, x.dims[k], y.dims[k]);
       auto inside = [&](double i) { return std::clamp<int64_t>(int64_t(i), 0, x.dims[k] - 1); };
       std::vector<std::pair<int64_t, double>> here;
       if (x.dims[k] == y.dims[k] && scale == 1)
         here = {{at[k], 1}};
       else if (mode == "linear")
-        here = {{inside(std::floor(p)), 1 - (p - std::floor(p))}, {inside(std::floor(p) + 1), p - std::floor(p)}};
+        here = {{inside(std::floor(p)), 1 - (p - std::floor(p))},
+                {inside(std::floor(p) + 1), p - std::floor(p)}};
       else
         here = {{inside(nearest == "floor"               ? std::floor(p)
                         : nearest == "ceil"              ? std::ceil(p)
@@ -211,7 +218,8 @@ std::vector<Tensor> evaluate_movement(Evaluator& e, const Node& node) {
   if (node.op == "Pad") return {pad(e, node)};
   if (node.op == "Expand") {
     Tensor y{needed(e, node), {}};
-    for_each_index(y.dims, [&](const Dimensions& at) { y.at.push_back(broadcast_at(e.in(node, 0), at)); });
+    for_each_index(y.dims,
+                   [&](const Dimensions& at) { y.at.push_back(broadcast_at(e.in(node, 0), at)); });
     return {y};
   }
   if (node.op == "Tile")

@@ -1,4 +1,5 @@
-// tools/reference/evaluate_picture.cpp - convolutions and pools: in the source's order [N, C, H, W] as ONNX has them, and channels last as core form has them.
+// tools/reference/evaluate_picture.cpp - convolutions and pools: in the source's order [N, C, H, W]
+// as ONNX has them, and channels last as core form has them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +13,8 @@ namespace {
 using graph::Node;
 
 struct Geometry {
-  int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, top = 0, left = 0, bottom = 0, right = 0, groups = 1;
+  int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, top = 0, left = 0, bottom = 0, right = 0,
+          groups = 1;
 };
 
 int64_t extent(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation) {
@@ -20,8 +22,8 @@ int64_t extent(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t
 }
 
 Geometry source_geometry(const Node& node) {
-  Dimensions k = node.integers("kernel_shape"), s = node.integers("strides"), d = node.integers("dilations"),
-             p = node.integers("pads");
+  Dimensions k = node.integers("kernel_shape"), s = node.integers("strides"),
+             d = node.integers("dilations"), p = node.integers("pads");
   Geometry g;
   size_t n = k.size(), w = n - 1;
   g.kw = k[w], g.sw = s[w], g.dw = d[w], g.left = p[w], g.right = p[n + w];
@@ -46,7 +48,8 @@ struct Picture {
   int64_t h() const { return t.dims.size() == 3 ? 1 : t.dims[last ? 1 : 2]; }
   int64_t w() const { return last ? t.dims[t.dims.size() - 2] : t.dims.back(); }
   size_t at(int64_t in, int64_t ic, int64_t ih, int64_t iw) const {
-    return size_t(last ? ((in * h() + ih) * w() + iw) * c() + ic : ((in * c() + ic) * h() + ih) * w() + iw);
+    return size_t(last ? ((in * h() + ih) * w() + iw) * c() + ic
+                       : ((in * c() + ic) * h() + ih) * w() + iw);
   }
 };
 
@@ -83,8 +86,8 @@ std::pair<int64_t, int64_t> inside(const Geometry& g, int64_t kx, int64_t in, in
 
 // One row of outputs: for each of them the sum over ky, kx, c in that order.
 template <class Weight>
-void row_of(const Tensor& x, const Geometry& g, int64_t h, int64_t w, size_t plane, int64_t in_group, int64_t o,
-            int64_t oy, std::vector<double>& row, Weight weight) {
+void row_of(const Tensor& x, const Geometry& g, int64_t h, int64_t w, size_t plane,
+            int64_t in_group, int64_t o, int64_t oy, std::vector<double>& row, Weight weight) {
   std::fill(row.begin(), row.end(), 0);
   for (int64_t ky = 0; ky < g.kh; ky++) {
     int64_t iy = oy * g.sh - g.top + ky * g.dh;
@@ -107,7 +110,8 @@ void row_of(const Tensor& x, const Geometry& g, int64_t h, int64_t w, size_t pla
 
 // weight(o, c within the group, ky, kx)
 template <class Weight>
-Tensor convolved(const Tensor& source, bool x_last, bool y_last, const Geometry& g, int64_t outputs, Weight weight) {
+Tensor convolved(const Tensor& source, bool x_last, bool y_last, const Geometry& g, int64_t outputs,
+                 Weight weight) {
   Picture px{source, x_last};
   const int64_t h = px.h(), w = px.w(), channels = px.c(), batch = px.n();
   Tensor y = empty_like(source, y_last, outputs, extent(h, g.top + g.bottom, g.kh, g.sh, g.dh),
@@ -119,14 +123,16 @@ Tensor convolved(const Tensor& source, bool x_last, bool y_last, const Geometry&
   for (int64_t n = 0; n < batch; n++)
     for (int64_t o = 0; o < outputs; o++)
       for (int64_t oy = 0; oy < py.h(); oy++) {
-        row_of(x, g, h, w, size_t(n * channels + o / out_group * in_group), in_group, o, oy, row, weight);
+        row_of(x, g, h, w, size_t(n * channels + o / out_group * in_group), in_group, o, oy, row,
+               weight);
         for (int64_t ox = 0; ox < py.w(); ox++) y.at[py.at(n, o, oy, ox)] = row[size_t(ox)];
       }
   return y;
 }
 
 template <class Weight>
-Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, int64_t oh, int64_t ow, Weight weight) {
+Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, int64_t oh,
+              int64_t ow, Weight weight) {
   Picture px{x, last};
   Tensor y = empty_like(x, last, outputs, oh, ow);
   Picture py{y, last};
@@ -141,7 +147,8 @@ Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, in
                 int64_t oy = iy * g.sh - g.top + ky * g.dh, ox = ix * g.sw - g.left + kx * g.dw,
                         out = c / in_group * out_group + o;
                 if (oy < 0 || oy >= oh || ox < 0 || ox >= ow) continue;
-                y.at[py.at(n, out, oy, ox)] += x.at[px.at(n, c, iy, ix)] * weight(out, c % in_group, ky, kx);
+                y.at[py.at(n, out, oy, ox)] +=
+                    x.at[px.at(n, c, iy, ix)] * weight(out, c % in_group, ky, kx);
               }
   return y;
 }
@@ -157,7 +164,8 @@ void add_bias(Tensor& y, bool last, const Tensor& bias) {
 void epilogue(Evaluator& e, const Node& node, Tensor& y) {
   const Tensor* residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
   bool first = node.integer("residual_first", 0) != 0;
-  if (residual && residual->dims != y.dims) throw std::runtime_error("evaluator: residual dims differ");
+  if (residual && residual->dims != y.dims)
+    throw std::runtime_error("evaluator: residual dims differ");
   const std::function<double(double)> f = activation_of(node);
   if (!f && !residual) return;
   for (size_t i = 0; i < y.at.size(); i++) {
@@ -166,8 +174,8 @@ void epilogue(Evaluator& e, const Node& node, Tensor& y) {
   }
 }
 
-Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& kind, int64_t p, int64_t oh,
-              int64_t ow) {
+Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& kind, int64_t p,
+              int64_t oh, int64_t ow) {
   Picture px{x, last};
   Tensor y = empty_like(x, last, px.c(), oh, ow);
   Picture py{y, last};
@@ -175,7 +183,8 @@ Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& 
     for (int64_t c = 0; c < px.c(); c++)
       for (int64_t oy = 0; oy < oh; oy++)
         for (int64_t ox = 0; ox < ow; ox++) {
-          double most = -std::numeric_limits<double>::infinity(), sum = 0, powers = 0, inside = 0, counted = 0;
+          double most = -std::numeric_limits<double>::infinity(), sum = 0, powers = 0, inside = 0,
+                 counted = 0;
           for (int64_t ky = 0; ky < g.kh; ky++)
             for (int64_t kx = 0; kx < g.kw; kx++) {
               int64_t iy = oy * g.sh - g.top + ky * g.dh, ix = ox * g.sw - g.left + kx * g.dw;
@@ -213,7 +222,8 @@ std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
-  if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "LpPool") return source_pool(e, node);
+  if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "LpPool")
+    return source_pool(e, node);
   if (node.op == "Pool2d") {
     Geometry g = core_geometry(node);
     Picture px{e.in(node, 0), true};
@@ -251,7 +261,8 @@ std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
       int64_t channel = o / out_group * in_group + c;
       return w.at[size_t(((channel * out_group + o % out_group) * g.kh + ky) * g.kw + kx)];
     };
-    y = source ? spread(x, false, g, outputs, oh, ow, source_weight) : spread(x, true, g, outputs, oh, ow, core_weight);
+    y = source ? spread(x, false, g, outputs, oh, ow, source_weight)
+               : spread(x, true, g, outputs, oh, ow, core_weight);
   }
   if (e.has(node, 2)) add_bias(y, !source, e.in(node, 2));
   if (!source) epilogue(e, node, y);

@@ -25,12 +25,15 @@ double affine(const Tensor& w, int64_t d, int64_t rows, int64_t row, const doubl
   return sum;
 }
 
-void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h, std::vector<double>& c) {
+void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h,
+          std::vector<double>& c) {
   int64_t n = cell.hidden, rows = cell.gates * n;
   std::vector<double> from_x, from_h, next(static_cast<size_t>(n), 0.0);
   for (int64_t row = 0; row < rows; row++) {
-    from_x.push_back(affine(*cell.w, d, rows, row, x, cell.inputs) + cell.input_bias[size_t(d * rows + row)]);
-    from_h.push_back(affine(*cell.r, d, rows, row, h.data(), n) + cell.recurrent_bias[size_t(d * rows + row)]);
+    from_x.push_back(affine(*cell.w, d, rows, row, x, cell.inputs) +
+                     cell.input_bias[size_t(d * rows + row)]);
+    from_h.push_back(affine(*cell.r, d, rows, row, h.data(), n) +
+                     cell.recurrent_bias[size_t(d * rows + row)]);
   }
   for (int64_t i = 0; i < n; i++) {
     auto gate = [&](int64_t g) { return from_x[size_t(g * n + i)] + from_h[size_t(g * n + i)]; };
@@ -46,7 +49,8 @@ void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h, 
         std::vector<double> reset;
         for (int64_t j = 0; j < n; j++)
           reset.push_back(sigmoid(from_x[size_t(n + j)] + from_h[size_t(n + j)]) * h[size_t(j)]);
-        candidate = from_x[size_t(2 * n + i)] + affine(*cell.r, d, rows, 2 * n + i, reset.data(), n) +
+        candidate = from_x[size_t(2 * n + i)] +
+                    affine(*cell.r, d, rows, 2 * n + i, reset.data(), n) +
                     cell.recurrent_bias[size_t(d * rows + 2 * n + i)];
       }
       next[k] = (1 - z) * std::tanh(candidate) + z * h[k];
@@ -58,8 +62,8 @@ void step(const Cell& cell, int64_t d, const double* x, std::vector<double>& h, 
 }
 
 std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_states) {
-  int64_t time = x.dims[cell.batch_first ? 1 : 0], batch = x.dims[cell.batch_first ? 0 : 1], d = cell.directions,
-          n = cell.hidden;
+  int64_t time = x.dims[cell.batch_first ? 1 : 0], batch = x.dims[cell.batch_first ? 0 : 1],
+          d = cell.directions, n = cell.hidden;
   Tensor y{cell.batch_first ? Dimensions{batch, time, d, n} : Dimensions{time, d, batch, n}, {}};
   Tensor last_h{source_states ? Dimensions{batch, d, n} : Dimensions{d, batch, n}, {}};
   y.at.assign(size_t(y.elements()), 0);
@@ -69,12 +73,16 @@ std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_stat
     for (int64_t b = 0; b < batch; b++) {
       size_t state = size_t(source_states ? b * d + k : k * batch + b) * size_t(n);
       std::vector<double> h(size_t(n), 0.0), c(size_t(n), 0.0);
-      if (cell.h0) h.assign(cell.h0->at.begin() + long(state), cell.h0->at.begin() + long(state) + n);
-      if (cell.c0) c.assign(cell.c0->at.begin() + long(state), cell.c0->at.begin() + long(state) + n);
+      if (cell.h0)
+        h.assign(cell.h0->at.begin() + long(state), cell.h0->at.begin() + long(state) + n);
+      if (cell.c0)
+        c.assign(cell.c0->at.begin() + long(state), cell.c0->at.begin() + long(state) + n);
       for (int64_t s = 0; s < time; s++) {
         int64_t t = cell.reverse || k == 1 ? time - 1 - s : s;
-        step(cell, k, &x.at[size_t((cell.batch_first ? b * time + t : t * batch + b) * cell.inputs)], h, c);
-        size_t at = size_t(cell.batch_first ? (b * time + t) * d + k : (t * d + k) * batch + b) * size_t(n);
+        step(cell, k,
+             &x.at[size_t((cell.batch_first ? b * time + t : t * batch + b) * cell.inputs)], h, c);
+        size_t at =
+            size_t(cell.batch_first ? (b * time + t) * d + k : (t * d + k) * batch + b) * size_t(n);
         for (int64_t i = 0; i < n; i++) y.at[at + size_t(i)] = h[size_t(i)];
       }
       for (int64_t i = 0; i < n; i++)
@@ -85,7 +93,8 @@ std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_stat
 
 bool usual_activations(const Node& node) {
   if (!node.has("activations")) return true;
-  std::vector<std::string> usual = node.op == "LSTM"  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+  std::vector<std::string> usual = node.op == "LSTM"
+                                       ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
                                    : node.op == "GRU" ? std::vector<std::string>{"Sigmoid", "Tanh"}
                                                       : std::vector<std::string>{"Tanh"};
   auto names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
@@ -102,7 +111,10 @@ std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
   if (!usual_activations(node) || node.number("clip", 0) != 0)
     throw std::runtime_error("evaluator: default cells only");
   Cell cell;
-  cell.kind = core ? node.text("kind", "lstm") : node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
+  cell.kind = core                ? node.text("kind", "lstm")
+              : node.op == "LSTM" ? "lstm"
+              : node.op == "GRU"  ? "gru"
+                                  : "rnn";
   cell.gates = cell.kind == "lstm" ? 4 : cell.kind == "gru" ? 3 : 1;
   cell.w = &e.in(node, 1);
   cell.r = &e.in(node, 2);

@@ -17,7 +17,8 @@ Tensor turned(const Tensor& x) {  // last two dimensions swapped
   int64_t m = x.dims[r - 2], n = x.dims[r - 1], batch = x.elements() / (m * n);
   for (int64_t b = 0; b < batch; b++)
     for (int64_t i = 0; i < m; i++)
-      for (int64_t j = 0; j < n; j++) y.at[size_t((b * n + j) * m + i)] = x.at[size_t((b * m + i) * n + j)];
+      for (int64_t j = 0; j < n; j++)
+        y.at[size_t((b * n + j) * m + i)] = x.at[size_t((b * m + i) * n + j)];
   return y;
 }
 
@@ -29,8 +30,10 @@ Tensor product(Tensor a, Tensor b) {
   Dimensions batch_a(a.dims.begin(), a.dims.end() - 2), batch_b(b.dims.begin(), b.dims.end() - 2);
   Dimensions batch(std::max(batch_a.size(), batch_b.size()), 1);
   for (size_t i = 0; i < batch.size(); i++) {
-    if (i >= batch.size() - batch_a.size()) batch[i] = std::max(batch[i], batch_a[i - (batch.size() - batch_a.size())]);
-    if (i >= batch.size() - batch_b.size()) batch[i] = std::max(batch[i], batch_b[i - (batch.size() - batch_b.size())]);
+    if (i >= batch.size() - batch_a.size())
+      batch[i] = std::max(batch[i], batch_a[i - (batch.size() - batch_a.size())]);
+    if (i >= batch.size() - batch_b.size())
+      batch[i] = std::max(batch[i], batch_b[i - (batch.size() - batch_b.size())]);
   }
   auto start = [](const Dimensions& own, const Dimensions& at) {
     int64_t offset = 0;
@@ -46,7 +49,8 @@ Tensor product(Tensor a, Tensor b) {
     for (int64_t i = 0; i < m; i++)
       for (int64_t j = 0; j < n; j++) {
         double sum = 0;
-        for (int64_t c = 0; c < k; c++) sum += a.at[size_t(pa + i * k + c)] * b.at[size_t(pb + c * n + j)];
+        for (int64_t c = 0; c < k; c++)
+          sum += a.at[size_t(pa + i * k + c)] * b.at[size_t(pb + c * n + j)];
         y.at.push_back(sum);
       }
   });
@@ -55,13 +59,15 @@ Tensor product(Tensor a, Tensor b) {
 
 Tensor linear(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &w = e.in(node, 1);
-  const Tensor *bias = e.has(node, 2) ? &e.in(node, 2) : nullptr, *residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
+  const Tensor *bias = e.has(node, 2) ? &e.in(node, 2) : nullptr,
+               *residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
   const std::function<double(double)> f = activation_of(node);
   bool first = node.integer("residual_first", 0) != 0;
   size_t k = size_t(w.dims[1]), outputs = size_t(w.dims[0]);
   Tensor y{x.dims, {}};
   y.dims.back() = int64_t(outputs);
-  std::vector<double> columns(w.at.size());  // w turned, so that all outputs of a row are summed side by side
+  // w turned, so that all outputs of a row are summed side by side
+  std::vector<double> columns(w.at.size());
   for (size_t o = 0; o < outputs; o++)
     for (size_t c = 0; c < k; c++) columns[c * outputs + o] = w.at[o * k + c];
   std::vector<double> sums(outputs, 0.0);
@@ -97,7 +103,8 @@ double reduced(const std::string& kind, const std::vector<double>& all) {
   return std::log(exps);
 }
 
-// Elements of x gathered by what is left after dropping the dimensions in `mask`, in row-major order of what is left.
+// Elements of x gathered by what is left after dropping the dimensions in `mask`, in row-major
+// order of what is left.
 std::vector<std::vector<double>> grouped(const Tensor& x, int64_t mask, Dimensions& kept) {
   kept = x.dims;
   for (size_t i = 0; i < kept.size(); i++)
@@ -175,7 +182,8 @@ std::vector<Tensor> softmax(Evaluator& e, const Node& node) {
   return {y};
 }
 
-// Over the dimensions in `mask` (or those plus channels in groups): (x - mean) / sqrt(var + epsilon).
+// Over the dimensions in `mask` (or those plus channels in groups): (x - mean) / sqrt(var +
+// epsilon).
 Tensor standardised(const Tensor& x, int64_t mask, double epsilon, bool centred) {
   Tensor y = x;
   Dimensions kept;
@@ -193,7 +201,8 @@ Tensor standardised(const Tensor& x, int64_t mask, double epsilon, bool centred)
   return y;
 }
 
-// scale and bias: broadcast from the tail when `channel` is negative, else one number for each index of that dimension.
+// scale and bias: broadcast from the tail when `channel` is negative, else one number for each
+// index of that dimension.
 void scaled(Evaluator& e, const Node& node, Tensor& y, int64_t channel) {
   size_t i = 0;
   for_each_index(y.dims, [&](const Dimensions& at) {
@@ -223,8 +232,9 @@ std::vector<Tensor> norm(Evaluator& e, const Node& node) {
     scaled(e, node, y, -1);
     return {y};
   }
-  int64_t groups =
-      kind == "instance" ? x.dims[size_t(channel)] : node.integer(node.op == "Normalize" ? "groups" : "num_groups", 1);
+  int64_t groups = kind == "instance"
+                       ? x.dims[size_t(channel)]
+                       : node.integer(node.op == "Normalize" ? "groups" : "num_groups", 1);
   Tensor split = x;  // channels as [groups, channels / groups]
   split.dims[size_t(channel)] = groups;
   split.dims.insert(split.dims.begin() + channel + 1, x.dims[size_t(channel)] / groups);
@@ -249,27 +259,31 @@ std::vector<Tensor> evaluate_rows(Evaluator& e, const Node& node) {
     for (double& v : y.at) v *= node.number("alpha", 1);
     size_t i = 0;
     if (gemm && e.has(node, 2))
-      for_each_index(
-          y.dims, [&](const Dimensions& at) { y.at[i++] += node.number("beta", 1) * broadcast_at(e.in(node, 2), at); });
+      for_each_index(y.dims, [&](const Dimensions& at) {
+        y.at[i++] += node.number("beta", 1) * broadcast_at(e.in(node, 2), at);
+      });
     return {y};
   }
   if (node.op.rfind("Reduce", 0) == 0) return reduce(e, node);
-  if (node.op == "ArgReduce" || node.op == "ArgMax" || node.op == "ArgMin") return arg_reduce(e, node);
+  if (node.op == "ArgReduce" || node.op == "ArgMax" || node.op == "ArgMin")
+    return arg_reduce(e, node);
   if (node.op == "Softmax" || node.op == "LogSoftmax") return softmax(e, node);
   if (node.op == "BatchNormalization") {
     Tensor y = e.in(node, 0);
     size_t i = 0;
     for_each_index(y.dims, [&](const Dimensions& at) {
       size_t c = size_t(at.size() > 1 ? at[1] : 0);
-      y.at[i] = (y.at[i] - e.in(node, 3).at[c]) / std::sqrt(e.in(node, 4).at[c] + node.number("epsilon", 1e-5)) *
+      y.at[i] = (y.at[i] - e.in(node, 3).at[c]) /
+                    std::sqrt(e.in(node, 4).at[c] + node.number("epsilon", 1e-5)) *
                     e.in(node, 1).at[c] +
                 e.in(node, 2).at[c];
       i++;
     });
     return {y};
   }
-  bool is_norm = node.op == "Normalize" || node.op == "LayerNormalization" || node.op == "RMSNormalization" ||
-                 node.op == "GroupNormalization" || node.op == "InstanceNormalization";
+  bool is_norm = node.op == "Normalize" || node.op == "LayerNormalization" ||
+                 node.op == "RMSNormalization" || node.op == "GroupNormalization" ||
+                 node.op == "InstanceNormalization";
   return is_norm ? norm(e, node) : std::vector<Tensor>{};
 }
 

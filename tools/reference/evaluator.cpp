@@ -16,7 +16,8 @@ int64_t offset_of(const Dimensions& dims, const Dimensions& at) {
 double broadcast_at(const Tensor& t, const Dimensions& at) {
   size_t lead = at.size() - t.dims.size();
   int64_t offset = 0;
-  for (size_t i = 0; i < t.dims.size(); i++) offset = offset * t.dims[i] + (t.dims[i] == 1 ? 0 : at[lead + i]);
+  for (size_t i = 0; i < t.dims.size(); i++)
+    offset = offset * t.dims[i] + (t.dims[i] == 1 ? 0 : at[lead + i]);
   return t.at[size_t(offset)];
 }
 
@@ -72,7 +73,8 @@ void Evaluator::run_loop(const graph::Node& node) {
 void Evaluator::run(const graph::Node& node) {
   if (node.op == "If") {
     auto branch = node.subgraph(in(node, 0).at[0] != 0 ? "then_branch" : "else_branch");
-    if (!branch) throw std::runtime_error("evaluator: If '" + node.name + "' lacks the branch it takes");
+    if (!branch)
+      throw std::runtime_error("evaluator: If '" + node.name + "' lacks the branch it takes");
     run(*branch);
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (node.outputs[i] >= 0) set(node.outputs[i], Tensor(get(branch->outputs[i])));
@@ -80,8 +82,9 @@ void Evaluator::run(const graph::Node& node) {
   }
   if (node.op == "Loop") return run_loop(node);
   std::vector<Tensor> results;
-  for (auto family : {evaluate_elementwise, evaluate_picture, evaluate_frame, evaluate_rows, evaluate_movement, evaluate_indexed,
-                      evaluate_recurrent, evaluate_attention}) {
+  for (auto family :
+       {evaluate_elementwise, evaluate_picture, evaluate_frame, evaluate_rows, evaluate_movement,
+        evaluate_indexed, evaluate_recurrent, evaluate_attention}) {
     results = family(*this, node);
     if (!results.empty()) break;
   }
@@ -95,8 +98,8 @@ void Evaluator::run(const graph::Node& node) {
         for (int64_t d : dims) all += std::to_string(d) + " ";
         return all;
       };
-      throw std::runtime_error("evaluator: " + node.op + " '" + node.name + "' gives dims " + text(results[i].dims) +
-                               "declared " + text(expected));
+      throw std::runtime_error("evaluator: " + node.op + " '" + node.name + "' gives dims " +
+                               text(results[i].dims) + "declared " + text(expected));
     }
     set(node.outputs[i], std::move(results[i]));
   }

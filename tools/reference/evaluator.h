@@ -1,6 +1,6 @@
-// tools/reference/evaluator.h - runs a casting graph in double, naively: the operators that importers give and
-// those of core form. A test evaluates a graph before and after a pass; nothing here shares code with the passes or
-// the kernels.
+// tools/reference/evaluator.h - runs a casting graph in double, naively: the operators that
+// importers give and those of core form. A test evaluates a graph before and after a pass; nothing
+// here shares code with the passes or the kernels.
 #pragma once
 #include <functional>
 #include <map>
@@ -45,13 +45,16 @@ class Evaluator {
  public:
   /// A value beside those that are set here, or null; what it points to must outlive this.
   using Known = std::function<const Tensor*(graph::ValueId)>;
-  explicit Evaluator(const graph::Model& model, std::map<std::string, int64_t> bindings = {}, Known known = nullptr)
+  explicit Evaluator(const graph::Model& model, std::map<std::string, int64_t> bindings = {},
+                     Known known = nullptr)
       : model_(model), bindings_(std::move(bindings)), known_(std::move(known)) {}
   void set(graph::ValueId id, Tensor tensor) { values_[id] = std::move(tensor); }
   const Tensor& get(graph::ValueId id);
   /// Moves a value out.
   Tensor take(graph::ValueId id) { return std::move(values_.at(id)); }
-  bool has(const graph::Node& node, size_t i) const { return i < node.inputs.size() && node.inputs[i] >= 0; }
+  bool has(const graph::Node& node, size_t i) const {
+    return i < node.inputs.size() && node.inputs[i] >= 0;
+  }
   /// Operand i.
   const Tensor& in(const graph::Node& node, size_t i) { return get(node.inputs[i]); }
   /// Declared dims of output i, when its shape is known.
@@ -60,8 +63,8 @@ class Evaluator {
   Dimensions numbers(const graph::Dims& dims) const;
   DType dtype(graph::ValueId id) const { return model_.values[size_t(id)].dtype; }
 
-  /// @throws std::runtime_error for an operator that it does not know or an output whose dims differ from what is
-  /// declared.
+  /// @throws std::runtime_error for an operator that it does not know or an output whose dims
+  /// differ from what is declared.
   void run(const graph::Graph& graph);
   void run(const graph::Node& node);
 
@@ -77,7 +80,8 @@ class Evaluator {
 std::vector<Tensor> evaluate_elementwise(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_picture(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_frame(Evaluator& e, const graph::Node& node);  // of a camera
-std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);   // products, reductions, softmax, norms
+// products, reductions, softmax, norms
+std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_movement(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_indexed(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node);

@@ -18,7 +18,8 @@ constexpr uint64_t kMostPickle = uint64_t{256} << 20;
 checkpoint::ValueTree read_tree(const checkpoint::Archive& archive, const std::string& path,
                                 const std::string& member) {
   const std::vector<uint8_t> pickle = archive.read(member, kMostPickle);
-  return checkpoint::read_pickle({reinterpret_cast<const char*>(pickle.data()), pickle.size()}, path + ": " + member);
+  return checkpoint::read_pickle({reinterpret_cast<const char*>(pickle.data()), pickle.size()},
+                                 path + ": " + member);
 }
 
 std::string view_key(const checkpoint::Tensor& tensor) {
@@ -29,7 +30,8 @@ std::string view_key(const checkpoint::Tensor& tensor) {
   return key;
 }
 
-/// Type and shape of _rebuild_tensor_v2((..., type, ...), offset, size, ...): the writer keeps no elements of example inputs.
+/// Type and shape of _rebuild_tensor_v2((..., type, ...), offset, size, ...): the writer keeps no
+/// elements of example inputs.
 TracedInput example_of(const checkpoint::ValueTree& tree, NodeId id) {
   TracedInput out;
   const checkpoint::Node& call = tree.at(id);
@@ -55,10 +57,10 @@ TracedInput example_of(const checkpoint::ValueTree& tree, NodeId id) {
 
 }  // namespace
 
-Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path, const std::string& root,
-                 const std::string& name)
-    : storages_(std::make_unique<checkpoint::ZipStorages>(archive, root + name + "/",
-                                                          checkpoint::is_big_endian(*archive, root, path))),
+Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
+                 const std::string& root, const std::string& name)
+    : storages_(std::make_unique<checkpoint::ZipStorages>(
+          archive, root + name + "/", checkpoint::is_big_endian(*archive, root, path))),
       tree_(read_tree(*archive, path, root + name + ".pkl")),
       builder_(tree_, storages_.get(), limits_, path) {}
 
@@ -78,8 +80,8 @@ bool Pickled::tensor(NodeId id, const std::string& owner, graph::Constant* out, 
       else if (dtype == DType::kInvalid)
         known.why = std::string("has elements of type ") + checkpoint::element_name(tensor.type);
       else if (tensor.dims.size() > size_t(kMaxRank))
-        known.why = "has " + std::to_string(tensor.dims.size()) + " dimensions, at most " + std::to_string(kMaxRank) +
-                    " are supported";
+        known.why = "has " + std::to_string(tensor.dims.size()) + " dimensions, at most " +
+                    std::to_string(kMaxRank) + " are supported";
       if (known.why.empty()) {
         known.constant.dtype = dtype;
         known.constant.dims = tensor.dims;
@@ -130,19 +132,22 @@ bool Archive::is_torchscript(const std::string& path) {
 Archive::Archive(const std::string& path) : path_(path), archive_(checkpoint::Archive::open(path)) {
   root_ = checkpoint::torch_root(*archive_, path);
   if (root_.empty())
-    host::fail(host::Exit::kUnsupported, path + ": is a zip archive without data.pkl, expected TorchScript");
+    host::fail(host::Exit::kUnsupported,
+               path + ": is a zip archive without data.pkl, expected TorchScript");
   if (archive_->has(root_ + "bytecode.pkl"))
-    host::fail(host::Exit::kUnsupported, path +
-                                             ": is a program for PyTorch Mobile (bytecode.pkl), which is not cast; its "
-                                             "weights are read (ingot extract). "
-                                             "Save it with torch.jit.save() instead");
+    host::fail(host::Exit::kUnsupported,
+               path +
+                   ": is a program for PyTorch Mobile (bytecode.pkl), which is not cast; its "
+                   "weights are read (ingot extract). "
+                   "Save it with torch.jit.save() instead");
   data_ = std::make_unique<Pickled>(archive_, path, root_, "data");
   if (archive_->has(root_ + "constants.pkl"))
     constants_ = std::make_unique<Pickled>(archive_, path, root_, "constants");
   if (!archive_->has(root_ + "traced_inputs.pkl")) return;
   const checkpoint::ValueTree tree = read_tree(*archive_, path, root_ + "traced_inputs.pkl");
   const auto untagged = [&](NodeId id) {  // restore_type_tag(value, type)
-    for (int i = 0; i < 4 && id != kNoNode && tree.at(id).kind == NodeKind::kCall && tree.at(id).items.size() > 1 &&
+    for (int i = 0; i < 4 && id != kNoNode && tree.at(id).kind == NodeKind::kCall &&
+                    tree.at(id).items.size() > 1 &&
                     tree.global_name(tree.at(id).items[0]) == "torch.jit._pickle.restore_type_tag";
          i++)
       id = tree.at(id).items[1];

@@ -1,4 +1,5 @@
-// tools/torchscript/archive.h - a TorchScript file: its code as text, its objects and constants as inert trees with the tensors they refer to.
+// tools/torchscript/archive.h - a TorchScript file: its code as text, its objects and constants as
+// inert trees with the tensors they refer to.
 // Errors   host::Failure of tools/checkpoint.
 #pragma once
 #include <map>
@@ -20,12 +21,15 @@ using checkpoint::dtype_of;
 /// One pickle of the archive, and the tensors in it.
 class Pickled {
  public:
-  Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path, const std::string& root,
-          const std::string& name);
+  Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
+          const std::string& root, const std::string& name);
   const checkpoint::ValueTree& tree() const { return tree_; }
-  /// True where `id` is a tensor; `why` is set, and `out` left alone, where no program of ours computes with it.
-  bool tensor(checkpoint::NodeId id, const std::string& owner, graph::Constant* out, std::string* why);
-  /// One number for all places that show the same elements of one storage; -1 when `id` is no tensor that was asked for.
+  /// True where `id` is a tensor; `why` is set, and `out` left alone, where no program of ours
+  /// computes with it.
+  bool tensor(checkpoint::NodeId id, const std::string& owner, graph::Constant* out,
+              std::string* why);
+  /// One number for all places that show the same elements of one storage; -1 when `id` is no
+  /// tensor that was asked for.
   int64_t identity(checkpoint::NodeId id) const;
 
  private:

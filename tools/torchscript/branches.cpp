@@ -1,4 +1,5 @@
-// tools/torchscript/branches.cpp - if: on what is known one way is taken; on what only the run knows both are followed and become the graph's If.
+// tools/torchscript/branches.cpp - if: on what is known one way is taken; on what only the run
+// knows both are followed and become the graph's If.
 #include <algorithm>
 
 #include "tools/files/work_budget.h"
@@ -12,7 +13,8 @@ using graph::Dim;
 using graph::kAbsent;
 using graph::ValueId;
 
-std::optional<bool> Interpreter::truth(const Value& value, const std::string& place, ValueId* asked) {
+std::optional<bool> Interpreter::truth(const Value& value, const std::string& place,
+                                       ValueId* asked) {
   switch (value.kind) {
     case Kind::kUnknown:
       if (!value.text.empty()) report("if", place, value.text);
@@ -23,13 +25,15 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
     case Kind::kString: return !value.text.empty();
     case Kind::kList:
     case Kind::kTuple: return !value.items->empty();
-    case Kind::kForeign: return as<Dictionary>(value) ? !as<Dictionary>(value)->items.empty() : true;
+    case Kind::kForeign:
+      return as<Dictionary>(value) ? !as<Dictionary>(value)->items.empty() : true;
     case Kind::kInt: {
       if (const auto n = value.integer.value()) return *n != 0;
       graph::Comparison zero;
       zero.a = value.integer;
       if (const std::optional<bool> is_zero = graph::answer(zero)) return !*is_zero;
-      const ValueId equal = builder_.emit("Equal", {builder_.extent(value.integer), builder_.extent(Dim(0))});
+      const ValueId equal =
+          builder_.emit("Equal", {builder_.extent(value.integer), builder_.extent(Dim(0))});
       *asked = builder_.emit("Not", {equal});
       return std::nullopt;
     }
@@ -38,8 +42,8 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
   const ValueId id = builder_.read(value.tensor);
   const auto elements = product(builder_.dims(id)).value();
   if (!elements || *elements != 1)
-    graph::throw_cast_error(
-        2, place + ": the truth of a tensor of shape " + graph::text(builder_.dims(id)) + ", expected one element");
+    graph::throw_cast_error(2, place + ": the truth of a tensor of shape " +
+                                   graph::text(builder_.dims(id)) + ", expected one element");
   if (const auto content = builder_.content(id)) {
     if (const auto number = content->number()) return *number != 0;
     if (content->kind == graph::Scalar::Kind::kTruth)
@@ -52,7 +56,8 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
 void Interpreter::note_write(const aten::Tensor& owner) {
   if (quiet_) return;
   const auto frozen = frozen_.find(owner);
-  if (frozen != frozen_.end()) throw aten::Refused{"self", frozen->second, "write to a copy (clone) of it"};
+  if (frozen != frozen_.end())
+    throw aten::Refused{"self", frozen->second, "write to a copy (clone) of it"};
   if (journals_.empty()) return;
   std::vector<Journal::Write>& writes = journals_.back()->writes;
   for (const Journal::Write& w : writes)
@@ -63,15 +68,19 @@ void Interpreter::note_write(const aten::Tensor& owner) {
 /// What a tensor shows is one thing at each place of the program: a branch cannot decide it.
 void Interpreter::note_change_of_view(const aten::Tensor& tensor) {
   const auto frozen = frozen_.find(aten::Builder::owner(tensor));
-  if (frozen != frozen_.end()) throw aten::Refused{"self", frozen->second, "use the form without _ at its end"};
+  if (frozen != frozen_.end())
+    throw aten::Refused{"self", frozen->second, "use the form without _ at its end"};
   if (!journals_.empty() && aten::Builder::age(tensor) < journals_.back()->tensors)
-    throw aten::Refused{"self", "changes the shape of a tensor from outside of a branch or loop that the run decides",
-                        "use the form without _ at its end"};
+    throw aten::Refused{
+        "self",
+        "changes the shape of a tensor from outside of a branch or loop that the run decides",
+        "use the form without _ at its end"};
 }
 
 void Interpreter::note_change(const void* shared, const std::string& place) {
   if (journals_.empty() || journals_.back()->made.count(shared)) return;
-  refuse("append", place, "a list or dictionary is changed within a branch or loop that the run decides");
+  refuse("append", place,
+         "a list or dictionary is changed within a branch or loop that the run decides");
 }
 
 void Interpreter::note_made(const void* shared) {
@@ -115,7 +124,9 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
   builder_.growth().enter(&branch.graph->nodes);
   try {
     run_block(frame, block);
-    if (frame.returned) refuse("return", frame.file->name, "returns from within a branch or loop that the run decides");
+    if (frame.returned)
+      refuse("return", frame.file->name,
+             "returns from within a branch or loop that the run decides");
     if (after) after(frame);
     for (const auto& [name, value] : frame.names) {
       const auto before = around.names.find(name);
@@ -131,14 +142,16 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
     branch.why = raised.place + ": " + raised.message;
   } catch (const graph::CastError& error) {
     if (error.exit_code != 2) throw;
-    branch.raised = true;  // it contradicts itself for these shapes: the program never takes it with them
+    // it contradicts itself for these shapes: the program never takes it with them
+    branch.raised = true;
     branch.why = error.message;
   }
   builder_.growth().leave();
   journals_.resize(level);
   // All as it was.
   quiet_ = true;
-  for (const Journal::Write& write : branch.journal.writes) builder_.write(write.owner, write.before);
+  for (const Journal::Write& write : branch.journal.writes)
+    builder_.write(write.owner, write.before);
   quiet_ = false;
   for (const Journal::Setting& setting : branch.journal.settings) {
     if (setting.was_there)
@@ -154,28 +167,32 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
 /// Gathers the outputs of an If while what both branches left behind is merged.
 class Interpreter::Merge {
  public:
-  Merge(Interpreter* i, const Branch& a, const Branch& b) : interpreter_(i), builder_(i->builder_), a_(a), b_(b) {}
+  Merge(Interpreter* i, const Branch& a, const Branch& b)
+      : interpreter_(i), builder_(i->builder_), a_(a), b_(b) {}
   std::vector<ValueId> a, b;  // outputs of both branches
 
   Value values(const Value& x, const Value& y) {
     if (x.is(Kind::kUnknown)) return x;
     if (y.is(Kind::kUnknown)) return y;
-    if (x.items && y.items && x.kind == y.kind && x.items->size() == y.items->size() && x.items != y.items) {
+    if (x.items && y.items && x.kind == y.kind && x.items->size() == y.items->size() &&
+        x.items != y.items) {
       const aten::Nesting level;
       std::vector<Value> items;
-      for (size_t i = 0; i < x.items->size(); i++) items.push_back(values((*x.items)[i], (*y.items)[i]));
+      for (size_t i = 0; i < x.items->size(); i++)
+        items.push_back(values((*x.items)[i], (*y.items)[i]));
       return x.is(Kind::kTuple) ? Value::tuple(std::move(items)) : Value::list(std::move(items));
     }
     if (same(x, y)) return x;  // one tensor: what was written into it is merged where it is owned
     const ValueId in_a = id(a_, x), in_b = id(b_, y);
     if (in_a == kAbsent || in_b == kAbsent) {
       auto unreadable = std::make_shared<Unreadable>();
-      unreadable->why =
-          "is " + describe(x) + " in one branch and " + describe(y) + " in the other, which only the run decides";
+      unreadable->why = "is " + describe(x) + " in one branch and " + describe(y) +
+                        " in the other, which only the run decides";
       return Value::of(std::shared_ptr<aten::Foreign>(unreadable));
     }
     const aten::Tensor cell = tensor(in_a, in_b);
-    // Where a side is a tensor that lives on elsewhere, the result would share its memory in one of two cases.
+    // Where a side is a tensor that lives on elsewhere, the result would share its memory in one of
+    // two cases.
     for (const Value* side : {&x, &y})
       if (side->is(Kind::kTensor)) interpreter_->frozen_[aten::Builder::owner(side->tensor)] = kWhy;
     interpreter_->frozen_[cell] = kWhy;
@@ -220,9 +237,11 @@ class Interpreter::Merge {
   std::vector<aten::Tensor> cells_;
 };
 
-void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition, const std::string& place) {
+void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition,
+                             const std::string& place) {
   Branch yes = run_branch(frame, s.body, {}), no = run_branch(frame, s.otherwise, {});
-  if (yes.raised && no.raised) throw Raised{place, "both branches of an if raise (" + yes.why + "; " + no.why + ")"};
+  if (yes.raised && no.raised)
+    throw Raised{place, "both branches of an if raise (" + yes.why + "; " + no.why + ")"};
   const bool both = !yes.raised && !no.raised;
   const Branch& a = yes.raised ? no : yes;
   const Branch& b = no.raised ? yes : no;
@@ -263,7 +282,8 @@ void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition
         return had.first.object == one.object && had.first.name == one.name;
       });
       if (!known)
-        settings.emplace_back(one, both ? merge.values(set(a, one), set(b, one)) : only(&merge, a, set(a, one)));
+        settings.emplace_back(
+            one, both ? merge.values(set(a, one), set(b, one)) : only(&merge, a, set(a, one)));
     }
   if (!both) {
     const std::string& why = yes.raised ? yes.why : no.why;
@@ -277,7 +297,8 @@ void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition
     node.inputs = {condition};
     for (size_t i = 0; i < merge.a.size(); i++) {
       const graph::Value like = builder_.model.values[size_t(merge.a[i])];
-      const ValueId out = builder_.model.add_value("If." + std::to_string(builder_.model.values.size()), like.dtype);
+      const ValueId out = builder_.model.add_value(
+          "If." + std::to_string(builder_.model.values.size()), like.dtype);
       if (!both) {
         builder_.model.values[size_t(out)].dims = like.dims;
         builder_.model.values[size_t(out)].shape_known = true;

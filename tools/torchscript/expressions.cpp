@@ -39,7 +39,8 @@ Value Interpreter::evaluate(Frame& frame, ExpressionId id) {
       return index(owner, evaluate(frame, file.item(e, 1)), place);
     }
     case ExpressionKind::kSlice: {
-      const Value owner = evaluate(frame, file.item(e, 0)), begin = evaluate(frame, file.item(e, 1));
+      const Value owner = evaluate(frame, file.item(e, 0)),
+                  begin = evaluate(frame, file.item(e, 1));
       return slice(owner, begin, evaluate(frame, file.item(e, 2)), place);
     }
     case ExpressionKind::kList:
@@ -65,7 +66,8 @@ Value Interpreter::evaluate(Frame& frame, ExpressionId id) {
       arguments.positional.push_back(evaluate(frame, file.item(e, 0)));
       return call_operator(frame, "aten::neg", std::move(arguments), e.line);
     }
-    default: graph::throw_cast_error(2, place + ": an argument's name stands where a value is expected");
+    default:
+      graph::throw_cast_error(2, place + ": an argument's name stands where a value is expected");
   }
 }
 
@@ -83,8 +85,8 @@ Value Interpreter::evaluate_name(Frame& frame, ExpressionId id) {
     if (name == "nan") return Value::of(std::numeric_limits<double>::quiet_NaN());
   }
   if (name.compare(0, 10, "CONSTANTS.") == 0) return constant(name.substr(10), file.place(e.line));
-  const bool known =
-      name.compare(0, 10, "__torch__.") == 0 || name.compare(0, 6, "torch.") == 0 || name.compare(0, 4, "ops.") == 0;
+  const bool known = name.compare(0, 10, "__torch__.") == 0 || name.compare(0, 6, "torch.") == 0 ||
+                     name.compare(0, 4, "ops.") == 0;
   if (!known) graph::throw_cast_error(2, file.place(e.line) + ": '" + name + "' is not defined");
   // A value of an enumeration: __torch__.Colour.RED
   const size_t dot = name.rfind('.');
@@ -105,18 +107,21 @@ Value Interpreter::evaluate_name(Frame& frame, ExpressionId id) {
 
 Value Interpreter::constant(const std::string& name, const std::string& place) {
   size_t number = 0, used = 1;
-  for (; used < name.size() && name[used] >= '0' && name[used] <= '9' && number < 1000000000; used++)
+  for (; used < name.size() && name[used] >= '0' && name[used] <= '9' && number < 1000000000;
+       used++)
     number = number * 10 + size_t(name[used] - '0');
   const size_t count = constants_.items ? constants_.items->size() : 0;
   if (name.size() < 2 || name[0] != 'c' || used != name.size() || number >= count)
-    graph::throw_cast_error(
-        2, place + ": refers to CONSTANTS." + name + ", the archive has " + std::to_string(count) + " constants");
+    graph::throw_cast_error(2, place + ": refers to CONSTANTS." + name + ", the archive has " +
+                                   std::to_string(count) + " constants");
   Value made = (*constants_.items)[number];
-  if (made.is(Kind::kTensor) && builder_.rank(builder_.read(made.tensor)) == 0) made.wrapped = true;  // x * 2.0, traced
+  // x * 2.0, traced
+  if (made.is(Kind::kTensor) && builder_.rank(builder_.read(made.tensor)) == 0) made.wrapped = true;
   return made;
 }
 
-Value Interpreter::attribute(const Value& owner, const std::string& name, const std::string& place) {
+Value Interpreter::attribute(const Value& owner, const std::string& name,
+                             const std::string& place) {
   if (owner.is(Kind::kUnknown)) return owner;
   if (const Object* object = as<Object>(owner)) {
     const auto found = object->attributes.find(name);
@@ -158,11 +163,13 @@ Value Interpreter::index(const Value& owner, const Value& index, const std::stri
                (number.is(Kind::kInt) ? number.integer.text() : "data"));
   const int64_t count = int64_t(owner.items ? owner.items->size() : owner.text.size());
   const int64_t i = *at < 0 ? *at + count : *at;
-  if (i < 0 || i >= count) throw Raised{place, "item " + std::to_string(*at) + " of " + describe(owner)};
+  if (i < 0 || i >= count)
+    throw Raised{place, "item " + std::to_string(*at) + " of " + describe(owner)};
   return owner.items ? (*owner.items)[size_t(i)] : Value::of(owner.text.substr(size_t(i), 1));
 }
 
-Value Interpreter::slice(const Value& owner, const Value& begin, const Value& end, const std::string& place) {
+Value Interpreter::slice(const Value& owner, const Value& begin, const Value& end,
+                         const std::string& place) {
   if (owner.is(Kind::kUnknown)) return owner;
   if (!owner.items) graph::throw_cast_error(2, place + ": takes a part of " + describe(owner));
   const int64_t count = int64_t(owner.items->size());
@@ -245,7 +252,8 @@ Value Interpreter::call(Frame& frame, ExpressionId id) {
 }
 
 /// Functions of the language itself; types among their arguments are not evaluated.
-Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Expression& e, bool* done) {
+Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Expression& e,
+                                bool* done) {
   const File& file = *frame.file;
   const std::string place = file.place(e.line);
   const auto argument = [&](uint32_t i) {
@@ -256,8 +264,10 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
   if (name == "annotate" || name == "unchecked_cast" || name == "ops.prim.unchecked_cast") {
     const Value v = evaluate(frame, argument(1));
     // A trace computes with sizes as tensors and takes them for numbers again.
-    if (name != "annotate" || !v.is(Kind::kTensor) || type_text(file, argument(0)) != "number") return v;
-    return graph::is_floating(builder_.dtype(builder_.read(v.tensor))) ? to_float(v, place) : to_integer(v, place);
+    if (name != "annotate" || !v.is(Kind::kTensor) || type_text(file, argument(0)) != "number")
+      return v;
+    return graph::is_floating(builder_.dtype(builder_.read(v.tensor))) ? to_float(v, place)
+                                                                       : to_integer(v, place);
   }
   if (name == "uninitialized") return Value::none();
   if (name == "getattr") {
@@ -275,8 +285,8 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
     if (v.is(Kind::kString)) {
       const bool minus = !v.text.empty() && v.text[0] == '-';
       const std::string text = minus ? v.text.substr(1) : v.text;
-      const double size =
-          text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+      const double size = text == "inf" ? std::numeric_limits<double>::infinity()
+                                        : std::numeric_limits<double>::quiet_NaN();
       if (text == "inf" || text == "nan") return Value::of(minus ? -size : size);
       refuse("float", place, "of the text '" + v.text + "'");
     }
@@ -294,10 +304,12 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
              (base == "float" && v.is(Kind::kFloat)) || (base == "bool" && v.is(Kind::kBool)) ||
              (base == "str" && v.is(Kind::kString)) || (base == "List" && v.is(Kind::kList)) ||
              (base == "Tuple" && v.is(Kind::kTuple)) || (base == "None" && v.is(Kind::kNone)) ||
-             (base == "NoneType" && v.is(Kind::kNone)) || (base == "Dict" && as<Dictionary>(v) != nullptr);
+             (base == "NoneType" && v.is(Kind::kNone)) ||
+             (base == "Dict" && as<Dictionary>(v) != nullptr);
     };
     if (v.is(Kind::kUnknown)) return v;
-    if (type.find(", ") == std::string::npos || type.find('[') != std::string::npos) return Value::of(is(type));
+    if (type.find(", ") == std::string::npos || type.find('[') != std::string::npos)
+      return Value::of(is(type));
     for (size_t at = 0; at < type.size();) {
       const size_t end = std::min(type.find(", ", at), type.size());
       if (is(type.substr(at, end - at))) return Value::of(true);
@@ -310,12 +322,14 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
     builder_.note(place + ": what the program prints is left out");
     return Value::none();
   }
-  if (name == "fork" || name == "awaitable") refuse(name, place, "runs in parallel, which is not supported");
+  if (name == "fork" || name == "awaitable")
+    refuse(name, place, "runs in parallel, which is not supported");
   *done = false;
   return {};
 }
 
-Value Interpreter::call_object(Frame& frame, const Value& owner, const std::string& method, const Expression& e) {
+Value Interpreter::call_object(Frame& frame, const Value& owner, const std::string& method,
+                               const Expression& e) {
   const std::string place = frame.file->place(e.line);
   if (owner.is(Kind::kUnknown)) return owner;
   const Object* const object = as<Object>(owner);
@@ -330,11 +344,13 @@ Value Interpreter::call_object(Frame& frame, const Value& owner, const std::stri
   }
   const auto function = found.type->methods.find(method);
   if (function == found.type->methods.end())
-    graph::throw_cast_error(2, place + ": the class '" + object->type + "' has no method '" + method + "'");
+    graph::throw_cast_error(
+        2, place + ": the class '" + object->type + "' has no method '" + method + "'");
   Arguments given = arguments(frame, e);
   given.positional.insert(given.positional.begin(), owner);
   const std::string path = object->path;
-  return call_function(*found.file, function->second, std::move(given), path.empty() ? frame.path : path, place);
+  return call_function(*found.file, function->second, std::move(given),
+                       path.empty() ? frame.path : path, place);
 }
 
 Value Interpreter::make_object(const std::string& type, Arguments given, const std::string& place) {
@@ -344,7 +360,8 @@ Value Interpreter::make_object(const std::string& type, Arguments given, const s
   object->type = type;
   const auto init = found.type->methods.find("__init__");
   if (init != found.type->methods.end()) {
-    given.positional.insert(given.positional.begin(), Value::of(std::static_pointer_cast<aten::Foreign>(object)));
+    given.positional.insert(given.positional.begin(),
+                            Value::of(std::static_pointer_cast<aten::Foreign>(object)));
     (void)call_function(*found.file, init->second, std::move(given), "", place);
   }
   return Value::of(std::shared_ptr<aten::Foreign>(object));

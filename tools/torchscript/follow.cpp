@@ -24,8 +24,8 @@ std::string key_of(const Object& object, const std::string& name) {
 /// Inputs and plain arguments of forward().
 class Inputs {
  public:
-  Inputs(const std::string& path, const ImportOptions& options, const std::vector<TracedInput>& traced,
-         aten::Builder& builder)
+  Inputs(const std::string& path, const ImportOptions& options,
+         const std::vector<TracedInput>& traced, aten::Builder& builder)
       : path_(path), options_(options), traced_(traced), builder_(builder) {}
 
   std::vector<Value> make(const File& file, const Function& forward) {
@@ -36,7 +36,8 @@ class Inputs {
       const TracedInput* const traced = i - 1 < traced_.size() ? &traced_[i - 1] : nullptr;
       names_ += (names_.empty() ? "'" : ", '") + p.name + "'";
       if (type == "Tensor" || type == "Optional[Tensor]") {
-        const bool given = options_.input_shapes.count(p.name) != 0 || (traced && traced->dtype != DType::kInvalid);
+        const bool given = options_.input_shapes.count(p.name) != 0 ||
+                           (traced && traced->dtype != DType::kInvalid);
         if (!given && p.otherwise != kNone) break;  // its default, and those behind it
         if (!given && type != "Tensor") {
           out.push_back(Value::none());
@@ -45,7 +46,8 @@ class Inputs {
         out.push_back(tensor(p.name, traced));
       } else if (type.compare(0, 6, "Tuple[") == 0 || type.compare(0, 12, "List[Tensor]") == 0) {
         out.push_back(several(p.name, type));
-      } else if (const auto given = options_.arguments.find(p.name); given != options_.arguments.end()) {
+      } else if (const auto given = options_.arguments.find(p.name);
+                 given != options_.arguments.end()) {
         used_.insert(p.name);
         out.push_back(plain(p.name, type, given->second));
       } else if (p.otherwise != kNone) {
@@ -53,8 +55,8 @@ class Inputs {
       } else if (type.compare(0, 9, "Optional[") == 0) {
         out.push_back(Value::none());
       } else {
-        missing_ += (missing_.empty() ? "" : ", ") + std::string("argument '") + p.name + "' (" + type +
-                    "): --argument " + p.name + "=" +
+        missing_ += (missing_.empty() ? "" : ", ") + std::string("argument '") + p.name + "' (" +
+                    type + "): --argument " + p.name + "=" +
                     (type == "bool"    ? "True"
                      : type == "int"   ? "16000"
                      : type == "float" ? "0.5"
@@ -78,13 +80,14 @@ class Inputs {
       builder_.note("input '" + name + "' has the shape " + graph::text(dims) +
                     " that it was traced with; others: --input-shape " + name + "=...");
     } else {
-      missing_ +=
-          (missing_.empty() ? "" : ", ") + std::string("input '") + name + "': --input-shape " + name + "=1x3x224x224";
+      missing_ += (missing_.empty() ? "" : ", ") + std::string("input '") + name +
+                  "': --input-shape " + name + "=1x3x224x224";
       return Value::none();
     }
     if (dims.size() > size_t(kMaxRank))
       throw_cast_error(4, path_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                              " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
+                              " dimensions, at most " + std::to_string(kMaxRank) +
+                              " are supported");
     const auto type = options_.input_types.find(name);
     const bool traced_type = traced && traced->dtype != DType::kInvalid;
     const DType dtype = type != options_.input_types.end() ? type->second
@@ -103,7 +106,8 @@ class Inputs {
     return Value::of(builder_.own(id));
   }
 
-  /// "name.0", "name.1": of a tuple as many as its type says, of a list as many as there are shapes for.
+  /// "name.0", "name.1": of a tuple as many as its type says, of a list as many as there are shapes
+  /// for.
   Value several(const std::string& name, const std::string& type) {
     std::vector<Value> items;
     const bool tuple = type[0] == 'T';
@@ -114,8 +118,8 @@ class Inputs {
       items.push_back(tensor(item, nullptr));
     }
     if (!tuple && items.empty())
-      missing_ += (missing_.empty() ? "" : ", ") + std::string("input '") + name + "' (a list): --input-shape " + name +
-                  ".0=1x3x224x224 and so on";
+      missing_ += (missing_.empty() ? "" : ", ") + std::string("input '") + name +
+                  "' (a list): --input-shape " + name + ".0=1x3x224x224 and so on";
     return tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
 
@@ -146,32 +150,37 @@ class Inputs {
     }
     char* rest = nullptr;
     const double number = std::strtod(text.c_str(), &rest);
-    if (!text.empty() && *rest == 0 && type.find("float") != std::string::npos) return Value::of(number);
-    throw_cast_error(5, path_ + ": --argument " + name + "=" + text + ": '" + name + "' is a " + type);
+    if (!text.empty() && *rest == 0 && type.find("float") != std::string::npos)
+      return Value::of(number);
+    throw_cast_error(5,
+                     path_ + ": --argument " + name + "=" + text + ": '" + name + "' is a " + type);
   }
 
   void check() const {
     if (!missing_.empty())
-      throw_cast_error(
-          5,
-          path_ +
-              ": a TorchScript file has no shapes of inputs and no values of other arguments; give what is missing: " +
-              missing_);
+      throw_cast_error(5, path_ +
+                              ": a TorchScript file has no shapes of inputs and no values of other "
+                              "arguments; give what is missing: " +
+                              missing_);
     const std::string takes = "; forward() takes " + (names_.empty() ? "nothing" : names_);
     for (const auto& [name, dims] : options_.input_shapes)
       if (!used_.count(name))
-        throw_cast_error(5, path_ + ": --input-shape names '" + name + "', which is no input" + takes);
+        throw_cast_error(5,
+                         path_ + ": --input-shape names '" + name + "', which is no input" + takes);
     for (const auto& [name, dtype] : options_.input_types)
       if (!used_.count(name))
-        throw_cast_error(5, path_ + ": --input-type names '" + name + "', which is no input" + takes);
+        throw_cast_error(5,
+                         path_ + ": --input-type names '" + name + "', which is no input" + takes);
     for (const auto& [name, text] : options_.arguments)
       if (!used_.count(name))
-        throw_cast_error(5, path_ + ": --argument names '" + name + "', which is no argument but tensors" + takes);
+        throw_cast_error(5, path_ + ": --argument names '" + name +
+                                "', which is no argument but tensors" + takes);
     for (const auto& [name, bounds] : options_.dims)
       if (!used_dims_.count(name))
-        throw_cast_error(5, path_ + ": --dim names '" + name +
-                                "', which is no symbolic dimension; name one in --input-shape, as in x=" + name +
-                                "x3x224x224");
+        throw_cast_error(
+            5, path_ + ": --dim names '" + name +
+                   "', which is no symbolic dimension; name one in --input-shape, as in x=" + name +
+                   "x3x224x224");
   }
 
   const std::string& path_;
@@ -188,7 +197,8 @@ class Outputs {
   explicit Outputs(aten::Builder& builder) : builder_(builder) {}
   void add(const Value& value, const std::string& name) {
     if (value.is(Kind::kUnknown)) {
-      if (!value.text.empty()) builder_.unsupported.push_back({"output", "", name, "", value.text, ""});
+      if (!value.text.empty())
+        builder_.unsupported.push_back({"output", "", name, "", value.text, ""});
       throw Stopped{};
     }
     if (value.is(Kind::kTensor))
@@ -196,7 +206,8 @@ class Outputs {
     if (value.items) {
       const aten::Nesting level;
       const std::string stem = name.empty() ? "output" : name;
-      for (size_t i = 0; i < value.items->size(); i++) add((*value.items)[i], stem + "_" + std::to_string(i));
+      for (size_t i = 0; i < value.items->size(); i++)
+        add((*value.items)[i], stem + "_" + std::to_string(i));
       return;
     }
     if (const Dictionary* dictionary = as<Dictionary>(value)) {
@@ -208,7 +219,8 @@ class Outputs {
       return;
     }
     if (value.is(Kind::kNone)) return;
-    if (value.is(Kind::kInt)) return add(builder_.extent(value.integer), name.empty() ? "output" : name);
+    if (value.is(Kind::kInt))
+      return add(builder_.extent(value.integer), name.empty() ? "output" : name);
     throw_cast_error(4, "forward() gives " + describe(value) + ", expected tensors");
   }
   void add(ValueId id, const std::string& name) {
@@ -240,14 +252,16 @@ std::optional<double> uniform(const graph::Constant& constant) {
 
 }  // namespace
 
-Pass follow(Archive& archive, Library& library, const ImportOptions& options, const Attributes& attributes,
-            StateForm form) {
+Pass follow(Archive& archive, Library& library, const ImportOptions& options,
+            const Attributes& attributes, StateForm form) {
   Pass pass;
   aten::Builder builder(pass.model);
   Loader data(archive.data(), builder);
   const Value root = data.load("");
   const auto module = std::dynamic_pointer_cast<Object>(root.foreign);
-  if (!module) throw_cast_error(2, archive.path() + ": data.pkl holds " + describe(root) + ", expected a module");
+  if (!module)
+    throw_cast_error(2,
+                     archive.path() + ": data.pkl holds " + describe(root) + ", expected a module");
   Value constants = Value::tuple({});
   std::vector<ValueId> weights = data.constants();
   if (archive.constants()) {
@@ -256,14 +270,19 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
     weights.insert(weights.end(), loader.constants().begin(), loader.constants().end());
   }
   if (options.replace_weights)
-    options.replace_weights(pass.model, {data.constants(), {}, {}, {}});  // no state_dict has the others
-  for (const ValueId id : weights) pass.model.fold_budget += 8 * pass.model.constant(id)->elements();
+    // no state_dict has the others
+    options.replace_weights(pass.model, {data.constants(), {}, {}, {}});
+  for (const ValueId id : weights)
+    pass.model.fold_budget += 8 * pass.model.constant(id)->elements();
 
   const Library::Found type = library.find(module->type);
-  if (!type.type) throw_cast_error(2, archive.path() + ": the class '" + module->type + "' is not in the archive");
+  if (!type.type)
+    throw_cast_error(2,
+                     archive.path() + ": the class '" + module->type + "' is not in the archive");
   const auto forward = type.type->methods.find("forward");
   if (forward == type.type->methods.end())
-    throw_cast_error(4, archive.path() + ": the module of class '" + module->type + "' has no forward()");
+    throw_cast_error(
+        4, archive.path() + ": the module of class '" + module->type + "' has no forward()");
   Inputs inputs(archive.path(), options, archive.traced_inputs(), builder);
   std::vector<Value> arguments = inputs.make(*type.file, forward->second);
 
@@ -291,11 +310,13 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
             int64_t count = 1;
             for (const int64_t d : dims) count *= d;
             const std::vector<uint8_t> zeros(size_t(count) * size_t(dtype_bytes(a.dtype)), 0);
-            value = Value::of(builder.own(builder.constant(graph::make_constant(a.dtype, dims, zeros.data()))));
+            value = Value::of(
+                builder.own(builder.constant(graph::make_constant(a.dtype, dims, zeros.data()))));
           }
         }
       }
-      seen.push_back({object, name, value, value.is(Kind::kTensor) ? builder.read(value.tensor) : graph::kAbsent});
+      seen.push_back({object, name, value,
+                      value.is(Kind::kTensor) ? builder.read(value.tensor) : graph::kAbsent});
     }
   }
 
@@ -305,24 +326,28 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
     const Value result = interpreter.call_method(module, "forward", std::move(arguments));
     Outputs outputs(builder);
     outputs.add(result, "");
-    if (pass.model.graph.outputs.empty()) throw_cast_error(4, archive.path() + ": forward() gives no tensor");
+    if (pass.model.graph.outputs.empty())
+      throw_cast_error(4, archive.path() + ": forward() gives no tensor");
     for (const Seen& before : seen) {
       const Value& now = before.object->attributes[before.name];
       const std::string key = key_of(*before.object, before.name);
-      const ValueId id = now.is(Kind::kTensor) ? builder.resolve(builder.read(now.tensor)) : graph::kAbsent;
-      const bool changed =
-          now.is(Kind::kTensor) && before.value.is(Kind::kTensor) ? id != before.id : !same(now, before.value);
+      const ValueId id =
+          now.is(Kind::kTensor) ? builder.resolve(builder.read(now.tensor)) : graph::kAbsent;
+      const bool changed = now.is(Kind::kTensor) && before.value.is(Kind::kTensor)
+                               ? id != before.id
+                               : !same(now, before.value);
       if (!changed) continue;
       if (now.items || now.foreign)
-        throw_cast_error(4, archive.path() + ": the program changes its attribute '" + key + "', " + describe(now) +
-                                "; only tensors and numbers can be kept");
+        throw_cast_error(4, archive.path() + ": the program changes its attribute '" + key + "', " +
+                                describe(now) + "; only tensors and numbers can be kept");
       Attribute& to = pass.changed[key];
       to.plain = now;
       to.is_tensor = now.is(Kind::kTensor);
       if (to.is_tensor) {
         const graph::Value& v = pass.model.values[size_t(id)];
         to.dtype = v.constant ? v.constant->dtype : v.dtype;
-        to.dims = v.constant ? graph::Dims(v.constant->dims.begin(), v.constant->dims.end()) : v.dims;
+        to.dims =
+            v.constant ? graph::Dims(v.constant->dims.begin(), v.constant->dims.end()) : v.dims;
         pass.next[key] = id;
       }
       Attribute& found = pass.found[key];
@@ -338,8 +363,10 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
   } catch (const Stopped&) {
     if (builder.unsupported.empty()) {
       const auto& nodes = pass.model.source_nodes;
-      throw_cast_error(8, archive.path() + ": the program could not be followed behind " +
-                              (nodes.empty() ? "its first line" : "'" + nodes.back().op + "' at " + nodes.back().name));
+      throw_cast_error(8,
+                       archive.path() + ": the program could not be followed behind " +
+                           (nodes.empty() ? "its first line"
+                                          : "'" + nodes.back().op + "' at " + nodes.back().name));
     }
   } catch (const Raised& raised) {
     if (builder.unsupported.empty())
@@ -347,7 +374,8 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options, co
                               (raised.message.empty() ? "an exception" : raised.message) +
                               "; give others with --input-shape or --argument");
   } catch (const aten::Refused& refused) {
-    builder.unsupported.push_back({"forward()", refused.argument, "", "", refused.why, refused.hint});
+    builder.unsupported.push_back(
+        {"forward()", refused.argument, "", "", refused.why, refused.hint});
   } catch (const aten::Reported&) {
   }
   pass.unsupported = std::move(builder.unsupported);
@@ -365,7 +393,9 @@ ValueId expose(graph::Model& model, ValueId id, const std::string& name) {
   const graph::Value shown = model.values[size_t(id)];
   const ValueId port = model.add_value(name, shown.constant ? shown.constant->dtype : shown.dtype);
   model.values[size_t(port)].dims = shown.dims;
-  if (shown.constant) model.values[size_t(port)].dims.assign(shown.constant->dims.begin(), shown.constant->dims.end());
+  if (shown.constant)
+    model.values[size_t(port)].dims.assign(shown.constant->dims.begin(),
+                                           shown.constant->dims.end());
   model.values[size_t(port)].shape_known = true;
   graph::Node copy;
   copy.op = "Identity";

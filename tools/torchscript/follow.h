@@ -1,4 +1,5 @@
-// tools/torchscript/follow.h - one pass through forward(): the graph that it makes and what it leaves behind in the module. Inside tools/torchscript only.
+// tools/torchscript/follow.h - one pass through forward(): the graph that it makes and what it
+// leaves behind in the module. Inside tools/torchscript only.
 #pragma once
 #include <memory>
 
@@ -21,7 +22,8 @@ using Attributes = std::map<std::string, Attribute>;  // by path: "decoder.state
 struct Pass {
   graph::Model model;
   std::vector<graph::Unsupported> unsupported;
-  Attributes changed;                          // what differs from what the pass found, as it left it
+  // what differs from what the pass found, as it left it
+  Attributes changed;
   std::map<std::string, graph::ValueId> next;  // of changed tensors
   std::map<std::string, double>
       uniform;  // what every element of a tensor that the file has is, where that is one number
@@ -31,14 +33,16 @@ struct Pass {
 enum class StateForm { kInputs, kZeros };
 
 /// @throws as import_torchscript().
-Pass follow(Archive& archive, Library& library, const ImportOptions& options, const Attributes& attributes,
-            StateForm form);
+Pass follow(Archive& archive, Library& library, const ImportOptions& options,
+            const Attributes& attributes, StateForm form);
 
-/// Whether the outputs of both are computed by the same nodes from the same constants and inputs. Outputs are paired by their order.
-bool same_program(const graph::Model& a, const std::vector<graph::ValueId>& outputs_a, const graph::Model& b,
-                  const std::vector<graph::ValueId>& outputs_b);
+/// Whether the outputs of both are computed by the same nodes from the same constants and inputs.
+/// Outputs are paired by their order.
+bool same_program(const graph::Model& a, const std::vector<graph::ValueId>& outputs_a,
+                  const graph::Model& b, const std::vector<graph::ValueId>& outputs_b);
 
-/// That value as a port of this name: itself, or a copy where it is an input, a constant or another output.
+/// That value as a port of this name: itself, or a copy where it is an input, a constant or another
+/// output.
 graph::ValueId expose(graph::Model& model, graph::ValueId id, const std::string& name);
 
 /// Folds, and drops what nothing reads.

@@ -33,8 +33,10 @@ class Import {
     }
     std::string names;
     for (const auto& [key, value] : attributes) names += (names.empty() ? "'" : ", '") + key + "'";
-    throw_cast_error(4, archive_.path() + ": the attributes " + names +
-                            " change in another way from run to run; only what keeps type and shape can be kept");
+    throw_cast_error(
+        4,
+        archive_.path() + ": the attributes " + names +
+            " change in another way from run to run; only what keeps type and shape can be kept");
   }
 
  private:
@@ -42,9 +44,11 @@ class Import {
     for (;;) {
       try {
         Pass made = follow(archive_, library_, options_, attributes, form);
-        if (!made.unsupported.empty()) throw aten::refusal(archive_.path(), std::move(made.unsupported));
+        if (!made.unsupported.empty())
+          throw aten::refusal(archive_.path(), std::move(made.unsupported));
         for (const auto& [name, dtype] : retyped_)
-          made.model.notes.push_back("input '" + name + "' is taken as i64, since it is an index; --input-type " +
+          made.model.notes.push_back("input '" + name +
+                                     "' is taken as i64, since it is an index; --input-type " +
                                      name + "=i32 says otherwise");
         return made;
       } catch (const TakenAsIndex& index) {
@@ -55,13 +59,15 @@ class Import {
     }
   }
 
-  /// True when a pass leaves behind what it found, but for the values of tensors. What is new is added to `attributes`.
+  /// True when a pass leaves behind what it found, but for the values of tensors. What is new is
+  /// added to `attributes`.
   static bool settled(const Pass& pass, Attributes* attributes) {
     bool same_as_found = true;
     for (const auto& [key, after] : pass.changed) {
       const auto before = attributes->find(key);
-      const bool like = before != attributes->end() && before->second.is_tensor && after.is_tensor &&
-                        before->second.dtype == after.dtype && before->second.dims == after.dims;
+      const bool like = before != attributes->end() && before->second.is_tensor &&
+                        after.is_tensor && before->second.dtype == after.dtype &&
+                        before->second.dims == after.dims;
       if (like) continue;
       same_as_found = false;
       (*attributes)[key] = after;
@@ -69,16 +75,16 @@ class Import {
     return same_as_found;
   }
 
-  /// What the tensors that are kept hold before the first run: what the file has where that is of their type and shape, else zeros where the program is
-  /// then the one that the first run follows.
+  /// What the tensors that are kept hold before the first run: what the file has where that is of
+  /// their type and shape, else zeros where the program is then the one that the first run follows.
   std::map<std::string, double> initial(const Pass& first, const Attributes& attributes) {
     std::map<std::string, double> out;
     Attributes made;  // by the first run
     for (const auto& [key, attribute] : attributes) {
       const auto found = first.found.find(key);
-      const bool like = found != first.found.end() && attribute.is_tensor && found->second.is_tensor &&
-                        found->second.dtype == attribute.dtype && found->second.dims == attribute.dims &&
-                        first.uniform.count(key);
+      const bool like = found != first.found.end() && attribute.is_tensor &&
+                        found->second.is_tensor && found->second.dtype == attribute.dtype &&
+                        found->second.dims == attribute.dims && first.uniform.count(key);
       if (like)
         out[key] = first.uniform.at(key);
       else
@@ -99,16 +105,20 @@ class Import {
     }
     if (!same_program(zeros.model, a, again.model, b)) {
       std::string names;
-      for (const auto& [key, value] : attributes) names += (names.empty() ? "'" : ", '") + key + "'";
-      throw_cast_error(4, archive_.path() + ": the first run of the program differs from later ones (attributes " +
-                              names + "), and not only as if they began at zero");
+      for (const auto& [key, value] : attributes)
+        names += (names.empty() ? "'" : ", '") + key + "'";
+      throw_cast_error(
+          4, archive_.path() +
+                 ": the first run of the program differs from later ones (attributes " + names +
+                 "), and not only as if they began at zero");
     }
     for (const auto& [key, attribute] : made)
       if (attribute.is_tensor) out[key] = 0;
     return out;
   }
 
-  Program finished(Pass pass, const Attributes& attributes, const std::map<std::string, double>& initial) {
+  Program finished(Pass pass, const Attributes& attributes,
+                   const std::map<std::string, double>& initial) {
     Program program;
     program.model = std::move(pass.model);
     graph::Model& model = program.model;
@@ -166,7 +176,8 @@ Program import_torchscript(const std::string& path, const ImportOptions& options
       throw_cast_error(2, error.what());
     }
   } catch (graph::CastError& error) {
-    if (error.message.compare(0, path.size(), path) != 0) error.message = path + ": " + error.message;
+    if (error.message.compare(0, path.size(), path) != 0)
+      error.message = path + ": " + error.message;
     error.message = aten::clean_line(error.message);
     throw;
   }
@@ -188,7 +199,8 @@ std::vector<Parameter> describe_parameters(const std::string& path) {
     one.name = p.name;
     one.type = type_text(*type.file, p.type);
     one.has_default = p.otherwise != kNone;
-    if (i - 1 < archive.traced_inputs().size() && archive.traced_inputs()[i - 1].dtype != DType::kInvalid) {
+    if (i - 1 < archive.traced_inputs().size() &&
+        archive.traced_inputs()[i - 1].dtype != DType::kInvalid) {
       const TracedInput& traced = archive.traced_inputs()[i - 1];
       one.shape = std::string(dtype_name(traced.dtype)) + " " +
                   graph::text(graph::Dims(traced.dims.begin(), traced.dims.end()));

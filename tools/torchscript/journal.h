@@ -1,5 +1,5 @@
-// tools/torchscript/journal.h - what a branch or the body of a loop changes around it while it is followed, so that it can be taken back and both
-// outcomes merged. Inside tools/torchscript only.
+// tools/torchscript/journal.h - what a branch or the body of a loop changes around it while it is
+// followed, so that it can be taken back and both outcomes merged. Inside tools/torchscript only.
 #pragma once
 #include <map>
 #include <set>
@@ -34,7 +34,8 @@ struct Interpreter::Branch {
   std::shared_ptr<graph::Graph> graph = std::make_shared<graph::Graph>();
   Journal journal;
   std::map<std::string, Value> names;
-  std::map<const aten::Cell*, graph::ValueId> held;  // what the tensors in names and settings held at its end
+  // what the tensors in names and settings held at its end
+  std::map<const aten::Cell*, graph::ValueId> held;
   bool raised = false;
   std::string why;
 };

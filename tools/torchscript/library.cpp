@@ -19,7 +19,8 @@ const File* Library::file(const std::string& member) {
   if (const std::optional<std::string> source = read_(member)) {
     bytes_ += source->size();
     if (bytes_ > kMostBytes)
-      graph::throw_cast_error(2, name_ + ": has more than " + std::to_string(kMostBytes) + " bytes of code");
+      graph::throw_cast_error(
+          2, name_ + ": has more than " + std::to_string(kMostBytes) + " bytes of code");
     made = std::make_unique<File>(parse_file(*source, name_ + ": code/" + member));
   }
   return (files_[member] = std::move(made)).get();

@@ -1,4 +1,5 @@
-// tools/torchscript/library.h - the code of an archive: files are read and parsed when something in them is first named.
+// tools/torchscript/library.h - the code of an archive: files are read and parsed when something in
+// them is first named.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,7 +13,8 @@ namespace ingot::torchscript {
 
 class Library {
  public:
-  /// `read` gives the text of a member below code/ ("__torch__/torch/nn.py"), nothing where there is none. `name` is for messages.
+  /// `read` gives the text of a member below code/ ("__torch__/torch/nn.py"), nothing where there
+  /// is none. `name` is for messages.
   using Read = std::function<std::optional<std::string>(const std::string& member)>;
   Library(std::string name, Read read) : name_(std::move(name)), read_(std::move(read)) {}
 
@@ -22,8 +24,8 @@ class Library {
     const Function* function = nullptr;
     explicit operator bool() const { return type || function; }
   };
-  /// A class or a function: "__torch__.torch.nn.functional.relu". Nothing where the archive has no such thing.
-  /// @throws graph::CastError 2 where the file is no code.
+  /// A class or a function: "__torch__.torch.nn.functional.relu". Nothing where the archive has no
+  /// such thing. @throws graph::CastError 2 where the file is no code.
   Found find(const std::string& qualified);
 
  private:

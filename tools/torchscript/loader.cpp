@@ -10,7 +10,9 @@ using checkpoint::NodeKind;
 
 constexpr int kMostLevels = 200;
 
-std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+std::string below(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
 
 }  // namespace
 
@@ -19,7 +21,8 @@ Value Loader::load(const std::string& name) { return value(pickled_.tree().root,
 Value Loader::value(NodeId id, const std::string& path, int depth) {
   if (id == kNoNode) return Value::none();
   if (depth > kMostLevels)
-    graph::throw_cast_error(2, "'" + path + "': objects nest deeper than " + std::to_string(kMostLevels) + " levels");
+    graph::throw_cast_error(
+        2, "'" + path + "': objects nest deeper than " + std::to_string(kMostLevels) + " levels");
   const Node& node = pickled_.tree().at(id);
   switch (node.kind) {
     case NodeKind::kNone: return Value::none();
@@ -48,7 +51,8 @@ Value Loader::items(const Node& node, const std::string& path, int depth, bool i
   std::vector<Value> out;
   for (size_t i = 0; i < node.items.size(); i++)
     out.push_back(value(node.items[i],
-                        is_tuple && depth == 0 ? below(path, "c" + std::to_string(i)) : below(path, std::to_string(i)),
+                        is_tuple && depth == 0 ? below(path, "c" + std::to_string(i))
+                                               : below(path, std::to_string(i)),
                         depth + 1));
   return is_tuple ? Value::tuple(std::move(out)) : Value::list(std::move(out));
 }
@@ -84,7 +88,8 @@ Value Loader::call(NodeId id, const std::string& path, int depth) {
   const NodeId first = node.items.size() > 1 ? node.items[1] : kNoNode;
   if (name.compare(0, 10, "__torch__.") == 0) return object(id, name, path, depth);
   if (name.compare(0, 18, "torch.jit._pickle.") == 0 && first != kNoNode)
-    return known_[id] = value(first, path, depth + 1);  // restore_type_tag, build_intlist and the like
+    // restore_type_tag, build_intlist and the like
+    return known_[id] = value(first, path, depth + 1);
   if (name == "torch.device" && first != kNoNode) return known_[id] = value(first, path, depth + 1);
   if (name == "collections.OrderedDict") {
     Node as_dict;

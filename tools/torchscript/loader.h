@@ -1,5 +1,6 @@
-// tools/torchscript/loader.h - the objects of an archive as values of one run of the program: modules with their attributes, tensors as constants of
-// the graph that is being built. Sharing is kept: what was one object or one tensor is one again.
+// tools/torchscript/loader.h - the objects of an archive as values of one run of the program:
+// modules with their attributes, tensors as constants of the graph that is being built. Sharing is
+// kept: what was one object or one tensor is one again.
 #pragma once
 #include <map>
 #include <string>

@@ -1,4 +1,5 @@
-// tools/torchscript/loops.cpp - for and while: unrolled where the number of rounds is known while casting, else the graph's Loop.
+// tools/torchscript/loops.cpp - for and while: unrolled where the number of rounds is known while
+// casting, else the graph's Loop.
 #include <algorithm>
 
 #include "tools/torchscript/journal.h"
@@ -19,15 +20,16 @@ constexpr size_t kMostValues = size_t{4} << 20;  // of the graph
 
 void Interpreter::check_growth(const std::string& place) {
   if (builder_.model.values.size() > kMostValues)
-    graph::throw_cast_error(4,
-                            place + ": the unrolled loop makes more than " + std::to_string(kMostValues) + " values");
+    graph::throw_cast_error(4, place + ": the unrolled loop makes more than " +
+                                   std::to_string(kMostValues) + " values");
 }
 
 void Interpreter::run_for(Frame& frame, const Statement& s) {
   const File& file = *frame.file;
   const std::string place = file.place(s.line);
   const Expression& e = file.at(s.value);
-  const bool is_range = e.kind == ExpressionKind::kCall && e.count == 2 && dotted(file, file.item(e, 0)) == "range";
+  const bool is_range =
+      e.kind == ExpressionKind::kCall && e.count == 2 && dotted(file, file.item(e, 0)) == "range";
   if (!is_range) refuse("for", place, "goes over something other than a range");
   const Value count = to_integer(evaluate(frame, file.item(e, 1)), place);
   if (count.is(Kind::kUnknown)) {
@@ -41,13 +43,16 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
     const ValueId rounds =
         count.is(Kind::kInt)
             ? builder_.reshape(
-                  builder_.emit("Shape", {builder_.expand(builder_.scalar(DType::kI64, 1), {count.integer})}), {})
+                  builder_.emit(
+                      "Shape", {builder_.expand(builder_.scalar(DType::kI64, 1), {count.integer})}),
+                  {})
             : builder_.read(tensor_of(count, place));
     return run_loop(frame, s, rounds, place);
   }
   if (*known > kMostRounds)
-    graph::throw_cast_error(4, place + ": a loop of " + std::to_string(*known) + " rounds, at most " +
-                                   std::to_string(kMostRounds) + " are unrolled");
+    graph::throw_cast_error(4, place + ": a loop of " + std::to_string(*known) +
+                                   " rounds, at most " + std::to_string(kMostRounds) +
+                                   " are unrolled");
   for (int64_t i = 0; i < *known && !frame.returned; i++) {
     frame.names[name] = Value::of(Dim(i));
     run_block(frame, s.body);
@@ -63,16 +68,19 @@ void Interpreter::run_while(Frame& frame, const Statement& s) {
     if (!known) return run_loop(frame, s, kAbsent, place);
     if (!*known) return;
     if (i >= kMostRounds)
-      graph::throw_cast_error(4, place + ": a loop of more than " + std::to_string(kMostRounds) + " rounds");
+      graph::throw_cast_error(
+          4, place + ": a loop of more than " + std::to_string(kMostRounds) + " rounds");
     run_block(frame, s.body);
     check_growth(place);
   }
 }
 
-/// Whether what a loop leaves under a name may be a tensor that others hold too: it is one from before the loop after no round, and after others
-/// where the body gives one.
-bool Interpreter::lives_on(const Frame& frame, const std::string& name, const Value& given, uint64_t tensors) const {
-  if (given.is(Kind::kTensor) && aten::Builder::age(aten::Builder::owner(given.tensor)) < tensors) return true;
+/// Whether what a loop leaves under a name may be a tensor that others hold too: it is one from
+/// before the loop after no round, and after others where the body gives one.
+bool Interpreter::lives_on(const Frame& frame, const std::string& name, const Value& given,
+                           uint64_t tensors) const {
+  if (given.is(Kind::kTensor) && aten::Builder::age(aten::Builder::owner(given.tensor)) < tensors)
+    return true;
   const Value& before = frame.names.at(name);
   if (!before.is(Kind::kTensor)) return false;
   if (aten::Builder::is_view(before.tensor)) return true;
@@ -82,9 +90,10 @@ bool Interpreter::lives_on(const Frame& frame, const std::string& name, const Va
   });
 }
 
-/// The names, tensors and attributes that a round changes are found by following it, until no more turn up: what is carried is known inside by its
-/// type alone, which may make more of it change.
-void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, const std::string& place) {
+/// The names, tensors and attributes that a round changes are found by following it, until no more
+/// turn up: what is carried is known inside by its type alone, which may make more of it change.
+void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count,
+                           const std::string& place) {
   const File& file = *frame.file;
   graph::Model& model = builder_.model;
   const auto fresh = [&](const std::string& name, DType dtype, const graph::Dims& dims) {
@@ -105,25 +114,30 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
     Frame inside = frame;
     for (const std::string& name : carried) {
       const Value& value = frame.names.at(name);
-      const bool number =
-          value.is(Kind::kTensor) || value.is(Kind::kInt) || value.is(Kind::kBool) || value.is(Kind::kFloat);
+      const bool number = value.is(Kind::kTensor) || value.is(Kind::kInt) ||
+                          value.is(Kind::kBool) || value.is(Kind::kFloat);
       if (!number)
         refuse("Loop", place,
-               "carries '" + name + "', " + describe(value) + ", from round to round; only tensors and numbers can be");
+               "carries '" + name + "', " + describe(value) +
+                   ", from round to round; only tensors and numbers can be");
       const ValueId id = builder_.read(tensor_of(value, place));
       before.push_back(id);
       inputs.push_back(fresh(name, builder_.dtype(id), builder_.dims(id)));
       const aten::Tensor held = builder_.own(inputs.back());
-      frozen_[held] = "is in the first round the tensor from before the loop, and in later ones another";
+      frozen_[held] =
+          "is in the first round the tensor from before the loop, and in later ones another";
       inside.names[name] = Value::of(held);
     }
     const size_t named = before.size();
     for (const aten::Tensor& owner : owners) {
       before.push_back(builder_.read(owner));
-      inputs.push_back(fresh("written", builder_.dtype(before.back()), builder_.dims(before.back())));
+      inputs.push_back(
+          fresh("written", builder_.dtype(before.back()), builder_.dims(before.back())));
     }
-    const ValueId iteration = fresh("iteration", DType::kI64, {}), going = fresh("going", DType::kBool, {});
-    if (is_for) inside.names[file.text(file.at(file.items[s.first]))] = Value::of(builder_.own(iteration));
+    const ValueId iteration = fresh("iteration", DType::kI64, {}),
+                  going = fresh("going", DType::kBool, {});
+    if (is_for)
+      inside.names[file.text(file.at(file.items[s.first]))] = Value::of(builder_.own(iteration));
     quiet_ = true;
     for (size_t i = 0; i < owners.size(); i++) builder_.write(owners[i], inputs[named + i]);
     quiet_ = false;
@@ -152,7 +166,8 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
       const auto after = round.names.find(name);
       const auto at = inside.names.find(name);
       if (after != round.names.end() && !carried.count(name) && at != inside.names.end() &&
-          !same(at->second, after->second) && !(is_for && name == file.text(file.at(file.items[s.first]))))
+          !same(at->second, after->second) &&
+          !(is_for && name == file.text(file.at(file.items[s.first]))))
         more = carried.insert(name).second;
     }
     for (const Journal::Write& write : round.journal.writes)
@@ -169,8 +184,10 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
     std::vector<ValueId> outputs;
     for (const std::string& name : carried) {
       const Value& value = round.names.at(name);
-      const auto held = value.is(Kind::kTensor) ? round.held.find(value.tensor.get()) : round.held.end();
-      outputs.push_back(held != round.held.end() ? held->second : builder_.read(tensor_of(value, place)));
+      const auto held =
+          value.is(Kind::kTensor) ? round.held.find(value.tensor.get()) : round.held.end();
+      outputs.push_back(held != round.held.end() ? held->second
+                                                 : builder_.read(tensor_of(value, place)));
     }
     for (const aten::Tensor& owner : owners) {
       ValueId after = kAbsent;
@@ -182,8 +199,8 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
       if (builder_.dims(outputs[i]) != builder_.dims(inputs[i]) ||
           builder_.dtype(outputs[i]) != builder_.dtype(inputs[i]))
         refuse("Loop", place,
-               "what it carries has shape " + graph::text(builder_.dims(inputs[i])) + " before a round and " +
-                   graph::text(builder_.dims(outputs[i])) + " after it",
+               "what it carries has shape " + graph::text(builder_.dims(inputs[i])) +
+                   " before a round and " + graph::text(builder_.dims(outputs[i])) + " after it",
                "give the loop a known number of rounds with --input-shape or --argument");
     graph::Node node;
     node.op = "Loop";
@@ -211,7 +228,8 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count, cons
     for (const std::string& name : carried) {
       const aten::Tensor result = builder_.own(builder_.resolve(made[at++]));
       if (lives_on(frame, name, round.names.at(name), tensors))
-        frozen_[result] = "may share memory with what stands outside of a loop, which only the run decides";
+        frozen_[result] =
+            "may share memory with what stands outside of a loop, which only the run decides";
       frame.names[name] = Value::of(result);
     }
     for (const aten::Tensor& owner : owners) builder_.write(owner, builder_.resolve(made[at++]));

@@ -1,4 +1,5 @@
-// tools/torchscript/numbers.cpp - arithmetic and comparisons of plain numbers, symbolic where a dimension is.
+// tools/torchscript/numbers.cpp - arithmetic and comparisons of plain numbers, symbolic where a
+// dimension is.
 #include <cmath>
 
 #include "tools/graph/comparison.h"
@@ -13,27 +14,34 @@ using graph::ValueId;
 
 namespace {
 
-bool is_number(const Value& v) { return v.is(Kind::kInt) || v.is(Kind::kFloat) || v.is(Kind::kBool); }
+bool is_number(const Value& v) {
+  return v.is(Kind::kInt) || v.is(Kind::kFloat) || v.is(Kind::kBool);
+}
 Dim integer_of(const Value& v) { return v.is(Kind::kBool) ? Dim(int64_t(v.truth)) : v.integer; }
 bool is_static(const Value& v) { return !v.is(Kind::kInt) || v.integer.is_static(); }
-double real_of(const Value& v) { return v.is(Kind::kFloat) ? v.number : double(integer_of(v).value().value_or(0)); }
+double real_of(const Value& v) {
+  return v.is(Kind::kFloat) ? v.number : double(integer_of(v).value().value_or(0));
+}
 
 constexpr double kLargest = 9.2e18;  // beyond it a number is no integer of 64 bits
 
 }  // namespace
 
-Value Interpreter::number_operator(const std::string& name, const std::vector<Value>& v, const std::string& place,
-                                   bool* done) {
+Value Interpreter::number_operator(const std::string& name, const std::vector<Value>& v,
+                                   const std::string& place, bool* done) {
   *done = true;
   if (v[0].is(Kind::kString)) {
-    if (name == "add" && v.size() == 2 && v[1].is(Kind::kString)) return Value::of(v[0].text + v[1].text);
+    if (name == "add" && v.size() == 2 && v[1].is(Kind::kString))
+      return Value::of(v[0].text + v[1].text);
     if (name == "len") return Value::of(Dim(int64_t(v[0].text.size())));
-    if (name == "__contains__" && v.size() == 2) return Value::of(v[0].text.find(v[1].text) != std::string::npos);
+    if (name == "__contains__" && v.size() == 2)
+      return Value::of(v[0].text.find(v[1].text) != std::string::npos);
     if (name == "startswith" && v.size() == 2) return Value::of(v[0].text.rfind(v[1].text, 0) == 0);
     if (name == "type") return Value::of(v[0].text.substr(0, v[0].text.find(':')));  // of a device
     if (name == "lower" || name == "upper") {
       std::string out = v[0].text;
-      for (char& c : out) c = name == "lower" ? char(std::tolower(uint8_t(c))) : char(std::toupper(uint8_t(c)));
+      for (char& c : out)
+        c = name == "lower" ? char(std::tolower(uint8_t(c))) : char(std::toupper(uint8_t(c)));
       return Value::of(out);
     }
     return report("aten::" + name, place, "of texts is not supported");
@@ -41,7 +49,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
   const bool floating = v[0].is(Kind::kFloat) || (v.size() == 2 && v[1].is(Kind::kFloat));
   const bool known = is_static(v[0]) && (v.size() == 1 || is_static(v[1]));
   const auto open = [&] {
-    return report("aten::" + name, place, "a number that depends on symbolic dimensions", "bind them with --dim");
+    return report("aten::" + name, place, "a number that depends on symbolic dimensions",
+                  "bind them with --dim");
   };
   try {
     if (v.size() == 2 && !floating) {
@@ -59,7 +68,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
             quotient = Dim(0) - a;
           } else {
             const int64_t q = *a.value() / *b.value();
-            quotient = Dim(q - int64_t(*a.value() % *b.value() != 0 && (*a.value() < 0) != (*b.value() < 0)));
+            quotient = Dim(
+                q - int64_t(*a.value() % *b.value() != 0 && (*a.value() < 0) != (*b.value() < 0)));
           }
         } else if (proven_at_least(b, Dim(1))) {
           quotient = a / b;
@@ -79,7 +89,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
       }
       if (known && (name == "__lshift__" || name == "__rshift__")) {
         const int64_t x = *a.value(), y = *b.value();
-        if (y < 0 || y > 62 || x < 0 || (name == "__lshift__" && x >= (int64_t(1) << (62 - y)))) return open();
+        if (y < 0 || y > 62 || x < 0 || (name == "__lshift__" && x >= (int64_t(1) << (62 - y))))
+          return open();
         return Value::of(Dim(name == "__lshift__" ? x << y : x >> y));
       }
     }
@@ -95,7 +106,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
   if (!known) return open();
   const double a = real_of(v[0]), b = v.size() == 2 ? real_of(v[1]) : 0;
   const auto whole = [&](double x) -> Value {
-    if (!(std::abs(x) < kLargest)) throw Raised{place, "cannot convert " + std::to_string(x) + " to an integer"};
+    if (!(std::abs(x) < kLargest))
+      throw Raised{place, "cannot convert " + std::to_string(x) + " to an integer"};
     return Value::of(Dim(int64_t(x)));
   };
   if (v.size() == 2) {
@@ -104,7 +116,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
     if (name == "mul") return Value::of(a * b);
     if (name == "max") return Value::of(std::max(a, b));
     if (name == "min") return Value::of(std::min(a, b));
-    if (name == "div" || name == "truediv" || name == "floordiv" || name == "remainder" || name == "fmod") {
+    if (name == "div" || name == "truediv" || name == "floordiv" || name == "remainder" ||
+        name == "fmod") {
       if (b == 0) throw Raised{place, "division by zero"};
       if (name == "fmod") return Value::of(std::fmod(a, b));
       if (name == "floordiv") return Value::of(std::floor(a / b));
@@ -145,8 +158,8 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
   return {};
 }
 
-Value Interpreter::compare(const std::string& name, const Value& a, const Value& b, const std::string& place,
-                           bool* done) {
+Value Interpreter::compare(const std::string& name, const Value& a, const Value& b,
+                           const std::string& place, bool* done) {
   const bool equality = name == "eq" || name == "ne";
   *done = equality || name == "lt" || name == "le" || name == "gt" || name == "ge";
   if (!*done) return {};
@@ -164,7 +177,8 @@ Value Interpreter::compare(const std::string& name, const Value& a, const Value&
       return Value::of(builder_.own(asked.negated ? builder_.emit("Not", {told}) : told));
     }
     if (!is_static(a) || !is_static(b))
-      return report("aten::" + name, place, "compares a dimension with a fraction", "bind it with --dim");
+      return report("aten::" + name, place, "compares a dimension with a fraction",
+                    "bind it with --dim");
     const double x = real_of(a), y = real_of(b);
     const bool out = name == "eq"   ? x == y
                      : name == "ne" ? x != y

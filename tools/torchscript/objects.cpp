@@ -32,7 +32,8 @@ bool same(const Value& a, const Value& b) {
     case Kind::kNone: return true;
     case Kind::kTensor: return a.tensor == b.tensor;
     case Kind::kInt: return a.integer == b.integer;
-    case Kind::kFloat: return a.number == b.number || (a.number != a.number && b.number != b.number);
+    case Kind::kFloat:
+      return a.number == b.number || (a.number != a.number && b.number != b.number);
     case Kind::kBool: return a.truth == b.truth;
     case Kind::kString: return a.text == b.text;
     case Kind::kForeign: return a.foreign == b.foreign;
@@ -50,8 +51,10 @@ bool same(const Value& a, const Value& b) {
 
 std::string describe(const Value& value) {
   if (const Object* object = as<Object>(value))
-    return "an object of class '" + object->type + "'" + (object->path.empty() ? "" : " ('" + object->path + "')");
-  if (as<Dictionary>(value)) return "a dictionary of " + std::to_string(as<Dictionary>(value)->items.size());
+    return "an object of class '" + object->type + "'" +
+           (object->path.empty() ? "" : " ('" + object->path + "')");
+  if (as<Dictionary>(value))
+    return "a dictionary of " + std::to_string(as<Dictionary>(value)->items.size());
   if (const Named* named = as<Named>(value)) return "'" + named->name + "'";
   if (const Unreadable* tensor = as<Unreadable>(value)) return "a tensor that " + tensor->why;
   return value.describe();

@@ -1,4 +1,5 @@
-// tools/torchscript/objects.h - what a TorchScript program computes with besides the values that operators take.
+// tools/torchscript/objects.h - what a TorchScript program computes with besides the values that
+// operators take.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,11 +14,13 @@ namespace ingot::torchscript {
 
 using aten::Value;
 
-/// An instance of a class of the program: a module, a plain object, a named tuple. Shared by everything that refers to it.
+/// An instance of a class of the program: a module, a plain object, a named tuple. Shared by
+/// everything that refers to it.
 struct Object : aten::Foreign {
   ~Object() override;
   std::string type;  // "__torch__.torch.nn.modules.linear.Linear"
-  std::string path;  // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
+  // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
+  std::string path;
   std::map<std::string, Value> attributes;
 };
 

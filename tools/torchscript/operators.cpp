@@ -1,4 +1,5 @@
-// tools/torchscript/operators.cpp - calls of operators: on plain values they are computed, on tensors they are lowered (tools/aten).
+// tools/torchscript/operators.cpp - calls of operators: on plain values they are computed, on
+// tensors they are lowered (tools/aten).
 #include <algorithm>
 #include <set>
 
@@ -16,11 +17,12 @@ using graph::ValueId;
 namespace {
 
 bool has_tensor(const std::vector<Value>& values) {
-  return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is(Kind::kTensor); });
+  return std::any_of(values.begin(), values.end(),
+                     [](const Value& v) { return v.is(Kind::kTensor); });
 }
 
-/// The positional arguments of a call that is computed while casting: what is read of them is noted, since an argument that
-/// nobody read must say nothing.
+/// The positional arguments of a call that is computed while casting: what is read of them is
+/// noted, since an argument that nobody read must say nothing.
 template <class Arguments>
 class ReadValues {
  public:
@@ -40,11 +42,19 @@ class ReadValues {
   Arguments& given_;
 };
 
-/// Their arguments change nothing of what is computed: messages, gradients, where tensors lie, strides, which are nowhere seen.
+/// Their arguments change nothing of what is computed: messages, gradients, where tensors lie,
+/// strides, which are nowhere seen.
 bool ignores_arguments(const std::string& name) {
-  static const std::set<std::string> kNames = {
-      "warn", "format", "set_grad_enabled", "manual_seed", "AutogradZero", "is_autocast_enabled", "has_torch_function",
-      "cpu",  "cuda",   "is_contiguous"};
+  static const std::set<std::string> kNames = {"warn",
+                                               "format",
+                                               "set_grad_enabled",
+                                               "manual_seed",
+                                               "AutogradZero",
+                                               "is_autocast_enabled",
+                                               "has_torch_function",
+                                               "cpu",
+                                               "cuda",
+                                               "is_contiguous"};
   return kNames.count(name) != 0;
 }
 
@@ -57,7 +67,8 @@ size_t index_argument(const std::string& name) {
 
 }  // namespace
 
-Value Interpreter::call_operator(Frame& frame, const std::string& name, Arguments given, uint32_t line) {
+Value Interpreter::call_operator(Frame& frame, const std::string& name, Arguments given,
+                                 uint32_t line) {
   const std::string place = frame.file->place(line);
   if (name == "prim::RaiseException") {
     const bool said = !given.positional.empty() && given.positional[0].is(Kind::kString);
@@ -69,7 +80,8 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
   const std::string space = name.substr(0, colon), plain = name.substr(colon + 2);
   if (space == "aten" || space == "prim") {
     const auto unknown = [](const Value& v) { return v.is(Kind::kUnknown); };
-    const bool list_changes = plain == "append" || plain == "_set_item" || plain == "extend" || plain == "insert";
+    const bool list_changes =
+        plain == "append" || plain == "_set_item" || plain == "extend" || plain == "insert";
     if (!list_changes && std::any_of(given.positional.begin(), given.positional.end(), unknown)) {
       for (const Value& v : given.positional)
         if (!v.reason().empty()) return report(name, frame.path + " (" + place + ")", v.reason());
@@ -78,10 +90,13 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
     bool done = false;
     Value made = plain_operator(plain, given, place, &done);
     if (done && !ignores_arguments(plain)) {
-      const auto says_something = [](const Value& x) { return !x.is(Kind::kNone) && !(x.is(Kind::kBool) && !x.truth); };
+      const auto says_something = [](const Value& x) {
+        return !x.is(Kind::kNone) && !(x.is(Kind::kBool) && !x.truth);
+      };
       const auto unread = [&](const std::string& argument, const Value& x) {
-        return report(name, frame.path + " (" + place + ")",
-                      "its argument " + argument + " is " + describe(x) + ", which is not supported here");
+        return report(
+            name, frame.path + " (" + place + ")",
+            "its argument " + argument + " is " + describe(x) + ", which is not supported here");
       };
       for (size_t i = 0; i < given.positional.size(); i++)
         if (!given.read.count(i) && says_something(given.positional[i]))
@@ -91,22 +106,27 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
     }
     if (done) return made;
     if (space == "prim")
-      return report("prim::" + plain, frame.path + " (" + place + ")", "the operator is not supported here");
+      return report("prim::" + plain, frame.path + " (" + place + ")",
+                    "the operator is not supported here");
   }
   for (const Value& v : given.positional)
-    if (as<Unreadable>(v)) return report(name, frame.path + " (" + place + ")", "reads " + describe(v));
-  if (name == "aten::select" && given.positional.size() == 3 && given.positional[2].is(Kind::kTensor))
+    if (as<Unreadable>(v))
+      return report(name, frame.path + " (" + place + ")", "reads " + describe(v));
+  if (name == "aten::select" && given.positional.size() == 3 &&
+      given.positional[2].is(Kind::kTensor))
     return row_of(given.positional, place);
   return lower(frame, name, std::move(given), line);
 }
 
-/// select() by a number that only the run knows: the round of a loop. What is written to it reaches the whole.
+/// select() by a number that only the run knows: the round of a loop. What is written to it reaches
+/// the whole.
 Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place) {
   const Value axis = to_integer(v[1], place);
   int64_t at = axis.is(Kind::kInt) ? axis.integer.value().value_or(INT64_MAX) : INT64_MAX;
   const aten::Tensor of = tensor_of(v[0], place);
   const int64_t rank = builder_.rank(builder_.read(of));
-  if (at >= rank || at < -rank) graph::throw_cast_error(2, place + ": a row along dimension " + describe(v[1]));
+  if (at >= rank || at < -rank)
+    graph::throw_cast_error(2, place + ": a row along dimension " + describe(v[1]));
   if (at < 0) at += rank;
   const ValueId row = builder_.read(v[2].tensor);
   const auto take = [at, row](aten::Builder& b, ValueId whole) {
@@ -138,7 +158,8 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
   const size_t code = file.rfind("code/");
   call.place = (code == std::string::npos ? file : file.substr(code)) + ":" + std::to_string(line);
   for (const std::string& wanted : wanted_)
-    call.outputs.push_back(frame.path.empty() || wanted.empty() ? wanted : frame.path + "." + wanted);
+    call.outputs.push_back(frame.path.empty() || wanted.empty() ? wanted
+                                                                : frame.path + "." + wanted);
   wanted_.clear();
   const size_t index = index_argument(name);
   if (index < call.positional.size() && call.positional[index].is(Kind::kTensor)) {
@@ -156,7 +177,8 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
   return results.size() == 1 ? results[0] : Value::tuple(std::move(results));
 }
 
-Value Interpreter::plain_operator(const std::string& name, Arguments& given, const std::string& place, bool* done) {
+Value Interpreter::plain_operator(const std::string& name, Arguments& given,
+                                  const std::string& place, bool* done) {
   const ReadValues v(given);
   *done = true;
   if (name == "NumToTensor" || name == "ScalarImplicit") {
@@ -170,7 +192,8 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given, con
   if (name == "is_grad_enabled" || name == "is_scripting" || name == "is_autocast_enabled" ||
       name == "is_autocast_cpu_enabled" || name == "has_torch_function")
     return Value::of(false);
-  if (name == "set_grad_enabled" || name == "warn" || name == "manual_seed" || name == "AutogradZero")
+  if (name == "set_grad_enabled" || name == "warn" || name == "manual_seed" ||
+      name == "AutogradZero")
     return Value::none();
   if (name == "device" && !v.empty() && !v[0].is(Kind::kTensor)) return v[0];
   if (name == "format" && !v.empty()) {
@@ -203,17 +226,20 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given, con
       if (*step > 0) return Value::of(Dim(*lo < *hi ? 1 + (*hi - 1 - *lo) / *step : 0));
       return Value::of(Dim(*lo > *hi ? 1 + (*lo - 1 - *hi) / (0 - *step) : 0));
     }
-    if (step && *step > 0) return Value::of(max(Dim(0), ceil_div(v[1].integer - v[0].integer, Dim(*step))));
+    if (step && *step > 0)
+      return Value::of(max(Dim(0), ceil_div(v[1].integer - v[0].integer, Dim(*step))));
     return report(name, place, "a range whose step depends on shapes");
   }
   if (name == "__derive_index" && v.size() == 3) {
     if (v[0].is(Kind::kInt) && v[1].is(Kind::kInt) && v[2].is(Kind::kInt))
       return Value::of(v[1].integer + v[0].integer * v[2].integer);
-    const ValueId i = builder_.read(tensor_of(v[0], place)), step = builder_.read(tensor_of(v[2], place));
+    const ValueId i = builder_.read(tensor_of(v[0], place)),
+                  step = builder_.read(tensor_of(v[2], place));
     const ValueId start = builder_.read(tensor_of(v[1], place));
     return Value::of(builder_.own(builder_.emit("Add", {start, builder_.emit("Mul", {i, step})})));
   }
-  if (name == "dict" && v.empty()) return Value::of(std::shared_ptr<aten::Foreign>(std::make_shared<Dictionary>()));
+  if (name == "dict" && v.empty())
+    return Value::of(std::shared_ptr<aten::Foreign>(std::make_shared<Dictionary>()));
   if (!v.empty() && v[0].is(Kind::kTensor)) {
     Value made = tensor_fact(name, given, place, done);
     if (*done) return made;
@@ -230,18 +256,20 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given, con
     if (*done) return made;
   }
   *done = false;
-  const bool plain = given.keywords.empty() && !v.empty() && v.size() <= 2 && !has_tensor(given.positional) &&
-                     name != "scalar_tensor" &&
-                     std::all_of(given.positional.begin(), given.positional.end(), [](const Value& x) {
-                       return x.is(Kind::kInt) || x.is(Kind::kFloat) || x.is(Kind::kBool) || x.is(Kind::kString);
-                     });
+  const bool plain =
+      given.keywords.empty() && !v.empty() && v.size() <= 2 && !has_tensor(given.positional) &&
+      name != "scalar_tensor" &&
+      std::all_of(given.positional.begin(), given.positional.end(), [](const Value& x) {
+        return x.is(Kind::kInt) || x.is(Kind::kFloat) || x.is(Kind::kBool) || x.is(Kind::kString);
+      });
   if (!plain) return {};
   *done = true;
   return number_operator(name, v.all(), place, done);
 }
 
 /// What is known of a tensor without computing with it.
-Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const std::string& place, bool* done) {
+Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const std::string& place,
+                               bool* done) {
   const ReadValues v(given);
   const auto id = [&] { return builder_.read(v[0].tensor); };
   const auto dims = [&]() { return builder_.dims(id()); };
@@ -253,7 +281,8 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
     const int64_t rank = builder_.rank(id()),
                   at = axis.is(Kind::kInt) ? axis.integer.value().value_or(INT64_MAX) : INT64_MAX;
     if (at >= rank || at < -rank)
-      throw Raised{place, "dimension " + describe(v[1]) + " of a tensor of rank " + std::to_string(rank)};
+      throw Raised{place,
+                   "dimension " + describe(v[1]) + " of a tensor of rank " + std::to_string(rank)};
     return Value::of(dims()[size_t(at < 0 ? at + rank : at)]);
   }
   if (name == "len") {
@@ -264,11 +293,13 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
   if (name == "dtype") return Value::of(Dim(scalar_type_of(builder_.dtype(id()))));
   if (name == "device") return Value::of(std::string("cpu"));
   if (name == "layout") return Value::of(Dim(0));
-  if (name == "is_cuda" || name == "requires_grad" || name == "is_sparse" || name == "is_quantized" ||
-      name == "is_mkldnn" || name == "is_complex" || name == "is_mps" || name == "is_nested")
+  if (name == "is_cuda" || name == "requires_grad" || name == "is_sparse" ||
+      name == "is_quantized" || name == "is_mkldnn" || name == "is_complex" || name == "is_mps" ||
+      name == "is_nested")
     return Value::of(false);
   if (name == "is_contiguous")
-    return Value::of(aten::is_row_major(dims(), builder_.strides(v[0].tensor)) != aten::Shared::kNo);
+    return Value::of(aten::is_row_major(dims(), builder_.strides(v[0].tensor)) !=
+                     aten::Shared::kNo);
   if (name == "is_floating_point") return Value::of(graph::is_floating(builder_.dtype(id())));
   if (name == "data" || name == "cpu" || name == "cuda") return v[0];
   if (name == "item") {
@@ -279,7 +310,8 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
   return {};
 }
 
-Value Interpreter::list_operator(const std::string& name, Arguments& given, const std::string& place, bool* done) {
+Value Interpreter::list_operator(const std::string& name, Arguments& given,
+                                 const std::string& place, bool* done) {
   const ReadValues v(given);
   std::vector<Value>& items = *v[0].items;
   const auto position = [&](const Value& at, bool end) {
@@ -352,7 +384,8 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
   if (name == "slice" && given.keywords.empty()) {
     if (v.size() > 3 && !(v[3].is(Kind::kInt) && v[3].integer == Dim(1)))
       refuse(name, place, "a part of a list in steps");
-    return slice(v[0], v.size() > 1 ? v[1] : Value::none(), v.size() > 2 ? v[2] : Value::none(), place);
+    return slice(v[0], v.size() > 1 ? v[1] : Value::none(), v.size() > 2 ? v[2] : Value::none(),
+                 place);
   }
   if (name == "__contains__" && v.size() == 2) {
     bool open = false;
@@ -368,7 +401,8 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
   if (name == "list" || name == "copy") return Value::list(items);
   if ((name == "max" || name == "min") && v.size() == 1 && !items.empty() && !has_tensor(items)) {
     Value best = items[0];
-    for (size_t i = 1; i < items.size(); i++) best = number_operator(name, {best, items[i]}, place, done);
+    for (size_t i = 1; i < items.size(); i++)
+      best = number_operator(name, {best, items[i]}, place, done);
     return best;
   }
   if (name == "sum" && v.size() == 1 && !has_tensor(items)) {
@@ -381,7 +415,8 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
     for (size_t i = 0; equal && i < items.size(); i++) {
       bool known = true;
       const Value one = compare("eq", items[i], (*v[1].items)[i], place, &known);
-      if (!known || !one.is(Kind::kBool)) refuse(name, place, "whether two lists are equal depends on shapes or data");
+      if (!known || !one.is(Kind::kBool))
+        refuse(name, place, "whether two lists are equal depends on shapes or data");
       equal = one.truth;
     }
     return Value::of(equal == (name == "eq"));
@@ -400,13 +435,14 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given, cons
   return {};
 }
 
-Value Interpreter::dictionary_operator(const std::string& name, Arguments& given, const std::string& place,
-                                       bool* done) {
+Value Interpreter::dictionary_operator(const std::string& name, Arguments& given,
+                                       const std::string& place, bool* done) {
   const ReadValues v(given);
   Dictionary& d = *as<Dictionary>(v[0]);
   const auto find = [&](const Value& key) {
     host::charge_work(8 * d.items.size());
-    return std::find_if(d.items.begin(), d.items.end(), [&](const auto& item) { return same(item.first, key); });
+    return std::find_if(d.items.begin(), d.items.end(),
+                        [&](const auto& item) { return same(item.first, key); });
   };
   *done = true;
   if (name == "len") return Value::of(Dim(int64_t(d.items.size())));

@@ -34,8 +34,12 @@ class Parser {
  private:
   // Tokens.
   void advance() { now_ = tokens_.next(); }
-  bool is_mark(std::string_view text) const { return now_.kind == TokenKind::kMark && now_.text == text; }
-  bool is_name(std::string_view text) const { return now_.kind == TokenKind::kName && now_.text == text; }
+  bool is_mark(std::string_view text) const {
+    return now_.kind == TokenKind::kMark && now_.text == text;
+  }
+  bool is_name(std::string_view text) const {
+    return now_.kind == TokenKind::kName && now_.text == text;
+  }
   bool take_mark(std::string_view text) {
     if (!is_mark(text)) return false;
     advance();
@@ -58,7 +62,9 @@ class Parser {
   [[noreturn]] void refuse(const std::string& what) const {
     graph::throw_cast_error(2, file_.place(now_.line) + ": " + what);
   }
-  [[noreturn]] void expected(const std::string& what) const { refuse("expected " + what + ", found " + found()); }
+  [[noreturn]] void expected(const std::string& what) const {
+    refuse("expected " + what + ", found " + found());
+  }
   void need_mark(std::string_view text) {
     if (!take_mark(text)) expected("'" + std::string(text) + "'");
   }
@@ -86,14 +92,17 @@ class Parser {
     ~Deeper() { parser->depth_--; }
     Parser* parser;
   };
-  ExpressionId make(ExpressionKind kind, uint32_t line, const std::vector<ExpressionId>& items = {}) {
+  ExpressionId make(ExpressionKind kind, uint32_t line,
+                    const std::vector<ExpressionId>& items = {}) {
     Expression e;
     e.kind = kind;
     e.line = line;
     e.first = uint32_t(file_.items.size());
     e.count = uint32_t(items.size());
-    for (const ExpressionId item : items) e.height = std::max<uint16_t>(e.height, uint16_t(file_.at(item).height + 1));
-    if (e.height > kMostHeight) refuse("an expression nests deeper than " + std::to_string(kMostHeight) + " levels");
+    for (const ExpressionId item : items)
+      e.height = std::max<uint16_t>(e.height, uint16_t(file_.at(item).height + 1));
+    if (e.height > kMostHeight)
+      refuse("an expression nests deeper than " + std::to_string(kMostHeight) + " levels");
     file_.items.insert(file_.items.end(), items.begin(), items.end());
     file_.expressions.push_back(e);
     return ExpressionId(file_.expressions.size() - 1);
@@ -170,7 +179,8 @@ class Parser {
     const uint32_t line = now_.line;
     need_mark("[");
     const auto end_of_range = [&] {
-      return is_mark(":") || is_mark("]") ? make(ExpressionKind::kNothing, now_.line) : expression();
+      return is_mark(":") || is_mark("]") ? make(ExpressionKind::kNothing, now_.line)
+                                          : expression();
     };
     // Several indices in types alone: Dict[str, Tensor].
     std::vector<ExpressionId> indices;
@@ -210,7 +220,8 @@ class Parser {
         return id;
       }
       case TokenKind::kText: {
-        const ExpressionId id = make_named(ExpressionKind::kText, token.line, unquoted(token, file_.place(token.line)));
+        const ExpressionId id =
+            make_named(ExpressionKind::kText, token.line, unquoted(token, file_.place(token.line)));
         advance();
         return id;
       }
@@ -224,7 +235,8 @@ class Parser {
 
   ExpressionId integer(const Token& token) {
     int64_t value = 0;
-    const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+    const auto [end, error] =
+        std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
     const bool lowest = token.text == "9223372036854775808";  // only ever behind a minus
     if (!lowest && (error != std::errc() || end != token.text.data() + token.text.size()))
       refuse("'" + std::string(token.text.substr(0, 40)) + "' is no integer of 64 bits");
@@ -280,7 +292,9 @@ class Parser {
 
   // Statements.
   void
-  top_statement() {  // "op_version_set = 1", "import __torch__.a": of old versions, and they say nothing that is needed
+  // "op_version_set = 1", "import __torch__.a": of old versions, and they say nothing that is
+  // needed
+  top_statement() {
     if (take_name("import")) {
       expression();
     } else if (now_.kind == TokenKind::kName) {
@@ -331,7 +345,8 @@ class Parser {
     if (take_name("with")) {
       s.kind = StatementKind::kWith;
       s.value = expression();
-      if (take_name("as")) set_targets(&s, {make_named(ExpressionKind::kName, s.line, need_name("a name"))});
+      if (take_name("as"))
+        set_targets(&s, {make_named(ExpressionKind::kName, s.line, need_name("a name"))});
       s.body = block();
       return make(s);
     }
@@ -397,7 +412,8 @@ class Parser {
     s->kind = StatementKind::kAssign;
     for (const ExpressionId id : left) {
       const ExpressionKind kind = file_.at(id).kind;
-      if (kind != ExpressionKind::kName && kind != ExpressionKind::kAttribute && kind != ExpressionKind::kIndex)
+      if (kind != ExpressionKind::kName && kind != ExpressionKind::kAttribute &&
+          kind != ExpressionKind::kIndex)
         refuse("only a name, an attribute or an item can be assigned to");
     }
     // `a, b = x, y` gives a tuple.
@@ -462,7 +478,8 @@ class Parser {
     add(file_.classes, std::move(made));
   }
 
-  /// `x : Tensor`, `x : Final[int] = 4`, `__annotations__["0"] = Tensor`, `__parameters__ = ["x", ]`, `RED = 1`.
+  /// `x : Tensor`, `x : Final[int] = 4`, `__annotations__["0"] = Tensor`, `__parameters__ = ["x",
+  /// ]`, `RED = 1`.
   void field(Class* to) {
     if (take_name("pass")) return need(TokenKind::kLineEnd, "the end of the line");
     Field made;
@@ -473,7 +490,8 @@ class Parser {
     const Expression& e = file_.at(left);
     if (e.kind == ExpressionKind::kName) {
       made.name = file_.text(e);
-    } else if (e.kind == ExpressionKind::kIndex && dotted(file_, file_.item(e, 0)) == "__annotations__" &&
+    } else if (e.kind == ExpressionKind::kIndex &&
+               dotted(file_, file_.item(e, 0)) == "__annotations__" &&
                file_.at(file_.item(e, 1)).kind == ExpressionKind::kText) {
       made.name = file_.text(file_.at(file_.item(e, 1)));
       std::swap(made.type, made.value);
@@ -512,7 +530,8 @@ std::string type_text(const File& file, ExpressionId id) {
     return type_text(file, file.item(e, 0)) + "[" + type_text(file, file.item(e, 1)) + "]";
   if (e.kind == ExpressionKind::kTuple || e.kind == ExpressionKind::kList) {
     std::string out;
-    for (uint32_t i = 0; i < e.count; i++) out += (i ? ", " : "") + type_text(file, file.item(e, i));
+    for (uint32_t i = 0; i < e.count; i++)
+      out += (i ? ", " : "") + type_text(file, file.item(e, i));
     return out;
   }
   return dotted(file, id);
@@ -520,8 +539,8 @@ std::string type_text(const File& file, ExpressionId id) {
 
 File parse_file(std::string_view source, const std::string& name) {
   if (source.size() > kMostCode)
-    graph::throw_cast_error(2, name + ": has " + std::to_string(source.size()) + " bytes, at most " +
-                                   std::to_string(kMostCode) + " are read");
+    graph::throw_cast_error(2, name + ": has " + std::to_string(source.size()) +
+                                   " bytes, at most " + std::to_string(kMostCode) + " are read");
   return Parser(source, name).run();
 }
 

@@ -1,4 +1,5 @@
-// tools/torchscript/parse.h - the text of one code file to its syntax, in linear time and bounded depth. Types are expressions that nobody evaluates.
+// tools/torchscript/parse.h - the text of one code file to its syntax, in linear time and bounded
+// depth. Types are expressions that nobody evaluates.
 #pragma once
 #include <string>
 #include <string_view>

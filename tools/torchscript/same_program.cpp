@@ -1,4 +1,5 @@
-// tools/torchscript/same_program.cpp - numbers every value of both graphs by how it is computed; equal numbers are equal computations.
+// tools/torchscript/same_program.cpp - numbers every value of both graphs by how it is computed;
+// equal numbers are equal computations.
 #include <cstring>
 #include <map>
 
@@ -20,14 +21,16 @@ class Numbering {
       if (node.dead) continue;
       std::string key = node.op;
       for (const ValueId id : node.inputs) key += " " + std::to_string(of(model, id));
-      for (const auto& [name, attribute] : node.attributes) key += "; " + name + "=" + text(model, attribute, key);
+      for (const auto& [name, attribute] : node.attributes)
+        key += "; " + name + "=" + text(model, attribute, key);
       for (size_t i = 0; i < node.outputs.size(); i++) {
         if (node.outputs[i] == graph::kAbsent) continue;
         const graph::Value& value = model.values[size_t(node.outputs[i])];
         const bool same_value = node.op == "Identity" && node.inputs.size() == 1;
-        numbers_[node.outputs[i]] = same_value ? of(model, node.inputs[0])
-                                               : number(key + " -> " + std::to_string(i) + " " +
-                                                        std::to_string(int(value.dtype)) + graph::text(value.dims));
+        numbers_[node.outputs[i]] =
+            same_value ? of(model, node.inputs[0])
+                       : number(key + " -> " + std::to_string(i) + " " +
+                                std::to_string(int(value.dtype)) + graph::text(value.dims));
       }
     }
   }
@@ -36,11 +39,14 @@ class Numbering {
     const auto found = numbers_.find(id);
     if (found != numbers_.end()) return found->second;
     const graph::Constant* constant = model.constant(id);
-    return numbers_[id] = constant ? number(text(*constant)) : number("unknown " + std::to_string(unknown_++));
+    return numbers_[id] =
+               constant ? number(text(*constant)) : number("unknown " + std::to_string(unknown_++));
   }
 
  private:
-  int number(const std::string& key) { return known_->emplace(key, int(known_->size())).first->second; }
+  int number(const std::string& key) {
+    return known_->emplace(key, int(known_->size())).first->second;
+  }
   static std::string text(const graph::Constant& c) {
     std::string out = "constant " + std::to_string(int(c.dtype));
     for (const int64_t d : c.dims) out += "," + std::to_string(d);
@@ -56,7 +62,8 @@ class Numbering {
     }
     return out + "]";
   }
-  std::string text(const graph::Model& model, const graph::Attribute& attribute, const std::string& scope) {
+  std::string text(const graph::Model& model, const graph::Attribute& attribute,
+                   const std::string& scope) {
     if (const auto* n = std::get_if<int64_t>(&attribute)) return std::to_string(*n);
     if (const auto* n = std::get_if<double>(&attribute)) return list(std::vector<double>{*n});
     if (const auto* t = std::get_if<std::string>(&attribute)) return "'" + *t + "'";
@@ -84,9 +91,10 @@ class Numbering {
 
 }  // namespace
 
-bool same_program(const graph::Model& a, const std::vector<ValueId>& outputs_a, const graph::Model& b,
-                  const std::vector<ValueId>& outputs_b) {
-  if (outputs_a.size() != outputs_b.size() || a.graph.inputs.size() != b.graph.inputs.size()) return false;
+bool same_program(const graph::Model& a, const std::vector<ValueId>& outputs_a,
+                  const graph::Model& b, const std::vector<ValueId>& outputs_b) {
+  if (outputs_a.size() != outputs_b.size() || a.graph.inputs.size() != b.graph.inputs.size())
+    return false;
   std::map<std::string, int> known;
   Numbering of_a(&known), of_b(&known);
   of_a.walk(a, a.graph, "");

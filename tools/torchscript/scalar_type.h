@@ -1,4 +1,5 @@
-// tools/torchscript/scalar_type.h - PyTorch's numbers for element types (c10::ScalarType), as code has them.
+// tools/torchscript/scalar_type.h - PyTorch's numbers for element types (c10::ScalarType), as code
+// has them.
 #pragma once
 #include <cstdint>
 

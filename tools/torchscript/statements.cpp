@@ -1,4 +1,5 @@
-// tools/torchscript/statements.cpp - assignments, calls of functions, with. Branches and loops: branches.cpp, loops.cpp.
+// tools/torchscript/statements.cpp - assignments, calls of functions, with. Branches and loops:
+// branches.cpp, loops.cpp.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -9,12 +10,14 @@
 namespace ingot::torchscript {
 namespace {
 
-// Expressions in calls in blocks. What one takes of the machine's stack differs tenfold between builds, so both are bounded.
+// Expressions in calls in blocks. What one takes of the machine's stack differs tenfold between
+// builds, so both are bounded.
 constexpr int kMostDepth = 2500;
 constexpr uint64_t kStepWork = 32;  // of a statement or a call, beside what it computes
 constexpr uintptr_t kMostStack = uintptr_t{4} << 20;
 
-/// Half of the stack that this process has, where that is less: a program is followed from far within it.
+/// Half of the stack that this process has, where that is less: a program is followed from far
+/// within it.
 uintptr_t most_stack() {
   rlimit limit;
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostStack;
@@ -33,19 +36,22 @@ Interpreter::Interpreter(aten::Builder& builder, Library& library, Value constan
 }
 
 Interpreter::Deeper::Deeper(Interpreter* i, const std::string& place) : interpreter(i) {
-  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));  // stacks grow downward
+  // stacks grow downward
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (i->depth_ == 0) i->stack_ = here, i->most_stack_ = most_stack();
   if (++i->depth_ > kMostDepth || (here < i->stack_ && i->stack_ - here > i->most_stack_)) {
     i->depth_--;
-    graph::throw_cast_error(2, place + ": functions call each other deeper than a program can be followed");
+    graph::throw_cast_error(
+        2, place + ": functions call each other deeper than a program can be followed");
   }
 }
 
 void Interpreter::count_step(const std::string& place) {
   host::charge_work(kStepWork);
   if (++steps_ > most_steps)
-    graph::throw_cast_error(4, place + ": the program takes more than " + std::to_string(most_steps) +
-                                   " steps while it is cast; does a loop run over the elements of a tensor?");
+    graph::throw_cast_error(
+        4, place + ": the program takes more than " + std::to_string(most_steps) +
+               " steps while it is cast; does a loop run over the elements of a tensor?");
 }
 
 Value Interpreter::report(const std::string& op, const std::string& place, const std::string& why,
@@ -126,10 +132,13 @@ void Interpreter::assign(Frame& frame, const Statement& s) {
   if (!unpacks) return store(frame, file.items[s.first], value);
   const std::string place = file.place(s.line);
   if (!value.is(Value::Kind::kUnknown) && !value.items)
-    graph::throw_cast_error(2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
+    graph::throw_cast_error(
+        2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
   if (value.items && value.items->size() != s.count)
-    graph::throw_cast_error(2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
-  for (uint32_t i = 0; i < s.count; i++) store(frame, file.items[s.first + i], value.items ? (*value.items)[i] : value);
+    graph::throw_cast_error(
+        2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
+  for (uint32_t i = 0; i < s.count; i++)
+    store(frame, file.items[s.first + i], value.items ? (*value.items)[i] : value);
 }
 
 void Interpreter::store(Frame& frame, ExpressionId target, Value value) {
@@ -141,13 +150,15 @@ void Interpreter::store(Frame& frame, ExpressionId target, Value value) {
   }
   const std::string place = file.place(e.line);
   const Value owner = evaluate(frame, file.item(e, 0));
-  if (e.kind == ExpressionKind::kAttribute) return set_attribute(owner, file.text(e), std::move(value), place);
+  if (e.kind == ExpressionKind::kAttribute)
+    return set_attribute(owner, file.text(e), std::move(value), place);
   Arguments arguments;
   arguments.positional = {owner, evaluate(frame, file.item(e, 1)), std::move(value)};
   (void)call_operator(frame, "aten::_set_item", std::move(arguments), e.line);
 }
 
-void Interpreter::set_attribute(const Value& owner, const std::string& name, Value value, const std::string& place) {
+void Interpreter::set_attribute(const Value& owner, const std::string& name, Value value,
+                                const std::string& place) {
   Object* const object = as<Object>(owner);
   if (owner.is(Value::Kind::kUnknown)) return;
   if (!object) graph::throw_cast_error(2, place + ": sets '" + name + "' of " + describe(owner));
@@ -164,15 +175,16 @@ Value Interpreter::call_function(const File& file, const Function& function, Arg
   frame.path = path;
   if (arguments.positional.size() > function.parameters.size())
     graph::throw_cast_error(2, place + ": gives '" + function.name + "' " +
-                                   std::to_string(arguments.positional.size()) + " arguments, it takes " +
+                                   std::to_string(arguments.positional.size()) +
+                                   " arguments, it takes " +
                                    std::to_string(function.parameters.size()));
   for (auto& [name, value] : arguments.keywords) {
     bool known = false;
     for (size_t i = arguments.positional.size(); i < function.parameters.size(); i++)
       known = known || function.parameters[i].name == name;
     if (!known || !frame.names.emplace(name, std::move(value)).second)
-      graph::throw_cast_error(
-          2, place + ": gives '" + function.name + "' the argument '" + name + "', which it does not take (again)");
+      graph::throw_cast_error(2, place + ": gives '" + function.name + "' the argument '" + name +
+                                     "', which it does not take (again)");
   }
   for (size_t i = 0; i < function.parameters.size(); i++) {
     const FunctionParameter& p = function.parameters[i];
@@ -180,7 +192,8 @@ Value Interpreter::call_function(const File& file, const Function& function, Arg
       frame.names[p.name] = std::move(arguments.positional[i]);
     } else if (!frame.names.count(p.name)) {
       if (p.otherwise == kNone)
-        graph::throw_cast_error(2, place + ": does not give '" + function.name + "' its argument '" + p.name + "'");
+        graph::throw_cast_error(
+            2, place + ": does not give '" + function.name + "' its argument '" + p.name + "'");
       frame.names[p.name] = evaluate(frame, p.otherwise);
     }
   }
@@ -192,10 +205,12 @@ Value Interpreter::call_method(const std::shared_ptr<Object>& self, const std::s
                                std::vector<Value> given) {
   const Library::Found found = library_.find(self->type);
   const std::string place = found.file ? found.file->name : "code";
-  if (!found.type) graph::throw_cast_error(2, place + ": the class '" + self->type + "' is not in the archive");
+  if (!found.type)
+    graph::throw_cast_error(2, place + ": the class '" + self->type + "' is not in the archive");
   const auto function = found.type->methods.find(method);
   if (function == found.type->methods.end())
-    graph::throw_cast_error(2, place + ": the class '" + self->type + "' has no method '" + method + "'");
+    graph::throw_cast_error(
+        2, place + ": the class '" + self->type + "' has no method '" + method + "'");
   Arguments arguments;
   arguments.positional.push_back(Value::of(std::static_pointer_cast<aten::Foreign>(self)));
   for (Value& value : given) arguments.positional.push_back(std::move(value));

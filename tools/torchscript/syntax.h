@@ -1,5 +1,6 @@
-// tools/torchscript/syntax.h - what one file of a TorchScript archive's code says, as pools of small nodes that refer to each other by index: neither
-// building nor freeing recurses, and a byte of source becomes at most a few dozen of memory.
+// tools/torchscript/syntax.h - what one file of a TorchScript archive's code says, as pools of
+// small nodes that refer to each other by index: neither building nor freeing recurses, and a byte
+// of source becomes at most a few dozen of memory.
 #pragma once
 #include <cstdint>
 #include <map>

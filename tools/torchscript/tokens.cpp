@@ -30,7 +30,8 @@ bool Tokens::line_start(Token* out) {
   for (;;) {
     indent = 0;
     while (at_ < source_.size() && source_[at_] == ' ') at_++, indent++;
-    if (at_ < source_.size() && source_[at_] == '\t') refuse("is indented with a tab, expected spaces");
+    if (at_ < source_.size() && source_[at_] == '\t')
+      refuse("is indented with a tab, expected spaces");
     if (at_ < source_.size() && source_[at_] == '#')
       while (at_ < source_.size() && source_[at_] != '\n') at_++;
     if (at_ < source_.size() && source_[at_] == '\r') at_++;
@@ -41,7 +42,8 @@ bool Tokens::line_start(Token* out) {
   fresh_line_ = false;
   *out = {TokenKind::kIndent, line_, {}};
   if (indent > indents_.back()) {
-    if (indents_.size() >= kMostIndents) refuse("nests more than " + std::to_string(kMostIndents) + " blocks");
+    if (indents_.size() >= kMostIndents)
+      refuse("nests more than " + std::to_string(kMostIndents) + " blocks");
     indents_.push_back(indent);
     return true;
   }
@@ -96,7 +98,8 @@ Token Tokens::next() {
   }
   anything_ = true;
   if (is_name_start(c)) return name_token();
-  if (is_digit(c) || (c == '.' && at_ + 1 < source_.size() && is_digit(source_[at_ + 1]))) return number_token();
+  if (is_digit(c) || (c == '.' && at_ + 1 < source_.size() && is_digit(source_[at_ + 1])))
+    return number_token();
   if (c == '"' || c == '\'') return text_token();
   return mark_token();
 }
@@ -113,14 +116,17 @@ Token Tokens::number_token() {
   while (at_ < source_.size()) {
     const char c = source_[at_];
     const bool exponent = c == 'e' || c == 'E';
-    if (exponent && at_ + 1 < source_.size() && (source_[at_ + 1] == '-' || source_[at_ + 1] == '+')) at_++;
+    if (exponent && at_ + 1 < source_.size() &&
+        (source_[at_ + 1] == '-' || source_[at_ + 1] == '+'))
+      at_++;
     if (!is_digit(c) && c != '.' && !exponent) break;
     real = real || !is_digit(c);
     at_++;
   }
   if (at_ < source_.size() && is_name_start(source_[at_])) {
     if (source_[at_] == 'j')
-      graph::throw_cast_error(4, name_ + ":" + std::to_string(line_) + ": complex numbers are not supported");
+      graph::throw_cast_error(
+          4, name_ + ":" + std::to_string(line_) + ": complex numbers are not supported");
     refuse("a number is followed by " + shown(source_[at_]));
   }
   return {real ? TokenKind::kFloat : TokenKind::kInteger, line_, source_.substr(from, at_ - from)};
@@ -129,7 +135,8 @@ Token Tokens::number_token() {
 Token Tokens::text_token() {
   const size_t from = at_;
   const char quote = source_[at_++];
-  while (at_ < source_.size() && source_[at_] != quote && source_[at_] != '\n') at_ += source_[at_] == '\\' ? 2 : 1;
+  while (at_ < source_.size() && source_[at_] != quote && source_[at_] != '\n')
+    at_ += source_[at_] == '\\' ? 2 : 1;
   if (at_ >= source_.size() || source_[at_] != quote) refuse("a string has no end");
   at_++;
   return {TokenKind::kText, line_, source_.substr(from, at_ - from)};
@@ -159,7 +166,8 @@ std::string unquoted(const Token& token, const std::string& place) {
     }
     const char c = ++i < text.size() ? text[i] : 0;
     constexpr char kNames[] = "abfnrtv\\'\"", kCodes[] = "\a\b\f\n\r\t\v\\'\"";
-    const char* const known = c ? std::char_traits<char>::find(kNames, sizeof kNames - 1, c) : nullptr;
+    const char* const known =
+        c ? std::char_traits<char>::find(kNames, sizeof kNames - 1, c) : nullptr;
     if (known) {
       out += kCodes[known - kNames];
     } else if (c >= '0' && c <= '7') {
@@ -184,7 +192,8 @@ std::string unquoted(const Token& token, const std::string& place) {
       out += char(value);
       i += used;
     } else {
-      graph::throw_cast_error(2, place + ": a string has the unknown escape '\\" + (c ? std::string(1, c) : "") + "'");
+      graph::throw_cast_error(
+          2, place + ": a string has the unknown escape '\\" + (c ? std::string(1, c) : "") + "'");
     }
   }
   return out;

@@ -1,4 +1,5 @@
-// tools/torchscript/tokens.h - the serialised code as tokens: names, literals, marks, and where blocks begin and end.
+// tools/torchscript/tokens.h - the serialised code as tokens: names, literals, marks, and where
+// blocks begin and end.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +8,17 @@
 
 namespace ingot::torchscript {
 
-enum class TokenKind : uint8_t { kName, kInteger, kFloat, kText, kMark, kLineEnd, kIndent, kDedent, kEnd };
+enum class TokenKind : uint8_t {
+  kName,
+  kInteger,
+  kFloat,
+  kText,
+  kMark,
+  kLineEnd,
+  kIndent,
+  kDedent,
+  kEnd
+};
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
@@ -20,7 +31,8 @@ class Tokens {
  public:
   /// `name` is for messages, "net.pt: code/__torch__.py".
   Tokens(std::string_view source, std::string name) : source_(source), name_(std::move(name)) {}
-  /// @throws graph::CastError 2 for a character, a string or an indentation that the language does not have; 4 for a number that is none of ours.
+  /// @throws graph::CastError 2 for a character, a string or an indentation that the language does
+  /// not have; 4 for a number that is none of ours.
   Token next();
 
  private:

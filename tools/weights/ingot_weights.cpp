@@ -1,4 +1,5 @@
-// tools/weights/ingot_weights.cpp - an .ingot file's weights as its source had them; of a file that does not say, its named constants.
+// tools/weights/ingot_weights.cpp - an .ingot file's weights as its source had them; of a file that
+// does not say, its named constants.
 #include <ingot_schema/ingot_generated.h>
 #include <ingot_schema/metadata_generated.h>
 
@@ -21,16 +22,22 @@ using checkpoint::MappedFile;
 using checkpoint::Storage;
 using checkpoint::Tensor;
 
-constexpr ElementType kElements[] = {ElementType::kF32, ElementType::kF32, ElementType::kF16, ElementType::kBf16,
-                                     ElementType::kF64, ElementType::kI8,  ElementType::kU8,  ElementType::kI16,
-                                     ElementType::kU16, ElementType::kI32, ElementType::kU32, ElementType::kI64,
-                                     ElementType::kU64, ElementType::kBool};  // by DType
+constexpr ElementType kElements[] = {
+    ElementType::kF32, ElementType::kF32, ElementType::kF16, ElementType::kBf16, ElementType::kF64,
+    ElementType::kI8,  ElementType::kU8,  ElementType::kI16, ElementType::kU16,  ElementType::kI32,
+    ElementType::kU32, ElementType::kI64, ElementType::kU64, ElementType::kBool};  // by DType
 
-/// A constant that is packed or stored in halves, unpacked when it is loaded; the last result is shared while somebody holds it.
+/// A constant that is packed or stored in halves, unpacked when it is loaded; the last result is
+/// shared while somebody holds it.
 class PackedStorage : public Storage {
  public:
-  PackedStorage(Bytes packed, DType stored, Packing packing, std::vector<int64_t> dims, uint64_t size)
-      : packed_(std::move(packed)), stored_(stored), packing_(packing), dims_(std::move(dims)), size_(size) {}
+  PackedStorage(Bytes packed, DType stored, Packing packing, std::vector<int64_t> dims,
+                uint64_t size)
+      : packed_(std::move(packed)),
+        stored_(stored),
+        packing_(packing),
+        dims_(std::move(dims)),
+        size_(size) {}
   uint64_t size() const override { return size_; }
   Bytes load() const override {
     std::shared_ptr<const std::vector<uint8_t>> dense = last_.lock();
@@ -72,7 +79,8 @@ class ViewStorage : public Storage {
       float x;
       std::memcpy(&x, floats.data() + i * 4, 4);
       const double wide = x;
-      const uint16_t half = type_ == ElementType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
+      const uint16_t half =
+          type_ == ElementType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
       if (type_ == ElementType::kF64)
         std::memcpy(out.data() + i * 8, &wide, 8);
       else
@@ -100,26 +108,29 @@ class Reader {
       add_constants();
     if (metadata) say(*metadata);
     if (lost_)
-      out_.notes.push_back(std::to_string(lost_) + " of " + std::to_string(lost_ + out_.tensors.size()) +
-                           " weights cannot be given back: " + lost_names_ + (lost_ > 3 ? ", ..." : "") +
-                           "; cast again with --keep-weights");
+      out_.notes.push_back(std::to_string(lost_) + " of " +
+                           std::to_string(lost_ + out_.tensors.size()) +
+                           " weights cannot be given back: " + lost_names_ +
+                           (lost_ > 3 ? ", ..." : "") + "; cast again with --keep-weights");
     return std::move(out_);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    host::fail(host::Exit::kCorrupt, path_ + ": " + why + "; the file is damaged, see: ingot verify " + path_);
+    host::fail(host::Exit::kCorrupt,
+               path_ + ": " + why + "; the file is damaged, see: ingot verify " + path_);
   }
 
   void open() {
     ErrorDetail detail;
-    if (!source_from_memory(file_->data(), file_->size(), &source_, &detail).ok()) refuse("cannot be mapped");
+    if (!source_from_memory(file_->data(), file_->size(), &source_, &detail).ok())
+      refuse("cannot be mapped");
     uint64_t image = 0;
     Status status = measure_head(source_, &image, &detail);
     if (status.ok()) status = read_head(source_, {}, &head_, &detail);
     if (!status.ok())
-      refuse(std::string(code_name(status.code())) + ": " + detail.field + ", expected " + std::to_string(detail.need) +
-             ", found " + std::to_string(detail.have));
+      refuse(std::string(code_name(status.code())) + ": " + detail.field + ", expected " +
+             std::to_string(detail.need) + ", found " + std::to_string(detail.have));
     flatbuffers::Verifier verifier(head_.program, size_t(head_.program_bytes), 64,
                                    flatbuffers::uoffset_t(limits_.entries));
     if (!fb::VerifyProgramBuffer(verifier)) refuse("its program is not sound");
@@ -135,8 +146,9 @@ class Reader {
     for (const flatbuffers::String* feature : *program_->required_features()) {
       const std::string name = feature->str();
       if (name != "measured" && name != "widened" && name != "picture" && name != "empty_rows")
-        host::fail(host::Exit::kUnsupported, path_ + ": needs the feature '" + name +
-                                                 "', which this ingot does not know; read it with a newer one");
+        host::fail(host::Exit::kUnsupported,
+                   path_ + ": needs the feature '" + name +
+                       "', which this ingot does not know; read it with a newer one");
     }
   }
 
@@ -148,12 +160,14 @@ class Reader {
       refuse("its metadata are not those that were written");
     flatbuffers::Verifier verifier(file_->data() + part.offset, size_t(part.bytes), 64,
                                    flatbuffers::uoffset_t(limits_.entries));
-    if (part.bytes < 8 || part.bytes >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyMetadataBuffer(verifier))
+    if (part.bytes < 8 || part.bytes >= FLATBUFFERS_MAX_BUFFER_SIZE ||
+        !fb::VerifyMetadataBuffer(verifier))
       refuse("its metadata are not sound");
     return fb::GetMetadata(file_->data() + part.offset);
   }
 
-  /// Many records may share texts and numbers; what is copied of them is bounded by the file's size.
+  /// Many records may share texts and numbers; what is copied of them is bounded by the file's
+  /// size.
   void spend(uint64_t bytes) {
     if (bytes > budget_) refuse("its metadata share more than a file does");
     budget_ -= bytes;
@@ -166,7 +180,8 @@ class Reader {
   std::vector<int64_t> numbers(const flatbuffers::Vector<int64_t>* from) {
     if (!from) return {};
     spend(8 * uint64_t(from->size()) + 32);
-    std::vector<int64_t> out(from->size());  // the verifier does not see to the alignment of 8-byte elements
+    // the verifier does not see to the alignment of 8-byte elements
+    std::vector<int64_t> out(from->size());
     if (!out.empty()) std::memcpy(out.data(), from->Data(), out.size() * 8);
     return out;
   }
@@ -179,7 +194,8 @@ class Reader {
     bool known = false;
   };
   const Constant& constant(uint32_t id, const std::string& where) {
-    if (id >= storages_.size()) refuse(where + " lies in value " + std::to_string(id) + ", which is not there");
+    if (id >= storages_.size())
+      refuse(where + " lies in value " + std::to_string(id) + ", which is not there");
     Constant& out = storages_[id];
     if (out.known) return out;
     const fb::Value* value = program_->values()->Get(id);
@@ -198,23 +214,28 @@ class Reader {
     uint64_t elements = 1, bytes = 0;
     for (size_t i = 0; sound && i < out.dims.size(); i++) {
       type.dims[i] = out.dims[i];
-      sound = out.dims[i] >= 0 && !__builtin_mul_overflow(elements, uint64_t(out.dims[i]), &elements) &&
+      sound = out.dims[i] >= 0 &&
+              !__builtin_mul_overflow(elements, uint64_t(out.dims[i]), &elements) &&
               elements < (uint64_t{1} << 56);
     }
     type.row_stride = sound ? type.row_length() : 0;
-    if (!sound || !storage_bytes(type, &bytes)) refuse(where + ": its constant has dimensions that cannot be");
+    if (!sound || !storage_bytes(type, &bytes))
+      refuse(where + ": its constant has dimensions that cannot be");
     const auto stored = DType(uint8_t(value->stored()));
     if (stored != DType::kInvalid) {
-      if ((stored != DType::kF16 && stored != DType::kBF16) || type.dtype != DType::kF32 || value->inline_data())
+      if ((stored != DType::kF16 && stored != DType::kBF16) || type.dtype != DType::kF32 ||
+          value->inline_data())
         refuse(where + ": its constant is stored in a type that cannot be");
       bytes /= 2;
     }
     Bytes held{file_, nullptr, bytes};
     if (const auto* data = value->inline_data()) {
-      if (data->size() != bytes) refuse(where + ": its constant has " + std::to_string(data->size()) + " bytes");
+      if (data->size() != bytes)
+        refuse(where + ": its constant has " + std::to_string(data->size()) + " bytes");
       held.data = data->data();
     } else {
-      if (value->segment() >= head_.weight_part_count) refuse(where + ": its weight part is not there");
+      if (value->segment() >= head_.weight_part_count)
+        refuse(where + ": its weight part is not there");
       const PartEntry part = weight_part(head_, value->segment());
       if (value->segment_offset() > part.bytes || bytes > part.bytes - value->segment_offset())
         refuse(where + ": its constant passes the end of its weight part");
@@ -223,7 +244,8 @@ class Reader {
     if (packing == Packing::kDense && stored == DType::kInvalid)
       out.storage = checkpoint::held_storage(std::move(held));
     else if (can_unpack(packing))
-      out.storage = std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims, elements * 4);
+      out.storage =
+          std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims, elements * 4);
     return out;
   }
 
@@ -233,7 +255,8 @@ class Reader {
     if (t.path.empty()) refuse("a weight has no name");
     const std::string name = checkpoint::path_text(t.path), where = "weight '" + name + "'";
     if (from.lost() && from.lost()->size() > 0) {
-      if (lost_++ < 3) lost_names_ += (lost_names_.empty() ? "'" : ", '") + name + "' (" + text(from.lost()) + ")";
+      if (lost_++ < 3)
+        lost_names_ += (lost_names_.empty() ? "'" : ", '") + name + "' (" + text(from.lost()) + ")";
       return;
     }
     const std::string dtype = text(from.dtype());
@@ -253,13 +276,15 @@ class Reader {
       t.storage = kept(from);
     checkpoint::prove_view(t, limits_, path_ + ": " + where);
     if (uint64_t(t.elements()) * element_bytes(t.type) != t.storage->size() && from.value() < 0)
-      refuse(where + ": " + std::to_string(t.storage->size()) + " bytes are kept, its shape says otherwise");
+      refuse(where + ": " + std::to_string(t.storage->size()) +
+             " bytes are kept, its shape says otherwise");
     out_.tensors.push_back(std::move(t));
   }
 
   std::shared_ptr<const Storage> kept(const fb::SourceWeight& from) const {
     const auto* data = from.data();
-    return checkpoint::held_storage({file_, data ? data->data() : file_->data(), data ? data->size() : 0});
+    return checkpoint::held_storage(
+        {file_, data ? data->data() : file_->data(), data ? data->size() : 0});
   }
 
   void set_view(const fb::SourceWeight& from, const std::string& where, Tensor* t) {
@@ -275,11 +300,14 @@ class Reader {
     checkpoint::prove_view(view, limits_, path_ + ": " + where);
     uint64_t expected = 1;
     for (const int64_t d : t->dims)
-      if (d < 0 || __builtin_mul_overflow(expected, uint64_t(d), &expected)) refuse(where + ": its size overflows");
-    if (uint64_t(view.elements()) != expected) refuse(where + ": its view and its shape have different sizes");
+      if (d < 0 || __builtin_mul_overflow(expected, uint64_t(d), &expected))
+        refuse(where + ": its size overflows");
+    if (uint64_t(view.elements()) != expected)
+      refuse(where + ": its view and its shape have different sizes");
     const bool narrows = t->type != held.type;
     if (narrows && (held.type != ElementType::kF32 ||
-                    (t->type != ElementType::kF16 && t->type != ElementType::kBf16 && t->type != ElementType::kF64)))
+                    (t->type != ElementType::kF16 && t->type != ElementType::kBf16 &&
+                     t->type != ElementType::kF64)))
       refuse(where + " is " + checkpoint::element_name(t->type) + ", its constant is " +
              checkpoint::element_name(held.type));
     if (!narrows && view.dims == t->dims) {
@@ -293,15 +321,19 @@ class Reader {
 
   void add_constants() {
     out_.notes.push_back(
-        "the file does not say what its source's weights were; these are its constants as they are used");
+        "the file does not say what its source's weights were; these are its constants as they are "
+        "used");
     for (uint32_t i = 0; i < storages_.size(); i++) {
       const fb::Value* value = program_->values()->Get(i);
-      if (value->kind() != fb::ValueKind::constant || !value->name() || value->name()->size() == 0) continue;
+      if (value->kind() != fb::ValueKind::constant || !value->name() || value->name()->size() == 0)
+        continue;
       Tensor t;
       t.path = {text(value->name())};
       const Constant& held = constant(i, "constant '" + t.path[0] + "'");
       if (!held.storage) {
-        if (lost_++ < 3) lost_names_ += (lost_names_.empty() ? "'" : ", '") + t.path[0] + "' (stored for Winograd)";
+        if (lost_++ < 3)
+          lost_names_ +=
+              (lost_names_.empty() ? "'" : ", '") + t.path[0] + "' (stored for Winograd)";
         continue;
       }
       t.type = held.type;
@@ -315,7 +347,8 @@ class Reader {
 
   void say(const fb::Metadata& metadata) {
     if (!metadata.entries()) return;
-    for (const fb::KeyValue* entry : *metadata.entries()) out_.say({text(entry->key())}, text(entry->value()));
+    for (const fb::KeyValue* entry : *metadata.entries())
+      out_.say({text(entry->key())}, text(entry->value()));
   }
 
   const std::string& path_;
@@ -333,7 +366,8 @@ class Reader {
 
 }  // namespace
 
-checkpoint::Checkpoint read_ingot_weights(const std::string& path, const checkpoint::ReadLimits& limits) {
+checkpoint::Checkpoint read_ingot_weights(const std::string& path,
+                                          const checkpoint::ReadLimits& limits) {
   return Reader(path, limits).read();
 }
 

@@ -1,4 +1,5 @@
-// tools/weights/onnx_weights.cpp - initialisers. Raw and external bytes stay where they are; typed fields are copied.
+// tools/weights/onnx_weights.cpp - initialisers. Raw and external bytes stay where they are; typed
+// fields are copied.
 #include <algorithm>
 #include <filesystem>
 
@@ -55,7 +56,8 @@ class Reader {
       : path_(path),
         limits_(limits),
         file_(onnx::SourceFile::open(path)),
-        external_(std::make_shared<onnx::ExternalData>(std::filesystem::path(path).parent_path().string())) {}
+        external_(std::make_shared<onnx::ExternalData>(
+            std::filesystem::path(path).parent_path().string())) {}
 
   checkpoint::Checkpoint read() {
     const onnx::Model model = onnx::parse_model(file_->bytes(), path_);
@@ -63,7 +65,8 @@ class Reader {
     out_.format = "onnx";
     say(model);
     add_graph(model.graph, {}, 0);
-    if (!unread_.empty()) host::fail(host::Exit::kUnsupported, path_ + ": initialisers that are not read: " + unread_);
+    if (!unread_.empty())
+      host::fail(host::Exit::kUnsupported, path_ + ": initialisers that are not read: " + unread_);
     return std::move(out_);
   }
 
@@ -79,7 +82,8 @@ class Reader {
     fact("graph", model.graph.name);
     fact("doc", model.doc);
     for (const onnx::OpsetImport& opset : model.opsets)
-      out_.say({"opset", opset.domain.empty() ? "ai.onnx" : std::string(opset.domain)}, opset.version);
+      out_.say({"opset", opset.domain.empty() ? "ai.onnx" : std::string(opset.domain)},
+               opset.version);
     for (const onnx::Entry& entry : model.metadata)
       out_.say({"metadata", std::string(entry.key)}, std::string(entry.value));
   }
@@ -92,7 +96,8 @@ class Reader {
     for (const onnx::Node& node : graph.nodes) {
       const onnx::Text made = node.outputs.empty() ? node.name : node.outputs[0];
       for (const onnx::Attribute& attribute : node.attributes) {
-        if (attribute.graph) add_graph(*attribute.graph, joined(joined(below, made), attribute.name), depth + 1);
+        if (attribute.graph)
+          add_graph(*attribute.graph, joined(joined(below, made), attribute.name), depth + 1);
         if (attribute.tensor && node.op == "Constant") {
           Path constants = below;
           constants.push_back("constants");
@@ -107,20 +112,24 @@ class Reader {
   }
 
   void leave_out(const Path& path, const std::string& why) {
-    if (unread_.size() < 400) unread_ += (unread_.empty() ? "'" : ", '") + checkpoint::path_text(path) + "' " + why;
+    if (unread_.size() < 400)
+      unread_ += (unread_.empty() ? "'" : ", '") + checkpoint::path_text(path) + "' " + why;
   }
 
   void add(const onnx::Tensor& from, const Path& path) {
-    if (out_.tensors.size() >= limits_.entries) host::fail(host::Exit::kCorrupt, path_ + ": names too many tensors");
+    if (out_.tensors.size() >= limits_.entries)
+      host::fail(host::Exit::kCorrupt, path_ + ": names too many tensors");
     if (from.data_type == onnx::kString) {
-      out_.notes.push_back("'" + checkpoint::path_text(path) + "' holds texts, which are no weights");
+      out_.notes.push_back("'" + checkpoint::path_text(path) +
+                           "' holds texts, which are no weights");
       return;
     }
-    const Spelling* spelling = std::find_if(std::begin(kSpellings), std::end(kSpellings),
-                                            [&](const Spelling& s) { return s.onnx == from.data_type; });
+    const Spelling* spelling =
+        std::find_if(std::begin(kSpellings), std::end(kSpellings),
+                     [&](const Spelling& s) { return s.onnx == from.data_type; });
     if (spelling == std::end(kSpellings) || from.has_segment)
-      return leave_out(path,
-                       from.has_segment ? "is stored in segments" : "is " + onnx::element_type_name(from.data_type));
+      return leave_out(path, from.has_segment ? "is stored in segments"
+                                              : "is " + onnx::element_type_name(from.data_type));
     checkpoint::Tensor t;
     t.path = path;
     t.type = spelling->element;
@@ -139,20 +148,25 @@ class Reader {
     if (from.has_raw || from.external) {
       const bool halves = is_half_byte(from.data_type);
       const uint64_t expected = halves ? (count + 1) / 2 : count * element_bytes(t.type);
-      const onnx::Text raw =
-          from.external ? onnx::external_bytes(from, std::string(path.back()), int64_t(expected), external_.get())
-                        : from.raw;
+      const onnx::Text raw = from.external
+                                 ? onnx::external_bytes(from, std::string(path.back()),
+                                                        int64_t(expected), external_.get())
+                                 : from.raw;
       if (raw.size() != expected)
-        refuse("has " + std::to_string(raw.size()) + " bytes, its shape says " + std::to_string(expected));
+        refuse("has " + std::to_string(raw.size()) + " bytes, its shape says " +
+               std::to_string(expected));
       const auto* data = reinterpret_cast<const uint8_t*>(raw.data());
       std::shared_ptr<const void> owner = file_;
       if (from.external) owner = external_;
-      t.storage = halves ? checkpoint::memory_storage(spread_halves(data, count, from.data_type == 22))
-                         : checkpoint::held_storage({std::move(owner), data, raw.size()});
+      t.storage = halves
+                      ? checkpoint::memory_storage(spread_halves(data, count, from.data_type == 22))
+                      : checkpoint::held_storage({std::move(owner), data, raw.size()});
     } else {
       try {
-        const graph::Constant constant = onnx::read_tensor(from, std::string(path.back()), external_.get());
-        t.storage = checkpoint::memory_storage(constant.bytes ? *constant.bytes : std::vector<uint8_t>());
+        const graph::Constant constant =
+            onnx::read_tensor(from, std::string(path.back()), external_.get());
+        t.storage =
+            checkpoint::memory_storage(constant.bytes ? *constant.bytes : std::vector<uint8_t>());
       } catch (const onnx::TensorRefused& refused) {
         return leave_out(path, refused.why);
       }
@@ -163,7 +177,8 @@ class Reader {
 
   void add_sparse(const onnx::SparseTensor& from, const Path& path) {
     try {
-      const graph::Constant dense = onnx::read_sparse(from, checkpoint::path_text(path), external_.get());
+      const graph::Constant dense =
+          onnx::read_sparse(from, checkpoint::path_text(path), external_.get());
       checkpoint::Tensor t;
       t.path = path;
       t.type = std::find_if(std::begin(kSpellings), std::end(kSpellings), [&](const Spelling& s) {
@@ -190,7 +205,8 @@ class Reader {
 
 }  // namespace
 
-checkpoint::Checkpoint read_onnx_weights(const std::string& path, const checkpoint::ReadLimits& limits) {
+checkpoint::Checkpoint read_onnx_weights(const std::string& path,
+                                         const checkpoint::ReadLimits& limits) {
   try {
     return Reader(path, limits).read();
   } catch (const graph::CastError& error) {

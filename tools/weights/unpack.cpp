@@ -9,7 +9,8 @@ namespace ingot::weights {
 
 bool can_unpack(Packing packing) { return packing != Packing::kWinogradF43; }
 
-std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims, const uint8_t* packed, uint64_t bytes) {
+std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
+                            const uint8_t* packed, uint64_t bytes) {
   std::vector<uint8_t> dense;
   if (packing == Packing::kDense) {
     dense.reserve(size_t(bytes));

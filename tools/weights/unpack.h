@@ -1,4 +1,5 @@
-// tools/weights/unpack.h - from the packings of schema/ingot.fbs back to dense row-major elements: the inverse of tools/cast/packing.h.
+// tools/weights/unpack.h - from the packings of schema/ingot.fbs back to dense row-major elements:
+// the inverse of tools/cast/packing.h.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,8 +10,9 @@ namespace ingot::weights {
 
 /// False for Winograd's transform, which rounds.
 bool can_unpack(Packing packing);
-/// `packed` has the storage_bytes() of f32 in that packing over `dims`; dense constants of any type pass as they are.
-/// @pre can_unpack(packing), and the dims fit the packing.
-std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims, const uint8_t* packed, uint64_t bytes);
+/// `packed` has the storage_bytes() of f32 in that packing over `dims`; dense constants of any type
+/// pass as they are. @pre can_unpack(packing), and the dims fit the packing.
+std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
+                            const uint8_t* packed, uint64_t bytes);
 
 }  // namespace ingot::weights

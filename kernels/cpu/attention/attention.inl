@@ -1,8 +1,10 @@
-// kernels/cpu/attention/attention.inl - softmax(scale q k' + mask) v. Contract: runtime/op/attention.h.
+// kernels/cpu/attention/attention.inl - softmax(scale q k' + mask) v. Contract:
+// runtime/op/attention.h.
 //
-// A unit of work is a chunk of queries of one batch and one head of keys (all query heads that share it). For each block of 256 keys
-// keys and values are packed into panels once; then tiles of up to 14 queries make their scores in L1, their exponentials in place,
-// and their part of the output. Nothing depends on chunk or tile: queries that share their last key are groups of 42.
+// A unit of work is a chunk of queries of one batch and one head of keys (all query heads that
+// share it). For each block of 256 keys keys and values are packed into panels once; then tiles of
+// up to 14 queries make their scores in L1, their exponentials in place, and their part of the
+// output. Nothing depends on chunk or tile: queries that share their last key are groups of 42.
 #pragma once
 #include <cstring>
 
@@ -52,8 +54,9 @@ struct AttentionJob {
 
 /// Rows of a against panels of b; every part of a tile that is short is stored partially.
 template <class V>
-void attention_product(const float* a, int64_t a_stride, int64_t k, const float* b, int64_t panel_stride, float* out,
-                       int64_t out_stride, int64_t rows, int64_t columns) {
+void attention_product(const float* a, int64_t a_stride, int64_t k, const float* b,
+                       int64_t panel_stride, float* out, int64_t out_stride, int64_t rows,
+                       int64_t columns) {
   const Segment whole{0, 0};
   const Epilogue plain;
   const TileShape shape{&whole, 1, k, a_stride, panel_stride, out_stride, &plain};
@@ -62,19 +65,21 @@ void attention_product(const float* a, int64_t a_stride, int64_t k, const float*
   if (rows == 1) {
     constexpr int kWide = TileSize<V::kLanes>::kWide;
     for (; (first + kWide) * kPanel <= columns; first += kWide)
-      gemm_tile<V, 1, kWide>(shape, a, 0, b + first * panel_stride, kZeros, out + first * kPanel, 0, nullptr, 0,
-                             kWide * kPanel);
+      gemm_tile<V, 1, kWide>(shape, a, 0, b + first * panel_stride, kZeros, out + first * kPanel, 0,
+                             nullptr, 0, kWide * kPanel);
   }
-  for_panels<V>({first, ceil_div(columns, kPanel)}, columns, [&](int64_t p, int panels, int64_t some) {
-    Tiles<V>::tile(panels, rows)(shape, a, half * a_stride, b + p * panel_stride, kZeros, out + p * kPanel,
-                                 half * out_stride, nullptr, 0, some);
-  });
+  for_panels<V>(
+      {first, ceil_div(columns, kPanel)}, columns, [&](int64_t p, int panels, int64_t some) {
+        Tiles<V>::tile(panels, rows)(shape, a, half * a_stride, b + p * panel_stride, kZeros,
+                                     out + p * kPanel, half * out_stride, nullptr, 0, some);
+      });
 }
 
-/// s = what the softmax takes, `mask` a row of `rows` or null; minus infinity from `seen` on up to a multiple of 16; lanes = the maximum of each lane.
+/// s = what the softmax takes, `mask` a row of `rows` or null; minus infinity from `seen` on up to
+/// a multiple of 16; lanes = the maximum of each lane.
 template <class V>
-INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const MaskRows& rows, const float* mask,
-                                float softcap, float* lanes) {
+INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const MaskRows& rows,
+                                const float* mask, float softcap, float* lanes) {
   using F = typename V::F;
   constexpr int kVecs = kPanel / V::kLanes;
   const F never = V::splat(rows.hidden);
@@ -100,13 +105,15 @@ INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const Mask
   }
   for (int64_t j = seen; j < all; j++) s[j] = -__builtin_inff();
   for (int64_t j = mask ? whole : 0; j < all; j += kPanel)
-    INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] = V::max(top[v], V::load(s + j + v * V::kLanes));
+    INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] =
+        V::max(top[v], V::load(s + j + v * V::kLanes));
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, top[v]);
 }
 
 /// s = exp(s - top) for G groups of 16, added to the lanes in order.
 template <class V, int G>
-INGOT_INLINE void exponentials(float* s, typename V::F top, typename V::F (&sum)[kPanel / V::kLanes]) {
+INGOT_INLINE void exponentials(float* s, typename V::F top,
+                               typename V::F (&sum)[kPanel / V::kLanes]) {
   constexpr int kVecs = kPanel / V::kLanes, kAll = G * kVecs;
   using Together = Lockstep<V, kAll>;
   typename Together::F e = Together::load(s, V::kLanes);
@@ -116,15 +123,18 @@ INGOT_INLINE void exponentials(float* s, typename V::F top, typename V::F (&sum)
   INGOT_UNROLL for (int v = 0; v < kAll; v++) sum[v % kVecs] = V::add(sum[v % kVecs], e.v[v]);
 }
 template <class V>
-INGOT_INLINE void exponentials_of_row(float* s, int64_t keys, float top, float* lanes, bool is_first,
-                                      float correction) {
-  constexpr int kVecs = kPanel / V::kLanes, kGroups = V::kLanes == 1 ? 1 : 4 / kVecs > 0 ? 4 / kVecs : 1;
+INGOT_INLINE void exponentials_of_row(float* s, int64_t keys, float top, float* lanes,
+                                      bool is_first, float correction) {
+  constexpr int kVecs = kPanel / V::kLanes, kGroups = V::kLanes == 1  ? 1
+                                                      : 4 / kVecs > 0 ? 4 / kVecs
+                                                                      : 1;
   typename V::F sum[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) sum[v] =
       is_first ? V::zero() : V::mul(V::load(lanes + v * V::kLanes), V::splat(correction));
   const typename V::F shift = V::splat(top);
   int64_t j = 0;
-  for (; j + kGroups * kPanel <= keys; j += kGroups * kPanel) exponentials<V, kGroups>(s + j, shift, sum);
+  for (; j + kGroups * kPanel <= keys; j += kGroups * kPanel)
+    exponentials<V, kGroups>(s + j, shift, sum);
   for (; j < keys; j += kPanel) exponentials<V, 1>(s + j, shift, sum);
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, sum[v]);
 }
@@ -152,11 +162,14 @@ INGOT_INLINE void add_block(float* y, const float* o, int64_t n, float correctio
   }
 }
 
-/// Rows [row, row + n) of the unit against keys [first, first + keys); `slot` is the row's place in the chunk.
+/// Rows [row, row + n) of the unit against keys [first, first + keys); `slot` is the row's place in
+/// the chunk.
 template <class V>
-void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64_t first, int64_t keys, bool is_last) {
+void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64_t first,
+                    int64_t keys, bool is_last) {
   const attention::Scratch& r = j.room;
-  float *scores = j.at(r.scores), *queries = j.at(r.queries), *lanes = j.at(r.lanes) + slot * kPanel;
+  float *scores = j.at(r.scores), *queries = j.at(r.queries),
+        *lanes = j.at(r.lanes) + slot * kPanel;
   float *maxima = j.at(r.maxima) + slot, *corrections = j.at(r.corrections);
   float* rows_of_y[attention::kTileRows];
   const typename V::F scale = V::splat(j.t->scale);
@@ -172,19 +185,22 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
     const float* from = j.q_data + j.q.at(j.b, h, query);
     for (int64_t d = 0; d < j.q.dim; d += V::kLanes) {
       const int64_t left = min_of(j.q.dim - d, V::kLanes);
-      V::store_partial(queries + i * j.q.dim + d, V::mul(V::load_partial(from + d, left), scale), left);
+      V::store_partial(queries + i * j.q.dim + d, V::mul(V::load_partial(from + d, left), scale),
+                       left);
     }
   }
   const int64_t padded = round_up(keys, kPanel);
-  attention_product<V>(queries, j.q.dim, j.q.dim, j.at(r.key_panels), j.q.dim * kPanel, scores, r.scores_stride, n,
-                       padded);
+  attention_product<V>(queries, j.q.dim, j.q.dim, j.at(r.key_panels), j.q.dim * kPanel, scores,
+                       r.scores_stride, n, padded);
   alignas(64) float tops[kPanel * kPanel], highest[kPanel], before[kPanel];
   for (int64_t i = 0; i < n; i++) {
     const int64_t seen = max_of(0, min_of(j.limit(places[i]) - first, keys));
     const float* mask = j.mask.row(j.b, heads[i], places[i], first, keys);
-    finish_scores<V>(scores + i * r.scores_stride, seen, keys, j.mask, mask, j.t->softcap, tops + i * kPanel);
+    finish_scores<V>(scores + i * r.scores_stride, seen, keys, j.mask, mask, j.t->softcap,
+                     tops + i * kPanel);
   }
-  tensors::fold_rows<V>(tops, n, highest, [](typename V::F a, typename V::F b) { return V::max(a, b); });
+  tensors::fold_rows<V>(tops, n, highest,
+                        [](typename V::F a, typename V::F b) { return V::max(a, b); });
   for (int64_t i = 0; i < n; i++) before[i] = first == 0 ? kLowest : maxima[i];
   for (int64_t i = n; i < kPanel; i++) before[i] = highest[i] = 0;
   for (int64_t i = 0; i < kPanel; i += V::kLanes) {
@@ -194,8 +210,8 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   }
   for (int64_t i = 0; i < n; i++) {
     maxima[i] = highest[i];
-    exponentials_of_row<V>(scores + i * r.scores_stride, padded, highest[i], lanes + i * kPanel, first == 0,
-                           corrections[i]);
+    exponentials_of_row<V>(scores + i * r.scores_stride, padded, highest[i], lanes + i * kPanel,
+                           first == 0, corrections[i]);
   }
   // Rows of y that lie evenly apart take the first block's sums themselves.
   const int64_t apart = n > 1 ? rows_of_y[1] - rows_of_y[0] : j.y.dim;
@@ -212,7 +228,8 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
         add_block<V>(rows_of_y[i], sums + i * r.sums_stride, j.y.dim, corrections[i]);
   }
   if (!is_last) return;
-  tensors::fold_rows<V>(lanes, n, highest, [](typename V::F a, typename V::F b) { return V::add(a, b); });
+  tensors::fold_rows<V>(lanes, n, highest,
+                        [](typename V::F a, typename V::F b) { return V::add(a, b); });
   for (int64_t i = 0; i < n; i++) finish_row<V>(rows_of_y[i], j.y.dim, highest[i], j.empty);
 }
 
@@ -233,9 +250,10 @@ void attention_chunk(AttentionJob& j, Range rows) {
   }
   for (int64_t first = 0; first < most; first += kKeyBlock) {
     const int64_t packed = min_of(kKeyBlock, most - first);
-    pack_keys<V>(j.k_data + j.k.at(j.b, j.kv_head, first), j.k.token_stride, packed, j.k.dim, j.at(j.room.key_panels));
-    pack_values<V>(j.v_data + j.v.at(j.b, j.kv_head, first), j.v.token_stride, packed, j.v.dim, j.room.keys,
-                   j.at(j.room.value_panels));
+    pack_keys<V>(j.k_data + j.k.at(j.b, j.kv_head, first), j.k.token_stride, packed, j.k.dim,
+                 j.at(j.room.key_panels));
+    pack_values<V>(j.v_data + j.v.at(j.b, j.kv_head, first), j.v.token_stride, packed, j.v.dim,
+                   j.room.keys, j.at(j.room.value_panels));
     j.mask.made_from = nullptr;
     for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
       const Range group{g, min_of(g + kQueryGroup, rows.end)};
@@ -254,7 +272,8 @@ void attention_chunk(AttentionJob& j, Range rows) {
 inline int64_t key_count(const TensorView* counts, int64_t b, int64_t keys) {
   if (!counts) return keys;
   const int64_t i = counts->elements() > 1 ? b : 0;
-  const int64_t n = counts->dtype == DType::kI64 ? counts->as<const int64_t>()[i] : counts->as<const int32_t>()[i];
+  const int64_t n = counts->dtype == DType::kI64 ? counts->as<const int64_t>()[i]
+                                                 : counts->as<const int32_t>()[i];
   return n < 0 || n > keys ? -1 : n;
 }
 
@@ -273,16 +292,21 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.mask.mask = mask_view(g.optional(3)), j.mask.room = j.at(j.room.mask);
   j.mask.hidden = attention::hidden_score(*j.t), j.empty = attention::empty_value(*j.t, j.k.length);
   bool good = true;
-  // Chunks are whole groups of 42, at most 252 rows; more of them where that gives every thread its share. Where all queries see the same keys
-  // a chunk may begin anywhere: then each thread takes some tokens of every head, as it did in the product before.
-  const int64_t heads = j.k.batch * int64_t(j.t->kv_heads), groups = ceil_div(j.rows(), attention::kQueryGroup);
+  // Chunks are whole groups of 42, at most 252 rows; more of them where that gives every thread its
+  // share. Where all queries see the same keys a chunk may begin anywhere: then each thread takes
+  // some tokens of every head, as it did in the product before.
+  const int64_t heads = j.k.batch * int64_t(j.t->kv_heads),
+                groups = ceil_div(j.rows(), attention::kQueryGroup);
   int64_t chunks = ceil_div(j.rows(), attention::kChunkRows);
-  while (chunks < groups && heads * chunks % team.size != 0 && heads * chunks < 4 * team.size) chunks++;
-  const bool by_tokens = j.t->causal == CausalMask::kNone && j.rows() >= 2 * attention::kQueryGroup * team.size;
+  while (chunks < groups && heads * chunks % team.size != 0 && heads * chunks < 4 * team.size)
+    chunks++;
+  const bool by_tokens =
+      j.t->causal == CausalMask::kNone && j.rows() >= 2 * attention::kQueryGroup * team.size;
   if (by_tokens) chunks = round_up(ceil_div(j.rows(), attention::kChunkRows), team.size);
   const Range mine = part(heads * chunks, team.id, team.size);
   for (int64_t i = mine.begin; i < mine.end; i++) {
-    const int64_t head = by_tokens ? i % heads : i / chunks, chunk = by_tokens ? i / heads : i % chunks;
+    const int64_t head = by_tokens ? i % heads : i / chunks,
+                  chunk = by_tokens ? i / heads : i % chunks;
     j.b = head / j.t->kv_heads, j.kv_head = head % j.t->kv_heads;
     j.count = key_count(g.optional(4), j.b, j.k.length);
     if (j.count < 0) {

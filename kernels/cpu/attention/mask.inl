@@ -6,7 +6,8 @@
 namespace ingot::cpu {
 namespace {
 
-/// A mask operand broadcast to [B, heads, Tq, Tk]: elements between neighbours of each dimension, 0 where it is broadcast.
+/// A mask operand broadcast to [B, heads, Tq, Tk]: elements between neighbours of each dimension, 0
+/// where it is broadcast.
 struct MaskView {
   const void* elements = nullptr;  // null: no mask
   bool is_bool = false;
@@ -26,21 +27,25 @@ inline MaskView mask_view(const TensorView* mask) {
   return m;
 }
 
-/// Rows of one mask, made where they do not lie in memory as floats. One a thread; `room` holds a block of keys.
+/// Rows of one mask, made where they do not lie in memory as floats. One a thread; `room` holds a
+/// block of keys.
 struct MaskRows {
   MaskView mask;
   float* room = nullptr;
   float hidden = -__builtin_inff();  // for a key that a bool hides
   const void* made_from = nullptr;   // what `room` holds,
-  int64_t made_count = 0;            // and how much of it: queries of causal order do not all read as many keys
+  // and how much of it: queries of causal order do not all read as many keys
+  int64_t made_count = 0;
 
   /// `count` numbers to add to the scores of query i from key j on, or null.
   const float* row(int64_t b, int64_t h, int64_t i, int64_t j, int64_t count) {
     if (!mask.elements) return nullptr;
-    const int64_t at = b * mask.stride[0] + h * mask.stride[1] + i * mask.stride[2] + j * mask.stride[3];
+    const int64_t at =
+        b * mask.stride[0] + h * mask.stride[1] + i * mask.stride[2] + j * mask.stride[3];
     if (!mask.is_bool && mask.stride[3] == 1) return static_cast<const float*>(mask.elements) + at;
-    const void* from = mask.is_bool ? static_cast<const void*>(static_cast<const uint8_t*>(mask.elements) + at)
-                                    : static_cast<const void*>(static_cast<const float*>(mask.elements) + at);
+    const void* from =
+        mask.is_bool ? static_cast<const void*>(static_cast<const uint8_t*>(mask.elements) + at)
+                     : static_cast<const void*>(static_cast<const float*>(mask.elements) + at);
     if (from == made_from && count <= made_count) return room;
     made_from = from, made_count = count;
     if (mask.is_bool) {

@@ -1,11 +1,13 @@
-// kernels/cpu/attention/pack.inl - keys and values of one block as panels of 16, whatever lies between their rows.
+// kernels/cpu/attention/pack.inl - keys and values of one block as panels of 16, whatever lies
+// between their rows.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 
 namespace ingot::cpu {
 namespace {
 
-/// Rows of `dim` elements, `stride` apart -> [ceil(count / 16)][dim][16]; lanes past the last row are zero.
+/// Rows of `dim` elements, `stride` apart -> [ceil(count / 16)][dim][16]; lanes past the last row
+/// are zero.
 template <class V>
 void pack_keys(const float* rows, int64_t stride, int64_t count, int64_t dim, float* panels) {
   using F = typename V::F;
@@ -17,7 +19,8 @@ void pack_keys(const float* rows, int64_t stride, int64_t count, int64_t dim, fl
       const int64_t left = min_of(dim - d, L);
       F square[L];
       if (n == L && left == L) {
-        INGOT_UNROLL for (int i = 0; i < L; i++) square[i] = V::load(rows + (first + i) * stride + d);
+        INGOT_UNROLL for (int i = 0; i < L; i++) square[i] =
+            V::load(rows + (first + i) * stride + d);
         V::transpose(square);
         INGOT_UNROLL for (int i = 0; i < L; i++) V::store(to + (d + i) * kPanel, square[i]);
         continue;
@@ -28,14 +31,17 @@ void pack_keys(const float* rows, int64_t stride, int64_t count, int64_t dim, fl
       for (int64_t i = 0; i < left; i++) V::store(to + (d + i) * kPanel, square[i]);
     }
   }
-  for (int64_t first = round_up(count, L); first < round_up(count, kPanel); first += L)  // vectors without a row
+  // vectors without a row
+  for (int64_t first = round_up(count, L); first < round_up(count, kPanel); first += L)
     for (int64_t d = 0; d < dim; d++)
       V::store(panels + first / kPanel * dim * kPanel + first % kPanel + d * kPanel, V::zero());
 }
 
-/// Rows of `dim` elements, `stride` apart -> [ceil(dim / 16)][block][16]; lanes past the last column are zero.
+/// Rows of `dim` elements, `stride` apart -> [ceil(dim / 16)][block][16]; lanes past the last
+/// column are zero.
 template <class V>
-void pack_values(const float* rows, int64_t stride, int64_t count, int64_t dim, int64_t block, float* panels) {
+void pack_values(const float* rows, int64_t stride, int64_t count, int64_t dim, int64_t block,
+                 float* panels) {
   constexpr int kVecs = kPanel / V::kLanes;
   for (int64_t c = 0; c < dim; c += kPanel, panels += block * kPanel) {
     const int64_t left = dim - c;
@@ -43,13 +49,15 @@ void pack_values(const float* rows, int64_t stride, int64_t count, int64_t dim, 
     float* to = panels;
     if (left >= kPanel) {
       for (int64_t i = 0; i < count; i++, from += stride, to += kPanel)
-        INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(to + j * V::kLanes, V::load(from + j * V::kLanes));
+        INGOT_UNROLL for (int j = 0; j < kVecs; j++)
+            V::store(to + j * V::kLanes, V::load(from + j * V::kLanes));
       continue;
     }
     for (int64_t i = 0; i < count; i++, from += stride, to += kPanel)
       for (int j = 0; j < kVecs; j++)
         V::store(to + j * V::kLanes,
-                 V::load_partial(from + j * V::kLanes, max_of(0, min_of(left - j * V::kLanes, V::kLanes))));
+                 V::load_partial(from + j * V::kLanes,
+                                 max_of(0, min_of(left - j * V::kLanes, V::kLanes))));
   }
 }
 

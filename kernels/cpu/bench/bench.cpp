@@ -1,5 +1,5 @@
-// kernels/cpu/bench/bench.cpp - speed of the convolution kernels by layer, one thread: ingot_kernel_bench [ISA]
-// [FILTER].
+// kernels/cpu/bench/bench.cpp - speed of the convolution kernels by layer, one thread:
+// ingot_kernel_bench [ISA] [FILTER].
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,19 +26,25 @@ struct Operand {
     if (!storage_bytes(view, &bytes)) std::abort();
     memory.resize(bytes / 4 + 16);
     uint32_t state = 1;
-    for (float& f : memory) state = state * 1664525u + 1013904223u, f = float(state >> 8) / float(1 << 24) - 0.5f;
-    view.data = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    for (float& f : memory)
+      state = state * 1664525u + 1013904223u, f = float(state >> 8) / float(1 << 24) - 0.5f;
+    view.data =
+        reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
   }
 };
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// Best time of a kernel in seconds, some 60 ms of trying.
 double best_seconds(const KernelEntry& kernel, const OpArguments& a) {
-  const ScratchNeed need = kernel.contract->scratch ? kernel.contract->scratch(a, 1) : ScratchNeed{};
+  const ScratchNeed need =
+      kernel.contract->scratch ? kernel.contract->scratch(a, 1) : ScratchNeed{};
   std::vector<char> scratch(need.per_thread_bytes + 64);
   Team team;
-  team.scratch = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+  team.scratch =
+      reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
   double best = 1e9;
   const double end = now() + 0.06;
   for (int i = 0; i < 3 || now() < end; i++) {
@@ -50,12 +56,13 @@ double best_seconds(const KernelEntry& kernel, const OpArguments& a) {
   return best;
 }
 
-void report(const char* name, const KernelTable& table, OpCode op, const OpArguments& a, double flops) {
+void report(const char* name, const KernelTable& table, OpCode op, const OpArguments& a,
+            double flops) {
   Violation v;
   const OpContract* contract = find_contract(table, op);
   if (!contract->check(a, &v)) {
-    std::printf("%-34s refused: %s, expected %lld, found %lld\n", name, v.rule, static_cast<long long>(v.expected),
-                static_cast<long long>(v.found));
+    std::printf("%-34s refused: %s, expected %lld, found %lld\n", name, v.rule,
+                static_cast<long long>(v.expected), static_cast<long long>(v.found));
     return;
   }
   const double seconds = best_seconds(*find_kernel(table, op, a), a);
@@ -87,8 +94,10 @@ void run_layer(const KernelTable& table, const ConvLayer& l) {
   const int64_t oh = extent(l.h, l), ow = extent(l.w, l);
   Conv2dAttributes t = attributes_of(l, l.h);
   t.residual_first = l.residual;
-  const Operand x(l.nchw ? std::vector<int64_t>{1, l.cin, l.h, l.w} : std::vector<int64_t>{1, l.h, l.w, l.cin});
-  const Operand w = weights_of(l), b({l.cout}, Packing::kVector16), r({1, oh, ow, l.cout}), y({1, oh, ow, l.cout});
+  const Operand x(l.nchw ? std::vector<int64_t>{1, l.cin, l.h, l.w}
+                         : std::vector<int64_t>{1, l.h, l.w, l.cin});
+  const Operand w = weights_of(l), b({l.cout}, Packing::kVector16), r({1, oh, ow, l.cout}),
+                y({1, oh, ow, l.cout});
   const TensorView inputs[] = {x.view, w.view, b.view, r.view};
   const OpArguments a{&t, inputs, &y.view, uint16_t(l.residual ? 4 : 3), 1};
   report(l.name, table, OpCode::kConv2d, a, flops_of(l, oh, ow));
@@ -123,10 +132,13 @@ void run_chain(const KernelTable& table, const ChainLayer& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const KernelTable* table = cpu_kernels(argc > 1 && std::strcmp(argv[1], "best") != 0 ? argv[1] : nullptr);
+  const KernelTable* table =
+      cpu_kernels(argc > 1 && std::strcmp(argv[1], "best") != 0 ? argv[1] : nullptr);
   const char* filter = argc > 2 ? argv[2] : "";
   if (!table) {
-    std::fprintf(stderr, "ingot_kernel_bench: instruction set '%s' is not built or cannot run here\n", argv[1]);
+    std::fprintf(stderr,
+                 "ingot_kernel_bench: instruction set '%s' is not built or cannot run here\n",
+                 argv[1]);
     return 1;
   }
   std::printf("%s, one thread, best time\n", table->isa);

@@ -1,4 +1,5 @@
-// kernels/cpu/bench/layers.h - layer shapes of ResNet-50, MobileNetV2 and YOLOv8n, as whole networks run them.
+// kernels/cpu/bench/layers.h - layer shapes of ResNet-50, MobileNetV2 and YOLOv8n, as whole
+// networks run them.
 #pragma once
 #include "runtime/op/chain.h"
 
@@ -6,8 +7,8 @@ namespace ingot::bench {
 
 constexpr ConvMethod kDirect = ConvMethod::kDirect, kWinograd = ConvMethod::kWinogradF43,
                      kDepthwise = ConvMethod::kDepthwise;
-constexpr Activation kNone = Activation::kNone, kRelu = Activation::kRelu, kRelu6 = Activation::kRelu6,
-                     kSilu = Activation::kSilu;
+constexpr Activation kNone = Activation::kNone, kRelu = Activation::kRelu,
+                     kRelu6 = Activation::kRelu6, kSilu = Activation::kSilu;
 
 struct ConvLayer {
   const char* name;
@@ -40,7 +41,8 @@ inline constexpr ConvLayer kLayers[] = {
     {"1x1 7x7x960 -> 160", 7, 7, 960, 160, 1, 1, kDirect, kNone, false, false},
     {"depthwise 112x112x96 /2", 112, 112, 96, 96, 3, 2, kDepthwise, kRelu6, false, false},
     {"depthwise 56x56x144", 56, 56, 144, 144, 3, 1, kDepthwise, kRelu6, false, false},
-    {"depthwise 28x28x72 5x5 tail", 28, 28, 72, 72, 5, 1, kDepthwise, Activation::kHardSwish, false, false},
+    {"depthwise 28x28x72 5x5 tail", 28, 28, 72, 72, 5, 1, kDepthwise, Activation::kHardSwish, false,
+     false},
     {"depthwise 14x14x576", 14, 14, 576, 576, 3, 1, kDepthwise, kRelu6, false, false},
     {"depthwise 7x7x960", 7, 7, 960, 960, 3, 1, kDepthwise, kRelu6, false, false},
     {"stem 3x3/2, yolo", 640, 640, 3, 16, 3, 2, kDirect, kSilu, false, true},

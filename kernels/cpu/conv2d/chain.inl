@@ -1,5 +1,6 @@
-// kernels/cpu/conv2d/chain.inl - several convolutions in bands of rows; each thread owns rows of the last one's output
-// and a ring of rows for every intermediate. Rows at the seams between threads are computed by both.
+// kernels/cpu/conv2d/chain.inl - several convolutions in bands of rows; each thread owns rows of
+// the last one's output and a ring of rows for every intermediate. Rows at the seams between
+// threads are computed by both.
 #pragma once
 #include "kernels/cpu/conv2d/conv2d.inl"
 
@@ -9,7 +10,8 @@ namespace {
 inline bool chain_supports(const OpArguments& a) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
-    const Packing packing = t.stages[i].method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDepthwise16;
+    const Packing packing =
+        t.stages[i].method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDepthwise16;
     if (!is_packed(a.inputs[1 + 2 * i], a.optional(int(2 + 2 * i)), packing)) return false;
   }
   return true;
@@ -22,13 +24,15 @@ struct ChainCall {
   Epilogue epilogues[kMaxChainStages];
   ConvJob jobs[kMaxChainStages];
   bool pointwise[kMaxChainStages];
-  ChainCall(const OpArguments& arguments, const Team& team) : a(arguments), t(arguments.as<ChainAttributes>()) {
+  ChainCall(const OpArguments& arguments, const Team& team)
+      : a(arguments), t(arguments.as<ChainAttributes>()) {
     conv::Extents stages[kMaxChainStages];
     conv::chain_extents(a, stages);
     (void)conv::plan_chain(t, stages, &plan);  // proved by the contract
     for (int i = 0; i < plan.count; i++) {
       const bool last = i + 1 == plan.count;
-      epilogues[i] = make_epilogue(t.stages[i].activation, t.stages[i].residual_first, last ? residual() : nullptr);
+      epilogues[i] = make_epilogue(t.stages[i].activation, t.stages[i].residual_first,
+                                   last ? residual() : nullptr);
       ConvJob& j = jobs[i];
       j.t = &t.stages[i], j.epilogue = &epilogues[i];
       j.weights = a.inputs[1 + 2 * i].as<float>(),
@@ -47,11 +51,13 @@ struct ChainCall {
     for (int i = 0; i < plan.count; i++) {
       ConvJob& j = jobs[i];
       const conv::Extents& e = plan.stage[i];
-      j.in = i == 0 ? picture_of(a.inputs[0], t.stages[0].input_layout == PictureLayout::kNchw, n) : jobs[i - 1].out;
+      j.in = i == 0 ? picture_of(a.inputs[0], t.stages[0].input_layout == PictureLayout::kNchw, n)
+                    : jobs[i - 1].out;
       if (i > 0 && j.t->method == ConvMethod::kDirect) j.in.c = e.c;
       if (i + 1 == plan.count) {
         j.out = picture_of(a.outputs[0], false, n);
-        j.residual = residual() ? residual()->as<float>() + n * e.oh * e.ow * residual()->row_stride : nullptr;
+        j.residual = residual() ? residual()->as<float>() + n * e.oh * e.ow * residual()->row_stride
+                                : nullptr;
         continue;
       }
       j.out.at = reinterpret_cast<float*>(static_cast<char*>(team.scratch) + plan.ring_offset[i]);
@@ -61,7 +67,8 @@ struct ChainCall {
       j.out.ring = plan.ring_rows[i], j.out.origin = need[i + 1].begin;
     }
   }
-  /// need[i]: rows of stage i's input for output rows `rows` of the last stage; need[count] is `rows`.
+  /// need[i]: rows of stage i's input for output rows `rows` of the last stage; need[count] is
+  /// `rows`.
   void demand(Range rows, Range* need) const {
     need[plan.count] = rows;
     for (int i = plan.count - 1; i >= 0; i--) {
@@ -94,7 +101,8 @@ Status chain_f32(const OpArguments& a, const Team& team) {
   const Range mine = part(last.n * last.oh, team.id, team.size);
   const int64_t band = min_of(call.t.band_rows, last.oh);
   for (int64_t r = mine.begin; r < mine.end;) {
-    const int64_t n = r / last.oh, begin = r % last.oh, stop = min_of(last.oh, begin + mine.end - r);
+    const int64_t n = r / last.oh, begin = r % last.oh,
+                  stop = min_of(last.oh, begin + mine.end - r);
     Range need[kMaxChainStages + 1];
     int64_t done[kMaxChainStages];
     call.demand({begin, min_of(stop, begin + band)}, need);

@@ -11,7 +11,8 @@ inline bool is_packed(const TensorView& w, const TensorView* bias, Packing packi
   return w.packing == packing && (!bias || bias->packing == Packing::kVector16);
 }
 inline bool conv2d_is(const OpArguments& a, ConvMethod method, Packing packing) {
-  return a.as<Conv2dAttributes>().method == method && is_packed(a.inputs[1], a.optional(2), packing);
+  return a.as<Conv2dAttributes>().method == method &&
+         is_packed(a.inputs[1], a.optional(2), packing);
 }
 inline bool conv2d_direct_supports(const OpArguments& a) {
   return conv2d_is(a, ConvMethod::kDirect, Packing::kPanels16);
@@ -44,9 +45,11 @@ struct Conv2dCall {
   ConvJob job(const OpArguments& a, int64_t n, const Team& team) const {
     ConvJob j;
     j.t = &t, j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
-    j.in = picture_of(x, t.input_layout == PictureLayout::kNchw, n), j.out = picture_of(y, false, n);
+    j.in = picture_of(x, t.input_layout == PictureLayout::kNchw, n),
+    j.out = picture_of(y, false, n);
     j.weights = a.inputs[1].as<float>(), j.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr;
-    j.residual = residual ? residual->as<float>() + n * e.oh * e.ow * residual->row_stride : nullptr;
+    j.residual =
+        residual ? residual->as<float>() + n * e.oh * e.ow * residual->row_stride : nullptr;
     return j;
   }
   /// Output rows of the whole batch are divided among the team; f(picture, its rows).
@@ -60,8 +63,8 @@ struct Conv2dCall {
   }
 };
 
-/// How a team divides a convolution: panels where weights are larger than the picture, columns where there are few
-/// rows.
+/// How a team divides a convolution: panels where weights are larger than the picture, columns
+/// where there are few rows.
 struct ConvSplit {
   Range rows, cols, panels;
   ConvSplit(const conv::Extents& e, int64_t k, const Team& team) {
@@ -83,7 +86,8 @@ Status conv2d_direct_f32(const OpArguments& a, const Team& team) {
   const conv::Extents& e = call.e;
   if (is_pointwise(call.t)) {
     GemmJob g;
-    g.a = call.x.as<float>(), g.a_stride = call.x.row_stride, g.k = e.c, g.weights = a.inputs[1].as<float>();
+    g.a = call.x.as<float>(), g.a_stride = call.x.row_stride, g.k = e.c,
+    g.weights = a.inputs[1].as<float>();
     g.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr, g.out = call.y.as<float>(),
     g.out_stride = call.y.row_stride, g.o = e.o;
     g.residual = call.residual ? call.residual->as<float>() : nullptr, g.epilogue = &call.epilogue;
@@ -108,10 +112,12 @@ Status conv2d_depthwise_f32(const OpArguments& a, const Team& team) {
   const conv::Extents& e = call.e;
   const int64_t groups = ceil_div(e.c, kPanel), all = e.n * e.oh;
   const bool by_channels =
-      (groups % team.size == 0 && e.h * e.w * call.x.row_stride * 4 <= 768 << 10) || all < team.size;
+      (groups % team.size == 0 && e.h * e.w * call.x.row_stride * 4 <= 768 << 10) ||
+      all < team.size;
   const Range channels = by_channels ? part(groups, team.id, team.size) : Range{0, groups};
   const Range rows = by_channels ? Range{0, all} : part(all, team.id, team.size);
-  call.for_rows(rows, [&](int64_t n, Range r) { depthwise_rows<V>(call.job(a, n, team), r, channels); });
+  call.for_rows(rows,
+                [&](int64_t n, Range r) { depthwise_rows<V>(call.job(a, n, team), r, channels); });
   return {};
 }
 
@@ -121,13 +127,15 @@ Status conv2d_winograd_f43_f32(const OpArguments& a, const Team& team) {
   if (call.empty()) return {};
   WinogradJob j;
   (void)conv::winograd_blocks(call.e, team.size, &j.g);  // proved by the contract
-  j.e = call.e, j.t = &call.t, j.x = &call.x, j.y = &call.y, j.residual = call.residual, j.epilogue = &call.epilogue;
+  j.e = call.e, j.t = &call.t, j.x = &call.x, j.y = &call.y, j.residual = call.residual,
+  j.epilogue = &call.epilogue;
   j.weights = a.inputs[1].as<float>(), j.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr;
   winograd_team<V>(j, team);
   return {};
 }
 
-/// Groups in turn, each packed into panels in the scratch and run as a direct convolution of a slice of the channels.
+/// Groups in turn, each packed into panels in the scratch and run as a direct convolution of a
+/// slice of the channels.
 template <class V>
 Status conv2d_grouped_f32(const OpArguments& a, const Team& team) {
   const Conv2dCall call(a);
@@ -139,8 +147,8 @@ Status conv2d_grouped_f32(const OpArguments& a, const Team& team) {
   (void)conv::bands(call.t, e, c, &bands);  // proved by the contract
   const bool copies = conv::needs_band(call.t), by_groups = groups >= team.size;
   const int64_t band_bytes = copies ? round_up(bands.elements * 4, 64) : 0;
-  float* panels =
-      reinterpret_cast<float*>(static_cast<char*>(team.scratch) + int64_t(conv::segment_bytes(call.t)) + band_bytes);
+  float* panels = reinterpret_cast<float*>(static_cast<char*>(team.scratch) +
+                                           int64_t(conv::segment_bytes(call.t)) + band_bytes);
   const Range mine = by_groups ? part(groups, team.id, team.size) : Range{0, groups};
   const Range rows = by_groups ? Range{0, e.n * e.oh} : part(e.n * e.oh, team.id, team.size);
   if (rows.count() <= 0) return {};
@@ -153,9 +161,11 @@ Status conv2d_grouped_f32(const OpArguments& a, const Team& team) {
       alignas(64) float bias[kWidest * kPanel];
       if (j.residual) j.residual += g * o;
       for (int64_t p = 0; p < o;
-           p += kWidest * kPanel) {  // a group's biases start anywhere: padded copies, a few panels at a time
+           // a group's biases start anywhere: padded copies, a few panels at a time
+           p += kWidest * kPanel) {
         const int64_t count = min_of(o - p, kWidest * kPanel);
-        for (int64_t i = 0; i < kWidest * kPanel; i++) bias[i] = j.bias && i < count ? j.bias[g * o + p + i] : 0.0f;
+        for (int64_t i = 0; i < kWidest * kPanel; i++)
+          bias[i] = j.bias && i < count ? j.bias[g * o + p + i] : 0.0f;
         ConvJob slice = j;
         slice.bias = bias, slice.weights = panels + p * k, slice.out.at += p, slice.out.c = count;
         if (slice.residual) slice.residual += p;

@@ -1,5 +1,7 @@
-// kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of channels in registers.
-// Order  acc = bias; over rows inside the picture, over all columns of the window with zero outside: acc = fma(x, w,
+// kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of
+// channels in registers.
+// Order  acc = bias; over rows inside the picture, over all columns of the window with zero
+//        outside: acc = fma(x, w,
 // acc).
 #pragma once
 #include "kernels/cpu/conv2d/direct.inl"
@@ -55,8 +57,8 @@ INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R
   }
 }
 
-/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read the nearest middle
-/// column of an outer window, which is inside, and are zeroed.
+/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read
+/// the nearest middle column of an outer window, which is inside, and are zeroed.
 template <class V, int K, int S, int R, bool whole>
 INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, int64_t x) {
   using F = typename V::F;
@@ -66,8 +68,10 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
   int64_t left_move[kPad], right_move[kPad];
   for (int i = 0; i < kPad; i++) {
     const bool in_left = first + i >= 0, in_right = first + kColumns - kPad + i < l.w;
-    left[i] = V::gt(V::splat(in_left ? 1.0f : 0.0f), V::zero()), left_move[i] = in_left ? 0 : (kPad - i) * stride;
-    right[i] = V::gt(V::splat(in_right ? 1.0f : 0.0f), V::zero()), right_move[i] = in_right ? 0 : -(i + 1) * stride;
+    left[i] = V::gt(V::splat(in_left ? 1.0f : 0.0f), V::zero()),
+    left_move[i] = in_left ? 0 : (kPad - i) * stride;
+    right[i] = V::gt(V::splat(in_right ? 1.0f : 0.0f), V::zero()),
+    right_move[i] = in_right ? 0 : -(i + 1) * stride;
   }
   F acc[R];
   INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = bias;
@@ -91,9 +95,10 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
       } else {
         v = load_lanes<V, whole>(p, l.lanes);
       }
-      V::keep(v);  // load a line once: several memory operands on a line that misses L1 cost as many times
-      INGOT_UNROLL for (int k = 0; k < K; k++) if (i >= k && (i - k) % S == 0 && (i - k) / S < R) acc[(i - k) / S] =
-          V::fma(v, tap[k], acc[(i - k) / S]);
+      // load a line once: several memory operands on a line that misses L1 cost as many times
+      V::keep(v);
+      INGOT_UNROLL for (int k = 0; k < K; k++) if (i >= k && (i - k) % S == 0 && (i - k) / S < R)
+          acc[(i - k) / S] = V::fma(v, tap[k], acc[(i - k) / S]);
     }
   }
   depthwise_store<V, R, whole>(l, acc, x);
@@ -114,8 +119,9 @@ void depthwise_line(const DepthwiseLine& l, const float* bias) {
 
 using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
 
-/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others. It knows the horizontal
-/// stride alone: rows are chosen by the caller, and a dilated row is as many lines of every d-th column.
+/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others.
+/// It knows the horizontal stride alone: rows are chosen by the caller, and a dilated row is as
+/// many lines of every d-th column.
 template <class V>
 DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
   constexpr bool kTail = V::kLanes == 1;  // one lane has no tails: no code for them
@@ -125,13 +131,14 @@ DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
       {{depthwise_line<V, 5, 1, kTail>, depthwise_line<V, 5, 1, true>},
        {depthwise_line<V, 5, 2, kTail>, depthwise_line<V, 5, 2, true>}}};
   const uint32_t k = t.kernel_h, reach = k / 2 * t.dilation_w;
-  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_w > 2 || (t.dilation_w > 1 && t.stride_w > 1) ||
-      t.pad_left > reach || t.pad_right > reach)
+  if (t.kernel_w != k || (k != 3 && k != 5) || t.stride_w > 2 ||
+      (t.dilation_w > 1 && t.stride_w > 1) || t.pad_left > reach || t.pad_right > reach)
     return nullptr;
   return kKernels[k == 5][t.stride_w == 2][whole];
 }
 
-/// One output row of one vector of channels for any window: four pixels at a time hide the latency of the chain.
+/// One output row of one vector of channels for any window: four pixels at a time hide the latency
+/// of the chain.
 template <class V>
 void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded) {
   using F = typename V::F;
@@ -150,22 +157,26 @@ void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded)
         const int64_t first = x * t.stride_w - t.pad_left + kx * t.dilation_w;
         for (int64_t i = 0; i < n; i++) {
           const int64_t ix = first + i * t.stride_w;
-          const F v = ix < 0 || ix >= j.in.w ? V::zero() : V::load_partial(row + ix * j.in.pixel_stride, lanes);
+          const F v = ix < 0 || ix >= j.in.w ? V::zero()
+                                             : V::load_partial(row + ix * j.in.pixel_stride, lanes);
           acc[i] = V::fma(v, tap, acc[i]);
         }
       }
     }
     alignas(64) float tile[4][V::kLanes];
     for (int64_t i = 0; i < n; i++) V::store(tile[i], acc[i]);
-    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes, j.out.row(y) + x * j.out.pixel_stride + channel,
-                   j.out.pixel_stride,
-                   j.residual ? j.residual + (y * j.out.w + x) * j.epilogue->residual_stride + channel : nullptr);
+    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes,
+                   j.out.row(y) + x * j.out.pixel_stride + channel, j.out.pixel_stride,
+                   j.residual
+                       ? j.residual + (y * j.out.w + x) * j.epilogue->residual_stride + channel
+                       : nullptr);
   }
 }
 
-/// Output columns r, r + d, r + 2d, .. of a row with dilation d read the columns of one remainder modulo d only: a line
-/// without dilation, for every r.
-inline void depthwise_dilated(DepthwiseKernel kernel, const DepthwiseLine& row, const float* bias, int64_t d) {
+/// Output columns r, r + d, r + 2d, .. of a row with dilation d read the columns of one remainder
+/// modulo d only: a line without dilation, for every r.
+inline void depthwise_dilated(DepthwiseKernel kernel, const DepthwiseLine& row, const float* bias,
+                              int64_t d) {
   const float* lines[kMaxFastTaps];
   for (int64_t r = 0; r < min_of(d, row.out_w); r++) {
     const int64_t column = (r - row.pad % d + d) % d;
@@ -173,7 +184,8 @@ inline void depthwise_dilated(DepthwiseKernel kernel, const DepthwiseLine& row, 
     l.in = lines, l.pad = (row.pad + column - r) / d;
     for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = row.in[k] + column * row.pixel_stride;
     l.w = ceil_div(row.w - column, d), l.pixel_stride = row.pixel_stride * d;
-    l.out = row.out + r * row.out_stride, l.out_w = ceil_div(row.out_w - r, d), l.out_stride = row.out_stride * d;
+    l.out = row.out + r * row.out_stride, l.out_w = ceil_div(row.out_w - r, d),
+    l.out_stride = row.out_stride * d;
     kernel(l, bias);
   }
 }
@@ -190,20 +202,24 @@ void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
   l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, ceil_div(-top, down)))),
   l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, ceil_div(j.in.h - top, down))));
   for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k * down) + channel;
-  l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left, l.taps = j.weights + channel,
-  l.tap_stride = padded;
-  l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w, l.out_stride = j.out.pixel_stride;
-  l.residual = j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
+  l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left,
+  l.taps = j.weights + channel, l.tap_stride = padded;
+  l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w,
+  l.out_stride = j.out.pixel_stride;
+  l.residual =
+      j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
   l.lanes = channels - channel;
   const float* bias = j.bias ? j.bias + channel : kZeros;
   if (t.dilation_w == 1) return kernel(l, bias);
   depthwise_dilated(kernel, l, bias, t.dilation_w);
 }
 
-/// Rows x groups of 16 channels. Channels outermost while the input stays in L2, else rows outermost.
+/// Rows x groups of 16 channels. Channels outermost while the input stays in L2, else rows
+/// outermost.
 template <class V>
 void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
-  const int64_t first = groups.begin * kPanel, last = min_of(groups.end * kPanel, min_of(j.in.c, j.out.c));
+  const int64_t first = groups.begin * kPanel,
+                last = min_of(groups.end * kPanel, min_of(j.in.c, j.out.c));
   const int64_t held = (j.in.ring ? j.in.ring : j.in.h) * j.in.row_stride;
   if (held <= (768 << 10) / 4) {
     for (int64_t ch = first; ch < last; ch += V::kLanes)

@@ -1,5 +1,6 @@
-// kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of input rows is copied
-// with zero borders, then every output pixel is a few runs of consecutive floats and tiles know no edges.
+// kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of
+// input rows is copied with zero borders, then every output pixel is a few runs of consecutive
+// floats and tiles know no edges.
 #pragma once
 #include "kernels/cpu/conv2d/picture.inl"
 
@@ -19,9 +20,10 @@ struct ConvJob {
   bool copies = false;      // a band is needed
 };
 
-/// The runs of one pixel's sum: whole kernel rows where pixels touch each other, else one run a tap.
-inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_t pixel, int64_t row, Segment* segments,
-                             int64_t* length) {
+/// The runs of one pixel's sum: whole kernel rows where pixels touch each other, else one run a
+/// tap.
+inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_t pixel,
+                             int64_t row, Segment* segments, int64_t* length) {
   const bool by_row = t.kernel_w == 1 || (t.dilation_w == 1 && pixel == channels);
   const int64_t per_row = by_row ? 1 : t.kernel_w;
   *length = by_row ? t.kernel_w * channels : channels;
@@ -49,34 +51,39 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   TileShape shape;
   shape.segments = segments;
   shape.segment_count = fill_segments(t, c, pixel, row, segments, &shape.segment_length);
-  shape.pixel_stride = sw * pixel, shape.panel_stride = int64_t(t.kernel_h) * t.kernel_w * c * kPanel;
+  shape.pixel_stride = sw * pixel,
+  shape.panel_stride = int64_t(t.kernel_h) * t.kernel_w * c * kPanel;
   shape.out_stride = j.out.pixel_stride, shape.epilogue = j.epilogue;
   const auto input_at = [&](int64_t y) -> const float* {
-    return j.copies ? band + (y - rows.begin) * sh * row : j.in.row(y * sh) + cols.begin * shape.pixel_stride;
+    return j.copies ? band + (y - rows.begin) * sh * row
+                    : j.in.row(y * sh) + cols.begin * shape.pixel_stride;
   };
   const int64_t residual_stride = j.epilogue->residual_stride;
   for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
     const float* w = j.weights + p * shape.panel_stride;
     const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
-    const int64_t step = cols.count() * 2 <= most ? 2 : 1;  // narrow pictures: a tile spans two rows
+    // narrow pictures: a tile spans two rows
+    const int64_t step = cols.count() * 2 <= most ? 2 : 1;
     for (int64_t y = rows.begin; y < rows.end; y += step) {
       const float* a = input_at(y);
       float* out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
       const float* residual =
-          j.residual ? j.residual + (y * j.out.w + cols.begin) * residual_stride + p * kPanel : nullptr;
+          j.residual ? j.residual + (y * j.out.w + cols.begin) * residual_stride + p * kPanel
+                     : nullptr;
       if (step == 2 && y + 1 < rows.end) {
-        Tiles<V>::tile(count, 2 * cols.count())(shape, a, input_at(y + 1) - a, w, bias_at(j.bias, p), out,
-                                                j.out.row(y + 1) - j.out.row(y), residual, j.out.w * residual_stride,
-                                                outputs);
+        Tiles<V>::tile(count, 2 * cols.count())(
+            shape, a, input_at(y + 1) - a, w, bias_at(j.bias, p), out,
+            j.out.row(y + 1) - j.out.row(y), residual, j.out.w * residual_stride, outputs);
         continue;
       }
       for (int64_t i = 0; i < tiles; i++) {
         const Range x = part(cols.count(), i, tiles);
         const int64_t h = (x.count() + 1) / 2;
-        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride, h * shape.pixel_stride, w,
-                                         bias_at(j.bias, p), out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
-                                         residual ? residual + x.begin * residual_stride : nullptr, h * residual_stride,
-                                         outputs);
+        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride,
+                                         h * shape.pixel_stride, w, bias_at(j.bias, p),
+                                         out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
+                                         residual ? residual + x.begin * residual_stride : nullptr,
+                                         h * residual_stride, outputs);
       }
     }
   });
@@ -86,15 +93,18 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
 template <class V>
 void conv_rows(const ConvJob& j, Range rows, Range cols, Range panels) {
   if (rows.count() <= 0 || cols.count() <= 0 || panels.count() <= 0) return;
-  const int64_t down = ceil_div(rows.count(), j.bands.rows), across = ceil_div(cols.count(), j.bands.cols);
+  const int64_t down = ceil_div(rows.count(), j.bands.rows),
+                across = ceil_div(cols.count(), j.bands.cols);
   for (int64_t i = 0; i < down; i++)
     for (int64_t k = 0; k < across; k++) {
       const Range y = part(rows.count(), i, down), x = part(cols.count(), k, across);
-      conv_band<V>(j, {rows.begin + y.begin, rows.begin + y.end}, {cols.begin + x.begin, cols.begin + x.end}, panels);
+      conv_band<V>(j, {rows.begin + y.begin, rows.begin + y.end},
+                   {cols.begin + x.begin, cols.begin + x.end}, panels);
     }
 }
 
-/// Output rows [rows) of a 1x1 convolution with stride 1, whose pictures may be rings: runs of rows that lie together.
+/// Output rows [rows) of a 1x1 convolution with stride 1, whose pictures may be rings: runs of rows
+/// that lie together.
 template <class V>
 void pointwise_rows(const ConvJob& j, Range rows, Range panels) {
   GemmJob g;
@@ -112,7 +122,8 @@ void pointwise_rows(const ConvJob& j, Range rows, Range panels) {
 }
 
 inline bool is_pointwise(const Conv2dAttributes& t) {
-  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 && !conv::needs_band(t);
+  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
+         !conv::needs_band(t);
 }
 
 }  // namespace

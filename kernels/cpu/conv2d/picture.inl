@@ -1,4 +1,5 @@
-// kernels/cpu/conv2d/picture.inl - views of one picture, and the band copy that spares the tiles every edge case.
+// kernels/cpu/conv2d/picture.inl - views of one picture, and the band copy that spares the tiles
+// every edge case.
 #pragma once
 #include <cstring>
 
@@ -8,11 +9,13 @@
 namespace ingot::cpu {
 namespace {
 
-/// One picture; strides in elements. With ring > 0 only that many rows exist: row y lives in slot (y - origin) % ring.
-/// NCHW: pixel_stride is 1 and channels are channel_stride apart. NHWC: channel_stride is 1.
+/// One picture; strides in elements. With ring > 0 only that many rows exist: row y lives in slot
+/// (y - origin) % ring. NCHW: pixel_stride is 1 and channels are channel_stride apart. NHWC:
+/// channel_stride is 1.
 struct Picture {
   float* at = nullptr;
-  int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0, channel_stride = 1, ring = 0, origin = 0;
+  int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0, channel_stride = 1, ring = 0,
+          origin = 0;
   int64_t slot(int64_t y) const { return ring ? (y - origin) % ring : y; }
   float* row(int64_t y) const { return at + slot(y) * row_stride; }
 };
@@ -45,11 +48,12 @@ inline void interleave(const float* from, int64_t plane, int64_t channels, int64
   }
 }
 
-/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the picture, to a dense band with zeros
-/// outside: one kernel row of a pixel is then kw * c consecutive floats.
-inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols, float* band) {
-  const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)), end = max_of(begin, min_of(in.w, x0 + cols)),
-                count = end - begin;
+/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the picture, to a
+/// dense band with zeros outside: one kernel row of a pixel is then kw * c consecutive floats.
+inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
+                      float* band) {
+  const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
+                end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
   for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
     if (y < 0 || y >= in.h || count == 0) {
@@ -65,7 +69,8 @@ inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, i
     else if (in.pixel_stride == c)
       std::memcpy(to, from, size_t(count * c) * 4);
     else
-      for (int64_t x = 0; x < count; x++) std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c) * 4);
+      for (int64_t x = 0; x < count; x++)
+        std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c) * 4);
   }
 }
 

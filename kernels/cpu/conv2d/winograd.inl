@@ -1,8 +1,11 @@
-// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4 outputs; the file has U.
-// Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero over c. Y: columns, then
-//        rows of M by output_transform, then + bias, then the epilogue. The 36 products are tiles of gemm/tile.inl.
+// kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4
+// outputs; the file has U.
+// Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero
+//        over c. Y: columns, then rows of M by output_transform, then + bias, then the epilogue.
+//        The 36 products are tiles of gemm/tile.inl.
 //
-//   V [36][block][v_row]   tiles of one block, channels padded to 16        M [36][block][32]   two panels of outputs
+//   V [36][block][v_row]   tiles of one block, channels padded to 16        M [36][block][32]   two
+//   panels of outputs
 #pragma once
 #include "kernels/cpu/conv2d/direct.inl"
 #include "kernels/cpu/conv2d/winograd_transform.inl"
@@ -24,8 +27,8 @@ struct WinogradJob {
 
 /// One vector of channels of one tile. Pixels outside read zeros.
 template <class V, bool edge, bool whole>
-INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int64_t y, int64_t x, int64_t lanes,
-                                      float* v) {
+INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int64_t y, int64_t x,
+                                      int64_t lanes, float* v) {
   using F = typename V::F;
   const int64_t pixel = j.x->row_stride, row = j.e.w * pixel;
   F half[6][6], d[6], r[6];
@@ -48,11 +51,14 @@ INGOT_INLINE void winograd_input_tile(const WinogradJob& j, const float* p, int6
 }
 
 template <class V, bool edge>
-void winograd_input_channels(const WinogradJob& j, const float* p, int64_t y, int64_t x, Range channels, float* v) {
+void winograd_input_channels(const WinogradJob& j, const float* p, int64_t y, int64_t x,
+                             Range channels, float* v) {
   const int64_t end = min_of(channels.end, j.e.c);
   int64_t c = channels.begin;
-  for (; c + V::kLanes <= end; c += V::kLanes) winograd_input_tile<V, edge, true>(j, p + c, y, x, V::kLanes, v + c);
-  if (V::kLanes > 1 && c < end) winograd_input_tile<V, edge, V::kLanes == 1>(j, p + c, y, x, end - c, v + c);
+  for (; c + V::kLanes <= end; c += V::kLanes)
+    winograd_input_tile<V, edge, true>(j, p + c, y, x, V::kLanes, v + c);
+  if (V::kLanes > 1 && c < end)
+    winograd_input_tile<V, edge, V::kLanes == 1>(j, p + c, y, x, end - c, v + c);
 }
 
 /// Tiles [first, first + count) of the batch, channels [channels), to V.
@@ -60,7 +66,8 @@ template <class V>
 void winograd_input(const WinogradJob& j, int64_t first, int64_t count, Range channels, float* v) {
   for (int64_t t = 0; t < count; t++) {
     const int64_t n = (first + t) / j.g.tiles, tile = (first + t) % j.g.tiles;
-    const int64_t y = tile / j.g.tiles_w * 4 - j.t->pad_top, x = tile % j.g.tiles_w * 4 - j.t->pad_left;
+    const int64_t y = tile / j.g.tiles_w * 4 - j.t->pad_top,
+                  x = tile % j.g.tiles_w * 4 - j.t->pad_left;
     const float* p = j.x->as<float>() + ((n * j.e.h + y) * j.e.w + x) * j.x->row_stride;
     const bool edge = y < 0 || x < 0 || y + 6 > j.e.h || x + 6 > j.e.w;
     if (edge)
@@ -72,8 +79,9 @@ void winograd_input(const WinogradJob& j, int64_t first, int64_t count, Range ch
 
 /// One vector of outputs of one tile: M -> rows x cols pixels.
 template <class V>
-INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, const float* bias, float* out,
-                                       const float* residual, int64_t rows, int64_t cols, int64_t lanes) {
+INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, const float* bias,
+                                       float* out, const float* residual, int64_t rows,
+                                       int64_t cols, int64_t lanes) {
   using F = typename V::F;
   const Epilogue& e = *j.epilogue;
   const int64_t pixel = j.y->row_stride;
@@ -105,7 +113,8 @@ INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, con
     const float* p = residual + (i * j.e.ow + c) * e.residual_stride;
     return whole ? V::load(p) : V::load_partial(p, lanes);
   };
-  alignas(64) float tile[4][4][V::kLanes];  // all sixteen outputs, so that the activation runs over them at once
+  // all sixteen outputs, so that the activation runs over them at once
+  alignas(64) float tile[4][4][V::kLanes];
   INGOT_UNROLL for (int i = 0; i < 4; i++) {
     output_transform<V>(half[i], r);
     INGOT_UNROLL for (int c = 0; c < 4; c++) {
@@ -128,29 +137,33 @@ INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, con
 }
 
 template <class V>
-void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t panel, int64_t outputs,
-                     const float* m) {
+void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t panel,
+                     int64_t outputs, const float* m) {
   for (int64_t t = 0; t < count; t++) {
     const int64_t n = (first + t) / j.g.tiles, tile = (first + t) % j.g.tiles;
-    const int64_t y = tile / j.g.tiles_w * 4, x = tile % j.g.tiles_w * 4, pixel = (n * j.e.oh + y) * j.e.ow + x;
+    const int64_t y = tile / j.g.tiles_w * 4, x = tile % j.g.tiles_w * 4,
+                  pixel = (n * j.e.oh + y) * j.e.ow + x;
     const int64_t rows = min_of(4, j.e.oh - y), cols = min_of(4, j.e.ow - x);
     const float* bias = bias_at(j.bias, panel);
     float* out = j.y->as<float>() + pixel * j.y->row_stride + panel * kPanel;
     const float* residual =
-        j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel : nullptr;
+        j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel
+                   : nullptr;
     for (int64_t o = 0; o < outputs; o += V::kLanes)
-      winograd_output_tile<V>(j, m + t * 2 * kPanel + o, bias + o, out + o, residual ? residual + o : nullptr, rows,
-                              cols, outputs - o);
+      winograd_output_tile<V>(j, m + t * 2 * kPanel + o, bias + o, out + o,
+                              residual ? residual + o : nullptr, rows, cols, outputs - o);
   }
 }
 
 /// Panels [panels) for tiles [first, first + count), whose transformed input is v.
 template <class V>
-void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range panels, const float* v, float* m) {
+void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range panels,
+                     const float* v, float* m) {
   const Segment whole{0, 0};
   const Epilogue plain;
   const int64_t plane_weights = j.e.c * kPanel, m_row = 2 * kPanel;
-  const TileShape shape{&whole, 1, j.e.c, j.g.v_row, kWinogradPlanes * plane_weights, m_row, &plain};
+  const TileShape shape{&whole, 1,     j.e.c, j.g.v_row, kWinogradPlanes * plane_weights,
+                        m_row,  &plain};
   for_panels<V>(panels, j.e.o, [&](int64_t p, int np, int64_t outputs) {
     const int64_t tiles = ceil_div(count, Tiles<V>::rows(np));
     for (int plane = 0; plane < kWinogradPlanes; plane++) {
@@ -158,8 +171,9 @@ void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range p
       for (int64_t i = 0; i < tiles; i++) {
         const Range r = part(count, i, tiles);
         const int64_t h = (r.count() + 1) / 2;
-        Tiles<V>::tile(np, r.count())(shape, v + plane * j.g.v_plane + r.begin * j.g.v_row, h * j.g.v_row, w, kZeros,
-                                      m + plane * j.g.m_plane + r.begin * m_row, h * m_row, nullptr, 0, np * kPanel);
+        Tiles<V>::tile(np, r.count())(
+            shape, v + plane * j.g.v_plane + r.begin * j.g.v_row, h * j.g.v_row, w, kZeros,
+            m + plane * j.g.m_plane + r.begin * m_row, h * m_row, nullptr, 0, np * kPanel);
       }
     }
     winograd_output<V>(j, first, count, p, outputs, m);

@@ -1,4 +1,5 @@
-// kernels/cpu/conv2d/winograd_transform.inl - the transforms of F(4x4, 3x3), one dimension at a time; device code of kernels/cuda as well.
+// kernels/cpu/conv2d/winograd_transform.inl - the transforms of F(4x4, 3x3), one dimension at a
+// time; device code of kernels/cuda as well.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 
@@ -22,7 +23,8 @@ INGOT_INLINE void input_transform(const typename V::F* d, typename V::F* v) {
 template <class V>
 INGOT_INLINE void output_transform(const typename V::F* m, typename V::F* y) {
   using F = typename V::F;
-  const F p = V::add(m[1], m[2]), q = V::sub(m[1], m[2]), r = V::add(m[3], m[4]), s = V::sub(m[3], m[4]);
+  const F p = V::add(m[1], m[2]), q = V::sub(m[1], m[2]), r = V::add(m[3], m[4]),
+          s = V::sub(m[3], m[4]);
   y[0] = V::add(m[0], V::add(p, r));
   y[1] = V::fma(V::splat(2.0f), s, q);
   y[2] = V::fma(V::splat(4.0f), r, p);

@@ -1,6 +1,6 @@
-// kernels/cpu/conv_transpose2d/conv_transpose2d.inl - gathered at the output: pixels of one phase (ox modulo the
-// stride) see the same taps, so they are a tile whose segments are the taps that reach them. Contract:
-// runtime/op/conv_transpose2d.h.
+// kernels/cpu/conv_transpose2d/conv_transpose2d.inl - gathered at the output: pixels of one phase
+// (ox modulo the stride) see the same taps, so they are a tile whose segments are the taps that
+// reach them. Contract: runtime/op/conv_transpose2d.h.
 #pragma once
 #include "kernels/cpu/conv2d/picture.inl"
 #include "kernels/cpu/gemm/pack.inl"
@@ -22,7 +22,8 @@ struct TransposeJob {
 
 inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// Taps that reach output row oy at columns of `phase`; first is the input row at the head of the band.
+/// Taps that reach output row oy at columns of `phase`; first is the input row at the head of the
+/// band.
 inline int64_t transpose_segments(const TransposeJob& j, int64_t oy, int64_t phase, int64_t first) {
   const ConvTranspose2dAttributes& t = *j.t;
   const int64_t c = j.in.c, row = j.band.in_cols * c;
@@ -45,12 +46,13 @@ template <class V>
 void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
   const ConvTranspose2dAttributes& t = *j.t;
   const int64_t c = j.in.c, sw = t.stride_w, pixel = j.out.pixel_stride;
-  const int64_t first = floor_div(rows.begin + t.pad_top - (int64_t(t.kernel_h) - 1) * t.dilation_h, t.stride_h);
+  const int64_t first =
+      floor_div(rows.begin + t.pad_top - (int64_t(t.kernel_h) - 1) * t.dilation_h, t.stride_h);
   const int64_t end = floor_div(rows.end - 1 + t.pad_top, t.stride_h) + 1;
   copy_band(j.in, first, end - first, -j.band.left, j.band.in_cols, j.copy);
   TileShape shape;
-  shape.segments = j.segments, shape.segment_length = c, shape.pixel_stride = c, shape.out_stride = sw * pixel,
-  shape.epilogue = j.epilogue;
+  shape.segments = j.segments, shape.segment_length = c, shape.pixel_stride = c,
+  shape.out_stride = sw * pixel, shape.epilogue = j.epilogue;
   shape.panel_stride = int64_t(t.kernel_h) * t.kernel_w * c * kPanel;
   for (int64_t y = rows.begin; y < rows.end; y++)
     for (int64_t phase = 0; phase < min_of(sw, j.out.w); phase++) {
@@ -62,8 +64,9 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
         for (int64_t i = 0; i < tiles; i++) {
           const Range x = part(n, i, tiles);
           const int64_t h = (x.count() + 1) / 2;
-          Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c, j.weights + p * shape.panel_stride,
-                                           bias_at(j.bias, p), out + x.begin * shape.out_stride, h * shape.out_stride,
+          Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c,
+                                           j.weights + p * shape.panel_stride, bias_at(j.bias, p),
+                                           out + x.begin * shape.out_stride, h * shape.out_stride,
                                            nullptr, 0, outputs);
         }
       });
@@ -81,7 +84,8 @@ void transpose_picture(const TransposeJob& j, Range rows, Range panels) {
 
 inline bool conv_transpose2d_supports(const OpArguments& a) {
   const TensorView* bias = a.optional(2);
-  const Packing packing = a.as<ConvTranspose2dAttributes>().groups == 1 ? Packing::kPanels16 : Packing::kDense;
+  const Packing packing =
+      a.as<ConvTranspose2dAttributes>().groups == 1 ? Packing::kPanels16 : Packing::kDense;
   return a.inputs[1].packing == packing && (!bias || bias->packing == Packing::kVector16);
 }
 
@@ -95,10 +99,13 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
   const Epilogue epilogue = make_epilogue(t.activation, false, nullptr);
   TransposeJob j;
   j.t = &t, j.epilogue = &epilogue;
-  (void)conv::transpose_band(t, x.dims[2], y.dims[1], y.dims[2], c, &j.band);  // proved by the contract
+  // proved by the contract
+  (void)conv::transpose_band(t, x.dims[2], y.dims[1], y.dims[2], c, &j.band);
   char* scratch = static_cast<char*>(team.scratch);
-  const int64_t table = (int64_t(t.kernel_h) * t.kernel_w * int64_t(sizeof(Segment)) + 63) / 64 * 64;
-  j.segments = reinterpret_cast<Segment*>(scratch), j.copy = reinterpret_cast<float*>(scratch + table);
+  const int64_t table =
+      (int64_t(t.kernel_h) * t.kernel_w * int64_t(sizeof(Segment)) + 63) / 64 * 64;
+  j.segments = reinterpret_cast<Segment*>(scratch),
+  j.copy = reinterpret_cast<float*>(scratch + table);
   float* packed = reinterpret_cast<float*>(scratch + table + round_up(j.band.elements * 4, 64));
   const int64_t all = y.dims[0] * y.dims[1], count = ceil_div(o, kPanel);
   Range rows{0, all}, mine{0, groups}, panels{0, count};
@@ -111,14 +118,18 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
   if (rows.count() <= 0 || panels.count() <= 0) return {};
   for (int64_t g = mine.begin; g < mine.end; g++) {
     if (groups > 1) pack_rows(a.inputs[1].as<float>() + g * o * k, o, k, k, packed);
-    for (int64_t p = panels.begin; p < panels.end; p += kWidest) {  // a group's biases start anywhere: padded copies
+    // a group's biases start anywhere: padded copies
+    for (int64_t p = panels.begin; p < panels.end; p += kWidest) {
       alignas(64) float bias[kWidest * kPanel];
-      const int64_t some = min_of(panels.end - p, kWidest), outputs = min_of(o - p * kPanel, some * kPanel);
+      const int64_t some = min_of(panels.end - p, kWidest),
+                    outputs = min_of(o - p * kPanel, some * kPanel);
       for (int64_t i = 0; i < kWidest * kPanel; i++)
-        bias[i] = a.optional(2) && i < outputs ? a.inputs[2].as<float>()[g * o + p * kPanel + i] : 0.0f;
+        bias[i] =
+            a.optional(2) && i < outputs ? a.inputs[2].as<float>()[g * o + p * kPanel + i] : 0.0f;
       j.bias = bias, j.weights = (groups > 1 ? packed : a.inputs[1].as<float>()) + p * kPanel * k;
       for (int64_t r = rows.begin; r < rows.end;) {
-        const int64_t n = r / y.dims[1], y0 = r % y.dims[1], y1 = min_of(y.dims[1], y0 + rows.end - r);
+        const int64_t n = r / y.dims[1], y0 = r % y.dims[1],
+                      y1 = min_of(y.dims[1], y0 + rows.end - r);
         j.in = picture_of(x, false, n), j.out = picture_of(y, false, n);
         j.in.at += g * c, j.in.c = c, j.out.at += g * o + p * kPanel, j.out.c = outputs;
         transpose_picture<V>(j, {y0, y1}, {0, some});

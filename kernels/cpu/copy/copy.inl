@@ -14,14 +14,15 @@ Status copy(const OpArguments& a, const Team& team) {
   const int64_t bytes = dtype_bytes(x.dtype), n = x.elements();
   const char* from = x.as<const char>();
   char* to = y.as<char>();
-  const int64_t x_run = x.is_dense() ? n : x.row_length(), y_run = y.is_dense() ? n : y.row_length();
+  const int64_t x_run = x.is_dense() ? n : x.row_length(),
+                y_run = y.is_dense() ? n : y.row_length();
   if (n == 0 || (from == to && x_run == n && y_run == n)) return {};
   const Part mine = part_of(team, n, 64, 16384 / bytes);
   for (int64_t i = mine.begin; i < mine.end;) {
     const int64_t x_row = i / x_run, x_column = i % x_run, y_row = i / y_run, y_column = i % y_run;
     const int64_t count = least_of(least_of(x_run - x_column, y_run - y_column), mine.end - i);
-    std::memmove(to + (y_row * y.row_stride + y_column) * bytes, from + (x_row * x.row_stride + x_column) * bytes,
-                 size_t(count * bytes));
+    std::memmove(to + (y_row * y.row_stride + y_column) * bytes,
+                 from + (x_row * x.row_stride + x_column) * bytes, size_t(count * bytes));
     i += count;
   }
   return {};

@@ -1,6 +1,7 @@
-// kernels/cpu/copy/move.inl - one walk over dims with a stride on each side: what Copy, Tile, Slice, Concat and
-// Transpose are made of. Dims are merged first; then rows that are contiguous on both sides are copied whole, and two
-// dimensions that change places go through square blocks that fit L1.
+// kernels/cpu/copy/move.inl - one walk over dims with a stride on each side: what Copy, Tile,
+// Slice, Concat and Transpose are made of. Dims are merged first; then rows that are contiguous on
+// both sides are copied whole, and two dimensions that change places go through square blocks that
+// fit L1.
 #pragma once
 #include <cstring>
 
@@ -32,14 +33,15 @@ inline int64_t stride_of(const TensorType& t, int i) {
   return stride;
 }
 
-/// Drops dims of 1 and merges neighbours that lie in one run on both sides. False when there is nothing to do.
+/// Drops dims of 1 and merges neighbours that lie in one run on both sides. False when there is
+/// nothing to do.
 inline bool merge_move(Move* m) {
   int out = 0;
   for (int i = 0; i < m->rank; i++) {
     if (m->dims[i] == 0) return false;
     if (m->dims[i] == 1) continue;
-    const bool merges =
-        out > 0 && m->from[out - 1] == m->from[i] * m->dims[i] && m->to[out - 1] == m->to[i] * m->dims[i];
+    const bool merges = out > 0 && m->from[out - 1] == m->from[i] * m->dims[i] &&
+                        m->to[out - 1] == m->to[i] * m->dims[i];
     if (merges) {
       m->dims[out - 1] *= m->dims[i];
       m->from[out - 1] = m->from[i];
@@ -59,14 +61,16 @@ inline bool merge_move(Move* m) {
 }
 
 template <class T>
-INGOT_INLINE void move_run(const char* from, char* to, int64_t n, int64_t from_stride, int64_t to_stride) {
+INGOT_INLINE void move_run(const char* from, char* to, int64_t n, int64_t from_stride,
+                           int64_t to_stride) {
   for (int64_t i = 0; i < n; i++)
-    std::memcpy(to + i * to_stride * int64_t(sizeof(T)), from + i * from_stride * int64_t(sizeof(T)), sizeof(T));
+    std::memcpy(to + i * to_stride * int64_t(sizeof(T)),
+                from + i * from_stride * int64_t(sizeof(T)), sizeof(T));
 }
 
 /// n elements of `bytes` each, strides in elements.
-inline void move_elements(const char* from, char* to, int64_t n, int64_t from_stride, int64_t to_stride,
-                          int64_t bytes) {
+inline void move_elements(const char* from, char* to, int64_t n, int64_t from_stride,
+                          int64_t to_stride, int64_t bytes) {
   if (from_stride == 1 && to_stride == 1) {
     std::memcpy(to, from, size_t(n * bytes));
     return;
@@ -81,7 +85,8 @@ inline void move_elements(const char* from, char* to, int64_t n, int64_t from_st
 
 /// rows x columns elements: to[r * to_stride + c] = from[c * from_stride + r].
 template <class V, class T>
-void swap_block(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows, int64_t columns) {
+void swap_block(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows,
+                int64_t columns) {
   int64_t r = 0;
   if constexpr (sizeof(T) == 4 && V::kLanes > 1) {
     constexpr int64_t kSide = V::kLanes;
@@ -92,7 +97,8 @@ void swap_block(const T* from, int64_t from_stride, T* to, int64_t to_stride, in
         for (int i = 0; i < V::kLanes; i++)
           square[i] = V::load(reinterpret_cast<const float*>(from + (c + i) * from_stride + r));
         V::transpose(square);
-        for (int i = 0; i < V::kLanes; i++) V::store(reinterpret_cast<float*>(to + (r + i) * to_stride + c), square[i]);
+        for (int i = 0; i < V::kLanes; i++)
+          V::store(reinterpret_cast<float*>(to + (r + i) * to_stride + c), square[i]);
       }
       for (; c < columns; c++)
         for (int64_t i = r; i < r + kSide; i++) to[i * to_stride + c] = from[c * from_stride + i];
@@ -104,7 +110,8 @@ void swap_block(const T* from, int64_t from_stride, T* to, int64_t to_stride, in
 
 /// The innermost dimension and one more, which change places.
 template <class V, class T>
-void swap_plane(const char* from, char* to, int64_t rows, int64_t row_to, int64_t columns, int64_t column_from) {
+void swap_plane(const char* from, char* to, int64_t rows, int64_t row_to, int64_t columns,
+                int64_t column_from) {
   constexpr int64_t kBlock = 64;
   const T* source = reinterpret_cast<const T*>(from);
   T* target = reinterpret_cast<T*>(to);
@@ -118,7 +125,8 @@ void swap_plane(const char* from, char* to, int64_t rows, int64_t row_to, int64_
 template <class V>
 void run_move(const Move& m, const char* from, char* to, const Team& team) {
   const int last = m.rank - 1;
-  int other = -1;  // the dimension that is contiguous in the source while the last is contiguous in the target
+  // the dimension that is contiguous in the source while the last is contiguous in the target
+  int other = -1;
   if (m.from[last] != 1 && m.to[last] == 1)
     for (int i = 0; i < last; i++)
       if (m.from[i] == 1) other = i;
@@ -130,8 +138,9 @@ void run_move(const Move& m, const char* from, char* to, const Team& team) {
   // Few large pieces are cut inside, many small ones between.
   const bool cut_inside = outer < team.size;
   const int64_t extent = other < 0 ? m.dims[last] : m.dims[other];
-  const Part mine = cut_inside ? part_of(team, extent, 16, most_of(1, kLeast * extent / most_of(inner, 1)))
-                               : part_of(team, outer, 1, most_of(1, kLeast / most_of(inner, 1)));
+  const Part mine = cut_inside
+                        ? part_of(team, extent, 16, most_of(1, kLeast * extent / most_of(inner, 1)))
+                        : part_of(team, outer, 1, most_of(1, kLeast / most_of(inner, 1)));
   const Part pieces = cut_inside ? Part{0, outer} : mine, cut = cut_inside ? mine : Part{0, extent};
   if (cut.begin >= cut.end) return;
   for (int64_t p = pieces.begin; p < pieces.end; p++) {
@@ -152,10 +161,18 @@ void run_move(const Move& m, const char* from, char* to, const Team& team) {
       continue;
     }
     switch (m.bytes) {
-      case 1: swap_plane<V, uint8_t>(source, target, n, m.to[other], m.dims[last], m.from[last]); break;
-      case 2: swap_plane<V, uint16_t>(source, target, n, m.to[other], m.dims[last], m.from[last]); break;
-      case 4: swap_plane<V, uint32_t>(source, target, n, m.to[other], m.dims[last], m.from[last]); break;
-      default: swap_plane<V, uint64_t>(source, target, n, m.to[other], m.dims[last], m.from[last]); break;
+      case 1:
+        swap_plane<V, uint8_t>(source, target, n, m.to[other], m.dims[last], m.from[last]);
+        break;
+      case 2:
+        swap_plane<V, uint16_t>(source, target, n, m.to[other], m.dims[last], m.from[last]);
+        break;
+      case 4:
+        swap_plane<V, uint32_t>(source, target, n, m.to[other], m.dims[last], m.from[last]);
+        break;
+      default:
+        swap_plane<V, uint64_t>(source, target, n, m.to[other], m.dims[last], m.from[last]);
+        break;
     }
   }
 }

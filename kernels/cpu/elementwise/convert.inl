@@ -1,5 +1,6 @@
-// kernels/cpu/elementwise/convert.inl - blocks of elements of any type to and from the type that is computed with.
-// To a whole number: truncation toward zero, what lies outside int64 becomes its smallest value, then the low bits.
+// kernels/cpu/elementwise/convert.inl - blocks of elements of any type to and from the type that is
+// computed with. To a whole number: truncation toward zero, what lies outside int64 becomes its
+// smallest value, then the low bits.
 #pragma once
 #include "kernels/cpu/simd/half.inl"
 #include "runtime/op/tensor.h"
@@ -46,11 +47,13 @@ INGOT_FN inline uint64_t to_unsigned(T x) {
 }
 template <>
 INGOT_FN inline uint64_t to_unsigned(float x) {
-  return x >= 9223372036854775808.0f && x < 18446744073709551616.0f ? uint64_t(x) : uint64_t(to_whole(x));
+  return x >= 9223372036854775808.0f && x < 18446744073709551616.0f ? uint64_t(x)
+                                                                    : uint64_t(to_whole(x));
 }
 template <>
 INGOT_FN inline uint64_t to_unsigned(double x) {
-  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? uint64_t(x) : uint64_t(to_whole(x));
+  return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? uint64_t(x)
+                                                                  : uint64_t(to_whole(x));
 }
 
 template <class T, class From>

@@ -1,12 +1,14 @@
-// kernels/cpu/elementwise/elementwise.inl - chains of elementwise steps on blocks of up to 256 elements that stay in
-// L1.
+// kernels/cpu/elementwise/elementwise.inl - chains of elementwise steps on blocks of up to 256
+// elements that stay in L1.
 //
 //   operand 0 - load or use in place -+
-//   operand 1 - ...                   |- step 0 - step 1 - ... - last step - store or straight into the output
+//   operand 1 - ...                   |- step 0 - step 1 - ... - last step - store or straight into
+//   the output
 //
-// Contract  runtime/op/elementwise.h. A block is a run of whole short rows, or a piece of a long one, so that a
-// broadcast row is repeated once a thread and not once a block. Operands of the computed type that lie as the output
-// does are used where they are.
+// Contract  runtime/op/elementwise.h. A block is a run of whole short rows, or a piece of a long
+//           one, so that a
+// broadcast row is repeated once a thread and not once a block. Operands of the computed type that
+// lie as the output does are used where they are.
 #pragma once
 #include "kernels/cpu/elementwise/convert.inl"
 #include "kernels/cpu/elementwise/grid.inl"
@@ -107,9 +109,11 @@ struct Interpreter {
   T* target(const Block& b) const {
     const GridOperand& o = grid.operands[grid.count - 1];
     if (o.dtype != dtype_of<T>()) return nullptr;
-    if (o.walk == Walk::kLinear) return reinterpret_cast<T*>(o.data) + b.row * grid.length + b.column;
+    if (o.walk == Walk::kLinear)
+      return reinterpret_cast<T*>(o.data) + b.row * grid.length + b.column;
     int64_t index[kMaxRank];
-    return b.rows == 1 ? reinterpret_cast<T*>(o.data) + row_offset(grid, o, b.row, index) + b.column : nullptr;
+    return b.rows == 1 ? reinterpret_cast<T*>(o.data) + row_offset(grid, o, b.row, index) + b.column
+                       : nullptr;
   }
 
   void run(const Block& b, uint32_t ready) {
@@ -149,7 +153,8 @@ struct Interpreter {
 
 template <class V, class T>
 void interpret(const OpArguments& a, const Grid& grid, const Team& team) {
-  Interpreter<V, T> run{grid, a.as<ElementwiseAttributes>(), static_cast<T*>(team.scratch), a.input_count};
+  Interpreter<V, T> run{grid, a.as<ElementwiseAttributes>(), static_cast<T*>(team.scratch),
+                        a.input_count};
   const bool short_rows = grid.length < kElementwiseBlock && grid.rank > 1;
   run.prepare(short_rows);
   uint32_t ready = 0;
@@ -206,7 +211,10 @@ Status elementwise(const OpArguments& a, const Team& team) {
     compute = conversion_type(a.inputs[0].dtype);
     if (a.inputs[0].dtype == a.outputs[0].dtype) {  // bits as they are
       const int bytes = grid.operands[0].bytes;
-      const DType same = bytes == 8 ? DType::kI64 : bytes == 4 ? DType::kU32 : bytes == 2 ? DType::kU16 : DType::kU8;
+      const DType same = bytes == 8   ? DType::kI64
+                         : bytes == 4 ? DType::kU32
+                         : bytes == 2 ? DType::kU16
+                                      : DType::kU8;
       grid.operands[0].dtype = grid.operands[1].dtype = same;
       compute = ComputeType::kI64;
     }

@@ -1,5 +1,6 @@
-// kernels/cpu/elementwise/grid.inl - the output's dims with neighbours merged where every operand allows, and how each
-// operand is walked: consecutive rows of `length` elements, each operand with a stride of 0 or 1 inside a row.
+// kernels/cpu/elementwise/grid.inl - the output's dims with neighbours merged where every operand
+// allows, and how each operand is walked: consecutive rows of `length` elements, each operand with
+// a stride of 0 or 1 inside a row.
 #pragma once
 #include "runtime/op/elementwise.h"
 
@@ -64,7 +65,8 @@ inline void merge_dims(Grid* g) {
   g->rank -= dropped;
   for (int i = 0; i < g->rank; i++) {
     g->dims[i] = g->dims[i + dropped];
-    for (int k = 0; k < g->count; k++) g->operands[k].strides[i] = g->operands[k].strides[i + dropped];
+    for (int k = 0; k < g->count; k++)
+      g->operands[k].strides[i] = g->operands[k].strides[i + dropped];
   }
 }
 
@@ -81,8 +83,8 @@ inline Walk walk_of(const Grid& g, const GridOperand& o) {
   return o.strides[g.rank - 1] == 0 ? Walk::kScalar : Walk::kPeriodic;
 }
 
-/// Rows of one element that lie apart stay rows: inside a row no operand may step by more than 1. Only the last dimension
-/// has a stride of its own, so it was 1 and there is room for it.
+/// Rows of one element that lie apart stay rows: inside a row no operand may step by more than 1.
+/// Only the last dimension has a stride of its own, so it was 1 and there is room for it.
 inline void keep_rows_of_one(Grid* g) {
   bool apart = false;
   for (int k = 0; k < g->count; k++) apart = apart || g->operands[k].strides[g->rank - 1] > 1;
@@ -99,7 +101,8 @@ inline void keep_rows_of_one(Grid* g) {
 inline void make_grid(const OpArguments& a, Grid* g) {
   const TensorView& y = a.outputs[0];
   g->count = a.input_count + 1;
-  for (int k = 0; k < g->count; k++) set_strides(k + 1 == g->count ? y : a.inputs[k], y, &g->operands[k]);
+  for (int k = 0; k < g->count; k++)
+    set_strides(k + 1 == g->count ? y : a.inputs[k], y, &g->operands[k]);
   for (int i = 0; i < y.rank; i++) {
     if (y.dims[i] == 1) continue;
     g->dims[g->rank] = y.dims[i];
@@ -119,7 +122,8 @@ inline void make_grid(const OpArguments& a, Grid* g) {
   for (int k = 0; k < g->count; k++) g->operands[k].walk = walk_of(*g, g->operands[k]);
 }
 
-/// Elements from the operand's start to the start of row `row`; `index` receives the row's coordinates.
+/// Elements from the operand's start to the start of row `row`; `index` receives the row's
+/// coordinates.
 inline int64_t row_offset(const Grid& g, const GridOperand& o, int64_t row, int64_t* index) {
   int64_t at = 0;
   for (int i = g.rank - 2; i >= 0; i--) {

@@ -1,4 +1,5 @@
-// kernels/cpu/elementwise/steps_f32.inl - one step over a block of floats: one switch a block, one loop an operator.
+// kernels/cpu/elementwise/steps_f32.inl - one step over a block of floats: one switch a block, one
+// loop an operator.
 #pragma once
 #include "kernels/cpu/simd/math_pow.inl"
 #include "kernels/cpu/simd/math_trig.inl"
@@ -19,15 +20,20 @@ template <class V, class Fn>
 INGOT_INLINE void map2(const float* a, const float* b, float* out, int64_t n, Fn fn) {
   int64_t i = 0;
   for (; i + V::kLanes <= n; i += V::kLanes) V::store(out + i, fn(V::load(a + i), V::load(b + i)));
-  if (i < n) V::store_partial(out + i, fn(V::load_partial(a + i, n - i), V::load_partial(b + i, n - i)), n - i);
+  if (i < n)
+    V::store_partial(out + i, fn(V::load_partial(a + i, n - i), V::load_partial(b + i, n - i)),
+                     n - i);
 }
 template <class V, class Fn>
-INGOT_INLINE void map3(const float* a, const float* b, const float* c, float* out, int64_t n, Fn fn) {
+INGOT_INLINE void map3(const float* a, const float* b, const float* c, float* out, int64_t n,
+                       Fn fn) {
   int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes) V::store(out + i, fn(V::load(a + i), V::load(b + i), V::load(c + i)));
+  for (; i + V::kLanes <= n; i += V::kLanes)
+    V::store(out + i, fn(V::load(a + i), V::load(b + i), V::load(c + i)));
   if (i < n) {
     V::store_partial(out + i,
-                     fn(V::load_partial(a + i, n - i), V::load_partial(b + i, n - i), V::load_partial(c + i, n - i)),
+                     fn(V::load_partial(a + i, n - i), V::load_partial(b + i, n - i),
+                        V::load_partial(c + i, n - i)),
                      n - i);
   }
 }
@@ -68,7 +74,8 @@ INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, in
     INGOT_STEP1(kCeil, V::ceil(x))
     INGOT_STEP1(kRound, V::round(x))
     INGOT_STEP1(kTrunc, V::trunc(x))
-    INGOT_STEP1(kSign, V::select(V::gt(x, V::zero()), one, V::select(V::lt(x, V::zero()), V::neg(one), x)))
+    INGOT_STEP1(kSign,
+                V::select(V::gt(x, V::zero()), one, V::select(V::lt(x, V::zero()), V::neg(one), x)))
     INGOT_STEP1(kRelu, Fn::relu(x))
     INGOT_STEP1(kSilu, Fn::silu(x))
     INGOT_STEP1(kGelu, Fn::gelu(x))
@@ -95,7 +102,8 @@ INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, in
     INGOT_STEP1(kLeakyRelu, Fn::leaky_relu(x, alpha))
     INGOT_STEP1(kClip, Fn::clip(x, alpha, beta))
     INGOT_STEP1(kSelu, V::mul(beta, Fn::elu(x, alpha)))
-    INGOT_STEP1(kCelu, V::select(V::lt(x, V::zero()), V::mul(alpha, Fn::expm1(V::div(x, alpha))), x))
+    INGOT_STEP1(kCelu,
+                V::select(V::lt(x, V::zero()), V::mul(alpha, Fn::expm1(V::div(x, alpha))), x))
     INGOT_STEP1(kThresholdedRelu, V::select(V::gt(x, alpha), x, V::zero()))
     INGOT_STEP1(kShrink, V::select(V::lt(x, V::neg(alpha)), V::add(x, beta),
                                    V::select(V::gt(x, alpha), V::sub(x, beta), V::zero())))
@@ -105,7 +113,8 @@ INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, in
 }
 
 template <class V>
-INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* b, float* out, int64_t n) {
+INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* b, float* out,
+                         int64_t n) {
   using F = typename V::F;
   using Fn = Trig<V>;
   const F one = V::splat(1.0f);
@@ -138,15 +147,19 @@ INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* 
 
 /// Runs one step on n elements of its registers.
 template <class V>
-INGOT_FN void run_step(const ElementwiseStep& s, const float* a, const float* b, const float* c, float* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const float* a, const float* b, const float* c,
+                       float* out, int64_t n) {
   using F = typename V::F;
   switch (elementwise_arity(s.op)) {
     case 1: return run_unary<V>(s, a, out, n);
     case 2: return run_binary<V>(s, a, b, out, n);
     default:
       if (s.op == ElementwiseOp::kFma)
-        return map3<V>(a, b, c, out, n, [&](F x, F y, F z) INGOT_LAMBDA { return V::fma(x, y, z); });
-      return map3<V>(a, b, c, out, n, [&](F x, F y, F z) INGOT_LAMBDA { return V::select(V::eq(x, V::zero()), z, y); });
+        return map3<V>(a, b, c, out, n,
+                       [&](F x, F y, F z) INGOT_LAMBDA { return V::fma(x, y, z); });
+      return map3<V>(a, b, c, out, n, [&](F x, F y, F z) INGOT_LAMBDA {
+        return V::select(V::eq(x, V::zero()), z, y);
+      });
   }
 }
 

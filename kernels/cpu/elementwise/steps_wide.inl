@@ -1,6 +1,7 @@
-// kernels/cpu/elementwise/steps_wide.inl - one step over a block of int64, uint64 or double, one element at a time.
-// Whole numbers wrap; x / 0, x % 0 and x % -1 are 0. Transcendental functions of double come from the C library: same
-// bits on every instruction set of one build, not between libraries.
+// kernels/cpu/elementwise/steps_wide.inl - one step over a block of int64, uint64 or double, one
+// element at a time. Whole numbers wrap; x / 0, x % 0 and x % -1 are 0. Transcendental functions of
+// double come from the C library: same bits on every instruction set of one build, not between
+// libraries.
 #pragma once
 #include <math.h>
 
@@ -12,7 +13,9 @@ namespace {
 namespace tensors {
 
 INGOT_FN inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
-INGOT_FN inline double softplus_f64(double x) { return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+INGOT_FN inline double softplus_f64(double x) {
+  return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
 
 /// The steps that are functions of the C library.
 INGOT_FN inline double unary_library_f64(const ElementwiseStep& s, double x) {
@@ -27,7 +30,8 @@ INGOT_FN inline double unary_library_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kErf: return erf(x);
     case ElementwiseOp::kSilu: return x * sigmoid_f64(x);
     case ElementwiseOp::kGelu: return x < -40 ? 0 : x * erfc(-x * 0.70710678118654752440) * 0.5;
-    case ElementwiseOp::kGeluTanh: return x * sigmoid_f64(1.5957691216057307 * (x + 0.044715 * x * x * x));
+    case ElementwiseOp::kGeluTanh:
+      return x * sigmoid_f64(1.5957691216057307 * (x + 0.044715 * x * x * x));
     case ElementwiseOp::kSoftplus: return softplus_f64(x);
     case ElementwiseOp::kMish: return x * tanh(softplus_f64(x));
     case ElementwiseOp::kAtan: return atan(x);
@@ -111,7 +115,10 @@ INGOT_FN double binary_f64(ElementwiseOp op, double a, double b) {
     case ElementwiseOp::kLogicalOr: return a != 0 || b != 0;
     case ElementwiseOp::kLogicalXor: return (a != 0) != (b != 0);
     default:
-      if constexpr (library) return op == ElementwiseOp::kPow ? pow(a, b) : op == ElementwiseOp::kAtan2 ? atan2(a, b) : 0;
+      if constexpr (library)
+        return op == ElementwiseOp::kPow     ? pow(a, b)
+               : op == ElementwiseOp::kAtan2 ? atan2(a, b)
+                                             : 0;
       return 0;
   }
 }
@@ -126,7 +133,8 @@ INGOT_FN double step_f64(const ElementwiseStep& s, double a, double b, double c)
 template <class T>
 INGOT_FN T power_whole(T base, T exponent) {
   constexpr bool kSigned = T(-1) < T(0);
-  if (kSigned && exponent < T(0)) return base == T(1) ? T(1) : base == T(-1) ? (exponent % 2 ? T(-1) : T(1)) : T(0);
+  if (kSigned && exponent < T(0))
+    return base == T(1) ? T(1) : base == T(-1) ? (exponent % 2 ? T(-1) : T(1)) : T(0);
   uint64_t result = 1, factor = uint64_t(base);
   for (uint64_t e = uint64_t(exponent); e != 0; e >>= 1, factor *= factor)
     if (e & 1) result *= factor;
@@ -159,7 +167,9 @@ INGOT_FN T unary_whole(const ElementwiseStep& s, T x) {
     case ElementwiseOp::kSquare: return T(uint64_t(x) * uint64_t(x));
     case ElementwiseOp::kBitwiseNot: return T(~x);
     case ElementwiseOp::kClip:
-      return double(x) < double(s.alpha) ? T(to_whole(s.alpha)) : double(x) > double(s.beta) ? T(to_whole(s.beta)) : x;
+      return double(x) < double(s.alpha)  ? T(to_whole(s.alpha))
+             : double(x) > double(s.beta) ? T(to_whole(s.beta))
+                                          : x;
     default: return x;
   }
 }
@@ -189,17 +199,20 @@ INGOT_FN T binary_whole(ElementwiseOp op, T a, T b) {
     case ElementwiseOp::kBitwiseOr: return T(a | b);
     case ElementwiseOp::kBitwiseXor: return T(a ^ b);
     case ElementwiseOp::kShiftLeft: return uint64_t(b) > 63 ? T(0) : T(uint64_t(a) << b);
-    case ElementwiseOp::kShiftRight: return uint64_t(b) > 63 ? (a < T(0) ? T(-1) : T(0)) : T(a >> b);
+    case ElementwiseOp::kShiftRight:
+      return uint64_t(b) > 63 ? (a < T(0) ? T(-1) : T(0)) : T(a >> b);
     default: return T(0);
   }
 }
 
 template <class V>
-INGOT_FN void run_step(const ElementwiseStep& s, const double* a, const double* b, const double* c, double* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const double* a, const double* b, const double* c,
+                       double* out, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = step_f64(s, a[i], b[i], c[i]);
 }
 template <class V, class T>
-INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out, int64_t n) {
+INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out,
+                       int64_t n) {
   switch (s.op) {  // the usual ones without a switch an element
     case ElementwiseOp::kAdd:
       for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) + uint64_t(b[i]));

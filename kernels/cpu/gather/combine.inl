@@ -1,4 +1,5 @@
-// kernels/cpu/gather/combine.inl - what one update of a scatter makes of an element. Device code as well.
+// kernels/cpu/gather/combine.inl - what one update of a scatter makes of an element. Device code as
+// well.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "runtime/op/gather.h"

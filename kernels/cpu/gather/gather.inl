@@ -1,5 +1,6 @@
-// kernels/cpu/gather/gather.inl - Gather, GatherElements, GatherNd. Contract: runtime/op/gather.h. Every index is
-// checked before it is used; where one is bad the rest is still done and kBadIndexValue returned.
+// kernels/cpu/gather/gather.inl - Gather, GatherElements, GatherNd. Contract: runtime/op/gather.h.
+// Every index is checked before it is used; where one is bad the rest is still done and
+// kBadIndexValue returned.
 #pragma once
 #include <cstring>
 
@@ -12,8 +13,8 @@ namespace tensors {
 
 /// Index number i, counted from the start; -1 when outside [-extent, extent).
 INGOT_INLINE int64_t index_at(const TensorView& indices, int64_t i, int64_t extent) {
-  const int64_t at =
-      indices.dtype == DType::kI64 ? indices.as<const int64_t>()[i] : int64_t(indices.as<const int32_t>()[i]);
+  const int64_t at = indices.dtype == DType::kI64 ? indices.as<const int64_t>()[i]
+                                                  : int64_t(indices.as<const int32_t>()[i]);
   if (at < -extent || at >= extent) return -1;
   return at < 0 ? at + extent : at;
 }
@@ -36,7 +37,8 @@ template <class V>
 Status gather(const OpArguments& a, const Team& team) {
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const int axis = int(a.as<GatherAttributes>().axis);
-  const int64_t outer = extent_of(data, 0, axis), extent = data.dims[axis], count = indices.elements();
+  const int64_t outer = extent_of(data, 0, axis), extent = data.dims[axis],
+                count = indices.elements();
   const int64_t bytes = extent_of(data, axis + 1, data.rank) * dtype_bytes(data.dtype);
   if (bytes == 0 || outer == 0) return {};
   bool good = true;
@@ -46,7 +48,8 @@ Status gather(const OpArguments& a, const Team& team) {
     if (at < 0)
       good = false;
     else
-      copy_slice(y.as<char>() + i * bytes, data.as<const char>() + (i / count * extent + at) * bytes, bytes);
+      copy_slice(y.as<char>() + i * bytes,
+                 data.as<const char>() + (i / count * extent + at) * bytes, bytes);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }
@@ -55,7 +58,8 @@ template <class V>
 Status gather_elements(const OpArguments& a, const Team& team) {
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const int axis = int(a.as<GatherElementsAttributes>().axis);
-  const int64_t bytes = dtype_bytes(data.dtype), inner = extent_of(data, axis + 1, data.rank), extent = data.dims[axis];
+  const int64_t bytes = dtype_bytes(data.dtype), inner = extent_of(data, axis + 1, data.rank),
+                extent = data.dims[axis];
   bool good = true;
   const Part mine = part_of(team, indices.elements(), 16, 2048);
   for (int64_t i = mine.begin; i < mine.end; i++) {
@@ -69,13 +73,16 @@ Status gather_elements(const OpArguments& a, const Team& team) {
     if (at < 0)
       good = false;
     else
-      copy_slice(y.as<char>() + i * bytes, data.as<const char>() + (base + at * inner) * bytes, bytes);
+      copy_slice(y.as<char>() + i * bytes, data.as<const char>() + (base + at * inner) * bytes,
+                 bytes);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }
 
-/// Number of the slice that index tuple i names among those behind the indexed dimensions; -1 when outside.
-inline int64_t slice_at(const TensorView& data, const TensorView& indices, int64_t i, int batch_dims) {
+/// Number of the slice that index tuple i names among those behind the indexed dimensions; -1 when
+/// outside.
+inline int64_t slice_at(const TensorView& data, const TensorView& indices, int64_t i,
+                        int batch_dims) {
   const int depth = int(indices.row_length());
   int64_t slice = 0;
   for (int k = 0; k < depth; k++) {
@@ -89,7 +96,8 @@ inline int64_t slice_at(const TensorView& data, const TensorView& indices, int64
 template <class V>
 Status gather_nd(const OpArguments& a, const Team& team) {
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
-  const int batch_dims = int(a.as<GatherNdAttributes>().batch_dims), first = batch_dims + int(indices.row_length());
+  const int batch_dims = int(a.as<GatherNdAttributes>().batch_dims),
+            first = batch_dims + int(indices.row_length());
   const int64_t bytes = extent_of(data, first, data.rank) * dtype_bytes(data.dtype);
   const int64_t in_batch = extent_of(indices, batch_dims, indices.rank - 1),
                 slices = extent_of(data, batch_dims, first);
@@ -101,7 +109,8 @@ Status gather_nd(const OpArguments& a, const Team& team) {
     if (at < 0)
       good = false;
     else
-      copy_slice(y.as<char>() + i * bytes, data.as<const char>() + (i / in_batch * slices + at) * bytes, bytes);
+      copy_slice(y.as<char>() + i * bytes,
+                 data.as<const char>() + (i / in_batch * slices + at) * bytes, bytes);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }

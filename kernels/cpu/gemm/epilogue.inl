@@ -1,6 +1,6 @@
-// kernels/cpu/gemm/epilogue.inl - what happens to a tile while it is stored: activation and residual, in the order
-// given. Kinds that are a clamp (none, relu, relu6, clip) stay in registers; the rest take one pass over the tile in
-// L1, with the switch over the kind outside the loop.
+// kernels/cpu/gemm/epilogue.inl - what happens to a tile while it is stored: activation and
+// residual, in the order given. Kinds that are a clamp (none, relu, relu6, clip) stay in registers;
+// the rest take one pass over the tile in L1, with the switch over the kind outside the loop.
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
 #include "kernels/cpu/simd/lockstep.inl"
@@ -18,7 +18,8 @@ struct Epilogue {
   int64_t residual_stride = 0;  // elements between pixels
 };
 
-inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_first, const TensorView* residual) {
+inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_first,
+                              const TensorView* residual) {
   Epilogue e;
   e.activation = activation;
   e.residual_first = residual_first;
@@ -28,15 +29,18 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
     case Activation::kNone: break;
     case Activation::kRelu: e.clamps = true; break;
     case Activation::kRelu6: e.clamps = true, e.high = 6.0f; break;
-    case Activation::kClip: e.clamps = true, e.low = activation.alpha, e.high = activation.beta; break;
+    case Activation::kClip:
+      e.clamps = true, e.low = activation.alpha, e.high = activation.beta;
+      break;
     default: e.in_registers = false;
   }
   return e;
 }
 
-/// rows x cols floats of a tile in L1 -> the output. residual may be null, and may be the output itself.
-using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols,
-                            float* out, int64_t out_stride, const float* residual);
+/// rows x cols floats of a tile in L1 -> the output. residual may be null, and may be the output
+/// itself.
+using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows,
+                            int64_t cols, float* out, int64_t out_stride, const float* residual);
 
 /// Kinds that are one long chain.
 constexpr bool is_long(Activation kind) {
@@ -45,8 +49,8 @@ constexpr bool is_long(Activation kind) {
 }
 
 template <class V, Activation kind>
-void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
-                 int64_t out_stride, const float* residual) {
+void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
+                 int64_t cols, float* out, int64_t out_stride, const float* residual) {
   using F = typename V::F;
   const F alpha = V::splat(e.activation.alpha), beta = V::splat(e.activation.beta);
   const bool after = residual && !e.residual_first;
@@ -58,9 +62,9 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
       using Four = Lockstep<V, 4>;
       if (whole && !residual)
         for (; i + 4 <= rows; i += 4)
-          Four::store(
-              out + i * out_stride + j, out_stride,
-              activate<Four, kind>(Four::load(tile + i * tile_stride + j, tile_stride), Four::zero(), Four::zero()));
+          Four::store(out + i * out_stride + j, out_stride,
+                      activate<Four, kind>(Four::load(tile + i * tile_stride + j, tile_stride),
+                                           Four::zero(), Four::zero()));
     }
     for (; i < rows; i++) {
       F x = V::load(tile + i * tile_stride + j), r = V::zero();
@@ -81,8 +85,8 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
 }
 
 template <class V>
-void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows, int64_t cols, float* out,
-                 int64_t out_stride, const float* residual) {
+void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
+                 int64_t cols, float* out, int64_t out_stride, const float* residual) {
   static constexpr FinishRows kRows[] = {
       finish_rows<V, Activation::kNone>,      finish_rows<V, Activation::kRelu>,
       finish_rows<V, Activation::kRelu6>,     finish_rows<V, Activation::kClip>,

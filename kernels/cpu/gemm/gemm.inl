@@ -1,11 +1,13 @@
-// kernels/cpu/gemm/gemm.inl - a matrix of pixels times panels: pointwise convolutions, linear, matmul.
+// kernels/cpu/gemm/gemm.inl - a matrix of pixels times panels: pointwise convolutions, linear,
+// matmul.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 
 namespace ingot::cpu {
 namespace {
 
-/// Pixels are rows of k channels, `a_stride` apart. Output and residual rows likewise. Elements throughout.
+/// Pixels are rows of k channels, `a_stride` apart. Output and residual rows likewise. Elements
+/// throughout.
 struct GemmJob {
   const float* a = nullptr;
   int64_t a_stride = 0, k = 0;
@@ -17,14 +19,17 @@ struct GemmJob {
   const Epilogue* epilogue = nullptr;
 };
 
-/// One row: panels stream from memory, several at a time so that their chains hide each other's latency.
+/// One row: panels stream from memory, several at a time so that their chains hide each other's
+/// latency.
 template <class V, int NP>
-INGOT_INLINE int64_t gemv_panels(const GemmJob& g, const TileShape& shape, int64_t row, int64_t p, int64_t end) {
+INGOT_INLINE int64_t gemv_panels(const GemmJob& g, const TileShape& shape, int64_t row, int64_t p,
+                                 int64_t end) {
   for (; p + NP <= end; p += NP) {
-    gemm_tile<V, 1, NP>(shape, g.a + row * g.a_stride, 0, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
-                        g.out + row * g.out_stride + p * kPanel, 0,
-                        g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr, 0,
-                        min_of(g.o - p * kPanel, NP * kPanel));
+    gemm_tile<V, 1, NP>(
+        shape, g.a + row * g.a_stride, 0, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+        g.out + row * g.out_stride + p * kPanel, 0,
+        g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr, 0,
+        min_of(g.o - p * kPanel, NP * kPanel));
   }
   return p;
 }
@@ -43,14 +48,16 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   if (rows.count() <= 0 || panels.count() <= 0) return;
   const Segment whole{0, 0};
   const TileShape shape{&whole, 1, g.k, g.a_stride, g.k * kPanel, g.out_stride, g.epilogue};
-  // The last tiles of a group of panels fetch the next group, a panel each: with few rows memory is only ever read by them.
+  // The last tiles of a group of panels fetch the next group, a panel each: with few rows memory is
+  // only ever read by them.
   constexpr int kGroup = TileSize<V::kLanes>::kPanels;
   TileShape fetching[kGroup];
-  for (int i = 0; i < kGroup; i++) fetching[i] = shape, fetching[i].ahead_first = (kGroup + i) * shape.panel_stride;
+  for (int i = 0; i < kGroup; i++)
+    fetching[i] = shape, fetching[i].ahead_first = (kGroup + i) * shape.panel_stride;
   if (rows.count() == 1) return gemv<V>(g, shape, rows.begin, panels);
   const int64_t fit = conv::kBandBytes / 4 / max_of(g.k, 1);
-  const int64_t blocks =
-      ceil_div(rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
+  const int64_t blocks = ceil_div(
+      rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
   for (int64_t i = 0; i < blocks; i++) {
     const Range part_rows = part(rows.count(), i, blocks);
     const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
@@ -61,7 +68,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
         const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
         const int64_t left = tiles - 1 - t;
         Tiles<V>::tile(count, r.count())(
-            left < kGroup ? fetching[left] : shape, g.a + row * g.a_stride, h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+            left < kGroup ? fetching[left] : shape, g.a + row * g.a_stride, h * g.a_stride,
+            g.weights + p * kPanel * g.k, bias_at(g.bias, p),
             g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
             g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
             h * g.epilogue->residual_stride, cols);
@@ -70,12 +78,14 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   }
 }
 
-/// The whole product, divided among the team: by what is smaller to read twice. Tokens (32 and more for each member) are divided by
-/// themselves: what one layer's rows leave in a core's cache is what the next layer's want.
+/// The whole product, divided among the team: by what is smaller to read twice. Tokens (32 and more
+/// for each member) are divided by themselves: what one layer's rows leave in a core's cache is
+/// what the next layer's want.
 template <class V>
 void gemm_team(const GemmJob& g, int64_t rows, const Team& team, bool tokens = false) {
   const int64_t panels = ceil_div(g.o, kPanel);
-  if (tokens && rows >= 32 * team.size) return gemm<V>(g, part(rows, team.id, team.size), {0, panels});
+  if (tokens && rows >= 32 * team.size)
+    return gemm<V>(g, part(rows, team.id, team.size), {0, panels});
   if (rows == 1 || (panels >= 2 * team.size && panels * kPanel > rows))
     return gemm<V>(g, {0, rows}, part(panels, team.id, team.size));
   const int64_t grain = TileSize<V::kLanes>::kRows;

@@ -1,5 +1,5 @@
-// kernels/cpu/gemm/pack.inl - panels made at run time, where the operand is no constant or its groups do not fit
-// panels.
+// kernels/cpu/gemm/pack.inl - panels made at run time, where the operand is no constant or its
+// groups do not fit panels.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 
@@ -11,7 +11,8 @@ inline void pack_rows(const float* rows, int64_t o, int64_t k, int64_t stride, f
   for (int64_t p = 0; p < o; p += kPanel, panels += k * kPanel) {
     const int64_t n = min_of(kPanel, o - p);
     for (int64_t i = 0; i < k; i++) {
-      for (int64_t lane = 0; lane < n; lane++) panels[i * kPanel + lane] = rows[(p + lane) * stride + i];
+      for (int64_t lane = 0; lane < n; lane++)
+        panels[i * kPanel + lane] = rows[(p + lane) * stride + i];
       for (int64_t lane = n; lane < kPanel; lane++) panels[i * kPanel + lane] = 0.0f;
     }
   }

@@ -1,11 +1,13 @@
-// kernels/cpu/gemm/tile.inl - the register tile behind every product: MR pixels by NP panels of 16 outputs.
+// kernels/cpu/gemm/tile.inl - the register tile behind every product: MR pixels by NP panels of 16
+// outputs.
 //
-//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[s.a + t] * b[s.b + t * 16 + o])
+//   out[i][o] = epilogue(bias[o] + sum over segments s, over t < length of a_i[s.a + t] * b[s.b + t
+//   * 16 + o])
 //
-// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two halves, so that a tile may
-// span two picture rows: pixel i of the first half is at a + i * pixel_stride, of the second at a + half + (i - h) *
-// pixel_stride with h = (MR + 1) / 2. Panel p of the tile is at b + p * panel_stride. Only the first `cols` outputs of a
-// row are stored.
+// One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two
+// halves, so that a tile may span two picture rows: pixel i of the first half is at a + i *
+// pixel_stride, of the second at a + half + (i - h) * pixel_stride with h = (MR + 1) / 2. Panel p
+// of the tile is at b + p * panel_stride. Only the first `cols` outputs of a row are stored.
 #pragma once
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
@@ -15,8 +17,8 @@ namespace {
 
 using conv::Segment;
 
-/// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a single row.
-/// AVX-512 14x32 and 28x16, AVX2 6x16, NEON 6x16 (24 of 32 registers), scalar 1x16.
+/// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a
+/// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 6x16 (24 of 32 registers), scalar 1x16.
 template <int kLanes>
 struct TileSize {
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
@@ -40,12 +42,14 @@ struct TileShape {
   int64_t segment_count = 0, segment_length = 0;
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
   const Epilogue* epilogue = nullptr;
-  // What is fetched while a step of the first and of the second panel is used, counted from the first; 0: 4 KiB ahead of itself.
+  // What is fetched while a step of the first and of the second panel is used, counted from the
+  // first; 0: 4 KiB ahead of itself.
   int64_t ahead_first = kPrefetch, ahead_second = 0;
 };
 
-using Tile = void (*)(const TileShape&, const float* a, int64_t half, const float* b, const float* bias, float* out,
-                      int64_t out_half, const float* residual, int64_t residual_half, int64_t cols);
+using Tile = void (*)(const TileShape&, const float* a, int64_t half, const float* b,
+                      const float* bias, float* out, int64_t out_half, const float* residual,
+                      int64_t residual_half, int64_t cols);
 
 /// Row i of a tile in two halves of h rows.
 template <class T>
@@ -55,7 +59,8 @@ INGOT_INLINE T* tile_row(T* p, int h, int64_t half, int64_t stride, int i) {
 
 /// The sums of a tile, bias included.
 template <class V, int MR, int NP>
-INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
+INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t half, const float* b,
+                                  const float* bias,
                                   typename V::F (&acc)[MR][NP * (kPanel / V::kLanes)]) {
   using F = typename V::F;
   constexpr int kVecs = kPanel / V::kLanes, kAll = NP * kVecs, kHalf = (MR + 1) / 2,
@@ -66,7 +71,8 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
       V::load(bias + j * V::kLanes);
   const Segment* const last = x.segments + x.segment_count;
   for (const Segment* s = x.segments; s != last; s++) {
-    const float* p0 = a + s->a;  // up to seven pixels behind each pointer, so that strides need few registers
+    // up to seven pixels behind each pointer, so that strides need few registers
+    const float* p0 = a + s->a;
     const float *p1 = p0 + kQuarter * stride, *p2 = p0 + half, *p3 = p2 + kQuarter * stride;
     const float* w = b + s->b;
     for (const float* const end = p0 + length; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
@@ -94,8 +100,9 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
 }
 
 template <class V, int MR, int NP>
-void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias, float* out,
-               int64_t out_half, const float* residual, int64_t residual_half, int64_t cols) {
+void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
+               float* out, int64_t out_half, const float* residual, int64_t residual_half,
+               int64_t cols) {
   using F = typename V::F;
   constexpr int kAll = NP * (kPanel / V::kLanes), kHalf = (MR + 1) / 2;
   F acc[MR][kAll];
@@ -106,24 +113,26 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
     alignas(64) float tile[MR][NP * kPanel];
     INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
         V::store(&tile[i][j * V::kLanes], acc[i][j]);
-    const bool even = out_half == kHalf * x.out_stride && (!residual || residual_half == kHalf * e.residual_stride);
+    const bool even = out_half == kHalf * x.out_stride &&
+                      (!residual || residual_half == kHalf * e.residual_stride);
     finish_tile<V>(e, tile[0], NP * kPanel, even ? MR : kHalf, cols, out, x.out_stride, residual);
     if (MR > kHalf && !even)
-      finish_tile<V>(e, tile[MR > kHalf ? kHalf : 0], NP * kPanel, MR - kHalf, cols, out + out_half, x.out_stride,
-                     residual ? residual + residual_half : nullptr);
+      finish_tile<V>(e, tile[MR > kHalf ? kHalf : 0], NP * kPanel, MR - kHalf, cols, out + out_half,
+                     x.out_stride, residual ? residual + residual_half : nullptr);
     return;
   }
   const auto add_residual = [&] {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       const float* r = tile_row(residual, kHalf, residual_half, e.residual_stride, i);
-      INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] = V::add(acc[i][j], V::load(r + j * V::kLanes));
+      INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] =
+          V::add(acc[i][j], V::load(r + j * V::kLanes));
     }
   };
   if (residual && e.residual_first) add_residual();
   if (e.clamps) {
     const F low = V::splat(e.low), high = V::splat(e.high);
-    INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++) acc[i][j] =
-        V::min(high, V::max(low, acc[i][j]));
+    INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
+        acc[i][j] = V::min(high, V::max(low, acc[i][j]));
   }
   if (residual && !e.residual_first) add_residual();
   if (whole) {
@@ -161,7 +170,9 @@ struct Tiles {
   using Size = TileSize<V::kLanes>;
   static constexpr TileColumn<V, 1, Size::kTall> kSingle{};
   static constexpr TileColumn<V, Size::kPanels, Size::kRows> kFull{};
-  static constexpr int rows(int panels) { return panels == Size::kPanels ? Size::kRows : Size::kTall; }
+  static constexpr int rows(int panels) {
+    return panels == Size::kPanels ? Size::kRows : Size::kTall;
+  }
   static INGOT_INLINE Tile tile(int panels, int64_t rows) {
     return panels == Size::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
   }
@@ -178,7 +189,8 @@ inline Range part(int64_t n, int64_t i, int64_t parts) {
 inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/// Calls f(first panel, panels, outputs) over panels [range) of o outputs, in groups of the tile's width.
+/// Calls f(first panel, panels, outputs) over panels [range) of o outputs, in groups of the tile's
+/// width.
 template <class V, class F>
 INGOT_INLINE void for_panels(Range range, int64_t o, F f) {
   constexpr int kStep = TileSize<V::kLanes>::kPanels;
@@ -188,7 +200,9 @@ INGOT_INLINE void for_panels(Range range, int64_t o, F f) {
   }
 }
 
-INGOT_INLINE const float* bias_at(const float* bias, int64_t panel) { return bias ? bias + panel * kPanel : kZeros; }
+INGOT_INLINE const float* bias_at(const float* bias, int64_t panel) {
+  return bias ? bias + panel * kPanel : kZeros;
+}
 
 }  // namespace
 }  // namespace ingot::cpu

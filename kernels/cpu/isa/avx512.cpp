@@ -1,4 +1,5 @@
-// kernels/cpu/isa/avx512.cpp - every kernel for this instruction set: built with AVX-512 F, BW, DQ and VL.
+// kernels/cpu/isa/avx512.cpp - every kernel for this instruction set: built with AVX-512 F, BW, DQ
+// and VL.
 #include "kernels/cpu/simd/avx512.h"
 
 #define INGOT_ISA_NAME "avx512"

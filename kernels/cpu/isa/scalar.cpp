@@ -1,5 +1,5 @@
-// kernels/cpu/isa/scalar.cpp - every kernel for this instruction set: one lane, no instruction set assumed: the twin
-// that the others are compared with, and firmware's choice.
+// kernels/cpu/isa/scalar.cpp - every kernel for this instruction set: one lane, no instruction set
+// assumed: the twin that the others are compared with, and firmware's choice.
 #include "kernels/cpu/simd/scalar.h"
 
 #define INGOT_ISA_NAME "scalar"

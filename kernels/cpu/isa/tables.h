@@ -1,4 +1,5 @@
-// kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is said by INGOT_HAVE_*.
+// kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is said
+// by INGOT_HAVE_*.
 #pragma once
 #include "runtime/op/contract.h"
 

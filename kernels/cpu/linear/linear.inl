@@ -8,7 +8,8 @@ namespace {
 
 inline bool linear_supports(const OpArguments& a) {
   const TensorView* bias = a.optional(2);
-  return a.inputs[1].packing == Packing::kPanels16 && (!bias || bias->packing == Packing::kVector16);
+  return a.inputs[1].packing == Packing::kPanels16 &&
+         (!bias || bias->packing == Packing::kVector16);
 }
 
 template <class V>
@@ -19,8 +20,10 @@ Status linear_f32(const OpArguments& a, const Team& team) {
   if (y.elements() == 0) return {};
   const Epilogue epilogue = make_epilogue(t.activation, t.residual_first, residual);
   GemmJob g;
-  g.a = x.as<float>(), g.a_stride = x.row_stride, g.k = x.row_length(), g.weights = a.inputs[1].as<float>();
-  g.bias = bias ? bias->as<float>() : nullptr, g.out = y.as<float>(), g.out_stride = y.row_stride, g.o = y.row_length();
+  g.a = x.as<float>(), g.a_stride = x.row_stride, g.k = x.row_length(),
+  g.weights = a.inputs[1].as<float>();
+  g.bias = bias ? bias->as<float>() : nullptr, g.out = y.as<float>(), g.out_stride = y.row_stride,
+  g.o = y.row_length();
   g.residual = residual ? residual->as<float>() : nullptr, g.epilogue = &epilogue;
   gemm_team<V>(g, y.rows(), team, true);
   return {};

@@ -1,5 +1,6 @@
-// kernels/cpu/matmul/matmul.inl - product of two activations: b is packed into panels in the scratch, a few at a time,
-// then rows of a stream over them; for one or two rows b is read where it lies. Contract: runtime/op/matmul.h.
+// kernels/cpu/matmul/matmul.inl - product of two activations: b is packed into panels in the
+// scratch, a few at a time, then rows of a stream over them; for one or two rows b is read where it
+// lies. Contract: runtime/op/matmul.h.
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/gemm/pack.inl"
@@ -30,7 +31,8 @@ void scale_block(float* y, int64_t stride, Range rows, Range cols, float alpha) 
     }
 }
 
-/// One row of y from rows of b as they lie: eight vectors of columns hide the latency of their chains.
+/// One row of y from rows of b as they lie: eight vectors of columns hide the latency of their
+/// chains.
 template <class V>
 void matmul_row(const MatMulJob& j, int64_t row, Range cols) {
   using F = typename V::F;
@@ -44,9 +46,11 @@ void matmul_row(const MatMulJob& j, int64_t row, Range cols) {
     const float* b = j.b + c;
     for (int64_t k = 0; k < j.e.k; k++, b += j.b_stride) {
       const F x = V::splat(a[k * a_step]);
-      INGOT_UNROLL for (int v = 0; v < kVecs; v++) acc[v] = V::fma(x, V::load(b + v * V::kLanes), acc[v]);
+      INGOT_UNROLL for (int v = 0; v < kVecs; v++) acc[v] =
+          V::fma(x, V::load(b + v * V::kLanes), acc[v]);
     }
-    INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(j.y + row * j.y_stride + c + v * V::kLanes, acc[v]);
+    INGOT_UNROLL for (int v = 0; v < kVecs; v++)
+        V::store(j.y + row * j.y_stride + c + v * V::kLanes, acc[v]);
   }
   for (; c < cols.end; c += V::kLanes) {
     const int64_t n = min_of(cols.end - c, V::kLanes);
@@ -85,7 +89,8 @@ void matmul_part(const MatMulJob& j, Range rows, Range panels) {
       for (int64_t r = rows.begin; r < rows.end; r += matmul::kRowBlock) {
         const int64_t n = min_of(matmul::kRowBlock, rows.end - r);
         for (int64_t i = 0; i < n; i++)
-          for (int64_t k = 0; k < j.e.k; k++) j.packed_rows[i * j.e.k + k] = j.a[k * j.a_stride + r + i];
+          for (int64_t k = 0; k < j.e.k; k++)
+            j.packed_rows[i * j.e.k + k] = j.a[k * j.a_stride + r + i];
         g.a = j.packed_rows, g.a_stride = j.e.k, g.out = j.y + r * j.y_stride + c.begin;
         gemm<V>(g, {0, n}, {0, some.count()});
       }
@@ -113,7 +118,8 @@ Status matmul_f32(const OpArguments& g, const Team& team) {
   MatMulJob j;
   j.t = &g.as<MatMulAttributes>(), j.e = matmul::extents(*j.t, a, b);
   j.a_stride = a.row_stride, j.b_stride = b.row_stride, j.y_stride = y.row_stride;
-  j.panels = static_cast<float*>(team.scratch), j.packed_rows = j.panels + matmul::panel_block(j.e) * kPanel * j.e.k;
+  j.panels = static_cast<float*>(team.scratch),
+  j.packed_rows = j.panels + matmul::panel_block(j.e) * kPanel * j.e.k;
   const int64_t batches = y.elements() / (j.e.m * j.e.n), panels = ceil_div(j.e.n, kPanel);
   Range mine{0, batches}, rows{0, j.e.m}, cut{0, panels};
   if (batches >= 2 * team.size || batches % team.size == 0)

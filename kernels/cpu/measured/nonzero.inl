@@ -1,5 +1,6 @@
-// kernels/cpu/measured/nonzero.inl - counts, then writes coordinates as dense rows of that many. Contract:
-// runtime/op/measured.h. One member works: what is written where depends on all that came before.
+// kernels/cpu/measured/nonzero.inl - counts, then writes coordinates as dense rows of that many.
+// Contract: runtime/op/measured.h. One member works: what is written where depends on all that came
+// before.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "runtime/op/measured.h"
@@ -38,12 +39,14 @@ Status nonzero(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView& x = a.inputs[0];
   int64_t *y = a.outputs[0].as<int64_t>(), *count = a.outputs[1].as<int64_t>();
-  const bool is_float =
-      x.dtype == DType::kF64 || x.dtype == DType::kF32 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
+  const bool is_float = x.dtype == DType::kF64 || x.dtype == DType::kF32 ||
+                        x.dtype == DType::kF16 || x.dtype == DType::kBF16;
   switch (dtype_bytes(x.dtype)) {
     case 8: nonzero_of<uint64_t>(x, is_float ? ~uint64_t{0} >> 1 : ~uint64_t{0}, y, count); break;
     case 4: nonzero_of<uint32_t>(x, is_float ? ~uint32_t{0} >> 1 : ~uint32_t{0}, y, count); break;
-    case 2: nonzero_of<uint16_t>(x, is_float ? uint16_t{0x7fff} : uint16_t{0xffff}, y, count); break;
+    case 2:
+      nonzero_of<uint16_t>(x, is_float ? uint16_t{0x7fff} : uint16_t{0xffff}, y, count);
+      break;
     default: nonzero_of<uint8_t>(x, uint8_t{0xff}, y, count); break;
   }
   return {};

@@ -1,5 +1,5 @@
-// kernels/cpu/measured/unique.inl - items sorted by a heap of their indices; equal ones then lie together, the first
-// of a kind first. Contract: runtime/op/measured.h. One member works.
+// kernels/cpu/measured/unique.inl - items sorted by a heap of their indices; equal ones then lie
+// together, the first of a kind first. Contract: runtime/op/measured.h. One member works.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"
@@ -76,11 +76,13 @@ Kinds find_kinds(const Items<T>& items, bool is_sorted, int64_t* scratch) {
   for (int64_t i = 0; i < items.m; i++) kinds.order[i] = i;
   heap_sort(kinds.order, items.m, [&](int64_t i, int64_t j) { return items.after(i, j); });
   for (int64_t i = 0; i < items.m; i++)
-    if (i == 0 || items.compare(kinds.order[i - 1], kinds.order[i]) != 0) kinds.begin[kinds.n++] = i;
+    if (i == 0 || items.compare(kinds.order[i - 1], kinds.order[i]) != 0)
+      kinds.begin[kinds.n++] = i;
   for (int64_t k = 0; k < kinds.n; k++) kinds.sorted[k] = k;
   if (!is_sorted)
-    heap_sort(kinds.sorted, kinds.n,
-              [&](int64_t i, int64_t j) { return kinds.order[kinds.begin[i]] > kinds.order[kinds.begin[j]]; });
+    heap_sort(kinds.sorted, kinds.n, [&](int64_t i, int64_t j) {
+      return kinds.order[kinds.begin[i]] > kinds.order[kinds.begin[j]];
+    });
   return kinds;
 }
 
@@ -95,7 +97,8 @@ void unique_of(const OpArguments& a, const Items<T>& items, int64_t* scratch) {
     if (a.outputs[0].present())
       for (int64_t o = 0; o < items.outer; o++)
         std::memcpy(a.outputs[0].as<char>() + (o * n + at) * bytes,
-                    items.x.template as<const char>() + (o * items.m + first) * bytes, size_t(bytes));
+                    items.x.template as<const char>() + (o * items.m + first) * bytes,
+                    size_t(bytes));
     if (a.outputs[1].present()) a.outputs[1].as<int64_t>()[at] = first;
     if (a.outputs[3].present()) a.outputs[3].as<int64_t>()[at] = end - begin;
     if (!a.outputs[2].present()) continue;
@@ -109,7 +112,8 @@ Status unique(const OpArguments& a, const Team& team) {
   const TensorView& x = a.inputs[0];
   const UniqueAttributes& t = a.as<UniqueAttributes>();
   int64_t outer = 1, inner = 1;
-  for (int i = 0; !t.flat && i < x.rank; i++) (i < int(t.axis) ? outer : inner) *= i == int(t.axis) ? 1 : x.dims[i];
+  for (int i = 0; !t.flat && i < x.rank; i++)
+    (i < int(t.axis) ? outer : inner) *= i == int(t.axis) ? 1 : x.dims[i];
   const int64_t m = t.flat ? x.elements() : x.dims[t.axis];
   int64_t* scratch = static_cast<int64_t*>(team.shared);
   switch (x.dtype) {

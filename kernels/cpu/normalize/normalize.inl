@@ -1,5 +1,5 @@
-// kernels/cpu/normalize/normalize.inl - layer, rms, instance and group normalization. Contract and order:
-// runtime/op/normalize.h.
+// kernels/cpu/normalize/normalize.inl - layer, rms, instance and group normalization. Contract and
+// order: runtime/op/normalize.h.
 #pragma once
 #include "kernels/cpu/elementwise/convert.inl"
 #include "kernels/cpu/reduce/lanes.inl"
@@ -11,13 +11,15 @@ namespace tensors {
 
 /// y[i] = fma((x[i] - mean) * inverse, scale[i], bias[i]); scale and bias may be null; y may be x.
 template <class V>
-INGOT_INLINE void apply_norm(const float* x, float* y, int64_t n, const float* scale, const float* bias,
-                             typename V::F mean, typename V::F inverse) {
+INGOT_INLINE void apply_norm(const float* x, float* y, int64_t n, const float* scale,
+                             const float* bias, typename V::F mean, typename V::F inverse) {
   using F = typename V::F;
   for (int64_t i = 0; i < n; i += V::kLanes) {
     const int64_t left = n - i;
     const bool whole = left >= V::kLanes;
-    const auto get = [&](const float* p) { return whole ? V::load(p + i) : V::load_partial(p + i, left); };
+    const auto get = [&](const float* p) {
+      return whole ? V::load(p + i) : V::load_partial(p + i, left);
+    };
     F v = V::mul(V::sub(get(x), mean), inverse);
     if (scale && bias)
       v = V::fma(v, get(scale), get(bias));
@@ -52,15 +54,16 @@ void norm_row(const NormalizeAttributes& t, const float* x, float* y, int64_t n,
   apply_norm<V>(x, y, n, scale, bias, shift, V::splat(inverse));
 }
 
-/// Up to 16 rows whose length is a multiple of 16, four at a time so that their chains hide each other's latency. The same sums as
-/// norm_row's.
+/// Up to 16 rows whose length is a multiple of 16, four at a time so that their chains hide each
+/// other's latency. The same sums as norm_row's.
 constexpr int64_t kNormBlock = 16;
 template <class V>
-void norm_block(const NormalizeAttributes& t, const float* x, int64_t x_stride, float* y, int64_t y_stride,
-                int64_t rows, int64_t n, const float* scale, const float* bias) {
+void norm_block(const NormalizeAttributes& t, const float* x, int64_t x_stride, float* y,
+                int64_t y_stride, int64_t rows, int64_t n, const float* scale, const float* bias) {
   using F = typename V::F;
   constexpr int kVecs = kPanel / V::kLanes, kTogether = V::kLanes == 1 ? 1 : 4;
-  alignas(64) float lanes[(kNormBlock + kTogether) * kPanel], sums[kNormBlock + kPanel], mean[kNormBlock] = {};
+  alignas(64) float lanes[(kNormBlock + kTogether) * kPanel], sums[kNormBlock + kPanel],
+      mean[kNormBlock] = {};
   const auto fold = [&](auto term) __attribute__((always_inline)) {
     for (int64_t r = 0; r < rows; r += kTogether) {
       const float* row[kTogether];
@@ -74,8 +77,8 @@ void norm_block(const NormalizeAttributes& t, const float* x, int64_t x_stride, 
         INGOT_UNROLL for (int g = 0; g < kTogether; g++)
             INGOT_UNROLL for (int j = 0; j < kVecs; j++) acc[g][j] =
                 term(acc[g][j], V::load(row[g] + i + j * V::kLanes), shift[g]);
-      INGOT_UNROLL for (int g = 0; g < kTogether; g++)
-          INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(lanes + (r + g) * kPanel + j * V::kLanes, acc[g][j]);
+      INGOT_UNROLL for (int g = 0; g < kTogether; g++) INGOT_UNROLL for (int j = 0; j < kVecs; j++)
+          V::store(lanes + (r + g) * kPanel + j * V::kLanes, acc[g][j]);
     }
     fold_rows<V>(lanes, rows, sums, [](F a, F b) { return V::add(a, b); });
   };
@@ -89,7 +92,8 @@ void norm_block(const NormalizeAttributes& t, const float* x, int64_t x_stride, 
   });
   for (int64_t r = 0; r < rows; r++) {
     const float inverse = 1.0f / __builtin_sqrtf(sums[r] / float(n) + t.epsilon);
-    apply_norm<V>(x + r * x_stride, y + r * y_stride, n, scale, bias, V::splat(mean[r]), V::splat(inverse));
+    apply_norm<V>(x + r * x_stride, y + r * y_stride, n, scale, bias, V::splat(mean[r]),
+                  V::splat(inverse));
   }
 }
 
@@ -106,16 +110,19 @@ void norm_rows(const OpArguments& a, const Team& team) {
   if (x.dtype == DType::kF32) {
     int64_t r = mine.begin;
     for (; n > 0 && n % kPanel == 0 && r < mine.end; r += kNormBlock)
-      norm_block<V>(t, x.as<const float>() + r * x_stride, x_stride, y.as<float>() + r * y_stride, y_stride,
-                    least_of(kNormBlock, mine.end - r), n, scale ? scale->as<const float>() : nullptr,
+      norm_block<V>(t, x.as<const float>() + r * x_stride, x_stride, y.as<float>() + r * y_stride,
+                    y_stride, least_of(kNormBlock, mine.end - r), n,
+                    scale ? scale->as<const float>() : nullptr,
                     bias ? bias->as<const float>() : nullptr);
     for (; r < mine.end; r++)
       norm_row<V>(t, x.as<const float>() + r * x_stride, y.as<float>() + r * y_stride, n,
-                  scale ? scale->as<const float>() : nullptr, bias ? bias->as<const float>() : nullptr);
+                  scale ? scale->as<const float>() : nullptr,
+                  bias ? bias->as<const float>() : nullptr);
     return;
   }
   float *row = static_cast<float*>(team.scratch), *scales = row + n, *biases = row + 2 * n;
-  const auto load_parameter = [&](const TensorView* p, float* to) {  // a parameter may itself be strided
+  // a parameter may itself be strided
+  const auto load_parameter = [&](const TensorView* p, float* to) {
     for (int64_t r = 0; p && p->row_length() > 0 && r < p->rows(); r++)
       load_block<float>(p->dtype, p->as<const uint16_t>() + r * p->row_stride, p->row_length(),
                         to + r * p->row_length());
@@ -129,11 +136,11 @@ void norm_rows(const OpArguments& a, const Team& team) {
   }
 }
 
-/// For channels [first, last) of one picture: sum over its positions of (x - mean) (squared: its square), position i in
-/// lane i % 16.
+/// For channels [first, last) of one picture: sum over its positions of (x - mean) (squared: its
+/// square), position i in lane i % 16.
 template <class V>
-void channel_sums(const float* x, int64_t positions, int64_t stride, int64_t first, int64_t last, const float* mean,
-                  float* sums) {
+void channel_sums(const float* x, int64_t positions, int64_t stride, int64_t first, int64_t last,
+                  const float* mean, float* sums) {
   using F = typename V::F;
   for (int64_t c = first; c < last; c += V::kLanes) {
     const int64_t count = least_of(V::kLanes, last - c);
@@ -175,15 +182,17 @@ void norm_channels(const OpArguments& a, const Team& team) {
   const NormalizeAttributes& t = a.as<NormalizeAttributes>();
   const int64_t channels = x.row_length(), pictures = x.dims[0];
   if (x.elements() == 0) return;
-  const int64_t positions = x.rows() / pictures, groups = t.kind == NormKind::kGroup ? t.groups : channels,
-                size = channels / groups;
+  const int64_t positions = x.rows() / pictures,
+                groups = t.kind == NormKind::kGroup ? t.groups : channels, size = channels / groups;
   const float *scale = a.optional(1) ? a.inputs[1].as<const float>() : nullptr,
               *bias = a.optional(2) ? a.inputs[2].as<const float>() : nullptr;
   float *mean = static_cast<float*>(team.scratch), *inverse = mean + channels;
   const bool by_picture = pictures >= team.size;
-  const Part mine = by_picture ? part_of(team, pictures) : part_of(team, groups, most_of(1, 16 / size));
+  const Part mine =
+      by_picture ? part_of(team, pictures) : part_of(team, groups, most_of(1, 16 / size));
   const Part batch = by_picture ? mine : Part{0, pictures};
-  const int64_t first = by_picture ? 0 : mine.begin * size, last = by_picture ? channels : mine.end * size;
+  const int64_t first = by_picture ? 0 : mine.begin * size,
+                last = by_picture ? channels : mine.end * size;
   const float count = float(positions * size);
   for (int64_t n = batch.begin; n < batch.end && first < last; n++) {
     const float* from = x.as<const float>() + n * positions * x.row_stride;
@@ -191,15 +200,17 @@ void norm_channels(const OpArguments& a, const Team& team) {
     share_in_groups(mean, first, last, size, count);
     channel_sums<V>(from, positions, x.row_stride, first, last, mean, inverse);
     share_in_groups(inverse, first, last, size, count);
-    for (int64_t c = first; c < last; c++) inverse[c] = 1.0f / __builtin_sqrtf(inverse[c] + t.epsilon);
+    for (int64_t c = first; c < last; c++)
+      inverse[c] = 1.0f / __builtin_sqrtf(inverse[c] + t.epsilon);
     for (int64_t i = 0; i < positions; i++) {
       float* to = y.as<float>() + (n * positions + i) * y.row_stride;
       for (int64_t c = first; c < last; c += V::kLanes) {
         const int64_t left = last - c;
         const auto one = [&](const float* p) { return p ? p + c : nullptr; };
-        apply_norm<V>(from + i * x.row_stride + c, to + c, least_of(left, V::kLanes), one(scale), one(bias),
-                      left >= V::kLanes ? V::load(mean + c) : V::load_partial(mean + c, left),
-                      left >= V::kLanes ? V::load(inverse + c) : V::load_partial(inverse + c, left));
+        apply_norm<V>(
+            from + i * x.row_stride + c, to + c, least_of(left, V::kLanes), one(scale), one(bias),
+            left >= V::kLanes ? V::load(mean + c) : V::load_partial(mean + c, left),
+            left >= V::kLanes ? V::load(inverse + c) : V::load_partial(inverse + c, left));
       }
     }
   }

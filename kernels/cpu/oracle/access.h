@@ -1,5 +1,5 @@
-// kernels/cpu/oracle/access.h - one element at a time, by coordinates, of any type. For the oracle alone: as slow as it
-// is plain.
+// kernels/cpu/oracle/access.h - one element at a time, by coordinates, of any type. For the oracle
+// alone: as slow as it is plain.
 #pragma once
 #include <cstring>
 
@@ -100,15 +100,18 @@ inline void write(const TensorView& t, int64_t at, double x) {
     case DType::kF64: t.as<double>()[at] = x; return;
     case DType::kBool: t.as<uint8_t>()[at] = x != 0; return;
     case DType::kU64:
-      t.as<uint64_t>()[at] =
-          x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? uint64_t(x) : uint64_t(truncate(x));
+      t.as<uint64_t>()[at] = x >= 9223372036854775808.0 && x < 18446744073709551616.0
+                                 ? uint64_t(x)
+                                 : uint64_t(truncate(x));
       return;
     default: write_integer(t, at, truncate(x)); return;
   }
 }
-inline void copy_element(const TensorView& to, int64_t to_at, const TensorView& from, int64_t from_at) {
+inline void copy_element(const TensorView& to, int64_t to_at, const TensorView& from,
+                         int64_t from_at) {
   const size_t bytes = size_t(dtype_bytes(to.dtype));
-  std::memmove(to.as<char>() + to_at * int64_t(bytes), from.as<const char>() + from_at * int64_t(bytes), bytes);
+  std::memmove(to.as<char>() + to_at * int64_t(bytes),
+               from.as<const char>() + from_at * int64_t(bytes), bytes);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ inline double activate(const ActivationSpec& a, double x) {
     case Activation::kHardSwish: return x * std::fmin(std::fmax(x / 6 + 0.5, 0), 1);
     case Activation::kHardSigmoid: return std::fmin(std::fmax(alpha * x + beta, 0), 1);
     case Activation::kGelu: return 0.5 * x * std::erfc(-x * 0.70710678118654752440);
-    case Activation::kGeluTanh: return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case Activation::kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case Activation::kElu: return x < 0 ? alpha * std::expm1(x) : x;
     case Activation::kSoftplus: return x > 30 ? x : std::log1p(std::exp(x));
     case Activation::kMish: return x * std::tanh(x > 30 ? x : std::log1p(std::exp(x)));

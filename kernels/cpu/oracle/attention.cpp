@@ -31,7 +31,8 @@ struct Row {
 
   double score(int64_t j) const {
     const AttentionAttributes& t = g.as<AttentionAttributes>();
-    const double hidden = t.empty_rows == EmptyRows::kMean ? -double(std::numeric_limits<float>::max()) : -INFINITY;
+    const double hidden =
+        t.empty_rows == EmptyRows::kMean ? -double(std::numeric_limits<float>::max()) : -INFINITY;
     const double bias = mask_at(g.optional(3), hidden, b, h, i, j);
     if (bias == hidden) return bias;
     const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
@@ -40,7 +41,8 @@ struct Row {
     for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * double(pk[d]);
     sum *= double(t.scale);
     if (t.softcap > 0) sum = double(t.softcap) * std::tanh(sum / double(t.softcap));
-    // As an f32, which the masks of networks count on: where -1e9 hides every key of a row, all scores are the same.
+    // As an f32, which the masks of networks count on: where -1e9 hides every key of a row, all
+    // scores are the same.
     return double(float(sum + bias));
   }
 

@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/conv2d.cpp - convolutions by their definition, and Winograd by its definition from the packed U.
+// kernels/cpu/oracle/conv2d.cpp - convolutions by their definition, and Winograd by its definition
+// from the packed U.
 #include <cstdlib>
 
 #include "kernels/cpu/oracle/activation.h"
@@ -9,7 +10,8 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-/// A convolution whose input and output are read and written by index: a tensor, or a later stage of a chain.
+/// A convolution whose input and output are read and written by index: a tensor, or a later stage
+/// of a chain.
 struct Stage {
   const Conv2dAttributes& t;
   conv::Extents e;
@@ -37,7 +39,8 @@ double direct_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, 
 
 constexpr double kB[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
                              {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
-constexpr double kA[4][6] = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
+constexpr double kA[4][6] = {
+    {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
 
 /// One output of Y = A^T [U . (B^T d B)] A, straight from the packed U.
 template <class In>
@@ -58,8 +61,9 @@ double winograd_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o
       for (int j = 0; j < 6; j++) {
         double v = 0;
         for (int k = 0; k < 6; k++) v += bd[i][k] * kB[j][k];
-        const float* u =
-            s.w.as<float>() + ((o / kPanel * kWinogradPlanes + i * 6 + j) * s.e.c + c) * kPanel + o % kPanel;
+        const float* u = s.w.as<float>() +
+                         ((o / kPanel * kWinogradPlanes + i * 6 + j) * s.e.c + c) * kPanel +
+                         o % kPanel;
         m[i][j] += double(*u) * v;
       }
   }
@@ -71,32 +75,36 @@ double winograd_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o
 
 template <class In>
 double stage_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, const In& in) {
-  const double sum =
-      s.w.packing == Packing::kWinogradF43 ? winograd_sum(s, n, oy, ox, o, in) : direct_sum(s, n, oy, ox, o, in);
+  const double sum = s.w.packing == Packing::kWinogradF43 ? winograd_sum(s, n, oy, ox, o, in)
+                                                          : direct_sum(s, n, oy, ox, o, in);
   return sum + bias_of(s.bias, o);
 }
 
-double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64_t y, int64_t column, int64_t c) {
+double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64_t y,
+                     int64_t column, int64_t c) {
   const bool nchw = layout == PictureLayout::kNchw;
-  const int64_t row = nchw ? (n * x.dims[1] + c) * x.dims[2] + y : (n * x.dims[1] + y) * x.dims[2] + column;
+  const int64_t row =
+      nchw ? (n * x.dims[1] + c) * x.dims[2] + y : (n * x.dims[1] + y) * x.dims[2] + column;
   return double(x.as<float>()[row * x.row_stride + (nchw ? column : c)]);
 }
 
 /// Picture n of y.
 template <class Sum>
-void store_outputs(const TensorView& y, int64_t n, const TensorView* residual, const Conv2dAttributes& last,
-                   const Sum& sum) {
+void store_outputs(const TensorView& y, int64_t n, const TensorView* residual,
+                   const Conv2dAttributes& last, const Sum& sum) {
   for (int64_t oy = 0; oy < y.dims[1]; oy++)
     for (int64_t ox = 0; ox < y.dims[2]; ox++)
       for (int64_t o = 0; o < y.dims[3]; o++) {
         const int64_t pixel = (n * y.dims[1] + oy) * y.dims[2] + ox;
-        const double r = residual ? double(residual->as<float>()[pixel * residual->row_stride + o]) : 0.0;
+        const double r =
+            residual ? double(residual->as<float>()[pixel * residual->row_stride + o]) : 0.0;
         y.as<float>()[pixel * y.row_stride + o] =
             float(epilogue(last.activation, last.residual_first, sum(n, oy, ox, o), r));
       }
 }
 
-/// What lies between the stages of a chain: of one picture, whole, in double. The oracle never runs in a device.
+/// What lies between the stages of a chain: of one picture, whole, in double. The oracle never runs
+/// in a device.
 struct Between {
   double* stages[kMaxChainStages] = {};
 
@@ -106,12 +114,14 @@ struct Between {
   ~Between() {
     for (double* stage : stages) std::free(stage);
   }
-  static int64_t at(const conv::Extents& e, int64_t y, int64_t x, int64_t c) { return (y * e.ow + x) * e.o + c; }
+  static int64_t at(const conv::Extents& e, int64_t y, int64_t x, int64_t c) {
+    return (y * e.ow + x) * e.o + c;
+  }
 };
 
 /// Stage i at one output: the first reads the chain's input, the others what the stage before left.
-double chain_value(const OpArguments& a, const conv::Extents* extents, const Between& between, int i, int64_t n,
-                   int64_t oy, int64_t ox, int64_t o) {
+double chain_value(const OpArguments& a, const conv::Extents* extents, const Between& between,
+                   int i, int64_t n, int64_t oy, int64_t ox, int64_t o) {
   const Conv2dAttributes& t = a.as<ChainAttributes>().stages[i];
   const Stage s{t, extents[i], a.inputs[1 + 2 * i], a.optional(2 + 2 * i)};
   return stage_sum(s, n, oy, ox, o, [&](int64_t m, int64_t y, int64_t x, int64_t c) {
@@ -131,7 +141,9 @@ Status conv2d(const OpArguments& a, const Team& team) {
   };
   for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++)
     store_outputs(a.outputs[0], picture, a.optional(3), t,
-                  [&](int64_t n, int64_t oy, int64_t ox, int64_t o) { return stage_sum(s, n, oy, ox, o, in); });
+                  [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
+                    return stage_sum(s, n, oy, ox, o, in);
+                  });
   return {};
 }
 
@@ -152,8 +164,8 @@ Status chain(const OpArguments& a, const Team& team) {
       for (int64_t y = 0; y < extents[i].oh; y++)
         for (int64_t x = 0; x < extents[i].ow; x++)
           for (int64_t o = 0; o < extents[i].o; o++)
-            between.stages[i][Between::at(extents[i], y, x, o)] =
-                activate(t.stages[i].activation, chain_value(a, extents, between, i, picture, y, x, o));
+            between.stages[i][Between::at(extents[i], y, x, o)] = activate(
+                t.stages[i].activation, chain_value(a, extents, between, i, picture, y, x, o));
     store_outputs(a.outputs[0], picture, a.optional(conv::chain_residual(t)), t.stages[last],
                   [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
                     return chain_value(a, extents, between, last, n, oy, ox, o);

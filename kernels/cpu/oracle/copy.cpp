@@ -11,7 +11,8 @@ Status copy(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   int64_t n = 0;  // the n-th element of y is the n-th of x
   for_each_index(y, [&](const int64_t* index) {
-    const int64_t row = x.row_length() ? n / x.row_length() : 0, column = x.row_length() ? n % x.row_length() : 0;
+    const int64_t row = x.row_length() ? n / x.row_length() : 0,
+                  column = x.row_length() ? n % x.row_length() : 0;
     copy_element(y, offset_of(y, index), x, row * x.row_stride + column);
     n++;
   });

@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/elementwise.cpp - one element at a time through the steps, in double or in 64-bit whole numbers.
+// kernels/cpu/oracle/elementwise.cpp - one element at a time through the steps, in double or in
+// 64-bit whole numbers.
 #include "runtime/op/elementwise.h"
 
 #include <cmath>
@@ -38,7 +39,8 @@ double unary(const ElementwiseStep& s, double x) {
     case Op::kRelu: return x < 0 ? 0 : x;
     case Op::kSilu: return x * sigmoid(x);
     case Op::kGelu: return std::isinf(x) ? (x > 0 ? x : 0) : x * std::erfc(-x / std::sqrt(2.0)) / 2;
-    case Op::kGeluTanh: return x * sigmoid(2 * std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x));
+    case Op::kGeluTanh:
+      return x * sigmoid(2 * std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x));
     case Op::kHardSwish: return x * (x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + 0.5);
     case Op::kSoftplus: return std::isnan(x) ? x : softplus(x);
     case Op::kMish: return std::isnan(x) ? x : x * std::tanh(softplus(x));
@@ -106,7 +108,8 @@ double binary(Op op, double a, double b) {
 }
 
 using U = uint64_t;
-constexpr int64_t kForgotten = 0x5afe5afe5afe5afe;  // of a function without a case: no test expects it
+// of a function without a case: no test expects it
+constexpr int64_t kForgotten = 0x5afe5afe5afe5afe;
 
 int64_t whole_power(int64_t base, int64_t exponent, bool is_unsigned) {
   if (exponent < 0 && !is_unsigned) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
@@ -128,7 +131,9 @@ int64_t whole_unary(const ElementwiseStep& s, int64_t x, bool is_unsigned) {
     case Op::kBitwiseNot: return ~x;
     case Op::kClip: {
       const double v = is_unsigned ? double(U(x)) : double(x);
-      return v < double(s.alpha) ? truncate(double(s.alpha)) : v > double(s.beta) ? truncate(double(s.beta)) : x;
+      return v < double(s.alpha)  ? truncate(double(s.alpha))
+             : v > double(s.beta) ? truncate(double(s.beta))
+                                  : x;
     }
     case Op::kIdentity: return x;
     default: return kForgotten;
@@ -141,7 +146,8 @@ int64_t whole_binary(Op op, int64_t a, int64_t b, bool is_unsigned) {
     case Op::kAdd: return int64_t(U(a) + U(b));
     case Op::kSub: return int64_t(U(a) - U(b));
     case Op::kMul: return int64_t(U(a) * U(b));
-    case Op::kDiv: return b == 0 ? 0 : is_unsigned ? int64_t(U(a) / U(b)) : b == -1 ? int64_t(0 - U(a)) : a / b;
+    case Op::kDiv:
+      return b == 0 ? 0 : is_unsigned ? int64_t(U(a) / U(b)) : b == -1 ? int64_t(0 - U(a)) : a / b;
     case Op::kPow: return whole_power(a, b, is_unsigned);
     case Op::kMin: return less ? a : b;
     case Op::kMax: return less ? b : a;
@@ -166,7 +172,9 @@ int64_t whole_binary(Op op, int64_t a, int64_t b, bool is_unsigned) {
     case Op::kBitwiseXor: return a ^ b;
     case Op::kShiftLeft: return U(b) > 63 ? 0 : int64_t(U(a) << b);
     case Op::kShiftRight:
-      return U(b) > 63 ? (is_unsigned || a >= 0 ? 0 : -1) : is_unsigned ? int64_t(U(a) >> b) : a >> b;
+      return U(b) > 63     ? (is_unsigned || a >= 0 ? 0 : -1)
+             : is_unsigned ? int64_t(U(a) >> b)
+                           : a >> b;
     default: return kForgotten;
   }
 }
@@ -194,7 +202,9 @@ int64_t run_whole(const ElementwiseAttributes& t, int inputs, int64_t* r) {
   const bool is_unsigned = t.compute == ComputeType::kU64;
   for (uint32_t i = 0; i < t.step_count; i++) {
     const ElementwiseStep& s = t.steps[i];
-    const auto get = [&](uint8_t n) { return n == kConstantRegister ? truncate(double(s.alpha)) : r[n]; };
+    const auto get = [&](uint8_t n) {
+      return n == kConstantRegister ? truncate(double(s.alpha)) : r[n];
+    };
     int64_t& out = r[inputs + int(i)];
     if (s.op == Op::kSelect)
       out = get(s.a) != 0 ? get(s.b) : get(s.c);

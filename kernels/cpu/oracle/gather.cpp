@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/gather.cpp - Gather, GatherElements, GatherNd and their inverses, element by element.
+// kernels/cpu/oracle/gather.cpp - Gather, GatherElements, GatherNd and their inverses, element by
+// element.
 #include "runtime/op/gather.h"
 
 #include "kernels/cpu/oracle/access.h"
@@ -7,7 +8,8 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-/// Index number `at` of `indices` into an extent; false when outside. Negative ones count from the end.
+/// Index number `at` of `indices` into an extent; false when outside. Negative ones count from the
+/// end.
 bool read_index(const TensorView& indices, int64_t at, int64_t extent, int64_t* out) {
   const int64_t i = read_integer(indices, at);
   if (i < -extent || i >= extent) return false;
@@ -36,17 +38,20 @@ int64_t reduce(ScatterReduction r, int64_t old, int64_t update, bool is_unsigned
   }
   return update;
 }
-void scatter_one(ScatterReduction r, const TensorView& y, int64_t at, const TensorView& updates, int64_t from) {
+void scatter_one(ScatterReduction r, const TensorView& y, int64_t at, const TensorView& updates,
+                 int64_t from) {
   if (r == ScatterReduction::kNone)
     copy_element(y, at, updates, from);
   else if (is_integer(y.dtype))
-    write_integer(y, at, reduce(r, read_integer(y, at), read_integer(updates, from), y.dtype == DType::kU64));
+    write_integer(
+        y, at, reduce(r, read_integer(y, at), read_integer(updates, from), y.dtype == DType::kU64));
   else
     write(y, at, reduce(r, read(y, at), read(updates, from)));
 }
 void copy_all(const TensorView& from, const TensorView& to) {
-  for_each_index(to,
-                 [&](const int64_t* index) { copy_element(to, offset_of(to, index), from, offset_of(from, index)); });
+  for_each_index(to, [&](const int64_t* index) {
+    copy_element(to, offset_of(to, index), from, offset_of(from, index));
+  });
 }
 
 }  // namespace
@@ -109,7 +114,8 @@ Status gather_nd(const OpArguments& a, const Team& team) {
 
 Status scatter_nd(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
-  const TensorView &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2], &y = a.outputs[0];
+  const TensorView &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2],
+                   &y = a.outputs[0];
   const int leading = indices.rank - 1, depth = int(indices.row_length());
   copy_all(data, y);
   bool good = true;
@@ -124,14 +130,16 @@ Status scatter_nd(const OpArguments& a, const Team& team) {
       }
     }
     for (int i = depth; i < data.rank; i++) target[i] = index[leading + i - depth];
-    scatter_one(a.as<ScatterNdAttributes>().reduction, y, offset_of(y, target), updates, offset_of(updates, index));
+    scatter_one(a.as<ScatterNdAttributes>().reduction, y, offset_of(y, target), updates,
+                offset_of(updates, index));
   });
   return good ? Status() : Status(Code::kBadIndexValue);
 }
 
 Status scatter_elements(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
-  const TensorView &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2], &y = a.outputs[0];
+  const TensorView &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2],
+                   &y = a.outputs[0];
   const ScatterElementsAttributes& t = a.as<ScatterElementsAttributes>();
   copy_all(data, y);
   bool good = true;

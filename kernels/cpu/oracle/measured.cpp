@@ -33,7 +33,8 @@ struct Slices {
   int compare_slices(int64_t i, int64_t j) const {
     for (int64_t o = 0; o < outer; o++)
       for (int64_t k = 0; k < inner; k++)
-        if (const int c = compare(x, (o * count + i) * inner + k, (o * count + j) * inner + k)) return c;
+        if (const int c = compare(x, (o * count + i) * inner + k, (o * count + j) * inner + k))
+          return c;
     return 0;
   }
 };
@@ -50,7 +51,8 @@ Slices slices_of(const OpArguments& a) {
 /// Smaller and larger edge of a box in each direction; of a negative extent the larger first.
 void edges(const double* p, bool is_center, double* low, double* high) {
   for (int i = 0; i < 2; i++) {
-    const double a = is_center ? p[1 - i] - p[3 - i] / 2 : p[i], b = is_center ? p[1 - i] + p[3 - i] / 2 : p[i + 2];
+    const double a = is_center ? p[1 - i] - p[3 - i] / 2 : p[i],
+                 b = is_center ? p[1 - i] + p[3 - i] / 2 : p[i + 2];
     low[i] = is_center || a < b ? a : b;
     high[i] = is_center || a < b ? b : a;
   }
@@ -61,7 +63,8 @@ bool overlaps(const double* p, const double* q, bool is_center, double threshold
   edges(p, is_center, p_low, p_high);
   edges(q, is_center, q_low, q_high);
   for (int i = 0; i < 2; i++) {
-    const double low = p_low[i] > q_low[i] ? p_low[i] : q_low[i], high = p_high[i] < q_high[i] ? p_high[i] : q_high[i];
+    const double low = p_low[i] > q_low[i] ? p_low[i] : q_low[i],
+                 high = p_high[i] < q_high[i] ? p_high[i] : q_high[i];
     shared *= high > low ? high - low : 0;
     p_area *= p_high[i] - p_low[i];
     q_area *= q_high[i] - q_low[i];
@@ -105,7 +108,8 @@ Status unique(const OpArguments& a, const Team& team) {
     }
     for (int64_t o = 0; a.outputs[0].present() && o < s.outer; o++)
       for (int64_t k = 0; k < s.inner; k++)
-        copy_element(a.outputs[0], (o * kinds + place) * s.inner + k, s.x, (o * s.count + i) * s.inner + k);
+        copy_element(a.outputs[0], (o * kinds + place) * s.inner + k, s.x,
+                     (o * s.count + i) * s.inner + k);
     if (a.outputs[1].present()) a.outputs[1].as<int64_t>()[place] = i;
     if (a.outputs[3].present()) a.outputs[3].as<int64_t>()[place] = same;
     for (int64_t j = 0; a.outputs[2].present() && j < s.count; j++)
@@ -120,7 +124,8 @@ Status non_max_suppression(const OpArguments& a, const Team& team) {
   const TensorView &boxes = a.inputs[0], &scores = a.inputs[1], &y = a.outputs[0];
   const int64_t batches = boxes.dims[0], count = boxes.dims[1], classes = scores.dims[1];
   const int64_t lists = batches * classes, room = lists > 0 ? y.dims[0] / lists : 0;
-  const int64_t asked = a.optional(2) ? *a.inputs[2].as<const int64_t>() : 0, most = asked < room ? asked : room;
+  const int64_t asked = a.optional(2) ? *a.inputs[2].as<const int64_t>() : 0,
+                most = asked < room ? asked : room;
   const double threshold = a.optional(3) ? read(a.inputs[3], 0) : 0;
   const auto corners = [&](int64_t b, int64_t i, double* p) {
     for (int k = 0; k < 4; k++) p[k] = read(boxes, (b * count + i) * 4 + k);
@@ -129,15 +134,18 @@ Status non_max_suppression(const OpArguments& a, const Team& team) {
   for (int64_t b = 0; b < batches; b++)
     for (int64_t c = 0; c < classes; c++) {
       const auto score = [&](int64_t i) { return read(scores, (b * classes + c) * count + i); };
-      const int64_t* picked = y.as<int64_t>() + 3 * found + 2;  // every third: the boxes of this class
+      // every third: the boxes of this class
+      const int64_t* picked = y.as<int64_t>() + 3 * found + 2;
       int64_t kept = 0;
       const auto may_be_picked = [&](int64_t i) {
-        if (score(i) != score(i) || (a.optional(4) && !(score(i) > read(a.inputs[4], 0)))) return false;
+        if (score(i) != score(i) || (a.optional(4) && !(score(i) > read(a.inputs[4], 0))))
+          return false;
         for (int64_t k = 0; k < kept; k++) {
           double p[4], q[4];
           corners(b, i, p);
           corners(b, picked[3 * k], q);
-          if (picked[3 * k] == i || overlaps(p, q, a.as<NonMaxSuppressionAttributes>().center_point_box, threshold))
+          if (picked[3 * k] == i ||
+              overlaps(p, q, a.as<NonMaxSuppressionAttributes>().center_point_box, threshold))
             return false;
         }
         return true;

@@ -1,5 +1,5 @@
-// kernels/cpu/oracle/normalize.cpp - y = (x - mean) / sqrt(variance + epsilon) * scale + bias; rms: y = x / sqrt(mean
-// of squares + epsilon).
+// kernels/cpu/oracle/normalize.cpp - y = (x - mean) / sqrt(variance + epsilon) * scale + bias; rms:
+// y = x / sqrt(mean of squares + epsilon).
 #include "runtime/op/normalize.h"
 
 #include <cmath>
@@ -15,13 +15,15 @@ struct Statistics {
 };
 
 /// Whether the element at `index` shares its statistics with the one at `origin`.
-bool same_set(const NormalizeAttributes& t, const TensorType& x, const int64_t* index, const int64_t* origin) {
+bool same_set(const NormalizeAttributes& t, const TensorType& x, const int64_t* index,
+              const int64_t* origin) {
   if (t.kind == NormKind::kLayer || t.kind == NormKind::kRms) {
     for (int i = 0; i < int(t.axis); i++)
       if (index[i] != origin[i]) return false;
     return true;
   }
-  const int64_t channels = x.row_length(), size = t.kind == NormKind::kGroup ? channels / t.groups : 1;
+  const int64_t channels = x.row_length(),
+                size = t.kind == NormKind::kGroup ? channels / t.groups : 1;
   return index[0] == origin[0] && index[x.rank - 1] / size == origin[x.rank - 1] / size;
 }
 
@@ -43,7 +45,8 @@ bool is_origin(const NormalizeAttributes& t, const TensorType& x, const int64_t*
   const bool rows = t.kind == NormKind::kLayer || t.kind == NormKind::kRms;
   for (int i = rows ? int(t.axis) : 1; i < (rows ? int(x.rank) : x.rank - 1); i++)
     if (index[i] != 0) return false;
-  return rows || index[x.rank - 1] % (t.kind == NormKind::kGroup ? x.row_length() / t.groups : 1) == 0;
+  return rows ||
+         index[x.rank - 1] % (t.kind == NormKind::kGroup ? x.row_length() / t.groups : 1) == 0;
 }
 
 /// Number of the element within what scale and bias cover.

@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/oracle_table.cpp - the list of oracle kernels: naive, in double, in the order a reader expects.
+// kernels/cpu/oracle/oracle_table.cpp - the list of oracle kernels: naive, in double, in the order
+// a reader expects.
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/oracle/oracle.h"
 #include "runtime/op/attention.h"
@@ -34,8 +35,10 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kMatMul, "oracle_matmul", &kMatMulContract, nullptr, oracle::matmul},
     {OpCode::kAttention, "oracle_attention", &kAttentionContract, nullptr, oracle::attention},
     {OpCode::kPool2d, "oracle_pool2d", &kPool2dContract, nullptr, oracle::pool2d},
-    {OpCode::kConvTranspose2d, "oracle_conv_transpose2d", &kConvTranspose2dContract, nullptr, oracle::conv_transpose2d},
-    {OpCode::kElementwise, "oracle_elementwise", &kElementwiseContract, nullptr, oracle::elementwise},
+    {OpCode::kConvTranspose2d, "oracle_conv_transpose2d", &kConvTranspose2dContract, nullptr,
+     oracle::conv_transpose2d},
+    {OpCode::kElementwise, "oracle_elementwise", &kElementwiseContract, nullptr,
+     oracle::elementwise},
     {OpCode::kReduce, "oracle_reduce", &kReduceContract, nullptr, oracle::reduce},
     {OpCode::kArgReduce, "oracle_arg_reduce", &kArgReduceContract, nullptr, oracle::arg_reduce},
     {OpCode::kSoftmax, "oracle_softmax", &kSoftmaxContract, nullptr, oracle::softmax},
@@ -43,10 +46,12 @@ constexpr KernelEntry kEntries[] = {
     {OpCode::kRecurrent, "oracle_recurrent", &kRecurrentContract, nullptr, oracle::recurrent},
     {OpCode::kTranspose, "oracle_transpose", &kTransposeContract, nullptr, oracle::transpose},
     {OpCode::kGather, "oracle_gather", &kGatherContract, nullptr, oracle::gather},
-    {OpCode::kGatherElements, "oracle_gather_elements", &kGatherElementsContract, nullptr, oracle::gather_elements},
+    {OpCode::kGatherElements, "oracle_gather_elements", &kGatherElementsContract, nullptr,
+     oracle::gather_elements},
     {OpCode::kGatherNd, "oracle_gather_nd", &kGatherNdContract, nullptr, oracle::gather_nd},
     {OpCode::kScatterNd, "oracle_scatter_nd", &kScatterNdContract, nullptr, oracle::scatter_nd},
-    {OpCode::kScatterElements, "oracle_scatter_elements", &kScatterElementsContract, nullptr, oracle::scatter_elements},
+    {OpCode::kScatterElements, "oracle_scatter_elements", &kScatterElementsContract, nullptr,
+     oracle::scatter_elements},
     {OpCode::kConcat, "oracle_concat", &kConcatContract, nullptr, oracle::concat},
     {OpCode::kSlice, "oracle_slice", &kSliceContract, nullptr, oracle::slice},
     {OpCode::kPad, "oracle_pad", &kPadContract, nullptr, oracle::pad},
@@ -67,6 +72,7 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-const KernelTable kOracleKernels = {"oracle", kEntries, sizeof(kEntries) / sizeof(KernelEntry) - 1, nullptr};
+const KernelTable kOracleKernels = {"oracle", kEntries, sizeof(kEntries) / sizeof(KernelEntry) - 1,
+                                    nullptr};
 
 }  // namespace ingot::cpu

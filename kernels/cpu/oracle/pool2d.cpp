@@ -9,9 +9,11 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-double pool_at(const Pool2dAttributes& t, const TensorView& x, int64_t n, int64_t oy, int64_t ox, int64_t c) {
+double pool_at(const Pool2dAttributes& t, const TensorView& x, int64_t n, int64_t oy, int64_t ox,
+               int64_t c) {
   double most = -std::numeric_limits<double>::infinity(), sum = 0;
-  int64_t inside = 0, padded = 0;  // taps inside the picture, and inside the picture extended by its pads
+  // taps inside the picture, and inside the picture extended by its pads
+  int64_t inside = 0, padded = 0;
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < t.kernel_w; kx++) {
       const int64_t y = oy * t.stride_h - t.pad_top + ky * t.dilation_h,
@@ -19,7 +21,8 @@ double pool_at(const Pool2dAttributes& t, const TensorView& x, int64_t n, int64_
       if (y < x.dims[1] + t.pad_bottom && column < x.dims[2] + t.pad_right) padded++;
       if (y < 0 || y >= x.dims[1] || column < 0 || column >= x.dims[2]) continue;
       inside++;
-      const double v = double(x.as<float>()[((n * x.dims[1] + y) * x.dims[2] + column) * x.row_stride + c]);
+      const double v =
+          double(x.as<float>()[((n * x.dims[1] + y) * x.dims[2] + column) * x.row_stride + c]);
       most = v > most || v != v ? v : most;
       sum += t.kind == PoolKind::kLp ? std::pow(std::fabs(v), double(t.p)) : v;
     }

@@ -16,7 +16,8 @@ Status linear(const OpArguments& a, const Team& team) {
     for (int64_t o = 0; o < y.row_length(); o++) {
       double sum = bias_of(bias, o);
       for (int64_t k = 0; k < x.row_length(); k++)
-        sum += double(x.as<float>()[m * x.row_stride + k]) * weight(a.inputs[1], o, 0, k, 1, x.row_length());
+        sum += double(x.as<float>()[m * x.row_stride + k]) *
+               weight(a.inputs[1], o, 0, k, 1, x.row_length());
       const double r = residual ? double(residual->as<float>()[m * residual->row_stride + o]) : 0.0;
       y.as<float>()[m * y.row_stride + o] = float(epilogue(t.activation, t.residual_first, sum, r));
     }
@@ -31,12 +32,15 @@ Status matmul(const OpArguments& g, const Team& team) {
   if (y.elements() == 0) return {};
   const int64_t batches = y.elements() / (e.m * e.n);
   for (int64_t batch = 0; batch < batches; batch++) {
-    int64_t rest = batch, a_at = 0, b_at = 0, a_step = 1, b_step = 1;  // matrices of a and b for this one of y
+    // matrices of a and b for this one of y
+    int64_t rest = batch, a_at = 0, b_at = 0, a_step = 1, b_step = 1;
     for (int i = 3; i <= y.rank; i++) {
       const int64_t extent = y.dims[y.rank - i], at = rest % extent;
       rest /= extent;
-      if (i <= a.rank) a_at += (a.dims[a.rank - i] == 1 ? 0 : at) * a_step, a_step *= a.dims[a.rank - i];
-      if (i <= b.rank) b_at += (b.dims[b.rank - i] == 1 ? 0 : at) * b_step, b_step *= b.dims[b.rank - i];
+      if (i <= a.rank)
+        a_at += (a.dims[a.rank - i] == 1 ? 0 : at) * a_step, a_step *= a.dims[a.rank - i];
+      if (i <= b.rank)
+        b_at += (b.dims[b.rank - i] == 1 ? 0 : at) * b_step, b_step *= b.dims[b.rank - i];
     }
     const float* pa = a.as<float>() + a_at * a.dims[a.rank - 2] * a.row_stride;
     const float* pb = b.as<float>() + b_at * b.dims[b.rank - 2] * b.row_stride;

@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/recurrent.cpp - LSTM, GRU and RNN as ONNX writes them, one gate of one unit at a time, in double.
+// kernels/cpu/oracle/recurrent.cpp - LSTM, GRU and RNN as ONNX writes them, one gate of one unit at
+// a time, in double.
 #include "runtime/op/recurrent.h"
 
 #include <cmath>
@@ -20,10 +21,12 @@ double activation(const ActivationSpec& s, double x) {
     case Activation::kTanh: return std::tanh(x);
     case Activation::kSilu: return x / (1 + std::exp(-x));
     case Activation::kHardSwish: return x * std::fmin(std::fmax(x / 6 + 0.5, 0), 1);
-    case Activation::kHardSigmoid: return std::fmin(std::fmax(double(s.alpha) * x + double(s.beta), 0), 1);
+    case Activation::kHardSigmoid:
+      return std::fmin(std::fmax(double(s.alpha) * x + double(s.beta), 0), 1);
     case Activation::kGelu: return x * std::erfc(-x / std::sqrt(2.0)) / 2;
     case Activation::kGeluTanh:
-      return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+      return x / 2 *
+             (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case Activation::kElu: return x < 0 ? double(s.alpha) * std::expm1(x) : x;
     case Activation::kSoftplus: return std::log1p(std::exp(-std::fabs(x))) + std::fmax(x, 0);
     case Activation::kMish: return x * std::tanh(std::log1p(std::exp(x)));
@@ -65,18 +68,23 @@ struct Cell {
   }
   /// Number n of this direction's functions f, g, h.
   double apply(int n, double x) const {
-    const int per_direction = t.kind == RecurrentKind::kLstm ? 3 : t.kind == RecurrentKind::kGru ? 2 : 1;
+    const int per_direction = t.kind == RecurrentKind::kLstm  ? 3
+                              : t.kind == RecurrentKind::kGru ? 2
+                                                              : 1;
     if (t.activation_count != 0) return activation(t.activations[direction * per_direction + n], x);
     const bool squash = n == 0 && t.kind != RecurrentKind::kRnn;
     return activation({squash ? Activation::kSigmoid : Activation::kTanh, 0, 0}, x);
   }
-  double limit(double x) const { return t.clip > 0 ? std::fmin(std::fmax(x, -double(t.clip)), double(t.clip)) : x; }
+  double limit(double x) const {
+    return t.clip > 0 ? std::fmin(std::fmax(x, -double(t.clip)), double(t.clip)) : x;
+  }
 
   double input_sum(int64_t gate, int64_t unit, int64_t step, int64_t batch) const {
     const TensorView& x = a.inputs[0];
     const int64_t row = t.batch_first ? batch * x.dims[1] + step : step * x.dims[1] + batch;
     double sum = bias(0, gate, unit);
-    for (int64_t k = 0; k < x.dims[2]; k++) sum += weight(1, gate, unit, k) * read(x, row * x.dims[2] + k);
+    for (int64_t k = 0; k < x.dims[2]; k++)
+      sum += weight(1, gate, unit, k) * read(x, row * x.dims[2] + k);
     return sum;
   }
   double state_sum(int64_t gate, int64_t unit, const double* h) const {
@@ -92,7 +100,8 @@ double flush(double x) { return std::fabs(x) < 1.1754943508222875e-38 ? 0 : x; }
 void lstm_step(const Cell& cell, int64_t step, int64_t batch, double* h, double* c, double* fresh) {
   for (int64_t u = 0; u < cell.hidden; u++) {
     double gate[4];
-    for (int g = 0; g < 4; g++) gate[g] = cell.input_sum(g, u, step, batch) + cell.state_sum(g, u, h);
+    for (int g = 0; g < 4; g++)
+      gate[g] = cell.input_sum(g, u, step, batch) + cell.state_sum(g, u, h);
     const double i = cell.apply(0, cell.limit(gate[0] + cell.peephole(0, u) * c[u]));
     const double f = cell.apply(0, cell.limit(gate[2] + cell.peephole(2, u) * c[u]));
     const double next = flush(f * c[u] + i * cell.apply(1, cell.limit(gate[3])));
@@ -102,15 +111,18 @@ void lstm_step(const Cell& cell, int64_t step, int64_t batch, double* h, double*
   }
 }
 
-void gru_step(const Cell& cell, int64_t step, int64_t batch, const double* h, double* reset, double* fresh) {
+void gru_step(const Cell& cell, int64_t step, int64_t batch, const double* h, double* reset,
+              double* fresh) {
   for (int64_t u = 0; u < cell.hidden; u++)
-    reset[u] = cell.apply(0, cell.limit(cell.input_sum(1, u, step, batch) + cell.state_sum(1, u, h)));
+    reset[u] =
+        cell.apply(0, cell.limit(cell.input_sum(1, u, step, batch) + cell.state_sum(1, u, h)));
   double* scaled = reset + cell.hidden;
   for (int64_t u = 0; u < cell.hidden; u++) scaled[u] = reset[u] * h[u];
   for (int64_t u = 0; u < cell.hidden; u++) {
-    const double z = cell.apply(0, cell.limit(cell.input_sum(0, u, step, batch) + cell.state_sum(0, u, h)));
-    const double from_state =
-        cell.t.linear_before_reset ? reset[u] * cell.state_sum(2, u, h) : cell.state_sum(2, u, scaled);
+    const double z =
+        cell.apply(0, cell.limit(cell.input_sum(0, u, step, batch) + cell.state_sum(0, u, h)));
+    const double from_state = cell.t.linear_before_reset ? reset[u] * cell.state_sum(2, u, h)
+                                                         : cell.state_sum(2, u, scaled);
     const double g = cell.apply(1, cell.limit(cell.input_sum(2, u, step, batch) + from_state));
     fresh[u] = flush((1 - z) * g + z * h[u]);
   }
@@ -118,10 +130,12 @@ void gru_step(const Cell& cell, int64_t step, int64_t batch, const double* h, do
 
 void rnn_step(const Cell& cell, int64_t step, int64_t batch, const double* h, double* fresh) {
   for (int64_t u = 0; u < cell.hidden; u++)
-    fresh[u] = flush(cell.apply(0, cell.limit(cell.input_sum(0, u, step, batch) + cell.state_sum(0, u, h))));
+    fresh[u] = flush(
+        cell.apply(0, cell.limit(cell.input_sum(0, u, step, batch) + cell.state_sum(0, u, h))));
 }
 
-void store_state(const OpArguments& a, int output, int64_t row, const double* state, int64_t hidden) {
+void store_state(const OpArguments& a, int output, int64_t row, const double* state,
+                 int64_t hidden) {
   if (output >= a.output_count || !a.outputs[output].present()) return;
   for (int64_t u = 0; u < hidden; u++) write(a.outputs[output], row * hidden + u, state[u]);
 }
@@ -164,7 +178,8 @@ void run_sequence(const Cell& cell, int64_t batch, int64_t length, double* room)
 Status recurrent(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
-  const int64_t steps = a.inputs[0].dims[t.batch_first ? 1 : 0], batches = a.inputs[0].dims[t.batch_first ? 0 : 1];
+  const int64_t steps = a.inputs[0].dims[t.batch_first ? 1 : 0],
+                batches = a.inputs[0].dims[t.batch_first ? 0 : 1];
   if (const TensorView* lens = a.optional(6))
     for (int64_t b = 0; b < batches; b++)
       if (read_integer(*lens, b) < 0 || read_integer(*lens, b) > steps) return Code::kBadIndexValue;

@@ -9,7 +9,8 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-/// Calls fn(offset in x) for every element that is reduced into the output at `kept`, which has x's rank.
+/// Calls fn(offset in x) for every element that is reduced into the output at `kept`, which has x's
+/// rank.
 template <class Fn>
 void for_each_reduced(const TensorView& x, uint32_t axes, const int64_t* kept, Fn fn) {
   int64_t dims[kMaxRank] = {};
@@ -46,7 +47,8 @@ double reduce_real(ReduceKind kind, const TensorView& x, uint32_t axes, const in
     case ReduceKind::kLogSumExp: {
       double exponentials = 0;
       if (std::isinf(top)) top = 0;  // the sum says infinity, or NaN
-      for_each_reduced(x, axes, kept, [&](int64_t at) { exponentials += std::exp(read(x, at) - top); });
+      for_each_reduced(x, axes, kept,
+                       [&](int64_t at) { exponentials += std::exp(read(x, at) - top); });
       return top + std::log(exponentials);
     }
     default: return sum;
@@ -83,7 +85,9 @@ int64_t reduce_whole(ReduceKind kind, const TensorView& x, uint32_t axes, const 
   int64_t top = smallest_of(x.dtype), bottom = largest_of(x.dtype), count = 0;
   for_each_reduced(x, axes, kept, [&](int64_t at) {
     const int64_t v = read_integer(x, at);
-    const auto less = [&](int64_t a, int64_t b) { return is_unsigned ? uint64_t(a) < uint64_t(b) : a < b; };
+    const auto less = [&](int64_t a, int64_t b) {
+      return is_unsigned ? uint64_t(a) < uint64_t(b) : a < b;
+    };
     switch (kind) {
       case ReduceKind::kL1: sum += !is_unsigned && v < 0 ? 0 - uint64_t(v) : uint64_t(v); break;
       case ReduceKind::kL2:
@@ -96,7 +100,8 @@ int64_t reduce_whole(ReduceKind kind, const TensorView& x, uint32_t axes, const 
     count++;
   });
   switch (kind) {
-    case ReduceKind::kMean: return count == 0 ? 0 : is_unsigned ? int64_t(sum / uint64_t(count)) : int64_t(sum) / count;
+    case ReduceKind::kMean:
+      return count == 0 ? 0 : is_unsigned ? int64_t(sum / uint64_t(count)) : int64_t(sum) / count;
     case ReduceKind::kMax: return top;
     case ReduceKind::kMin: return bottom;
     case ReduceKind::kProd: return int64_t(product);
@@ -144,7 +149,8 @@ Status arg_reduce(const OpArguments& a, const Team& team) {
           const int64_t iv = read_integer(x, at), ib = read_integer(x, best_at);
           better = t.largest ? iv > ib : iv < ib, equal = iv == ib;
         } else if (x.dtype == DType::kU64) {
-          const uint64_t iv = uint64_t(read_integer(x, at)), ib = uint64_t(read_integer(x, best_at));
+          const uint64_t iv = uint64_t(read_integer(x, at)),
+                         ib = uint64_t(read_integer(x, best_at));
           better = t.largest ? iv > ib : iv < ib, equal = iv == ib;
         }
       }

@@ -1,5 +1,5 @@
-// kernels/cpu/oracle/resize.cpp - ONNX Resize: for every output element the weighted sum over its taps in every
-// dimension.
+// kernels/cpu/oracle/resize.cpp - ONNX Resize: for every output element the weighted sum over its
+// taps in every dimension.
 #include "runtime/op/resize.h"
 
 #include <cmath>
@@ -10,15 +10,18 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-/// Where output position `out` of dimension i lies in the input. In float, as ONNX's formulas are run everywhere.
+/// Where output position `out` of dimension i lies in the input. In float, as ONNX's formulas are
+/// run everywhere.
 float source_coordinate(const OpArguments& a, int i, int64_t out) {
   const ResizeAttributes& t = a.as<ResizeAttributes>();
-  const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]), x = float(out);
+  const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]),
+              x = float(out);
   const float scale = t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent;
   switch (t.coordinate) {
     case CoordinateMode::kHalfPixel: return (x + 0.5f) / scale - 0.5f;
     case CoordinateMode::kAsymmetric: return x / scale;
-    case CoordinateMode::kAlignCorners: return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
+    case CoordinateMode::kAlignCorners:
+      return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
     case CoordinateMode::kPytorchHalfPixel: return out_extent > 1 ? (x + 0.5f) / scale - 0.5f : 0;
     case CoordinateMode::kHalfPixelSymmetric: {
       const float adjustment = out_extent / (scale * in_extent);
@@ -45,8 +48,12 @@ Taps taps_of(const OpArguments& a, int i, int64_t out) {
   if (t.mode == ResizeMode::kNearest) {
     float nearest = 0;
     switch (t.nearest) {
-      case NearestMode::kRoundPreferFloor: nearest = x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x); break;
-      case NearestMode::kRoundPreferCeil: nearest = x == std::floor(x) + 0.5f ? std::ceil(x) : std::round(x); break;
+      case NearestMode::kRoundPreferFloor:
+        nearest = x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x);
+        break;
+      case NearestMode::kRoundPreferCeil:
+        nearest = x == std::floor(x) + 0.5f ? std::ceil(x) : std::round(x);
+        break;
       case NearestMode::kFloor: nearest = std::floor(x); break;
       case NearestMode::kCeil: nearest = std::ceil(x); break;
     }
@@ -89,7 +96,8 @@ Status resize(const OpArguments& a, const Team& team) {
     double sum = 0;
     for_each_index(counts, x.rank, [&](const int64_t* tap) {
       double weight = 1;
-      for (int i = 0; i < x.rank; i++) source[i] = taps[i].at[tap[i]], weight *= taps[i].weight[tap[i]];
+      for (int i = 0; i < x.rank; i++)
+        source[i] = taps[i].at[tap[i]], weight *= taps[i].weight[tap[i]];
       if (!nearest) sum += weight * read(x, offset_of(x, source));
     });
     if (nearest)

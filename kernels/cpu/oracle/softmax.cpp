@@ -23,7 +23,8 @@ Status softmax(const OpArguments& a, const Team& team) {
       const double value = read(x, offset_of(x, at));
       if (value > top || std::isnan(value)) top = value;
     }
-    for (at[t.axis] = 0; at[t.axis] < n; at[t.axis]++) sum += std::exp(read(x, offset_of(x, at)) - top);
+    for (at[t.axis] = 0; at[t.axis] < n; at[t.axis]++)
+      sum += std::exp(read(x, offset_of(x, at)) - top);
     for (at[t.axis] = 0; at[t.axis] < n; at[t.axis]++) {
       const double d = read(x, offset_of(x, at)) - top;
       write(y, offset_of(y, at), t.log ? d - std::log(sum) : std::exp(d) / sum);

@@ -21,7 +21,8 @@ Status topk(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView &x = a.inputs[0], &values = a.outputs[0], &indices = a.outputs[1];
   const TopKAttributes& t = a.as<TopKAttributes>();
-  for_each_index(values, [&](const int64_t* index) {  // an element with fewer than k better ones comes behind those
+  // an element with fewer than k better ones comes behind those
+  for_each_index(values, [&](const int64_t* index) {
     if (index[t.axis] != 0) return;
     int64_t at[kMaxRank], to[kMaxRank];
     for (int i = 0; i < x.rank; i++) at[i] = to[i] = index[i];

@@ -1,5 +1,5 @@
-// kernels/cpu/pad/pad.inl - Pad: row by row of the output, filled, or copied with its two ends. Contract:
-// runtime/op/pad.h.
+// kernels/cpu/pad/pad.inl - Pad: row by row of the output, filled, or copied with its two ends.
+// Contract: runtime/op/pad.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"
@@ -42,9 +42,11 @@ Status pad(const OpArguments& a, const Team& team) {
   else
     store_block<float>(x.dtype, &t.value, 1, element);
   const int last = x.rank - 1;
-  const int64_t length = y.row_length(), extent = x.row_length(), before = x.rank ? t.before[last] : 0;
+  const int64_t length = y.row_length(), extent = x.row_length(),
+                before = x.rank ? t.before[last] : 0;
   // Output columns [left, right) are copied straight.
-  const int64_t left = least_of(most_of(before, 0), length), right = most_of(left, least_of(length, before + extent));
+  const int64_t left = least_of(most_of(before, 0), length),
+                right = most_of(left, least_of(length, before + extent));
   if (length == 0) return {};
   const Part mine = part_of(team, y.rows(), 1, most_of(1, 16384 / (length * bytes)));
   for (int64_t row = mine.begin; row < mine.end; row++) {
@@ -61,14 +63,17 @@ Status pad(const OpArguments& a, const Team& team) {
       continue;
     }
     const char* from = x.as<const char>() + source * x.row_stride * bytes;
-    if (right > left) std::memcpy(to + left * bytes, from + (left - before) * bytes, size_t((right - left) * bytes));
+    if (right > left)
+      std::memcpy(to + left * bytes, from + (left - before) * bytes,
+                  size_t((right - left) * bytes));
     if (t.mode == PadMode::kConstant) {
       fill_elements(to, element, left, bytes);
       fill_elements(to + right * bytes, element, length - right, bytes);
       continue;
     }
     const auto place = [&](int64_t j) {
-      std::memcpy(to + j * bytes, from + pad_source(t.mode, j - before, extent) * bytes, size_t(bytes));
+      std::memcpy(to + j * bytes, from + pad_source(t.mode, j - before, extent) * bytes,
+                  size_t(bytes));
     };
     for (int64_t j = 0; j < left; j++) place(j);
     for (int64_t j = right; j < length; j++) place(j);

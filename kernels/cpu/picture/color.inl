@@ -1,4 +1,5 @@
-// kernels/cpu/picture/color.inl - from sampled components to the channels of y, by whole vectors. Device code runs it with one lane.
+// kernels/cpu/picture/color.inl - from sampled components to the channels of y, by whole vectors.
+// Device code runs it with one lane.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "runtime/op/picture.h"
@@ -9,8 +10,8 @@ namespace tensors {
 
 /// Components of a pixel -> R, G, B in 0..255, or gray in rgb[0] where y has one channel.
 template <class V, class F>
-INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& layout, const PictureColor& k,
-                              const F (&x)[3], F (&rgb)[3]) {
+INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& layout,
+                              const PictureColor& k, const F (&x)[3], F (&rgb)[3]) {
   const auto limited = [](F v) { return V::min(V::max(v, V::zero()), V::splat(255.0f)); };
   if (layout.is_yuv) {
     const F l = V::mul(V::sub(x[0], V::splat(k.offset)), V::splat(k.luma));
@@ -25,7 +26,8 @@ INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& lay
   } else if (layout.components == 1) {
     rgb[0] = rgb[1] = rgb[2] = x[0];
   } else if (t.channels == 1) {
-    rgb[0] = V::fma(V::splat(k.gray_b), x[2], V::fma(V::splat(k.gray_g), x[1], V::mul(V::splat(k.gray_r), x[0])));
+    rgb[0] = V::fma(V::splat(k.gray_b), x[2],
+                    V::fma(V::splat(k.gray_g), x[1], V::mul(V::splat(k.gray_r), x[0])));
   } else {
     for (int i = 0; i < 3; i++) rgb[i] = x[i];
   }
@@ -51,7 +53,8 @@ struct PictureConverter {
     F rgb[3];
     picture_rgb<V>(t, layout, color, x, rgb);
     const int last = int(t.channels) - 1;
-    for (int c = 0; c <= last; c++) y[c] = V::fma(rgb[t.bgr ? last - c : c], V::splat(t.scale[c]), V::splat(t.bias[c]));
+    for (int c = 0; c <= last; c++)
+      y[c] = V::fma(rgb[t.bgr ? last - c : c], V::splat(t.scale[c]), V::splat(t.bias[c]));
   }
 };
 

@@ -1,6 +1,7 @@
-// kernels/cpu/picture/picture.inl - Picture. Contract and arithmetic: runtime/op/picture.h.
-// For each row of y: the bytes of each plane's source rows are mixed down into one row of floats (whole vectors, in order), that row
-// is mixed across at the positions of a table that is made once a run, and the samples become channels (whole vectors again).
+// kernels/cpu/picture/picture.inl - Picture. Contract and arithmetic: runtime/op/picture.h. For
+// each row of y: the bytes of each plane's source rows are mixed down into one row of floats (whole
+// vectors, in order), that row is mixed across at the positions of a table that is made once a run,
+// and the samples become channels (whole vectors again).
 #pragma once
 #include "kernels/cpu/picture/color.inl"
 #include "kernels/cpu/simd/share.inl"
@@ -23,7 +24,8 @@ class PictureRows {
         converter_(t_),
         y_(a.outputs[0]) {
     picture_planes(a, planes_);
-    std::memset(room_, 0, size_t(place_.elements) * 4);  // tails of tables and rows are read, with weight 0
+    // tails of tables and rows are read, with weight 0
+    std::memset(room_, 0, size_t(place_.elements) * 4);
     height_ = y_.dims[t_.planar ? 2 : 1], width_ = y_.dims[t_.planar ? 3 : 2];
     for (int i = 0; i < layout_.components; i++) add_component(i);
     for (int i = 0; i < (layout_.is_yuv ? 2 : 1); i++) make_columns(layout_.at[i], i);
@@ -105,11 +107,13 @@ class PictureRows {
     }
   }
 
-  /// Calls fn(j, load) for every vector of a plane's source area; load(row) gives kLanes bytes as floats, or those that are left.
+  /// Calls fn(j, load) for every vector of a plane's source area; load(row) gives kLanes bytes as
+  /// floats, or those that are left.
   template <class Fn>
   static INGOT_INLINE void each_vector(int64_t length, Fn fn) {
     int64_t j = 0;
-    for (; j + V::kLanes <= length; j += V::kLanes) fn(j, [&](const uint8_t* row) { return V::load_u8(row + j); });
+    for (; j + V::kLanes <= length; j += V::kLanes)
+      fn(j, [&](const uint8_t* row) { return V::load_u8(row + j); });
     if (j < length)
       fn(j, [&](const uint8_t* row) {
         uint8_t rest[V::kLanes] = {};
@@ -123,7 +127,8 @@ class PictureRows {
     const uint8_t* upper = row_bytes(c, n, tap.at);
     float* to = room_ + place_.rows[c.plane];
     if (tap.weight == 0)  // the same bits, and there may be no row below
-      return each_vector(bytes.end - bytes.begin, [&](int64_t j, auto load) { V::store(to + j, load(upper)); });
+      return each_vector(bytes.end - bytes.begin,
+                         [&](int64_t j, auto load) { V::store(to + j, load(upper)); });
     const uint8_t* lower = row_bytes(c, n, tap.at + 1);
     const F weight = V::splat(tap.weight);
     each_vector(bytes.end - bytes.begin, [&](int64_t j, auto load) {
@@ -133,7 +138,8 @@ class PictureRows {
   }
 
   void mix_across(const PixelComponent& c, int of, float* to) const {
-    const float *from = room_ + place_.rows[c.plane] + c.origin, *next = from + c.step, *weight = weights(of);
+    const float *from = room_ + place_.rows[c.plane] + c.origin, *next = from + c.step,
+                *weight = weights(of);
     const int32_t* at = columns(of);
     for (int64_t j = 0; j < t_.target.width; j += V::kLanes) {
       const typename V::I where = V::iload(at + j);
@@ -161,15 +167,16 @@ class PictureRows {
     const int32_t *at = columns(of), *end = at + t_.target.width;
     for (uint32_t j = 0; j < t_.target.width; j++) {
       float sum = 0;
-      for (int32_t k = at[j]; k < end[j]; k += c.step) sum = __builtin_fmaf(from[k], *weight++, sum);
+      for (int32_t k = at[j]; k < end[j]; k += c.step)
+        sum = __builtin_fmaf(from[k], *weight++, sum);
       to[j] = sum;
     }
   }
 
   float* channel(int64_t n, int64_t row, int c) const {
     const int64_t channels = t_.channels;
-    return y_.template as<float>() +
-           (t_.planar ? ((n * channels + c) * height_ + row) * width_ : (n * height_ + row) * width_ * channels + c);
+    return y_.template as<float>() + (t_.planar ? ((n * channels + c) * height_ + row) * width_
+                                                : (n * height_ + row) * width_ * channels + c);
   }
 
   void pad(int64_t n, int64_t row, int64_t begin, int64_t end) const {
@@ -185,7 +192,8 @@ class PictureRows {
     float* to[3];
     for (int i = 0; i < 3; i++) samples[i] = room_ + place_.samples[i];
     const bool is_interleaved = !t_.planar && t_.channels == 3;
-    for (int c = 0; c < int(t_.channels); c++) to[c] = channel(n, row, c) + t_.target.left * (is_interleaved ? 3 : 1);
+    for (int c = 0; c < int(t_.channels); c++)
+      to[c] = channel(n, row, c) + t_.target.left * (is_interleaved ? 3 : 1);
     for (int64_t j = 0; j < t_.target.width; j += V::kLanes) {
       const int64_t lanes = least_of(V::kLanes, t_.target.width - j);
       F x[3];

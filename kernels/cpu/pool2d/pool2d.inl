@@ -13,13 +13,15 @@ struct PoolWindow {
 };
 
 /// Taps [begin, end) of `kernel` with first + k * dilation in [low, high).
-inline Range taps_inside(int64_t first, int64_t dilation, int64_t kernel, int64_t low, int64_t high) {
+inline Range taps_inside(int64_t first, int64_t dilation, int64_t kernel, int64_t low,
+                         int64_t high) {
   const int64_t begin = first >= low ? 0 : ceil_div(low - first, dilation);
   const int64_t end = first >= high ? 0 : ceil_div(high - first, dilation);
   return {min_of(begin, kernel), max_of(min_of(begin, kernel), min_of(end, kernel))};
 }
 
-inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, int64_t oy, int64_t ox) {
+inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, int64_t oy,
+                              int64_t ox) {
   PoolWindow p;
   p.top = oy * t.stride_h - t.pad_top, p.left = ox * t.stride_w - t.pad_left;
   const Range y = taps_inside(p.top, t.dilation_h, t.kernel_h, 0, h),
@@ -35,8 +37,8 @@ inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, i
 
 /// kVecs vectors of channels of one output pixel; the last may be partial.
 template <class V, PoolKind kind, int kVecs, bool whole>
-INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, const PoolWindow& p, int64_t channel,
-                               int64_t lanes, float* out) {
+INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, const PoolWindow& p,
+                               int64_t channel, int64_t lanes, float* out) {
   using F = typename V::F;
   F acc[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) acc[v] =
@@ -58,7 +60,8 @@ INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, con
   }
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
     F y = acc[v];
-    if (kind == PoolKind::kAverage || kind == PoolKind::kAverageIncludePad) y = V::div(y, V::splat(p.divisor));
+    if (kind == PoolKind::kAverage || kind == PoolKind::kAverageIncludePad)
+      y = V::div(y, V::splat(p.divisor));
     if (kind == PoolKind::kLp && t.p == 2) y = V::sqrt(y);
     if (whole)
       V::store(out + v * V::kLanes, y);
@@ -68,8 +71,8 @@ INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, con
 }
 
 template <class V, PoolKind kind>
-void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range cols, Range channels, float* out,
-              int64_t out_stride) {
+void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range cols, Range channels,
+              float* out, int64_t out_stride) {
   for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
     const PoolWindow p = pool_window(t, in.h, in.w, oy, ox);
     int64_t c = channels.begin;
@@ -83,13 +86,16 @@ void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range co
 
 template <class V>
 Status pool2d_f32(const OpArguments& a, const Team& team) {
-  using Row = void (*)(const Pool2dAttributes&, const Picture&, int64_t, Range, Range, float*, int64_t);
+  using Row =
+      void (*)(const Pool2dAttributes&, const Picture&, int64_t, Range, Range, float*, int64_t);
   static constexpr Row kRows[] = {pool_row<V, PoolKind::kMax>, pool_row<V, PoolKind::kAverage>,
-                                  pool_row<V, PoolKind::kAverageIncludePad>, pool_row<V, PoolKind::kLp>};
+                                  pool_row<V, PoolKind::kAverageIncludePad>,
+                                  pool_row<V, PoolKind::kLp>};
   const Pool2dAttributes& t = a.as<Pool2dAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   if (y.elements() == 0) return {};
-  const int64_t oh = y.dims[1], ow = y.dims[2], c = y.dims[3], all = y.dims[0] * oh, groups = ceil_div(c, kPanel);
+  const int64_t oh = y.dims[1], ow = y.dims[2], c = y.dims[3], all = y.dims[0] * oh,
+                groups = ceil_div(c, kPanel);
   Range rows{0, all}, cols{0, ow}, channels{0, c};
   if (all >= 2 * team.size) {
     rows = part(all, team.id, team.size);

@@ -1,5 +1,5 @@
-// kernels/cpu/recurrent/cell.inl - what happens to the gates of one step once their products are made. Contract:
-// runtime/op/recurrent.h. Device code as well.
+// kernels/cpu/recurrent/cell.inl - what happens to the gates of one step once their products are
+// made. Contract: runtime/op/recurrent.h. Device code as well.
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
 #include "kernels/cpu/simd/share.inl"
@@ -67,7 +67,9 @@ INGOT_FN void lstm_cell(const CellPlan& p, const CellRow& r, int64_t first, int6
     const auto gate = [&](int k) {
       return V::add(V::load(r.from_input + k * n + u), V::load(r.from_state + k * n + u));
     };
-    const auto peep = [&](int k, F x, F c) { return p.peepholes ? V::fma(V::load(p.peepholes + k * n + u), c, x) : x; };
+    const auto peep = [&](int k, F x, F c) {
+      return p.peepholes ? V::fma(V::load(p.peepholes + k * n + u), c, x) : x;
+    };
     const F c = V::load(r.c + u);
     const F i = apply_activation<V>(p.f, limit_gate<V>(p, peep(0, gate(0), c)));
     const F f = apply_activation<V>(p.f, limit_gate<V>(p, peep(2, gate(2), c)));
@@ -95,10 +97,11 @@ INGOT_FN void gru_cell(const CellPlan& p, const CellRow& r, int64_t first, int64
   using F = typename V::F;
   const int64_t n = p.padded;
   for (int64_t u = first; u < last; u += V::kLanes) {
-    const F z =
-        apply_activation<V>(p.f, limit_gate<V>(p, V::add(V::load(r.from_input + u), V::load(r.from_state + u))));
+    const F z = apply_activation<V>(
+        p.f, limit_gate<V>(p, V::add(V::load(r.from_input + u), V::load(r.from_state + u))));
     const F input = V::load(r.from_input + 2 * n + u), state = V::load(r.from_state + 2 * n + u);
-    const F sum = p.linear_before_reset ? V::fma(V::load(r.reset + u), state, input) : V::add(input, state);
+    const F sum =
+        p.linear_before_reset ? V::fma(V::load(r.reset + u), state, input) : V::add(input, state);
     const F g = apply_activation<V>(p.g, limit_gate<V>(p, sum));
     put_state<V>(p, r, u, V::fma(z, V::load(r.old_h + u), V::mul(V::sub(V::splat(1.0f), z), g)));
   }
@@ -107,9 +110,9 @@ INGOT_FN void gru_cell(const CellPlan& p, const CellRow& r, int64_t first, int64
 template <class V>
 INGOT_FN void rnn_cell(const CellPlan& p, const CellRow& r, int64_t first, int64_t last) {
   for (int64_t u = first; u < last; u += V::kLanes)
-    put_state<V>(
-        p, r, u,
-        apply_activation<V>(p.f, limit_gate<V>(p, V::add(V::load(r.from_input + u), V::load(r.from_state + u)))));
+    put_state<V>(p, r, u,
+                 apply_activation<V>(p.f, limit_gate<V>(p, V::add(V::load(r.from_input + u),
+                                                                  V::load(r.from_state + u)))));
 }
 
 /// A sequence that has ended: the state stays, the output is zero.

@@ -1,8 +1,8 @@
 // kernels/cpu/recurrent/recurrent.inl - LSTM, GRU, RNN. Contract and order: runtime/op/recurrent.h.
-// The products of the inputs of up to 64 rows are one matrix product; each step adds the product of the state. Two
-// directions go to two members of the team; one direction is divided by hidden units where a step is worth a join, else
-// one member runs it alone. Scratch of a direction: [chunk rows][gates * P] inputs, [B][gates * P] state, h twice, c
-// and r * h [B][P] each.
+// The products of the inputs of up to 64 rows are one matrix product; each step adds the product of
+// the state. Two directions go to two members of the team; one direction is divided by hidden units
+// where a step is worth a join, else one member runs it alone. Scratch of a direction: [chunk
+// rows][gates * P] inputs, [B][gates * P] state, h twice, c and r * h [B][P] each.
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/recurrent/cell.inl"
@@ -11,7 +11,8 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-constexpr int64_t kUnitSplitWork = 1 << 16;  // multiply-adds of a step, its share of the inputs' too, that pay for joins
+// multiply-adds of a step, its share of the inputs' too, that pay for joins
+constexpr int64_t kUnitSplitWork = 1 << 16;
 
 template <class V>
 struct Recurrence {
@@ -27,7 +28,11 @@ struct Recurrence {
   int current = 0;  // h[current] is the state
 
   Recurrence(const OpArguments& arguments, const Team& members, int d, bool shared)
-      : a(arguments), t(arguments.as<RecurrentAttributes>()), team(members), direction(d), joint(shared) {
+      : a(arguments),
+        t(arguments.as<RecurrentAttributes>()),
+        team(members),
+        direction(d),
+        joint(shared) {
     const TensorView& x = a.inputs[0];
     steps = x.dims[t.batch_first ? 1 : 0];
     batches = x.dims[t.batch_first ? 0 : 1];
@@ -37,8 +42,8 @@ struct Recurrence {
     chunk = recurrent_chunk_steps(steps, batches);
     make_plan();
     const int64_t n = plan.padded;
-    float* room =
-        static_cast<float*>(team.shared) + direction * ((chunk * batches + batches) * gates * n + batches * 4 * n);
+    float* room = static_cast<float*>(team.shared) +
+                  direction * ((chunk * batches + batches) * gates * n + batches * 4 * n);
     inputs = room;
     states = inputs + chunk * batches * gates * n;
     h[0] = states + batches * gates * n;
@@ -62,7 +67,8 @@ struct Recurrence {
       if (each > 1) plan.g = t.activations[direction * each + 1];
       if (each > 2) plan.h = t.activations[direction * each + 2];
     }
-    if (const TensorView* p = a.optional(7)) plan.peepholes = p->as<const float>() + direction * 3 * plan.padded;
+    if (const TensorView* p = a.optional(7))
+      plan.peepholes = p->as<const float>() + direction * 3 * plan.padded;
   }
 
   int64_t first_unit() const { return panels.begin * kPanel; }
@@ -71,9 +77,10 @@ struct Recurrence {
     if (joint) team.join();
   }
 
-  /// rows of `from` times the weights of operand 1 or 2 for gates [first, last), this member's units.
-  void product(int operand, const float* from, int64_t from_stride, int64_t k, int64_t rows, float* to, int64_t first,
-               int64_t last) {
+  /// rows of `from` times the weights of operand 1 or 2 for gates [first, last), this member's
+  /// units.
+  void product(int operand, const float* from, int64_t from_stride, int64_t k, int64_t rows,
+               float* to, int64_t first, int64_t last) {
     static constexpr Epilogue kPlain{{}, false, true, false, 0, 0, 0};
     const int64_t per_gate = plan.padded / kPanel, row_length = gates * plan.padded;
     const TensorView* bias = a.optional(3);
@@ -86,8 +93,10 @@ struct Recurrence {
     g.out_stride = row_length;
     g.o = row_length;
     g.epilogue = &kPlain;
-    if (bias && operand == 1) g.bias = bias->as<const float>() + direction * bias->dims[1] * row_length;
-    if (bias && operand == 2 && bias->dims[1] == 2) g.bias = bias->as<const float>() + (direction * 2 + 1) * row_length;
+    if (bias && operand == 1)
+      g.bias = bias->as<const float>() + direction * bias->dims[1] * row_length;
+    if (bias && operand == 2 && bias->dims[1] == 2)
+      g.bias = bias->as<const float>() + (direction * 2 + 1) * row_length;
     if (panels.begin == 0 && panels.end == per_gate) {
       gemm<V>(g, {0, rows}, {first * per_gate, last * per_gate});
       return;
@@ -99,10 +108,12 @@ struct Recurrence {
   /// Products of the inputs at times [begin, begin + count).
   void multiply_inputs(int64_t begin, int64_t count) {
     const float* x = a.inputs[0].as<const float>();
-    if (!t.batch_first) return product(1, x + begin * batches * input, input, input, count * batches, inputs, 0, gates);
+    if (!t.batch_first)
+      return product(1, x + begin * batches * input, input, input, count * batches, inputs, 0,
+                     gates);
     for (int64_t b = 0; b < batches; b++)
-      product(1, x + (b * steps + begin) * input, input, input, count, inputs + b * count * gates * plan.padded, 0,
-              gates);
+      product(1, x + (b * steps + begin) * input, input, input, count,
+              inputs + b * count * gates * plan.padded, 0, gates);
   }
 
   int64_t length_of(int64_t batch) const {
@@ -139,7 +150,8 @@ struct Recurrence {
         fn(r, time < length_of(b));
       }
     };
-    if (t.kind == RecurrentKind::kGru) each([&](const CellRow& r, bool) { gru_reset<V>(plan, r, first, last); });
+    if (t.kind == RecurrentKind::kGru)
+      each([&](const CellRow& r, bool) { gru_reset<V>(plan, r, first, last); });
     if (two_parts) {
       join();
       product(2, reset, n, plan.hidden, batches, states, 2, 3);
@@ -163,13 +175,16 @@ struct Recurrence {
     for (int64_t b = 0; b < batches; b++)
       for (int64_t u = first_unit(); u < last_unit(); u++)
         to[b * plan.padded + u] =
-            from && u < plan.hidden ? from->as<const float>()[(direction * batches + b) * plan.hidden + u] : 0;
+            from && u < plan.hidden
+                ? from->as<const float>()[(direction * batches + b) * plan.hidden + u]
+                : 0;
   }
   void store_state(int output, const float* from) {
     if (output >= a.output_count || !a.outputs[output].present()) return;
     for (int64_t b = 0; b < batches; b++)
       for (int64_t u = first_unit(); u < last_unit() && u < plan.hidden; u++)
-        a.outputs[output].as<float>()[(direction * batches + b) * plan.hidden + u] = from[b * plan.padded + u];
+        a.outputs[output].as<float>()[(direction * batches + b) * plan.hidden + u] =
+            from[b * plan.padded + u];
   }
 
   void run() {
@@ -178,7 +193,8 @@ struct Recurrence {
     join();
     const bool reverse = t.direction == Direction::kReverse || direction == 1;
     for (int64_t done = 0; done < steps; done += chunk) {
-      const int64_t count = least_of(chunk, steps - done), begin = reverse ? steps - done - count : done;
+      const int64_t count = least_of(chunk, steps - done),
+                    begin = reverse ? steps - done - count : done;
       multiply_inputs(begin, count);
       for (int64_t i = 0; i < count; i++) {
         const int64_t at = reverse ? count - 1 - i : i;
@@ -193,10 +209,12 @@ struct Recurrence {
 template <class V>
 Status recurrent(const OpArguments& a, const Team& team) {
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
-  const int64_t steps = a.inputs[0].dims[t.batch_first ? 1 : 0], batches = a.inputs[0].dims[t.batch_first ? 0 : 1];
+  const int64_t steps = a.inputs[0].dims[t.batch_first ? 1 : 0],
+                batches = a.inputs[0].dims[t.batch_first ? 0 : 1];
   if (const TensorView* lens = a.optional(6)) {
     for (int64_t b = 0; b < batches; b++)
-      if (lens->as<const int32_t>()[b] < 0 || lens->as<const int32_t>()[b] > steps) return Code::kBadIndexValue;
+      if (lens->as<const int32_t>()[b] < 0 || lens->as<const int32_t>()[b] > steps)
+        return Code::kBadIndexValue;
   }
   if (batches == 0) return {};
   if (t.direction == Direction::kBidirectional) {
@@ -204,7 +222,8 @@ Status recurrent(const OpArguments& a, const Team& team) {
     return {};
   }
   const int64_t padded = (int64_t(t.hidden) + kPanel - 1) / kPanel;
-  const int64_t of_step = recurrent_gates(t.kind) * padded * kPanel * (t.hidden + a.inputs[0].dims[2]) * batches;
+  const int64_t of_step =
+      recurrent_gates(t.kind) * padded * kPanel * (t.hidden + a.inputs[0].dims[2]) * batches;
   const bool joint = team.size > 1 && padded >= team.size && of_step >= kUnitSplitWork;
   if (joint || team.id == 0) Recurrence<V>(a, team, 0, joint).run();
   return {};

@@ -1,7 +1,10 @@
 // kernels/cpu/reduce/reduce.inl - Reduce. Contract and order: runtime/op/reduce.h.
-//   last dimension kept     columns fill the lanes of a vector, one chain each down the reduced dimensions
-//   last dimension reduced  16 virtual lanes along it, kept through the outer reduced dimensions, then the tree
-//   short rows reduced      the same order with neighbouring rows in the lanes of a vector: joining a lane that no element
+//   last dimension kept     columns fill the lanes of a vector, one chain each down the reduced
+//   dimensions
+//   last dimension reduced  16 virtual lanes along it, kept through the outer reduced dimensions,
+//   then the tree
+//   short rows reduced      the same order with neighbouring rows in the lanes of a vector: joining
+//   a lane that no element
 //                           reached changes nothing
 #pragma once
 #include "kernels/cpu/copy/move.inl"
@@ -14,7 +17,8 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-/// The dimensions but the last, sorted: outputs run over `kept`, each sums over `reduced`. Strides in elements of x.
+/// The dimensions but the last, sorted: outputs run over `kept`, each sums over `reduced`. Strides
+/// in elements of x.
 struct ReducePlan {
   Move kept, reduced;
   int64_t outputs = 1, positions = 1;  // products of the two
@@ -36,7 +40,8 @@ inline ReducePlan make_reduce_plan(const TensorView& x, uint32_t axes) {
   p.last_reduced = x.rank > 0 && (axes >> (x.rank - 1) & 1);
   merge_move(&p.kept);
   merge_move(&p.reduced);
-  const bool is_short = p.last_reduced && p.positions == 1 && p.length >= 1 && p.length <= kShortRow;
+  const bool is_short =
+      p.last_reduced && p.positions == 1 && p.length >= 1 && p.length <= kShortRow;
   if (is_short && p.kept.rank == 1) p.short_stride = p.kept.from[0];
   return p;
 }
@@ -70,7 +75,8 @@ INGOT_INLINE void for_each_position(const Move& m, Fn fn) {
 
 /// NV vectors of neighbouring outputs, the last of `count` lanes. shift: a value for each, or null.
 template <class V, class Fold, int NV>
-INGOT_INLINE void fold_columns(const ReducePlan& p, const float* x, float* out, const float* shift, int64_t count) {
+INGOT_INLINE void fold_columns(const ReducePlan& p, const float* x, float* out, const float* shift,
+                               int64_t count) {
   using F = typename V::F;
   F acc[NV], shifts[NV];
   const auto part = [&](const float* from, int k) {
@@ -80,7 +86,8 @@ INGOT_INLINE void fold_columns(const ReducePlan& p, const float* x, float* out, 
     acc[k] = V::splat(Fold::kStart), shifts[k] = shift ? part(shift + k * V::kLanes, k) : V::zero();
   for_each_position(
       p.reduced, [&](int64_t at) __attribute__((always_inline)) {
-        for (int k = 0; k < NV; k++) acc[k] = Fold::step(acc[k], part(x + at + k * V::kLanes, k), shifts[k]);
+        for (int k = 0; k < NV; k++)
+          acc[k] = Fold::step(acc[k], part(x + at + k * V::kLanes, k), shifts[k]);
       });
   for (int k = 0; k + 1 < NV; k++) V::store(out + k * V::kLanes, acc[k]);
   V::store_partial(out + (NV - 1) * V::kLanes, acc[NV - 1], count);
@@ -88,7 +95,8 @@ INGOT_INLINE void fold_columns(const ReducePlan& p, const float* x, float* out, 
 
 /// `n` outputs, each of a short row.
 template <class V, class Fold>
-void fold_short_rows(const ReducePlan& p, const float* x, int64_t n, float* out, const float* shift) {
+void fold_short_rows(const ReducePlan& p, const float* x, int64_t n, float* out,
+                     const float* shift) {
   using F = typename V::F;
   int half = 1;
   while (half < p.length) half *= 2;
@@ -118,7 +126,8 @@ void fold_outputs(const ReducePlan& p, const float* x, int64_t n, float* out, co
     for (float& lane : lanes) lane = Fold::kStart;
     const typename V::F s = V::splat(shift ? *shift : 0);
     for_each_position(p.reduced, [&](int64_t at) {
-      fold_row<V>(lanes, x + at, p.length, [&](typename V::F a, typename V::F b) { return Fold::step(a, b, s); });
+      fold_row<V>(lanes, x + at, p.length,
+                  [&](typename V::F a, typename V::F b) { return Fold::step(a, b, s); });
     });
     *out = fold_tree(lanes, Fold::join);
     return;
@@ -128,7 +137,8 @@ void fold_outputs(const ReducePlan& p, const float* x, int64_t n, float* out, co
   const auto shifted = [&](int64_t at) { return shift ? shift + at : nullptr; };
   for (; j + kWide * V::kLanes <= n; j += kWide * V::kLanes)
     fold_columns<V, Fold, kWide>(p, x + j, out + j, shifted(j), V::kLanes);
-  for (; j < n; j += V::kLanes) fold_columns<V, Fold, 1>(p, x + j, out + j, shifted(j), least_of(V::kLanes, n - j));
+  for (; j < n; j += V::kLanes)
+    fold_columns<V, Fold, 1>(p, x + j, out + j, shifted(j), least_of(V::kLanes, n - j));
 }
 
 constexpr int kReduceColumns = 64;  // outputs worked on at a time
@@ -162,7 +172,8 @@ void reduce_outputs(ReduceKind kind, const ReducePlan& p, const float* x, int64_
       float top[kReduceColumns];
       fold_outputs<V, FoldMax<V>>(p, x, n, top, nullptr);
       for (int64_t i = 0; i < n; i++)
-        if (!(__builtin_fabsf(top[i]) < __builtin_inff())) top[i] = 0;  // exp(inf), exp(-inf) and NaN go their own way
+        // exp(inf), exp(-inf) and NaN go their own way
+        if (!(__builtin_fabsf(top[i]) < __builtin_inff())) top[i] = 0;
       fold_outputs<V, FoldExp<V>>(p, x, n, out, top);
       each([](F v) { return Math<V>::log(v); });
       for (int64_t i = 0; i < n; i++) out[i] += top[i];
@@ -178,18 +189,23 @@ void reduce_f32(const ReducePlan& p, const OpArguments& a, const Team& team) {
   const float* x = a.inputs[0].as<const float>();
   float* y = a.outputs[0].as<float>();
   if (p.short_stride != 0) {
-    const Part mine = part_of(team, p.outputs, kReduceColumns, most_of(kReduceColumns, 8192 / p.length));
+    const Part mine =
+        part_of(team, p.outputs, kReduceColumns, most_of(kReduceColumns, 8192 / p.length));
     for (int64_t i = mine.begin; i < mine.end; i += kReduceColumns)
-      reduce_outputs<V>(kind, p, x + i * p.short_stride, least_of(kReduceColumns, mine.end - i), y + i);
+      reduce_outputs<V>(kind, p, x + i * p.short_stride, least_of(kReduceColumns, mine.end - i),
+                        y + i);
     return;
   }
-  const int64_t columns = p.last_reduced ? 1 : p.length, pieces = (columns + kReduceColumns - 1) / kReduceColumns;
-  const int64_t work = most_of(1, p.positions * (p.last_reduced ? p.length : least_of(columns, kReduceColumns)));
+  const int64_t columns = p.last_reduced ? 1 : p.length,
+                pieces = (columns + kReduceColumns - 1) / kReduceColumns;
+  const int64_t work =
+      most_of(1, p.positions * (p.last_reduced ? p.length : least_of(columns, kReduceColumns)));
   const Part mine = part_of(team, p.outputs * pieces, 1, most_of(1, 8192 / work));
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t output = i / pieces, column = i % pieces * kReduceColumns,
                   n = least_of(kReduceColumns, columns - column);
-    reduce_outputs<V>(kind, p, x + kept_offset(p.kept, output) + column, n, y + output * columns + column);
+    reduce_outputs<V>(kind, p, x + kept_offset(p.kept, output) + column, n,
+                      y + output * columns + column);
   }
 }
 

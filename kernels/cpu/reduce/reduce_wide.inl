@@ -1,5 +1,5 @@
-// kernels/cpu/reduce/reduce_wide.inl - Reduce of every type but f32, and ArgReduce: one element at a time in the same
-// order, f16 and bf16 in float, whole numbers in 64 bits that wrap.
+// kernels/cpu/reduce/reduce_wide.inl - Reduce of every type but f32, and ArgReduce: one element at
+// a time in the same order, f16 and bf16 in float, whole numbers in 64 bits that wrap.
 #pragma once
 #include "kernels/cpu/reduce/reduce.inl"
 #include "kernels/cpu/reduce/wide_fold.inl"
@@ -42,7 +42,8 @@ template <class T>
 void reduce_wide(const ReducePlan& p, const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const ReduceKind kind = a.as<ReduceAttributes>().kind;
-  const int64_t columns = p.last_reduced ? 1 : p.length, count = p.positions * (p.last_reduced ? p.length : 1);
+  const int64_t columns = p.last_reduced ? 1 : p.length,
+                count = p.positions * (p.last_reduced ? p.length : 1);
   const Part mine = part_of(team, p.outputs * columns, 16, most_of(1, 4096 / most_of(1, count)));
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t at = kept_offset(p.kept, i / columns) + i % columns;
@@ -80,7 +81,8 @@ Status reduce(const OpArguments& a, const Team& team) {
 }
 
 template <class T>
-int64_t best_index(const TensorView& x, int64_t at, int64_t n, int64_t stride, const ArgReduceAttributes& t) {
+int64_t best_index(const TensorView& x, int64_t at, int64_t n, int64_t stride,
+                   const ArgReduceAttributes& t) {
   const int64_t bytes = dtype_bytes(x.dtype);
   const char* p = x.as<const char>() + at * bytes;
   T best, element;

@@ -1,4 +1,5 @@
-// kernels/cpu/reduce/wide_fold.inl - one accumulation of any type but f32, an element at a time. Device code as well.
+// kernels/cpu/reduce/wide_fold.inl - one accumulation of any type but f32, an element at a time.
+// Device code as well.
 #pragma once
 #include <math.h>
 
@@ -32,7 +33,8 @@ INGOT_FN inline int64_t most_value(DType t) {
   }
 }
 
-/// library: with the functions of the C library (exponentials and logarithms of double), whose bits device code does not promise.
+/// library: with the functions of the C library (exponentials and logarithms of double), whose bits
+/// device code does not promise.
 template <class T, bool library = true>
 struct WideFold {
   static constexpr bool kReal = T(0.5) != T(0);
@@ -78,7 +80,8 @@ struct WideFold {
     }
   }
   INGOT_INLINE T join(T a, T b) const {
-    if (kind == ReduceKind::kMax || kind == ReduceKind::kMin || kind == ReduceKind::kProd) return step(a, b);
+    if (kind == ReduceKind::kMax || kind == ReduceKind::kMin || kind == ReduceKind::kProd)
+      return step(a, b);
     return add(a, b);
   }
   INGOT_INLINE T finish(T sum, int64_t count) const {
@@ -86,7 +89,8 @@ struct WideFold {
       if (kind == ReduceKind::kMean) return sum / T(count);
       if (kind == ReduceKind::kL2) return T(sqrt(double(sum)));
       if constexpr (library)
-        if (kind == ReduceKind::kLogSum || kind == ReduceKind::kLogSumExp) return T(log(double(sum))) + shift;
+        if (kind == ReduceKind::kLogSum || kind == ReduceKind::kLogSumExp)
+          return T(log(double(sum))) + shift;
     } else {
       if (kind == ReduceKind::kMean) return count == 0 ? T(0) : T(sum / T(count));
       if (kind == ReduceKind::kL2) return T(to_whole(sqrt(double(uint64_t(sum)))));

@@ -1,7 +1,7 @@
-// kernels/cpu/resize/resize.inl - Resize. Contract, coordinates and order: runtime/op/resize.h.
-// For every dimension a table says which source positions (and weights) each output position reads. Rows of the last
-// dimension are then copied (nearest), or mixed from 2, 4, 8 (linear) or 4, 16, 64 (cubic) source rows, vectorized
-// along the channels.
+// kernels/cpu/resize/resize.inl - Resize. Contract, coordinates and order: runtime/op/resize.h. For
+// every dimension a table says which source positions (and weights) each output position reads.
+// Rows of the last dimension are then copied (nearest), or mixed from 2, 4, 8 (linear) or 4, 16, 64
+// (cubic) source rows, vectorized along the channels.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/resize/taps.inl"
@@ -13,7 +13,8 @@ namespace tensors {
 
 /// Dimension i as its coordinates are computed.
 inline ResizeAxis axis_of(const OpArguments& a, int i) {
-  return resize_axis(a.as<ResizeAttributes>(), i, a.inputs[0].dims[i], a.outputs[0].dims[i], resize_changes(a, i));
+  return resize_axis(a.as<ResizeAttributes>(), i, a.inputs[0].dims[i], a.outputs[0].dims[i],
+                     resize_changes(a, i));
 }
 
 template <class V>
@@ -29,7 +30,8 @@ void resize_nearest(const OpArguments& a, const Team& team) {
   for (int i = 0; i < x.rank; i++) {
     tables[i] = room;
     const ResizeAxis axis = axis_of(a, i);
-    for (int64_t k = 0; k < y.dims[i]; k++) room[k] = nearest_index(a.as<ResizeAttributes>(), axis, k);
+    for (int64_t k = 0; k < y.dims[i]; k++)
+      room[k] = nearest_index(a.as<ResizeAttributes>(), axis, k);
     room += y.dims[i];
     if (i == last) last_changes = resize_changes(a, i);
   }
@@ -50,7 +52,8 @@ void resize_nearest(const OpArguments& a, const Team& team) {
     if (bytes == 4)
       for (int64_t j = 0; j < length; j++) std::memcpy(to + j * 4, from + int64_t(table[j]) * 4, 4);
     else
-      for (int64_t j = 0; j < length; j++) std::memcpy(to + j * bytes, from + table[j] * bytes, size_t(bytes));
+      for (int64_t j = 0; j < length; j++)
+        std::memcpy(to + j * bytes, from + table[j] * bytes, size_t(bytes));
   }
 }
 
@@ -73,7 +76,8 @@ INGOT_INLINE typename V::F mix_taps(const ResizeTap& tap, Get get) {
   }
 }
 
-/// What `load` gives at offset `at`, mixed over `levels` dimensions from `level` on; the innermost is mixed first.
+/// What `load` gives at offset `at`, mixed over `levels` dimensions from `level` on; the innermost
+/// is mixed first.
 template <class V, bool cubic, int levels, class Load>
 INGOT_INLINE typename V::F mix_rows(const RowMix& m, int level, int64_t at, Load load) {
   if constexpr (levels == 0) {
@@ -82,7 +86,8 @@ INGOT_INLINE typename V::F mix_rows(const RowMix& m, int level, int64_t at, Load
   } else {
     const ResizeTap& tap = *m.taps[level];
     return mix_taps<V, cubic>(tap, [&](int k) {
-      return mix_rows<V, cubic, levels - 1>(m, level + 1, at + int64_t(tap.at[k]) * m.strides[level], load);
+      return mix_rows<V, cubic, levels - 1>(m, level + 1,
+                                            at + int64_t(tap.at[k]) * m.strides[level], load);
     });
   }
 }
@@ -93,27 +98,33 @@ void mix_channels(const RowMix& m, const float* x, int64_t at, float* y, int64_t
   for (int64_t j = 0; j < length; j += V::kLanes) {
     const int64_t left = length - j;
     if (left >= V::kLanes)
-      V::store(y + j, mix_rows<V, cubic, levels>(m, 0, at + j, [&](int64_t i) { return V::load(x + i); }));
+      V::store(y + j,
+               mix_rows<V, cubic, levels>(m, 0, at + j, [&](int64_t i) { return V::load(x + i); }));
     else
-      V::store_partial(
-          y + j, mix_rows<V, cubic, levels>(m, 0, at + j, [&](int64_t i) { return V::load_partial(x + i, left); }),
-          left);
+      V::store_partial(y + j,
+                       mix_rows<V, cubic, levels>(
+                           m, 0, at + j, [&](int64_t i) { return V::load_partial(x + i, left); }),
+                       left);
   }
 }
 
-/// One output row whose last dimension changes too: element by element, the last dimension mixed first.
+/// One output row whose last dimension changes too: element by element, the last dimension mixed
+/// first.
 template <class V, bool cubic, int levels>
-void mix_elements(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y, int64_t length) {
+void mix_elements(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y,
+                  int64_t length) {
   for (int64_t j = 0; j < length; j++) {
     const auto load = [&](int64_t i) {
-      return mix_taps<V, cubic>(last[j], [&](int k) { return V::load_partial(x + i + last[j].at[k], 1); });
+      return mix_taps<V, cubic>(last[j],
+                                [&](int k) { return V::load_partial(x + i + last[j].at[k], 1); });
     };
     V::store_partial(y + j, mix_rows<V, cubic, levels>(m, 0, at, load), 1);
   }
 }
 
-/// Output rows of one plane whose rows and columns both change. Every source row is mixed along its columns once and
-/// kept while the output rows that read it are made: the same sums as element by element, since columns are innermost.
+/// Output rows of one plane whose rows and columns both change. Every source row is mixed along its
+/// columns once and kept while the output rows that read it are made: the same sums as element by
+/// element, since columns are innermost.
 template <class V, bool cubic>
 struct MixedRows {
   static constexpr int kTaps = cubic ? 4 : 2;
@@ -169,7 +180,8 @@ struct MixedRows {
 };
 
 template <class V, bool cubic>
-void mix_row(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y, int64_t length) {
+void mix_row(const RowMix& m, const ResizeTap* last, const float* x, int64_t at, float* y,
+             int64_t length) {
   if (last) {
     switch (m.count) {
       case 0: return mix_elements<V, cubic, 0>(m, last, x, at, y, length);
@@ -202,7 +214,8 @@ void resize_mixed(const OpArguments& a, const Team& team) {
     room += y.dims[i];
   }
   // The tables end at a multiple of 32 bytes; kept rows follow.
-  MixedRows<V, cubic> mixed(x.rank ? tables[last] : nullptr, reinterpret_cast<float*>(room), length);
+  MixedRows<V, cubic> mixed(x.rank ? tables[last] : nullptr, reinterpret_cast<float*>(room),
+                            length);
   for (int64_t r = mine.begin; r < mine.end; r++) {
     RowMix m;
     int64_t index[kMaxRank] = {}, rest = r, at = 0;

@@ -1,5 +1,5 @@
-// kernels/cpu/resize/taps.inl - which source positions (and weights) an output position reads. Contract: runtime/op/resize.h. Device code
-// as well.
+// kernels/cpu/resize/taps.inl - which source positions (and weights) an output position reads.
+// Contract: runtime/op/resize.h. Device code as well.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "runtime/op/resize.h"
@@ -14,27 +14,34 @@ struct ResizeAxis {
   float in_extent, out_extent, scale;
   bool changes;  // resampled rather than copied
 };
-inline ResizeAxis resize_axis(const ResizeAttributes& t, int i, int64_t in, int64_t out, bool changes) {
+inline ResizeAxis resize_axis(const ResizeAttributes& t, int i, int64_t in, int64_t out,
+                              bool changes) {
   const float in_extent = float(in), out_extent = float(out);
-  return {in, in_extent, out_extent, t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent, changes};
+  return {in, in_extent, out_extent, t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent,
+          changes};
 }
 
-INGOT_FN inline float resize_coordinate(const ResizeAttributes& t, const ResizeAxis& axis, int64_t out) {
-  const float in_extent = axis.in_extent, out_extent = axis.out_extent, scale = axis.scale, x = float(out);
+INGOT_FN inline float resize_coordinate(const ResizeAttributes& t, const ResizeAxis& axis,
+                                        int64_t out) {
+  const float in_extent = axis.in_extent, out_extent = axis.out_extent, scale = axis.scale,
+              x = float(out);
   switch (t.coordinate) {
     case CoordinateMode::kHalfPixel: return (x + 0.5f) / scale - 0.5f;
     case CoordinateMode::kAsymmetric: return x / scale;
-    case CoordinateMode::kAlignCorners: return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
+    case CoordinateMode::kAlignCorners:
+      return out_extent == 1 ? 0 : x * (in_extent - 1) / (out_extent - 1);
     case CoordinateMode::kPytorchHalfPixel: return out_extent > 1 ? (x + 0.5f) / scale - 0.5f : 0;
     case CoordinateMode::kHalfPixelSymmetric: {
-      const float adjustment = out_extent / (scale * in_extent), offset = in_extent / 2 * (1 - adjustment);
+      const float adjustment = out_extent / (scale * in_extent),
+                  offset = in_extent / 2 * (1 - adjustment);
       return offset + (x + 0.5f) / scale - 0.5f;
     }
   }
   return x;
 }
 
-/// As int32; the contract bounds scales and extents, but coordinates may still pass the ends: the caller limits.
+/// As int32; the contract bounds scales and extents, but coordinates may still pass the ends: the
+/// caller limits.
 INGOT_FN inline int32_t floor_of(float x) {
   if (!(x > -16777216.0f)) return -16777216;
   if (x > 33554432.0f) return 33554432;
@@ -45,7 +52,8 @@ INGOT_FN inline int32_t limit_index(int64_t at, int64_t extent) {
   return int32_t(at < 0 ? 0 : at >= extent ? extent - 1 : at);
 }
 
-INGOT_FN inline int32_t nearest_index(const ResizeAttributes& t, const ResizeAxis& axis, int64_t out) {
+INGOT_FN inline int32_t nearest_index(const ResizeAttributes& t, const ResizeAxis& axis,
+                                      int64_t out) {
   const int64_t extent = axis.extent;
   if (!axis.changes) return int32_t(out);
   const float x = resize_coordinate(t, axis, out);
@@ -65,7 +73,8 @@ struct ResizeTap {
   float weight[4];  // linear: the fraction in weight[0]
 };
 
-INGOT_FN inline ResizeTap resize_tap(const ResizeAttributes& t, const ResizeAxis& axis, int64_t out) {
+INGOT_FN inline ResizeTap resize_tap(const ResizeAttributes& t, const ResizeAxis& axis,
+                                     int64_t out) {
   const int64_t extent = axis.extent;
   ResizeTap tap = {};
   const float x = resize_coordinate(t, axis, out);

@@ -6,7 +6,8 @@
 namespace ingot::cpu {
 namespace {
 
-/// For a kind known when compiling. alpha and beta are those of the ActivationSpec, splat once outside the loop.
+/// For a kind known when compiling. alpha and beta are those of the ActivationSpec, splat once
+/// outside the loop.
 template <class V, Activation kind>
 INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V::F alpha,
                                     [[maybe_unused]] typename V::F beta) {
@@ -44,7 +45,8 @@ INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V
 }
 
 template <class V, Activation kind>
-INGOT_FN void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride, float alpha, float beta) {
+INGOT_FN void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64_t stride,
+                               float alpha, float beta) {
   const typename V::F a = V::splat(alpha), b = V::splat(beta);
   for (int64_t r = 0; r < rows; r++) {
     float* row = tile + r * stride;
@@ -56,20 +58,25 @@ INGOT_FN void activate_rows_of(float* tile, int64_t rows, int64_t columns, int64
         V::store(row + j + V::kLanes, activate<V, kind>(x1, a, b));
       }
     }
-    for (; j + V::kLanes <= columns; j += V::kLanes) V::store(row + j, activate<V, kind>(V::load(row + j), a, b));
+    for (; j + V::kLanes <= columns; j += V::kLanes)
+      V::store(row + j, activate<V, kind>(V::load(row + j), a, b));
     if (j < columns)
-      V::store_partial(row + j, activate<V, kind>(V::load_partial(row + j, columns - j), a, b), columns - j);
+      V::store_partial(row + j, activate<V, kind>(V::load_partial(row + j, columns - j), a, b),
+                       columns - j);
   }
 }
 
-/// Applies an activation in place to rows x columns floats, rows `stride` floats apart: one switch for the whole tile. Call it
-/// while the tile is in L1; cheap kinds (relu, clip) are better fused into the store with activate<V, kind>.
+/// Applies an activation in place to rows x columns floats, rows `stride` floats apart: one switch
+/// for the whole tile. Call it while the tile is in L1; cheap kinds (relu, clip) are better fused
+/// into the store with activate<V, kind>.
 template <class V>
-INGOT_FN void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns, int64_t stride) {
+INGOT_FN void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns,
+                            int64_t stride) {
   switch (spec.kind) {
-#define INGOT_ACTIVATION(kind) \
-  case Activation::kind:       \
-    return activate_rows_of<V, Activation::kind>(tile, rows, columns, stride, spec.alpha, spec.beta);
+#define INGOT_ACTIVATION(kind)                                                            \
+  case Activation::kind:                                                                  \
+    return activate_rows_of<V, Activation::kind>(tile, rows, columns, stride, spec.alpha, \
+                                                 spec.beta);
     INGOT_ACTIVATION(kRelu)
     INGOT_ACTIVATION(kRelu6)
     INGOT_ACTIVATION(kClip)

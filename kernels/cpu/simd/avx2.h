@@ -11,7 +11,8 @@
 namespace ingot::cpu {
 namespace {
 
-alignas(64) constexpr int32_t kTailMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+alignas(64) constexpr int32_t kTailMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                               0,  0,  0,  0,  0,  0,  0,  0};
 
 struct V {
   static constexpr int kLanes = 8;
@@ -24,12 +25,21 @@ struct V {
   }
   static INGOT_INLINE F load(const float* p) { return _mm256_loadu_ps(p); }
   static INGOT_INLINE void store(float* p, F v) { _mm256_storeu_ps(p, v); }
-  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return _mm256_maskload_ps(p, tail_mask(n)); }
-  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm256_maskstore_ps(p, tail_mask(n), v); }
-  static INGOT_INLINE I iload(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-  static INGOT_INLINE void istore(int32_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) {
+    return _mm256_maskload_ps(p, tail_mask(n));
+  }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) {
+    _mm256_maskstore_ps(p, tail_mask(n), v);
+  }
+  static INGOT_INLINE I iload(const int32_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static INGOT_INLINE void istore(int32_t* p, I v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
+  }
   static INGOT_INLINE F load_u8(const uint8_t* p) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
   static INGOT_INLINE F gather(const float* p, I at) { return _mm256_i32gather_ps(p, at, 4); }
   static INGOT_INLINE F splat(float x) { return _mm256_set1_ps(x); }
@@ -46,10 +56,18 @@ struct V {
   static INGOT_INLINE F abs(F a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
   static INGOT_INLINE F neg(F a) { return _mm256_xor_ps(_mm256_set1_ps(-0.0f), a); }
   static INGOT_INLINE F sqrt(F a) { return _mm256_sqrt_ps(a); }
-  static INGOT_INLINE F round(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F floor(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F ceil(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F trunc(F a) { return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F round(F a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F floor(F a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F ceil(F a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F trunc(F a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
 
   static INGOT_INLINE M lt(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
   static INGOT_INLINE M le(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
@@ -58,7 +76,9 @@ struct V {
   static INGOT_INLINE M eq(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
   static INGOT_INLINE M unordered(F a, F b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
   static INGOT_INLINE F select(M m, F a, F b) { return _mm256_blendv_ps(b, a, m); }
-  static INGOT_INLINE I iselect(M m, I a, I b) { return as_int(select(m, as_float(a), as_float(b))); }
+  static INGOT_INLINE I iselect(M m, I a, I b) {
+    return as_int(select(m, as_float(a), as_float(b)));
+  }
   static INGOT_INLINE M mask_and(M a, M b) { return _mm256_and_ps(a, b); }
   static INGOT_INLINE M mask_or(M a, M b) { return _mm256_or_ps(a, b); }
   static INGOT_INLINE M mask_xor(M a, M b) { return _mm256_xor_ps(a, b); }
@@ -113,7 +133,9 @@ struct V {
       rows[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
     }
   }
-  static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  static INGOT_INLINE void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// kernels/cpu/simd/avx512.h - struct V with sixteen lanes, AVX-512 F, BW, DQ and VL. Its contract is in scalar.h.
+// kernels/cpu/simd/avx512.h - struct V with sixteen lanes, AVX-512 F, BW, DQ and VL. Its contract
+// is in scalar.h.
 #pragma once
 #include <immintrin.h>
 
@@ -20,12 +21,17 @@ struct V {
   static INGOT_INLINE M tail_mask(int64_t n) { return M((1u << n) - 1); }
   static INGOT_INLINE F load(const float* p) { return _mm512_loadu_ps(p); }
   static INGOT_INLINE void store(float* p, F v) { _mm512_storeu_ps(p, v); }
-  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(tail_mask(n), p); }
-  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) { _mm512_mask_storeu_ps(p, tail_mask(n), v); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) {
+    return _mm512_maskz_loadu_ps(tail_mask(n), p);
+  }
+  static INGOT_INLINE void store_partial(float* p, F v, int64_t n) {
+    _mm512_mask_storeu_ps(p, tail_mask(n), v);
+  }
   static INGOT_INLINE I iload(const int32_t* p) { return _mm512_loadu_si512(p); }
   static INGOT_INLINE void istore(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
   static INGOT_INLINE F load_u8(const uint8_t* p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
   static INGOT_INLINE F gather(const float* p, I at) { return _mm512_i32gather_ps(at, p, 4); }
   static INGOT_INLINE F splat(float x) { return _mm512_set1_ps(x); }
@@ -42,10 +48,18 @@ struct V {
   static INGOT_INLINE F abs(F a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
   static INGOT_INLINE F neg(F a) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), a); }
   static INGOT_INLINE F sqrt(F a) { return _mm512_sqrt_ps(a); }
-  static INGOT_INLINE F round(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F floor(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F ceil(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
-  static INGOT_INLINE F trunc(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+  static INGOT_INLINE F round(F a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F floor(F a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F ceil(F a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+  }
+  static INGOT_INLINE F trunc(F a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
 
   static INGOT_INLINE M lt(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
   static INGOT_INLINE M le(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
@@ -115,7 +129,9 @@ struct V {
       rows[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
     }
   }
-  static INGOT_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  static INGOT_INLINE void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// kernels/cpu/simd/half.inl - f16 and bf16 to and from f32, to nearest with ties to even, by bit operations alone.
+// kernels/cpu/simd/half.inl - f16 and bf16 to and from f32, to nearest with ties to even, by bit
+// operations alone.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -23,14 +24,16 @@ INGOT_INLINE float f16_to_f32(uint16_t h) {
   const uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
   if (rest >= 0x7c00) return bits_float(sign | 0x7f800000 | (rest & 0x3ff) << 13);
   if (rest >= 0x0400) return bits_float(sign | ((rest << 13) + (112u << 23)));
-  return bits_float(sign | float_bits(float(int32_t(rest)) * 5.9604644775390625e-8f));  // subnormal: rest * 2^-24
+  // subnormal: rest * 2^-24
+  return bits_float(sign | float_bits(float(int32_t(rest)) * 5.9604644775390625e-8f));
 }
 INGOT_INLINE uint16_t f32_to_f16(float x) {
   const uint32_t bits = float_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
   if (rest > 0x7f800000) return uint16_t(sign | 0x7e00);
   if (rest >= 0x477ff000) return uint16_t(sign | 0x7c00);  // 65520 and beyond round to infinity
   if (rest < 0x38800000)
-    return uint16_t(sign | (float_bits(bits_float(rest) + 0.5f) - 0x3f000000));  // 0.5 has ulp 2^-24
+    // 0.5 has ulp 2^-24
+    return uint16_t(sign | (float_bits(bits_float(rest) + 0.5f) - 0x3f000000));
   return uint16_t(sign | (rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13);
 }
 INGOT_INLINE float bf16_to_f32(uint16_t h) { return bits_float(uint32_t(h) << 16); }

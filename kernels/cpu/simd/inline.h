@@ -1,5 +1,5 @@
-// kernels/cpu/simd/inline.h - the spellings that kernels need from a compiler. scalar.h and the functions over struct V are device
-// code of kernels/cuda as well: one source, the same bits.
+// kernels/cpu/simd/inline.h - the spellings that kernels need from a compiler. scalar.h and the
+// functions over struct V are device code of kernels/cuda as well: one source, the same bits.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -1,5 +1,6 @@
-// kernels/cpu/simd/lockstep.inl - several vectors that go through a function step by step together. Math<V> is one long chain; a processor's
-// scheduler holds two or three of them, four in lockstep keep its units busy. The same bits as one after another.
+// kernels/cpu/simd/lockstep.inl - several vectors that go through a function step by step together.
+// Math<V> is one long chain; a processor's scheduler holds two or three of them, four in lockstep
+// keep its units busy. The same bits as one after another.
 #pragma once
 #include <cstdint>
 
@@ -17,7 +18,8 @@ struct MakeIndices<0, I...> {
   using Type = Indices<I...>;
 };
 
-/// What Math needs for exponentials, sigmoid, tanh, silu, mish and both gelus; F and I hold one vector for each of the indices.
+/// What Math needs for exponentials, sigmoid, tanh, silu, mish and both gelus; F and I hold one
+/// vector for each of the indices.
 template <class V, class Together>
 struct LockstepOf;
 template <class V, int... I>
@@ -52,8 +54,12 @@ struct LockstepOf<V, Indices<I...>> {
     return {{V::template ishl<n>(a.v[I])...}};
   }
   /// Vector i from p + i * stride, and to there.
-  static INGOT_INLINE F load(const float* p, int64_t stride) { return {{V::load(p + I * stride)...}}; }
-  static INGOT_INLINE void store(float* p, int64_t stride, F a) { (V::store(p + I * stride, a.v[I]), ...); }
+  static INGOT_INLINE F load(const float* p, int64_t stride) {
+    return {{V::load(p + I * stride)...}};
+  }
+  static INGOT_INLINE void store(float* p, int64_t stride, F a) {
+    (V::store(p + I * stride, a.v[I]), ...);
+  }
 };
 
 /// The spellings of struct V, as far as Math takes them.

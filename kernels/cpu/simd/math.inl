@@ -1,6 +1,8 @@
-// kernels/cpu/simd/math.inl - Ingot's own elementary functions over struct V: only add, mul, fma, div, sqrt, compares
-// and bit operations, each exact or correctly rounded everywhere, so that every instruction set gives the same bits.
-// Errors  a few ulp over the whole range, by function in tests/kernels/math_test.cpp. Special values as in C, NaN stays
+// kernels/cpu/simd/math.inl - Ingot's own elementary functions over struct V: only add, mul, fma,
+// div, sqrt, compares and bit operations, each exact or correctly rounded everywhere, so that every
+// instruction set gives the same bits.
+// Errors  a few ulp over the whole range, by function in tests/kernels/math_test.cpp. Special
+//         values as in C, NaN stays
 // NaN. Polynomials are our own weighted minimax fits (kernels/cpu/simd/fit.py), lowest power first.
 #pragma once
 #include <cstdint>
@@ -29,16 +31,21 @@ struct Math {
   }
 
   /// a limited to [low, high]; NaN stays.
-  static INGOT_INLINE F clamp(F a, float low, float high) { return V::max(c(low), V::min(c(high), a)); }
+  static INGOT_INLINE F clamp(F a, float low, float high) {
+    return V::max(c(low), V::min(c(high), a));
+  }
   static INGOT_INLINE F copy_sign(F magnitude, F sign) {
     const F bit = c(-0.0f);
     return V::bit_or(V::abs(magnitude), V::bit_and(sign, bit));
   }
   /// 2^n for -127 <= n <= 128, the ends being 0 and infinity.
-  static INGOT_INLINE F power_of_two(I n) { return V::as_float(V::template ishl<23>(V::iadd(n, V::isplat(127)))); }
+  static INGOT_INLINE F power_of_two(I n) {
+    return V::as_float(V::template ishl<23>(V::iadd(n, V::isplat(127))));
+  }
   /// The integer nearest to x, |x| < 2^22, as float and as int.
   static INGOT_INLINE F nearest(F x, I* n) {
-    constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it leaves the integer in the low bits
+    // 1.5 * 2^23: adding it leaves the integer in the low bits
+    constexpr float kMagic = 12582912.0f;
     const F shifted = V::add(x, c(kMagic));
     *n = V::isub(V::as_int(shifted), V::as_int(c(kMagic)));
     return V::sub(shifted, c(kMagic));
@@ -93,8 +100,8 @@ struct Math {
     const I e = V::template isar<23>(V::isub(bits, V::isplat(0x3f3504f3)));
     const F f = V::sub(V::as_float(V::isub(bits, V::template ishl<23>(e))), c(1.0f));
     const F k = V::sub(V::to_float(e), V::select(small, c(23.0f), V::zero()));
-    const F p = poly(f, 0.333333135f, -0.250000089f, 0.200021327f, -0.166680276f, 0.142192528f, -0.124047779f,
-                     0.118897103f, -0.11681623f, 0.0675051883f);
+    const F p = poly(f, 0.333333135f, -0.250000089f, 0.200021327f, -0.166680276f, 0.142192528f,
+                     -0.124047779f, 0.118897103f, -0.11681623f, 0.0675051883f);
     F tail = V::mul(V::mul(f, f), V::fma(p, f, c(-0.5f)));
     tail = V::fma(k, c(-1.90465430e-9f), tail);
     F y = V::fma(k, c(0.693147182f), V::add(f, tail));
@@ -125,21 +132,22 @@ struct Math {
   /// Near zero a polynomial, beyond 1 - 2^p(|x|).
   static INGOT_INLINE F erf(F x) {
     const F a = V::abs(x), s = V::mul(x, x);
-    const F near = V::fma(poly(s, 0.128379166f, -0.376126319f, 0.112836875f, -0.0268589426f, 0.00519990968f,
-                               -0.00081300392f, 8.31686775e-05f),
+    const F near = V::fma(poly(s, 0.128379166f, -0.376126319f, 0.112836875f, -0.0268589426f,
+                               0.00519990968f, -0.00081300392f, 8.31686775e-05f),
                           x, x);
     const F t = V::min(c(4.1f), a);
-    const F p = poly(t, 0.000252014783f, -1.62954557f, -0.913726449f, -0.156215131f, 0.0362396613f, -0.00601756712f,
-                     0.000626795983f, -3.04336281e-05f);
+    const F p = poly(t, 0.000252014783f, -1.62954557f, -0.913726449f, -0.156215131f, 0.0362396613f,
+                     -0.00601756712f, 0.000626795983f, -3.04336281e-05f);
     const F far = copy_sign(V::sub(c(1.0f), exp2_flush(p)), x);
     return V::select(V::lt(a, c(0.925f)), near, far);
   }
-  /// x Phi(x) = max(x, 0) - |x| 2^p(|x|), p fitted to log2 of the tail: no division. Absolute error 2e-7.
+  /// x Phi(x) = max(x, 0) - |x| 2^p(|x|), p fitted to log2 of the tail: no division. Absolute error
+  /// 2e-7.
   static INGOT_INLINE F gelu(F x) {
     const F t = V::min(c(13.3f), V::abs(x));
-    const F p =
-        poly(t, -0.999999881f, -1.15111291f, -0.459142447f, -0.0526971854f, 0.00734483032f, -0.000332735857f,
-             -0.000120977718f, 3.23493332e-05f, -3.93212349e-06f, 2.68299544e-07f, -9.86968107e-09f, 1.52449164e-10f);
+    const F p = poly(t, -0.999999881f, -1.15111291f, -0.459142447f, -0.0526971854f, 0.00734483032f,
+                     -0.000332735857f, -0.000120977718f, 3.23493332e-05f, -3.93212349e-06f,
+                     2.68299544e-07f, -9.86968107e-09f, 1.52449164e-10f);
     return V::fma(V::neg(t), exp2_flush(V::max(c(-127.0f), p)), V::max(V::zero(), x));
   }
   /// x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
@@ -147,7 +155,9 @@ struct Math {
     const F cubic = V::fma(V::mul(x, x), c(-0.0713548127f), c(-1.59576917f));
     return V::div(x, V::add(exp_flush(V::mul(cubic, x)), c(1.0f)));
   }
-  static INGOT_INLINE F softplus(F x) { return V::add(V::max(V::zero(), x), log1p(exp_flush(V::neg(V::abs(x))))); }
+  static INGOT_INLINE F softplus(F x) {
+    return V::add(V::max(V::zero(), x), log1p(exp_flush(V::neg(V::abs(x)))));
+  }
   /// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2).
   static INGOT_INLINE F mish(F x) {
     const F e = exp_flush(V::min(c(20.0f), x));
@@ -157,13 +167,24 @@ struct Math {
   static INGOT_INLINE F relu(F x) { return V::max(V::zero(), x); }
   /// The first operand is the limit, so that NaN stays.
   static INGOT_INLINE F clip(F x, F low, F high) { return V::min(high, V::max(low, x)); }
-  static INGOT_INLINE F hard_sigmoid(F x, F alpha, F beta) { return clip(V::fma(x, alpha, beta), V::zero(), c(1.0f)); }
-  static INGOT_INLINE F hard_swish(F x) { return V::mul(x, hard_sigmoid(x, c(0.166666672f), c(0.5f))); }
-  static INGOT_INLINE F leaky_relu(F x, F alpha) { return V::select(V::lt(x, V::zero()), V::mul(x, alpha), x); }
-  static INGOT_INLINE F elu(F x, F alpha) { return V::select(V::lt(x, V::zero()), V::mul(alpha, expm1(x)), x); }
+  static INGOT_INLINE F hard_sigmoid(F x, F alpha, F beta) {
+    return clip(V::fma(x, alpha, beta), V::zero(), c(1.0f));
+  }
+  static INGOT_INLINE F hard_swish(F x) {
+    return V::mul(x, hard_sigmoid(x, c(0.166666672f), c(0.5f)));
+  }
+  static INGOT_INLINE F leaky_relu(F x, F alpha) {
+    return V::select(V::lt(x, V::zero()), V::mul(x, alpha), x);
+  }
+  static INGOT_INLINE F elu(F x, F alpha) {
+    return V::select(V::lt(x, V::zero()), V::mul(alpha, expm1(x)), x);
+  }
 
-  /// Recurrent state: what is smaller than the smallest normal number becomes zero, whatever the CPU's mode.
-  static INGOT_INLINE F flush(F x) { return V::select(V::lt(V::abs(x), c(1.17549435e-38f)), V::zero(), x); }
+  /// Recurrent state: what is smaller than the smallest normal number becomes zero, whatever the
+  /// CPU's mode.
+  static INGOT_INLINE F flush(F x) {
+    return V::select(V::lt(V::abs(x), c(1.17549435e-38f)), V::zero(), x);
+  }
 };
 
 }  // namespace

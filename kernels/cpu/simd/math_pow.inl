@@ -13,8 +13,8 @@ struct Power : Math<V> {
   using M = typename V::M;
   using Base::c;
 
-  /// e^(y ln|x|) with the logarithm as a sum of two floats, so that large exponents keep their digits; special cases as
-  /// in C.
+  /// e^(y ln|x|) with the logarithm as a sum of two floats, so that large exponents keep their
+  /// digits; special cases as in C.
   static INGOT_INLINE F pow(F x, F y) {
     const F one = c(1.0f), zero = V::zero(), inf = c(__builtin_inff()), nan = c(__builtin_nanf(""));
     const F a = V::abs(x);
@@ -28,7 +28,8 @@ struct Power : Math<V> {
     const F s = V::div(f, d);
     const F s_low = V::div(V::fma(V::neg(s), d_low, V::fma(V::neg(s), d, f)), d);
     const F s2 = V::mul(s, s);
-    const F q = V::mul(V::mul(Base::poly(s2, 0.333333313f, 0.200001687f, 0.142685801f, 0.117926128f), s2), s);
+    const F q = V::mul(
+        V::mul(Base::poly(s2, 0.333333313f, 0.200001687f, 0.142685801f, 0.117926128f), s2), s);
     const F log_high = V::add(s, s), log_low = V::mul(c(2.0f), V::add(s_low, q));
     // + k ln(2), then the product with y, both with their rounding errors kept
     const F kh = V::mul(k, c(0.693145752f));  // exact: 13 bits times 9
@@ -50,7 +51,8 @@ struct Power : Math<V> {
     const F y_half = V::mul(y, c(0.5f));
     const M integer = V::eq(V::trunc(y), y), even = V::eq(V::trunc(y_half), y_half);
     const M negative = V::igt(V::isplat(0), V::as_int(x));
-    result = V::select(V::mask_and(negative, V::mask_and(integer, V::mask_not(even))), V::neg(result), result);
+    result = V::select(V::mask_and(negative, V::mask_and(integer, V::mask_not(even))),
+                       V::neg(result), result);
     const M no_root = V::mask_and(V::mask_and(V::lt(x, zero), V::lt(a, inf)), V::mask_not(integer));
     result = V::select(no_root, nan, result);
     result = V::select(V::unordered(x, y), nan, result);
@@ -68,8 +70,8 @@ struct Power : Math<V> {
   /// The remainder with the sign of the divisor.
   static INGOT_INLINE F mod(F x, F y) {
     const F r = fmod(x, y);
-    const M other_side =
-        V::mask_and(V::mask_not(V::eq(r, V::zero())), V::mask_xor(V::lt(r, V::zero()), V::lt(y, V::zero())));
+    const M other_side = V::mask_and(V::mask_not(V::eq(r, V::zero())),
+                                     V::mask_xor(V::lt(r, V::zero()), V::lt(y, V::zero())));
     return V::select(other_side, V::add(r, y), r);
   }
 };

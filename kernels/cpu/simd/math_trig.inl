@@ -1,4 +1,5 @@
-// kernels/cpu/simd/math_trig.inl - circular and hyperbolic functions and their inverses; same rules as math.inl.
+// kernels/cpu/simd/math_trig.inl - circular and hyperbolic functions and their inverses; same rules
+// as math.inl.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -8,8 +9,9 @@
 namespace ingot::cpu {
 namespace {
 
-/// x modulo pi/2 for |x| >= 2^15 by whole numbers: the quadrant, and the rest in [-pi/4, pi/4]. The product of the
-/// mantissa with a window of 2/pi, of which the multiples of four turns are left out.
+/// x modulo pi/2 for |x| >= 2^15 by whole numbers: the quadrant, and the rest in [-pi/4, pi/4]. The
+/// product of the mantissa with a window of 2/pi, of which the multiples of four turns are left
+/// out.
 INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
   const uint32_t kTwoOverPi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                       0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
@@ -21,7 +23,8 @@ INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
     return x - x;
   }
   const uint64_t mantissa = (bits & 0x7fffff) | 0x800000;
-  const uint32_t skip = exponent - 152;  // |x| = mantissa * 2^(exponent - 150); two bits of whole quadrants stay
+  // |x| = mantissa * 2^(exponent - 150); two bits of whole quadrants stay
+  const uint32_t skip = exponent - 152;
   // @pre exponent >= 152 for the window; below it the window starts before the table, in zeros.
   uint32_t window[3];
   for (int i = 0; i < 3; i++) {
@@ -34,7 +37,8 @@ INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
     }
     window[i] = word;
   }
-  const uint64_t turns = ((mantissa * window[0]) << 32) + mantissa * window[1] + (mantissa * window[2] >> 32);
+  const uint64_t turns =
+      ((mantissa * window[0]) << 32) + mantissa * window[1] + (mantissa * window[2] >> 32);
   const uint64_t rounded = turns + (uint64_t{1} << 61);
   const int64_t rest = int64_t(turns << 2);  // of a quadrant, in units of 2^-64
   const float r = float(rest) * 8.51530395e-20f;
@@ -77,7 +81,8 @@ struct Trig : Math<V> {
   }
   static INGOT_INLINE F sin_core(F r) {
     const F s = V::mul(r, r);
-    return V::fma(V::mul(poly(s, -0.166666672f, 0.00833332911f, -0.000198393114f, 2.71811405e-06f), s), r, r);
+    return V::fma(
+        V::mul(poly(s, -0.166666672f, 0.00833332911f, -0.000198393114f, 2.71811405e-06f), s), r, r);
   }
   static INGOT_INLINE F cos_core(F r) {
     const F s = V::mul(r, r);
@@ -88,7 +93,8 @@ struct Trig : Math<V> {
   static INGOT_INLINE F sin_of(F r, I quadrant) {
     const M odd = V::ieq(V::iand(quadrant, V::isplat(1)), V::isplat(1));
     const F y = V::select(odd, cos_core(r), sin_core(r));
-    return V::as_float(V::ixor(V::as_int(y), V::template ishl<30>(V::iand(quadrant, V::isplat(2)))));
+    return V::as_float(
+        V::ixor(V::as_int(y), V::template ishl<30>(V::iand(quadrant, V::isplat(2)))));
   }
   static INGOT_INLINE F sin(F x) {
     I q;
@@ -111,8 +117,8 @@ struct Trig : Math<V> {
 
   static INGOT_INLINE F atan_core(F z) {  // |z| <= 1
     const F s = V::mul(z, z);
-    const F p = poly(s, -0.333332986f, 0.199985489f, -0.142642409f, 0.109521851f, -0.0840344802f, 0.0579575449f,
-                     -0.0311777927f, 0.0109145753f, -0.00179361436f);
+    const F p = poly(s, -0.333332986f, 0.199985489f, -0.142642409f, 0.109521851f, -0.0840344802f,
+                     0.0579575449f, -0.0311777927f, 0.0109145753f, -0.00179361436f);
     return V::fma(V::mul(p, s), z, z);
   }
   static INGOT_INLINE F atan(F x) {
@@ -138,7 +144,9 @@ struct Trig : Math<V> {
   }
   /// asin(z) / z - 1, over z^2 <= 1/4.
   static INGOT_INLINE F asin_tail(F s) {
-    return V::mul(poly(s, 0.166666597f, 0.0750050396f, 0.0445169546f, 0.0318077169f, 0.0144386003f, 0.0375164635f), s);
+    return V::mul(poly(s, 0.166666597f, 0.0750050396f, 0.0445169546f, 0.0318077169f, 0.0144386003f,
+                       0.0375164635f),
+                  s);
   }
   static INGOT_INLINE F asin(F x) {
     const F a = V::abs(x);
@@ -149,7 +157,8 @@ struct Trig : Math<V> {
   }
   static INGOT_INLINE F acos(F x) {
     const F a = V::abs(x);
-    const F near = V::sub(c(1.57079637f), V::fma(asin_tail(V::mul(a, a)), x, V::add(x, c(4.37113883e-08f))));
+    const F near =
+        V::sub(c(1.57079637f), V::fma(asin_tail(V::mul(a, a)), x, V::add(x, c(4.37113883e-08f))));
     const F half = V::mul(V::sub(c(1.0f), a), c(0.5f)), root = V::sqrt(half);
     const F far = V::fma(asin_tail(half), root, root);  // acos(|x|) / 2
     const F right = V::mul(far, c(2.0f)), left = V::fma(far, c(-2.0f), c(3.14159274f));
@@ -177,7 +186,8 @@ struct Trig : Math<V> {
     const F t = V::sub(x, c(1.0f));
     const F near = Base::log1p(V::add(t, V::sqrt(V::fma(t, t, V::mul(t, c(2.0f))))));
     const F far = V::add(Base::log(x), c(0.693147182f));
-    return V::select(V::lt(x, c(1.0f)), c(__builtin_nanf("")), V::select(V::gt(x, c(1e9f)), far, near));
+    return V::select(V::lt(x, c(1.0f)), c(__builtin_nanf("")),
+                     V::select(V::gt(x, c(1e9f)), far, near));
   }
   static INGOT_INLINE F atanh(F x) {
     const F a = V::abs(x);

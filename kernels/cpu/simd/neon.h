@@ -70,7 +70,9 @@ struct V {
   static INGOT_INLINE M gt(F a, F b) { return vcgtq_f32(a, b); }
   static INGOT_INLINE M ge(F a, F b) { return vcgeq_f32(a, b); }
   static INGOT_INLINE M eq(F a, F b) { return vceqq_f32(a, b); }
-  static INGOT_INLINE M unordered(F a, F b) { return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))); }
+  static INGOT_INLINE M unordered(F a, F b) {
+    return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
+  }
   static INGOT_INLINE F select(M m, F a, F b) { return vbslq_f32(m, a, b); }
   static INGOT_INLINE I iselect(M m, I a, I b) { return vbslq_s32(m, a, b); }
   static INGOT_INLINE M mask_and(M a, M b) { return vandq_u32(a, b); }

@@ -1,14 +1,19 @@
-// kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction set, and firmware's choice.
+// kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction
+// set, and firmware's choice.
 //
-// The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it, without intrinsics.
+// The contract of struct V, the same in avx2.h, avx512.h and neon.h. Kernels are templates over it,
+// without intrinsics.
 //   F, I, M      kLanes floats, kLanes int32, kLanes truth values.
-//   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n load as zero.
+//   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n
+//                load as zero.
 //   load_u8      kLanes bytes as floats.
 //   gather       p[at] for each lane.
 //   fma          a * b + c, rounded once.
-//   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros (decision D14).
+//   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros
+//   (decision D14).
 //   lt .. eq     false when either is NaN; unordered: true when either is NaN.
-//   round        to nearest, ties to even, like floor, ceil and trunc exact for every float and keeping the sign of zero.
+//   round        to nearest, ties to even, like floor, ceil and trunc exact for every float and
+//                keeping the sign of zero.
 //   to_int       truncates; to_int_nearest rounds, ties to even. @pre the value fits an int32.
 //   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
 //   transpose    of a square of kLanes vectors.
@@ -54,9 +59,11 @@ struct V {
   static INGOT_INLINE F abs(F a) { return as_float(as_int(a) & 0x7fffffff); }
   static INGOT_INLINE F neg(F a) { return -a; }
   static INGOT_INLINE F sqrt(F a) { return __builtin_sqrtf(a); }
-  static INGOT_INLINE F round(F a) {  // adding 2^23 rounds at the unit; larger magnitudes are integers already
+  // adding 2^23 rounds at the unit; larger magnitudes are integers already
+  static INGOT_INLINE F round(F a) {
     const F magnitude = abs(a);
-    return magnitude < 8388608.0f ? __builtin_copysignf((magnitude + 8388608.0f) - 8388608.0f, a) : a;
+    return magnitude < 8388608.0f ? __builtin_copysignf((magnitude + 8388608.0f) - 8388608.0f, a)
+                                  : a;
   }
   static INGOT_INLINE F floor(F a) {
     const F r = round(a);

@@ -1,4 +1,5 @@
-// kernels/cpu/simd/share.inl - which part of the work a member of the team does. Results never depend on it.
+// kernels/cpu/simd/share.inl - which part of the work a member of the team does. Results never
+// depend on it.
 #pragma once
 #include "runtime/op/contract.h"
 
@@ -10,8 +11,9 @@ struct Part {
   int64_t begin, end;
 };
 
-/// This member's part of [0, n), cut at multiples of `grain`. Small work stays with the first members: a part has at
-/// least `least` things, because waking a cache line costs more than the work.
+/// This member's part of [0, n), cut at multiples of `grain`. Small work stays with the first
+/// members: a part has at least `least` things, because waking a cache line costs more than the
+/// work.
 inline Part part_of(const Team& team, int64_t n, int64_t grain = 1, int64_t least = 1) {
   const int64_t pieces = (n + grain - 1) / grain;
   const int64_t workers = n / (least > 0 ? least : 1);

@@ -1,6 +1,7 @@
-// kernels/cpu/softmax/softmax.inl - y = exp(x - max) * (1 / sum), or (x - max) - log(sum). Contract:
-// runtime/op/softmax.h. Along the last dimension rows are worked on as they lie; along another one, neighbouring
-// columns fill the lanes of a vector and each column keeps its own 16 sums.
+// kernels/cpu/softmax/softmax.inl - y = exp(x - max) * (1 / sum), or (x - max) - log(sum).
+// Contract: runtime/op/softmax.h. Along the last dimension rows are worked on as they lie; along
+// another one, neighbouring columns fill the lanes of a vector and each column keeps its own 16
+// sums.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"
@@ -46,7 +47,8 @@ void softmax_row(const float* x, float* y, int64_t n, bool log) {
 
 /// `count` <= kLanes columns of n elements, `stride` apart.
 template <class V>
-void softmax_columns(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n, int64_t count, bool log) {
+void softmax_columns(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n,
+                     int64_t count, bool log) {
   using F = typename V::F;
   using Fn = Math<V>;
   const bool whole = count == V::kLanes;
@@ -69,17 +71,20 @@ void softmax_columns(const float* x, int64_t x_stride, float* y, int64_t y_strid
     for (int i = 0; i < half; i++) lanes[i] = V::add(lanes[i], lanes[i + half]);
   if (log) {
     const F logarithm = Fn::log(lanes[0]);
-    for (int64_t i = 0; i < n; i++) store(y + i * y_stride, V::sub(V::sub(load(x + i * x_stride), top), logarithm));
+    for (int64_t i = 0; i < n; i++)
+      store(y + i * y_stride, V::sub(V::sub(load(x + i * x_stride), top), logarithm));
     return;
   }
   const F scale = V::div(V::splat(1.0f), lanes[0]);
   for (int64_t i = 0; i < n; i++) store(y + i * y_stride, V::mul(load(y + i * y_stride), scale));
 }
 
-/// kLanes short rows at once: turned so that each is a column, and back. The same sums as softmax_row's.
+/// kLanes short rows at once: turned so that each is a column, and back. The same sums as
+/// softmax_row's.
 constexpr int64_t kShortSoftmax = 64;
 template <class V>
-void softmax_short_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n, bool log) {
+void softmax_short_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t n,
+                        bool log) {
   alignas(64) float columns[kShortSoftmax * V::kLanes];
   columns[0] = 0;  // n is not 0, which the compiler cannot see
   typename V::F square[V::kLanes];
@@ -92,7 +97,8 @@ void softmax_short_rows(const float* x, int64_t x_stride, float* y, int64_t y_st
   softmax_columns<V>(columns, V::kLanes, columns, V::kLanes, n, V::kLanes, log);
   for (int64_t j = 0; j < n; j += V::kLanes) {
     const int64_t count = least_of(V::kLanes, n - j);
-    for (int64_t i = 0; i < V::kLanes; i++) square[i] = i < count ? V::load(columns + (j + i) * V::kLanes) : V::zero();
+    for (int64_t i = 0; i < V::kLanes; i++)
+      square[i] = i < count ? V::load(columns + (j + i) * V::kLanes) : V::zero();
     V::transpose(square);
     for (int r = 0; r < V::kLanes; r++) V::store_partial(y + r * y_stride + j, square[r], count);
   }
@@ -100,8 +106,8 @@ void softmax_short_rows(const float* x, int64_t x_stride, float* y, int64_t y_st
 
 /// f16 and bf16: a row through floats in the scratch; strides in elements.
 template <class V>
-void softmax_half(DType dtype, const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride, int64_t n, bool log,
-                  float* row) {
+void softmax_half(DType dtype, const uint16_t* x, int64_t x_stride, uint16_t* y, int64_t y_stride,
+                  int64_t n, bool log, float* row) {
   for (int64_t i = 0; i < n; i++) load_block<float>(dtype, x + i * x_stride, 1, row + i);
   softmax_row<V>(row, row, n, log);
   for (int64_t i = 0; i < n; i++) store_block<float>(dtype, row + i, 1, y + i * y_stride);
@@ -119,16 +125,18 @@ Status softmax(const OpArguments& a, const Team& team) {
     const Part mine = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
     int64_t r = mine.begin;
     if constexpr (V::kLanes > 1) {
-      for (; x.dtype == DType::kF32 && n <= kShortSoftmax && r + V::kLanes <= mine.end; r += V::kLanes)
-        softmax_short_rows<V>(x.as<const float>() + r * x.row_stride, x.row_stride, y.as<float>() + r * y.row_stride,
-                              y.row_stride, n, t.log);
+      for (; x.dtype == DType::kF32 && n <= kShortSoftmax && r + V::kLanes <= mine.end;
+           r += V::kLanes)
+        softmax_short_rows<V>(x.as<const float>() + r * x.row_stride, x.row_stride,
+                              y.as<float>() + r * y.row_stride, y.row_stride, n, t.log);
     }
     for (; r < mine.end; r++) {
       if (x.dtype == DType::kF32)
-        softmax_row<V>(x.as<const float>() + r * x.row_stride, y.as<float>() + r * y.row_stride, n, t.log);
+        softmax_row<V>(x.as<const float>() + r * x.row_stride, y.as<float>() + r * y.row_stride, n,
+                       t.log);
       else
-        softmax_half<V>(x.dtype, x.as<const uint16_t>() + r * x.row_stride, 1, y.as<uint16_t>() + r * y.row_stride, 1,
-                        n, t.log, room);
+        softmax_half<V>(x.dtype, x.as<const uint16_t>() + r * x.row_stride, 1,
+                        y.as<uint16_t>() + r * y.row_stride, 1, n, t.log, room);
     }
     return {};
   }
@@ -139,7 +147,8 @@ Status softmax(const OpArguments& a, const Team& team) {
   for (int i = axis + 1; i + 1 < x.rank; i++) middle *= x.dims[i];
   const int64_t columns = joined ? middle * length : length, rows = joined ? 1 : middle;
   const int64_t x_axis = stride_of(x, axis), y_axis = stride_of(y, axis);
-  const int64_t width = x.dtype == DType::kF32 ? V::kLanes : 1, pieces = (columns + width - 1) / width;
+  const int64_t width = x.dtype == DType::kF32 ? V::kLanes : 1,
+                pieces = (columns + width - 1) / width;
   const Part mine = part_of(team, outer * rows * pieces, 1, most_of(1, 1024 / (n * width)));
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t column = i % pieces * width, row = i / pieces % rows, o = i / pieces / rows;
@@ -149,7 +158,8 @@ Status softmax(const OpArguments& a, const Team& team) {
       softmax_columns<V>(x.as<const float>() + x_at, x_axis, y.as<float>() + y_at, y_axis, n,
                          least_of(width, columns - column), t.log);
     else
-      softmax_half<V>(x.dtype, x.as<const uint16_t>() + x_at, x_axis, y.as<uint16_t>() + y_at, y_axis, n, t.log, room);
+      softmax_half<V>(x.dtype, x.as<const uint16_t>() + x_at, x_axis, y.as<uint16_t>() + y_at,
+                      y_axis, n, t.log, room);
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// kernels/cpu/sort/sort.inl - TopK by a heap of the k best indices, CumSum by one chain. Contract: runtime/op/sort.h.
+// kernels/cpu/sort/sort.inl - TopK by a heap of the k best indices, CumSum by one chain. Contract:
+// runtime/op/sort.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"

@@ -5,9 +5,11 @@
 
 namespace ingot::cuda {
 
-constexpr int kAttentionQueries = 14;  // queries of a block: a group that shares its last key is three blocks
+// queries of a block: a group that shares its last key is three blocks
+constexpr int kAttentionQueries = 14;
 static_assert(attention::kQueryGroup % kAttentionQueries == 0, "");
-constexpr int kTensorQueries = 64, kTensorHead = 128;  // on tensor cores: queries of a block; the widest head
+// on tensor cores: queries of a block; the widest head
+constexpr int kTensorQueries = 64, kTensorHead = 128;
 
 /// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
 struct AttentionOperand {
@@ -19,7 +21,8 @@ struct AttentionParams {
   AttentionOperand q, k, v, y;
   const void *mask, *counts;  // or null
   int64_t mask_strides[4];
-  int64_t tiles, tiles_of_unit;  // a unit: one batch, one head of keys, and all query heads that read it
+  // a unit: one batch, one head of keys, and all query heads that read it
+  int64_t tiles, tiles_of_unit;
   int64_t queries, keys, group;  // group: query heads to a key head
   int dim, value_dim, kv_heads;
   float scale, softcap;

@@ -25,15 +25,19 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
   const OpArguments& g = *work.arguments;
   const AttentionAttributes& t = g.as<AttentionAttributes>();
   const TensorView &q = g.inputs[0], &k = g.inputs[1], &v = g.inputs[2], &y = g.outputs[0];
-  const attention::Heads hq = attention::heads_of(q, t.heads), hk = attention::heads_of(k, t.kv_heads),
-                         hv = attention::heads_of(v, t.kv_heads), hy = attention::heads_of(y, t.heads);
+  const attention::Heads hq = attention::heads_of(q, t.heads),
+                         hk = attention::heads_of(k, t.kv_heads),
+                         hv = attention::heads_of(v, t.kv_heads),
+                         hy = attention::heads_of(y, t.heads);
   AttentionParams p = {};
-  p.q = operand_of(q, hq), p.k = operand_of(k, hk), p.v = operand_of(v, hv), p.y = operand_of(y, hy);
+  p.q = operand_of(q, hq), p.k = operand_of(k, hk), p.v = operand_of(v, hv),
+  p.y = operand_of(y, hy);
   p.queries = hq.length, p.keys = hk.length, p.group = t.heads / t.kv_heads;
   p.dim = int(hq.dim), p.value_dim = int(hv.dim), p.kv_heads = int(t.kv_heads);
   p.scale = t.scale, p.softcap = t.softcap, p.causal = t.causal;
   p.hidden = attention::hidden_score(t), p.empty = attention::empty_value(t, hk.length);
-  p.tiles_of_unit = ceil_div(p.group * p.queries, rows), p.tiles = hq.batch * p.kv_heads * p.tiles_of_unit;
+  p.tiles_of_unit = ceil_div(p.group * p.queries, rows),
+  p.tiles = hq.batch * p.kv_heads * p.tiles_of_unit;
   if (const TensorView* mask = g.optional(3)) {
     p.mask = mask->data, p.mask_is_bool = mask->dtype == DType::kBool;
     int64_t step = mask->row_stride;
@@ -44,7 +48,8 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
     }
   }
   if (const TensorView* counts = g.optional(4))
-    p.counts = counts->data, p.counts_are_i64 = counts->dtype == DType::kI64, p.one_count = counts->elements() <= 1;
+    p.counts = counts->data, p.counts_are_i64 = counts->dtype == DType::kI64,
+    p.one_count = counts->elements() <= 1;
   p.fault = work.fault, p.fault_value = work.fault_value;
   return p;
 }

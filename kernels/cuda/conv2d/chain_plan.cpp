@@ -1,12 +1,13 @@
-// kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other through two buffers; depthwise and
-// pointwise in one launch where that pays.
+// kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other
+// through two buffers; depthwise and pointwise in one launch where that pays.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "runtime/op/chain.h"
 
 namespace ingot::cuda {
 namespace {
 
-constexpr uint64_t kTooLarge = uint64_t{1} << 62;  // more than any device has: the session refuses, naming both numbers
+// more than any device has: the session refuses, naming both numbers
+constexpr uint64_t kTooLarge = uint64_t{1} << 62;
 
 /// Results of even stages and of odd ones lie apart.
 struct Buffers {
@@ -31,9 +32,11 @@ struct Buffers {
 bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
-    const Packing packing = t.stages[i].method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDepthwise16;
+    const Packing packing =
+        t.stages[i].method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDepthwise16;
     const TensorView* bias = a.optional(int(2 + 2 * i));
-    if (a.inputs[1 + 2 * i].packing != packing || (bias && bias->packing != Packing::kVector16)) return false;
+    if (a.inputs[1 + 2 * i].packing != packing || (bias && bias->packing != Packing::kVector16))
+      return false;
   }
   return true;
 }
@@ -58,7 +61,8 @@ Status plan(const GpuWork& work) {
       j.y = a.outputs[0].as<float>(), j.y_stride = a.outputs[0].row_stride;
       if (residual) j.residual = residual->as<float>(), j.residual_stride = residual->row_stride;
     } else {
-      j.y = reinterpret_cast<float*>(work.scratch + (i % 2 ? buffers.bytes[0] : 0)), j.y_stride = Buffers::row(j.e);
+      j.y = reinterpret_cast<float*>(work.scratch + (i % 2 ? buffers.bytes[0] : 0)),
+      j.y_stride = Buffers::row(j.e);
     }
     return j;
   };

@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its pictures as windows, its groups as panels.
+// kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its pictures as
+// windows, its groups as panels.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/products/skinny_params.h"
 
@@ -13,7 +14,8 @@ struct PictureStrides {
 };
 PictureStrides strides_of(const ConvJob& j) {
   const conv::Extents& e = j.e;
-  if (j.t->input_layout == PictureLayout::kNchw) return {e.c * e.h * j.x_stride, j.x_stride, 1, e.h * j.x_stride};
+  if (j.t->input_layout == PictureLayout::kNchw)
+    return {e.c * e.h * j.x_stride, j.x_stride, 1, e.h * j.x_stride};
   return {e.h * e.w * j.x_stride, e.w * j.x_stride, j.x_stride, 1};
 }
 
@@ -23,7 +25,8 @@ bool fits_tiles(const ConvJob& j) {
   for (int64_t extent : extents)
     if (extent >= 1 << 30) return false;
   const double tiles =
-      double(j.e.n) * double(j.e.oh) * double(j.e.ow) / 32 * (double(j.e.o) / 16 + 1);  // of the smallest
+      // of the smallest
+      double(j.e.n) * double(j.e.oh) * double(j.e.ow) / 32 * (double(j.e.o) / 16 + 1);
   return is_aligned(j.w) && tiles < 1 << 30;
 }
 bool is_packed_on_device(const Conv2dAttributes& t, const conv::Extents& e) {
@@ -36,24 +39,30 @@ Status launch_each(const GpuWork& work, const ConvJob& j) {
   ConvEachParams p = {};
   p.x = j.x, p.w = j.w, p.bias = j.bias, p.residual = j.residual, p.y = j.y;
   p.count = j.e.n * j.e.oh * j.e.ow * j.e.o;
-  p.groups = t.groups, p.h = j.e.h, p.width = j.e.w, p.c = j.e.c / p.groups, p.oh = j.e.oh, p.ow = j.e.ow,
-  p.outputs = j.e.o / p.groups;
-  p.kernel_h = t.kernel_h, p.kernel_w = t.kernel_w, p.stride_h = t.stride_h, p.stride_w = t.stride_w;
-  p.dilation_h = t.dilation_h, p.dilation_w = t.dilation_w, p.pad_top = t.pad_top, p.pad_left = t.pad_left;
-  p.image_stride = s.image, p.row_stride = s.row, p.pixel_stride = s.pixel, p.channel_stride = s.channel;
+  p.groups = t.groups, p.h = j.e.h, p.width = j.e.w, p.c = j.e.c / p.groups, p.oh = j.e.oh,
+  p.ow = j.e.ow, p.outputs = j.e.o / p.groups;
+  p.kernel_h = t.kernel_h, p.kernel_w = t.kernel_w, p.stride_h = t.stride_h,
+  p.stride_w = t.stride_w;
+  p.dilation_h = t.dilation_h, p.dilation_w = t.dilation_w, p.pad_top = t.pad_top,
+  p.pad_left = t.pad_left;
+  p.image_stride = s.image, p.row_stride = s.row, p.pixel_stride = s.pixel,
+  p.channel_stride = s.channel;
   const int64_t k = p.kernel_h * p.kernel_w * p.c;
   const bool dense = t.method == ConvMethod::kGrouped;
-  p.panel_stride = kPanel * k, p.lane_stride = dense ? k : 1, p.step = dense ? 1 : kPanel, p.w_group = p.outputs * k;
+  p.panel_stride = kPanel * k, p.lane_stride = dense ? k : 1, p.step = dense ? 1 : kPanel,
+  p.w_group = p.outputs * k;
   p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
   p.epilogue = epilogue_params(t.activation, t.residual_first);
   return launch(work, KernelId::conv2d_each, blocks_for(p.count, 128, work.traits), p);
 }
 
-/// One output a thread beside tiles: only where there are so few that blocks of tiles would leave multiprocessors idle.
+/// One output a thread beside tiles: only where there are so few that blocks of tiles would leave
+/// multiprocessors idle.
 constexpr int64_t kFewInAll = 1 << 16;
 
 bool is_pointwise(const Conv2dAttributes& t) {
-  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 && !conv::needs_band(t);
+  return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
+         !conv::needs_band(t);
 }
 
 /// As tiles see it; grouped: weights are those that pack_panels makes in `packed`.
@@ -65,12 +74,14 @@ ConvParams tiled_params(const ConvJob& j, float* packed) {
   ConvParams p = rows_times_panels(j.x, s.pixel, e.n * e.oh * e.ow, k, j.w, e.o / groups);
   if (!is_pointwise(t)) {
     p.plane = e.oh * e.ow;
-    p.image_stride = s.image, p.row_stride = s.row, p.pixel_stride = s.pixel, p.channel_stride = s.channel;
+    p.image_stride = s.image, p.row_stride = s.row, p.pixel_stride = s.pixel,
+    p.channel_stride = s.channel;
     p.window = {int(e.h),          int(e.w),          int(c),          int(e.ow),
                 int(t.kernel_h),   int(t.kernel_w),   int(t.stride_h), int(t.stride_w),
                 int(t.dilation_h), int(t.dilation_w), int(t.pad_top),  int(t.pad_left)};
   }
-  p.bias = j.bias, p.residual = j.residual, p.y = j.y, p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
+  p.bias = j.bias, p.residual = j.residual, p.y = j.y, p.y_stride = j.y_stride,
+  p.residual_stride = j.residual_stride;
   p.epilogue = epilogue_params(t.activation, t.residual_first);
   if (t.method != ConvMethod::kGrouped) return p;
   p.groups = groups, p.x_group = c * s.channel, p.y_group = p.outputs;
@@ -79,18 +90,31 @@ ConvParams tiled_params(const ConvJob& j, float* packed) {
 }
 
 Status launch_few_rows(const GpuWork& work, const ConvParams& p) {
-  const SkinnyParams few = {
-      p.x,       p.w, p.bias, p.residual, p.y, p.pixels, p.k, p.outputs, p.image_stride, p.y_stride, p.residual_stride,
-      p.epilogue};
-  return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few, SkinnyShape::kSharedBytes);
+  const SkinnyParams few = {p.x,
+                            p.w,
+                            p.bias,
+                            p.residual,
+                            p.y,
+                            p.pixels,
+                            p.k,
+                            p.outputs,
+                            p.image_stride,
+                            p.y_stride,
+                            p.residual_stride,
+                            p.epilogue};
+  return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few,
+                SkinnyShape::kSharedBytes);
 }
 
-/// Ways to compute what is neither depthwise nor empty: tiles, and what suits few rows or few outputs.
+/// Ways to compute what is neither depthwise nor empty: tiles, and what suits few rows or few
+/// outputs.
 void list_ways(const ConvJob& j, const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
   const bool grouped = j.t->method == ConvMethod::kGrouped;
-  if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows) list->add({"few_rows", 1, kFewRowsWay}, -1);
+  if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows)
+    list->add({"few_rows", 1, kFewRowsWay}, -1);
   list_conv_tiles(p, traits, list);
-  if (p.pixels <= kFewInAll / (p.outputs * p.groups)) list->add({"one_each", 1, kOneEachWay}, 1e300);
+  if (p.pixels <= kFewInAll / (p.outputs * p.groups))
+    list->add({"one_each", 1, kOneEachWay}, 1e300);
 }
 
 bool is_each(const ConvJob& j) {
@@ -122,13 +146,15 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   list_ways(j, p, work.traits, &ways);
   const uint16_t way = ways.pick(work.choice).id;
   const bool packs = t.method == ConvMethod::kGrouped && p.k > 0;
-  // The row of tensor cores asks for its own scratch, before addresses are known, and comes here when they turn out unaligned.
+  // The row of tensor cores asks for its own scratch, before addresses are known, and comes here
+  // when they turn out unaligned.
   const bool has_room = !packs || work.scratch_bytes >= grouped_scratch(t, j.e);
   if (way == kOneEachWay || !has_room) return launch_each(work, j);
   if (way == kFewRowsWay) return launch_few_rows(work, p);
   if (packs) {
     const PackPanelsParams pack = {j.w, scratch, p.groups, p.outputs, p.k};
-    INGOT_TRY(launch(work, KernelId::pack_panels, blocks_for(p.groups * p.w_group, 256, work.traits), pack));
+    INGOT_TRY(launch(work, KernelId::pack_panels,
+                     blocks_for(p.groups * p.w_group, 256, work.traits), pack));
   }
   return launch_conv_tiles(work, p);
 }

@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block). _any: channels and addresses of any alignment.
+// kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block). _any: channels
+// and addresses of any alignment.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/conv2d/depthwise_params.h"

@@ -13,7 +13,8 @@ struct ConvJob {
   conv::Extents e;
   const float *x = nullptr, *w = nullptr, *bias = nullptr, *residual = nullptr;
   float* y = nullptr;
-  int64_t x_stride = 0, y_stride = 0, residual_stride = 0;  // between pixels; of the rows of planes for kNchw
+  // between pixels; of the rows of planes for kNchw
+  int64_t x_stride = 0, y_stride = 0, residual_stride = 0;
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
@@ -21,17 +22,19 @@ inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 
 /// Ids of choices beside tiles, whose ids are their places in the table of tiles.
 enum : uint16_t { kFewRowsWay = 16, kOneEachWay, kRowOf4Way, kOnePixelWay };
 
-/// The tile that work.choice names, or the model has for these extents, launched. `p` is whole but for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the
-/// window's numbers are below 2^30, weights are 16-byte aligned.
+/// The tile that work.choice names, or the model has for these extents, launched. `p` is whole but
+/// for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the window's numbers are below 2^30,
+/// weights are 16-byte aligned.
 Status launch_conv_tiles(const GpuWork& work, ConvParams p);
 
 void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list);
 
 /// Rows of k channels times panels: y[row][o]. @pre as launch_conv_tiles, k below 2^30.
-ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k, const float* w,
-                             int64_t outputs);
+ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k,
+                             const float* w, int64_t outputs);
 
-/// Direct, grouped and depthwise convolutions. scratch: grouped_scratch() bytes. Nothing for an empty output.
+/// Direct, grouped and depthwise convolutions. scratch: grouped_scratch() bytes. Nothing for an
+/// empty output.
 Status launch_conv(const GpuWork& work, const ConvJob& job, float* scratch);
 void list_conv(const ConvJob& job, const GpuTraits& traits, ChoiceList* list);
 uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e);
@@ -43,7 +46,8 @@ uint64_t winograd_scratch(const conv::Extents& e);
 
 Status launch_depthwise(const GpuWork& work, const ConvJob& job);
 void list_depthwise(const ConvJob& job, ChoiceList* list);
-/// Whether a depthwise convolution and the one behind it are worth one launch, that never stores what lies between.
+/// Whether a depthwise convolution and the one behind it are worth one launch, that never stores
+/// what lies between.
 bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
 /// @pre joins_pointwise
 Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);

@@ -7,27 +7,32 @@ namespace ingot::cuda {
 
 /// A picture as windows see it. Every number is below 2^30, see fits_window() of the plan.
 struct WindowParams {
-  int h, w, c, ow, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  int h, w, c, ow, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top,
+      pad_left;
 };
 
-/// y[pixel][o] = epilogue(bias[o] + sum over k = (ky, kx, c) of x * w): convolutions, and rows times panels as pictures of one pixel.
-/// Groups (or the planes of Winograd's products) are independent and step through x, w and y.
+/// y[pixel][o] = epilogue(bias[o] + sum over k = (ky, kx, c) of x * w): convolutions, and rows
+/// times panels as pictures of one pixel. Groups (or the planes of Winograd's products) are
+/// independent and step through x, w and y.
 struct ConvParams {
   const float *x, *w;            // w: panels of 16 outputs, panel_stride apart
   const float *bias, *residual;  // or null
   float* y;
   int64_t pixels, plane, k, outputs,
-      groups;  // plane: output pixels of one picture; k = kernel_h * kernel_w * c; outputs of a group
+      // plane: output pixels of one picture; k = kernel_h * kernel_w * c; outputs of a group
+      groups;
   int64_t image_stride, row_stride, pixel_stride, channel_stride;  // of x
   int64_t panel_stride, y_stride, residual_stride;
-  int64_t x_group, w_group, y_group;  // from a group to the next; y_group is also that of bias and residual
+  // from a group to the next; y_group is also that of bias and residual
+  int64_t x_group, w_group, y_group;
   WindowParams window;
   EpilogueParams epilogue;
   bool vector_y;  // y and residual may be accessed 16 bytes at a time
 };
 
-/// The same, one output a thread, for what tiles do not suit: a handful of outputs a group, extents past 2^30, addresses that are no
-/// multiples of 16. Weight (o, k) of a group is at o / 16 * panel_stride + o % 16 * lane_stride + k * step.
+/// The same, one output a thread, for what tiles do not suit: a handful of outputs a group, extents
+/// past 2^30, addresses that are no multiples of 16. Weight (o, k) of a group is at o / 16 *
+/// panel_stride + o % 16 * lane_stride + k * step.
 struct ConvEachParams {
   const float *x, *w, *bias, *residual;
   float* y;
@@ -39,7 +44,8 @@ struct ConvEachParams {
   EpilogueParams epilogue;
 };
 
-/// Dense rows [groups][outputs][k] to panels [groups][outputs / 16, rounded up][k][16], zeros in lanes past the last output.
+/// Dense rows [groups][outputs][k] to panels [groups][outputs / 16, rounded up][k][16], zeros in
+/// lanes past the last output.
 struct PackPanelsParams {
   const float* from;
   float* to;

@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/conv2d_plan.cpp - which tile a convolution is cut into, and the rows of conv2d and linear.
+// kernels/cuda/conv2d/conv2d_plan.cpp - which tile a convolution is cut into, and the rows of
+// conv2d and linear.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "runtime/op/linear.h"
 
@@ -50,12 +51,13 @@ Status launch_conv_tiles(const GpuWork& work, ConvParams p) {
   const Tile& tile = kTiles[choices.pick(work.choice).id];
   const int64_t tiles = ceil_div(p.pixels, tile.cost.m) * ceil_div(p.outputs, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
-  return launch(work, reads_quads(p) ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most), p,
-                tile.shared_bytes, 1, uint32_t(p.groups < 65535 ? p.groups : 65535));
+  return launch(work, reads_quads(p) ? tile.vector : tile.any,
+                uint32_t(tiles < most ? tiles : most), p, tile.shared_bytes, 1,
+                uint32_t(p.groups < 65535 ? p.groups : 65535));
 }
 
-ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k, const float* w,
-                             int64_t outputs) {
+ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k,
+                             const float* w, int64_t outputs) {
   ConvParams p = {};
   p.x = x, p.w = w, p.pixels = rows, p.plane = 1, p.k = k, p.outputs = outputs, p.groups = 1;
   p.image_stride = x_stride, p.channel_stride = 1, p.panel_stride = k * kPanel;
@@ -83,7 +85,8 @@ ConvJob job_of(const OpArguments& a) {
   ConvJob j;
   j.t = &t, j.e = conv::extents(t, a.inputs[0], a.outputs[0]);
   j.x = a.inputs[0].as<float>(), j.w = a.inputs[1].as<float>(), j.y = a.outputs[0].as<float>();
-  j.bias = bias ? bias->as<float>() : nullptr, j.residual = residual ? residual->as<float>() : nullptr;
+  j.bias = bias ? bias->as<float>() : nullptr,
+  j.residual = residual ? residual->as<float>() : nullptr;
   j.x_stride = a.inputs[0].row_stride, j.y_stride = a.outputs[0].row_stride;
   j.residual_stride = residual ? residual->row_stride : 0;
   return j;
@@ -97,7 +100,8 @@ uint64_t scratch_conv2d(const OpArguments& a, const GpuTraits&, GpuPrecision) {
 Status plan_conv2d(const GpuWork& work) {
   const ConvJob j = job_of(*work.arguments);
   float* scratch = reinterpret_cast<float*>(work.scratch);
-  return j.t->method == ConvMethod::kWinogradF43 ? launch_winograd(work, j, scratch) : launch_conv(work, j, scratch);
+  return j.t->method == ConvMethod::kWinogradF43 ? launch_winograd(work, j, scratch)
+                                                 : launch_conv(work, j, scratch);
 }
 
 uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
@@ -112,10 +116,12 @@ uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision
 
 bool supports_linear(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const TensorView* bias = a.optional(2);
-  return a.inputs[1].packing == Packing::kPanels16 && (!bias || bias->packing == Packing::kVector16);
+  return a.inputs[1].packing == Packing::kPanels16 &&
+         (!bias || bias->packing == Packing::kVector16);
 }
 
-/// A pointwise convolution of `rows` pictures of one pixel. `t` is filled, and must outlive the job.
+/// A pointwise convolution of `rows` pictures of one pixel. `t` is filled, and must outlive the
+/// job.
 ConvJob linear_job(const OpArguments& a, Conv2dAttributes* t) {
   const LinearAttributes& l = a.as<LinearAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
@@ -124,8 +130,10 @@ ConvJob linear_job(const OpArguments& a, Conv2dAttributes* t) {
   ConvJob j;
   j.t = t, j.e = {y.rows(), 1, 1, x.row_length(), 1, 1, y.row_length()};
   j.x = x.as<float>(), j.w = a.inputs[1].as<float>(), j.y = y.as<float>();
-  j.bias = bias ? bias->as<float>() : nullptr, j.residual = residual ? residual->as<float>() : nullptr;
-  j.x_stride = x.row_stride, j.y_stride = y.row_stride, j.residual_stride = residual ? residual->row_stride : 0;
+  j.bias = bias ? bias->as<float>() : nullptr,
+  j.residual = residual ? residual->as<float>() : nullptr;
+  j.x_stride = x.row_stride, j.y_stride = y.row_stride,
+  j.residual_stride = residual ? residual->row_stride : 0;
   return j;
 }
 Status plan_linear(const GpuWork& work) {
@@ -142,7 +150,12 @@ uint32_t list_linear(const OpArguments& a, const GpuTraits& traits, GpuPrecision
 }
 
 constexpr GpuRow kRows[] = {
-    {OpCode::kConv2d, "conv2d", supports_conv2d, scratch_conv2d, plan_conv2d, {list_conv2d, nullptr}},
+    {OpCode::kConv2d,
+     "conv2d",
+     supports_conv2d,
+     scratch_conv2d,
+     plan_conv2d,
+     {list_conv2d, nullptr}},
     {OpCode::kLinear, "linear", supports_linear, nullptr, plan_linear, {list_linear, nullptr}}};
 
 }  // namespace

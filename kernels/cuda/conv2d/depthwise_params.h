@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/depthwise_params.h - what the kernels of depthwise convolutions take. Strides in elements.
+// kernels/cuda/conv2d/depthwise_params.h - what the kernels of depthwise convolutions take. Strides
+// in elements.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +8,8 @@
 namespace ingot::cuda {
 
 struct DepthwiseParams {
-  const float *x, *w, *bias, *residual;  // w: [kernel_h * kernel_w][channels, padded to 16]; bias padded likewise, or null
+  // w: [kernel_h * kernel_w][channels, padded to 16]; bias padded likewise, or null
+  const float *x, *w, *bias, *residual;
   float* y;
   int64_t count;  // threads with something to do: quads of channels, by groups of pixels, by rows
   int64_t h, width, c, oh, ow;
@@ -17,8 +19,8 @@ struct DepthwiseParams {
   bool vector_x, vector_y;  // may be accessed 16 bytes at a time
 };
 
-/// A depthwise convolution 3x3 and the pointwise one behind it; what lies between is never in memory. Channels of x are quads, rows of
-/// the pixels between are whole groups of four.
+/// A depthwise convolution 3x3 and the pointwise one behind it; what lies between is never in
+/// memory. Channels of x are quads, rows of the pixels between are whole groups of four.
 struct DepthwisePointwiseParams {
   DepthwiseParams depthwise;
   ConvParams product;  // without x

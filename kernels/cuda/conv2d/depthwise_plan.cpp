@@ -35,14 +35,16 @@ DepthwiseParams depthwise_params(const ConvJob& j) {
   DepthwiseParams p = {};
   p.x = j.x, p.w = j.w, p.bias = j.bias, p.residual = j.residual, p.y = j.y;
   p.h = e.h, p.width = e.w, p.c = e.c, p.oh = e.oh, p.ow = e.ow;
-  p.kernel_h = t.kernel_h, p.kernel_w = t.kernel_w, p.stride_h = t.stride_h, p.stride_w = t.stride_w;
-  p.dilation_h = t.dilation_h, p.dilation_w = t.dilation_w, p.pad_top = t.pad_top, p.pad_left = t.pad_left;
+  p.kernel_h = t.kernel_h, p.kernel_w = t.kernel_w, p.stride_h = t.stride_h,
+  p.stride_w = t.stride_w;
+  p.dilation_h = t.dilation_h, p.dilation_w = t.dilation_w, p.pad_top = t.pad_top,
+  p.pad_left = t.pad_left;
   p.x_stride = j.x_stride, p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
   p.tap_stride = round_up(e.c, kPanel);
   p.epilogue = epilogue_params(t.activation, t.residual_first);
   p.vector_x = j.x_stride % 4 == 0 && is_aligned(j.x);
-  p.vector_y =
-      j.y_stride % 4 == 0 && is_aligned(j.y) && (!j.residual || (j.residual_stride % 4 == 0 && is_aligned(j.residual)));
+  p.vector_y = j.y_stride % 4 == 0 && is_aligned(j.y) &&
+               (!j.residual || (j.residual_stride % 4 == 0 && is_aligned(j.residual)));
   return p;
 }
 
@@ -60,33 +62,43 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
 bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next) {
   using T = NarrowTile;
   const Conv2dAttributes& t = *next.t;
-  if (first.t->method != ConvMethod::kDepthwise || t.method != ConvMethod::kDirect || t.groups != 1) return false;
-  if (t.kernel_h != 1 || t.kernel_w != 1 || t.stride_h != 1 || t.stride_w != 1 || conv::needs_band(t)) return false;
+  if (first.t->method != ConvMethod::kDepthwise || t.method != ConvMethod::kDirect || t.groups != 1)
+    return false;
+  if (t.kernel_h != 1 || t.kernel_w != 1 || t.stride_h != 1 || t.stride_w != 1 ||
+      conv::needs_band(t))
+    return false;
   if (first.t->input_layout != PictureLayout::kNhwc || first.x == next.y) return false;
   const Conv2dAttributes& window = *first.t;
-  if (window.kernel_h != 3 || window.kernel_w != 3 || window.dilation_w != 1 || window.stride_w > 2) return false;
-  // More outputs than a tile has would compute the windows again for each; too few tiles would leave the device idle.
-  const int64_t pixels = next.e.n * next.e.oh * next.e.ow;
-  if (next.e.o < 1 || next.e.o > T::kChannels || pixels < int64_t(work.traits.multiprocessors) * T::kPixels ||
-      pixels >= 1 << 30)
+  if (window.kernel_h != 3 || window.kernel_w != 3 || window.dilation_w != 1 || window.stride_w > 2)
     return false;
-  const bool in_quads = first.e.c > 0 && first.e.c % 4 == 0 && first.x_stride % 4 == 0 && next.e.ow % 4 == 0;
-  return in_quads && first.e.c < 1 << 30 && is_aligned(first.x) && is_aligned(first.w) && is_aligned(first.bias) &&
-         is_aligned(next.w);
+  // More outputs than a tile has would compute the windows again for each; too few tiles would
+  // leave the device idle.
+  const int64_t pixels = next.e.n * next.e.oh * next.e.ow;
+  if (next.e.o < 1 || next.e.o > T::kChannels ||
+      pixels < int64_t(work.traits.multiprocessors) * T::kPixels || pixels >= 1 << 30)
+    return false;
+  const bool in_quads =
+      first.e.c > 0 && first.e.c % 4 == 0 && first.x_stride % 4 == 0 && next.e.ow % 4 == 0;
+  return in_quads && first.e.c < 1 << 30 && is_aligned(first.x) && is_aligned(first.w) &&
+         is_aligned(first.bias) && is_aligned(next.w);
 }
 
 Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next) {
   using T = NarrowTile;
   DepthwisePointwiseParams p = {};
   p.depthwise = depthwise_params(first);
-  p.product = rows_times_panels(nullptr, 0, next.e.n * next.e.oh * next.e.ow, next.e.c, next.w, next.e.o);
+  p.product =
+      rows_times_panels(nullptr, 0, next.e.n * next.e.oh * next.e.ow, next.e.c, next.w, next.e.o);
   p.product.bias = next.bias, p.product.residual = next.residual, p.product.y = next.y;
   p.product.y_stride = next.y_stride, p.product.residual_stride = next.residual_stride;
   p.product.epilogue = epilogue_params(next.t->activation, next.t->residual_first);
-  p.product.vector_y = next.y_stride % 4 == 0 && is_aligned(next.y) &&
-                       (!next.residual || (next.residual_stride % 4 == 0 && is_aligned(next.residual)));
-  const int64_t tiles = ceil_div(p.product.pixels, T::kPixels), most = int64_t(work.traits.multiprocessors) * 32;
-  return launch(work, KernelId::depthwise_pointwise, uint32_t(tiles < most ? tiles : most), p, T::kSharedBytes);
+  p.product.vector_y =
+      next.y_stride % 4 == 0 && is_aligned(next.y) &&
+      (!next.residual || (next.residual_stride % 4 == 0 && is_aligned(next.residual)));
+  const int64_t tiles = ceil_div(p.product.pixels, T::kPixels),
+                most = int64_t(work.traits.multiprocessors) * 32;
+  return launch(work, KernelId::depthwise_pointwise, uint32_t(tiles < most ? tiles : most), p,
+                T::kSharedBytes);
 }
 
 }  // namespace ingot::cuda

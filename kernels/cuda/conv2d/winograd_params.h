@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/winograd_params.h - what the transforms of F(4x4, 3x3) take. The 36 products between them are those of ConvParams.
+// kernels/cuda/conv2d/winograd_params.h - what the transforms of F(4x4, 3x3) take. The 36 products
+// between them are those of ConvParams.
 #pragma once
 #include <cstdint>
 

@@ -1,20 +1,24 @@
-// kernels/cuda/conv2d/winograd_plan.cpp - blocks of tiles: transform, 36 products in one launch, transform back.
+// kernels/cuda/conv2d/winograd_plan.cpp - blocks of tiles: transform, 36 products in one launch,
+// transform back.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/conv2d/winograd_params.h"
 
 namespace ingot::cuda {
 namespace {
 
-constexpr int64_t kBlockBytes = 16 << 20;  // of V and M together: they stay in the L2 cache of larger GPUs
-constexpr int64_t kTileGrain = 64;         // pixels of a register tile: blocks are multiples of it
+// of V and M together: they stay in the L2 cache of larger GPUs
+constexpr int64_t kBlockBytes = 16 << 20;
+constexpr int64_t kTileGrain = 64;  // pixels of a register tile: blocks are multiples of it
 
-/// Tiles of a block. Does not depend on how many tiles there are, so that fewer never take more scratch.
+/// Tiles of a block. Does not depend on how many tiles there are, so that fewer never take more
+/// scratch.
 struct Blocks {
   int64_t tiles_w, tiles, total, block, v_row, m_row;
   explicit Blocks(const conv::Extents& e) {
     tiles_w = ceil_div(e.ow, 4), tiles = ceil_div(e.oh, 4) * tiles_w, total = e.n * tiles;
     v_row = round_up(e.c, 4), m_row = round_up(e.o, 4);
-    const int64_t fit = kBlockBytes / 4 / kWinogradPlanes / (v_row + m_row) / kTileGrain * kTileGrain;
+    const int64_t fit =
+        kBlockBytes / 4 / kWinogradPlanes / (v_row + m_row) / kTileGrain * kTileGrain;
     block = fit < kTileGrain ? kTileGrain : fit;
     if (block > total) block = total;
   }
@@ -55,9 +59,11 @@ Status launch_winograd(const GpuWork& work, const ConvJob& j, float* scratch) {
   for (int64_t first = 0; first < b.total; first += b.block) {
     const int64_t count = b.total - first < b.block ? b.total - first : b.block;
     if (e.c > 0) {
-      const WinogradInputParams in = {j.x, v,   first,        count,         b.tiles_w,  b.tiles, e.h,
-                                      e.w, e.c, j.t->pad_top, j.t->pad_left, j.x_stride, b.v_row, b.block * b.v_row};
-      const Status status = launch(work, KernelId::winograd_input, blocks_for(count * e.c, 128, work.traits), in);
+      const WinogradInputParams in = {
+          j.x, v,   first,        count,         b.tiles_w,  b.tiles, e.h,
+          e.w, e.c, j.t->pad_top, j.t->pad_left, j.x_stride, b.v_row, b.block * b.v_row};
+      const Status status =
+          launch(work, KernelId::winograd_input, blocks_for(count * e.c, 128, work.traits), in);
       if (!status.ok()) return status;
     }
     Status status = launch_conv_tiles(work, product_of(j, b, v, m, count));
@@ -78,7 +84,8 @@ Status launch_winograd(const GpuWork& work, const ConvJob& j, float* scratch) {
                                       j.y_stride,
                                       j.residual_stride,
                                       epilogue_params(j.t->activation, j.t->residual_first)};
-    status = launch(work, KernelId::winograd_output, blocks_for(count * e.o, 128, work.traits), out);
+    status =
+        launch(work, KernelId::winograd_output, blocks_for(count * e.o, 128, work.traits), out);
     if (!status.ok()) return status;
   }
   return {};

@@ -1,5 +1,6 @@
-// kernels/cuda/device/fast_divide.h - division by a number that is known when a launch is planned: one multiplication and a shift,
-// 32 bits wide where the dividend is below 2^31 and speed counts, else 64. Host code makes a divisor, device code divides.
+// kernels/cuda/device/fast_divide.h - division by a number that is known when a launch is planned:
+// one multiplication and a shift, 32 bits wide where the dividend is below 2^31 and speed counts,
+// else 64. Host code makes a divisor, device code divides.
 #pragma once
 #include <cstdint>
 
@@ -7,8 +8,8 @@
 
 namespace ingot::cuda {
 
-/// For 1 < divisor: quotient = (n * magic) >> (32 + shift) for every n < 2^31 (the divisor below that too), and with wide_magic and
-/// 64 for every n < 2^63 (Granlund and Montgomery, 1994).
+/// For 1 < divisor: quotient = (n * magic) >> (32 + shift) for every n < 2^31 (the divisor below
+/// that too), and with wide_magic and 64 for every n < 2^63 (Granlund and Montgomery, 1994).
 struct FastDivisor {
   int64_t divisor;
   uint64_t wide_magic;
@@ -23,7 +24,8 @@ inline FastDivisor fast_divisor(int64_t d) {
   while ((uint64_t{1} << log) < uint64_t(d)) log++;
   __extension__ using Wide = unsigned __int128;
   f.wide_magic = uint64_t(((Wide{1} << (63 + log)) + Wide(d) - 1) / Wide(d));
-  if (d <= INT32_MAX) f.magic = uint32_t(((uint64_t{1} << (31 + log)) + uint64_t(d) - 1) / uint64_t(d));
+  if (d <= INT32_MAX)
+    f.magic = uint32_t(((uint64_t{1} << (31 + log)) + uint64_t(d) - 1) / uint64_t(d));
   f.shift = log - 1;
   return f;
 }

@@ -1,17 +1,24 @@
-// kernels/cuda/device/gpu.h - the words that device code is written in. A CUDA compiler takes them as they are; any other compiler
-// gets the emulator, which defines the same names, so that every kernel also runs on a CPU.
+// kernels/cuda/device/gpu.h - the words that device code is written in. A CUDA compiler takes them
+// as they are; any other compiler gets the emulator, which defines the same names, so that every
+// kernel also runs on a CPU.
 //
-//   INGOT_GPU_KERNEL(name, Params, threads) { ... p.count ... }   a kernel with one parameter `p`, blocks of exactly `threads`
-//   INGOT_GPU_KERNEL_BLOCKS(..., blocks)                          the same, with registers for that many blocks a multiprocessor
-//   GPU_FN, GPU_MEMBER                                            a function of device code, a member function; inlined
-//   GPU_CALLED                                                    a function that is called: large, and not of an inner loop
+//   INGOT_GPU_KERNEL(name, Params, threads) { ... p.count ... }   a kernel with one parameter `p`,
+//   blocks of exactly `threads`
+//   INGOT_GPU_KERNEL_BLOCKS(..., blocks)                          the same, with registers for that
+//   many blocks a multiprocessor
+//   GPU_FN, GPU_MEMBER                                            a function of device code, a
+//   member function; inlined
+//   GPU_CALLED                                                    a function that is called: large,
+//     and not of an inner loop
 //   INGOT_UNROLL, GPU_UNROLL_BY(n)                                 before a loop: wholly, n times
-//   gpu_shared<T>()                                               dynamic shared memory, 16-byte aligned
+//   gpu_shared<T>()                                               dynamic shared memory, 16-byte
+//     aligned
 //   GPU_SHARED(type, name), GPU_SHARED_ARRAY(type, name, [n][m])   static shared memory
 //   threadIdx, blockIdx, __syncthreads(), __shfl_xor_sync() ...   as in CUDA
 //
-// Device code is C++17 without the standard library, compiled with -fmad=false: a product and a sum are two roundings unless
-// fma is written. Elementary functions are those of kernels/cpu/simd (struct V with one lane), so bits agree with the CPU.
+// Device code is C++17 without the standard library, compiled with -fmad=false: a product and a sum
+// are two roundings unless fma is written. Elementary functions are those of kernels/cpu/simd
+// (struct V with one lane), so bits agree with the CPU.
 #pragma once
 #include <cstdint>
 
@@ -24,10 +31,12 @@
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_SHARED_ARRAY(type, name, extents) __shared__ type name extents
-#define INGOT_GPU_KERNEL(name, Params, threads) \
-  extern "C" __global__ void __launch_bounds__(threads) ingot_##name(const __grid_constant__ Params p)
-#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
-  extern "C" __global__ void __launch_bounds__(threads, blocks) ingot_##name(const __grid_constant__ Params p)
+#define INGOT_GPU_KERNEL(name, Params, threads)         \
+  extern "C" __global__ void __launch_bounds__(threads) \
+      ingot_##name(const __grid_constant__ Params p)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks)  \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+      ingot_##name(const __grid_constant__ Params p)
 
 namespace ingot::cuda {
 template <class T>
@@ -45,7 +54,8 @@ GPU_FN T* gpu_shared() {
 #define GPU_CALLED static
 #define GPU_UNROLL_BY(n)
 #define INGOT_GPU_KERNEL(name, Params, threads) void ingot_emulated_##name(const Params& p)
-#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) INGOT_GPU_KERNEL(name, Params, threads)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
+  INGOT_GPU_KERNEL(name, Params, threads)
 
 namespace ingot::cuda {
 template <class T>

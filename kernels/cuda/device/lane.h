@@ -1,4 +1,5 @@
-// kernels/cuda/device/lane.h - arithmetic of one lane: the CPU's struct V and its elementary functions, as device code.
+// kernels/cuda/device/lane.h - arithmetic of one lane: the CPU's struct V and its elementary
+// functions, as device code.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 // Below gpu.h: INGOT_INLINE is then __device__ for a CUDA compiler.

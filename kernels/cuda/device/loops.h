@@ -1,4 +1,5 @@
-// kernels/cuda/device/loops.h - loops over the dimensions of a tensor stay loops: unrolled, they would be most of the device code.
+// kernels/cuda/device/loops.h - loops over the dimensions of a tensor stay loops: unrolled, they
+// would be most of the device code.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -12,7 +12,8 @@ struct GridOperand {
   bool is_linear;             // element i of the output is element i of the operand
 };
 
-/// The output's dims with neighbours merged where every operand allows. The output is the last operand.
+/// The output's dims with neighbours merged where every operand allows. The output is the last
+/// operand.
 struct ElementwiseParams {
   int64_t count;  // elements of the output
   int64_t dims[kMaxRank];
@@ -34,7 +35,8 @@ struct QuickOperand {
   bool is_row;                      // four neighbours, else one for all four
 };
 
-/// Chains in f32 whose steps read operands, constants and the result before: everything stays in registers.
+/// Chains in f32 whose steps read operands, constants and the result before: everything stays in
+/// registers.
 struct QuickParams {
   int64_t groups;
   FastDivisor last, middle;  // groups of a row; rows of the middle dimension

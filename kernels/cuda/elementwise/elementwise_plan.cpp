@@ -1,4 +1,5 @@
-// kernels/cuda/elementwise/elementwise_plan.cpp - broadcasting as strides, neighbouring dimensions merged.
+// kernels/cuda/elementwise/elementwise_plan.cpp - broadcasting as strides, neighbouring dimensions
+// merged.
 #include "kernels/cuda/cuda_kernels.h"
 
 namespace ingot::cuda {
@@ -14,7 +15,8 @@ void set_strides(const TensorView& x, const TensorType& y, GridOperand* o) {
   o->dtype = x.dtype;
 }
 
-/// Merges dimension i into i + 1 wherever each operand's step over i is its whole run over i + 1. Extents of 1 disappear.
+/// Merges dimension i into i + 1 wherever each operand's step over i is its whole run over i + 1.
+/// Extents of 1 disappear.
 void merge_dims(ElementwiseParams* p) {
   const int operands = p->inputs + 1;
   int kept = 0;
@@ -113,12 +115,14 @@ bool is_straight(const ElementwiseParams& p) {
     if (!is_quick_op(s.op)) return false;
     const uint8_t registers[3] = {s.a, s.b, s.c};
     for (int k = 0; k < elementwise_arity(s.op); k++)
-      if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs && int(registers[k]) != p.inputs + i - 1)
+      if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs &&
+          int(registers[k]) != p.inputs + i - 1)
         return false;
   }
   return true;
 }
-/// An operand of a quick chain: neighbours lie side by side, where four of them are aligned, or are one element.
+/// An operand of a quick chain: neighbours lie side by side, where four of them are aligned, or are
+/// one element.
 bool make_quick(const ElementwiseParams& p, const GridOperand& o, QuickOperand* q) {
   const int last = p.rank - 1;
   if (o.dtype != DType::kF32 && o.dtype != DType::kF16 && o.dtype != DType::kBF16) return false;
@@ -126,14 +130,15 @@ bool make_quick(const ElementwiseParams& p, const GridOperand& o, QuickOperand* 
   *q = {o.data, {0, 0}, o.dtype, o.strides[last] == 1};
   for (int i = 0; i < last; i++) q->strides[kQuickRank - 1 - last + i] = o.strides[i];
   const uint64_t bytes = uint64_t(dtype_bytes(o.dtype));
-  const uint64_t bits =
-      reinterpret_cast<uintptr_t>(o.data) | (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
+  const uint64_t bits = reinterpret_cast<uintptr_t>(o.data) |
+                        (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
   return !q->is_row || bits % (4 * bytes) == 0;
 }
 /// False: the chain needs the kernel that knows everything.
 bool make_quick_chain(const ElementwiseParams& p, QuickParams* q) {
   const int last = p.rank - 1;
-  if (p.rank > kQuickRank || p.dims[last] % 4 != 0 || p.count > INT32_MAX || !is_straight(p)) return false;
+  if (p.rank > kQuickRank || p.dims[last] % 4 != 0 || p.count > INT32_MAX || !is_straight(p))
+    return false;
   for (int k = 0; k <= p.inputs; k++)
     if (!make_quick(p, p.operands[k], &q->operands[k])) return false;
   if (!q->operands[p.inputs].is_row) return false;
@@ -166,14 +171,18 @@ Status plan(const GpuWork& work) {
     compute = conversion_type(a.inputs[0].dtype);
     if (a.inputs[0].dtype == y.dtype) {  // bits as they are
       const int bytes = dtype_bytes(y.dtype);
-      const DType same = bytes == 8 ? DType::kI64 : bytes == 4 ? DType::kU32 : bytes == 2 ? DType::kU16 : DType::kU8;
+      const DType same = bytes == 8   ? DType::kI64
+                         : bytes == 4 ? DType::kU32
+                         : bytes == 2 ? DType::kU16
+                                      : DType::kU8;
       p.operands[0].dtype = p.operands[1].dtype = same;
       compute = ComputeType::kI64;
     }
   }
   QuickParams quick = {};
   if (compute == ComputeType::kF32 && make_quick_chain(p, &quick))
-    return launch(work, KernelId::elementwise_quick, blocks_for(quick.groups, 256, work.traits), quick);
+    return launch(work, KernelId::elementwise_quick, blocks_for(quick.groups, 256, work.traits),
+                  quick);
   for (int i = 0; i < p.rank; i++) p.by_dims[i] = fast_divisor(p.dims[i]);
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }

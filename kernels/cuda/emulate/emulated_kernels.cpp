@@ -16,7 +16,8 @@ namespace emulate {
 namespace {
 
 constexpr void (*kBodies[])(const void*) = {
-#define X(name, Params, threads) [](const void* params) { ingot_emulated_##name(*static_cast<const Params*>(params)); },
+#define X(name, Params, threads) \
+  [](const void* params) { ingot_emulated_##name(*static_cast<const Params*>(params)); },
     INGOT_CUDA_KERNELS(X)
 #undef X
 };
@@ -26,7 +27,8 @@ constexpr void (*kBodies[])(const void*) = {
 Status run_launch(const GpuLaunch& l) {
   const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[l.kernel];
   if (l.params_bytes != kernel.params_bytes) fail("a kernel got parameters of another kernel");
-  launch({l.grid_x, l.grid_y, l.grid_z}, kernel.threads, l.shared_bytes, kBodies[l.kernel], l.params);
+  launch({l.grid_x, l.grid_y, l.grid_z}, kernel.threads, l.shared_bytes, kBodies[l.kernel],
+         l.params);
   return {};
 }
 

@@ -1,4 +1,5 @@
-// kernels/cuda/emulate/emulated_kernels.h - the kernels of device code, as functions of the host. Tests only.
+// kernels/cuda/emulate/emulated_kernels.h - the kernels of device code, as functions of the host.
+// Tests only.
 #pragma once
 #include "runtime/device/gpu/kernel_set.h"
 

@@ -149,7 +149,8 @@ uint32_t live(uint32_t mask) {
 void fiber_main() {
   for (;;) {  // a finished fiber waits here for its next block
     block->body(block->argument);
-    if (!current->copies.empty()) fail("a kernel ended with an asynchronous copy that nobody waited for");
+    if (!current->copies.empty())
+      fail("a kernel ended with an asynchronous copy that nobody waited for");
     current->is_done = true;
     block->alive--;
     open_barrier_if_full();
@@ -216,7 +217,8 @@ void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
       progress = true;
       enter(fiber);
     }
-    if (!progress && b.alive) fail("deadlock: a barrier or a warp operation that not all threads reach");
+    if (!progress && b.alive)
+      fail("deadlock: a barrier or a warp operation that not all threads reach");
   }
   b.shared.end_block();
   current = nullptr;
@@ -232,7 +234,8 @@ void (*conditional_setter)(uint64_t handle, bool value) = nullptr;
 void fail(const char* what) {
   std::fprintf(stderr, "emulated GPU: %s", what);
   if (here)
-    std::fprintf(stderr, ": block (%u,%u,%u) thread %u", here->block.x, here->block.y, here->block.z, here->thread.x);
+    std::fprintf(stderr, ": block (%u,%u,%u) thread %u", here->block.x, here->block.y,
+                 here->block.z, here->thread.x);
   std::fputc('\n', stderr);
   std::abort();
 }
@@ -240,24 +243,27 @@ void fail(const char* what) {
 void* dynamic_shared() { return block->shared.dynamic(); }
 void declare_shared(void* at, size_t bytes) { block->shared.declare(at, bytes); }
 
-/// All lanes of a warp wait in the same place: bar.sync is aligned, so two branches with a barrier each are undefined on a GPU.
+/// All lanes of a warp wait in the same place: bar.sync is aligned, so two branches with a barrier
+/// each are undefined on a GPU.
 void sync_block(const Site& site) {
   const unsigned generation = block->barrier_generation;
   Warp& warp = block->warps[current->warp];
-  if (warp.barrier_generation != generation) warp.barrier_generation = generation, warp.at_barrier = 0;
+  if (warp.barrier_generation != generation)
+    warp.barrier_generation = generation, warp.at_barrier = 0;
   if (warp.at_barrier++ && !(warp.barrier == site)) fail("lanes of one warp wait at two barriers");
   warp.barrier = site;
   block->at_barrier++;
   open_barrier_if_full();
-  if (block->barrier_generation == generation) wait_until_changed(block->barrier_generation, generation);
+  if (block->barrier_generation == generation)
+    wait_until_changed(block->barrier_generation, generation);
 }
 
 void need_whole_warp(const char* operation) {
   if (live(~0u) != ~0u) fail(operation);
 }
 
-void meet(const char* operation, uint32_t mask, void* registers, void (*operate)(void* const*, uint32_t, void*),
-          void* more) {
+void meet(const char* operation, uint32_t mask, void* registers,
+          void (*operate)(void* const*, uint32_t, void*), void* more) {
   Warp& warp = block->warps[current->warp];
   mask = live(mask);
   if (!(mask >> current->lane & 1)) fail("a lane is not in its own mask");
@@ -283,8 +289,8 @@ void meet(const char* operation, uint32_t mask, void* registers, void (*operate)
 
 void async_copy(void* to, const void* from, unsigned bytes, bool valid) {
   static constexpr unsigned char kZeros[16] = {};
-  const bool aligned =
-      reinterpret_cast<uintptr_t>(to) % bytes == 0 && (!valid || reinterpret_cast<uintptr_t>(from) % bytes == 0);
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % bytes == 0 &&
+                       (!valid || reinterpret_cast<uintptr_t>(from) % bytes == 0);
   if (!aligned || (bytes != 4 && bytes != 8 && bytes != 16))
     fail("an asynchronous copy of 4, 8 or 16 bytes that is not so aligned");
   std::memset(to, 0xff, bytes);
@@ -304,10 +310,11 @@ void count_conflicts(const void* const* addresses, int count, unsigned bytes) {
   counts.bank_conflicts += bank_conflicts(addresses, count, bytes);
 }
 
-void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void*), const void* argument) {
+void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void*),
+            const void* argument) {
   static thread_local Block own;
-  if (threads == 0 || threads > kMaxThreads || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffff || grid.x == 0 ||
-      grid.y == 0 || grid.z == 0)
+  if (threads == 0 || threads > kMaxThreads || grid.y > 65535 || grid.z > 65535 ||
+      grid.x > 0x7fffffff || grid.x == 0 || grid.y == 0 || grid.z == 0)
     fail("a launch out of bounds");
   block = &own;
   own.threads = threads;
@@ -321,7 +328,8 @@ void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(con
   Sweep sweep(blocks, &random);
   for (uint64_t i = 0; i < blocks; i++, sweep.advance(blocks)) {
     const uint64_t row = sweep.at / grid.x;
-    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid, &random);
+    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid,
+              &random);
   }
   here = nullptr;
 }

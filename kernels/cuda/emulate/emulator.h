@@ -1,9 +1,10 @@
-// kernels/cuda/emulate/emulator.h - runs device code on a CPU: one fiber a thread of a block, blocks one after the other. It finds what
-// a CPU would forgive: a missing barrier (threads run in an adversarial order, blocks too), a barrier or a warp operation that not all
-// of a group reach, two barriers for one warp, a shuffle from a lane outside its mask, an asynchronous copy that nobody waited for (it
-// lands no earlier than it is waited for, over poison), misaligned rows, shared memory that is read before it is written or is more than
-// there is; and it counts bank conflicts.
-// Mistakes end the process with one line: these are bugs of kernels.
+// kernels/cuda/emulate/emulator.h - runs device code on a CPU: one fiber a thread of a block,
+// blocks one after the other. It finds what a CPU would forgive: a missing barrier (threads run in
+// an adversarial order, blocks too), a barrier or a warp operation that not all of a group reach,
+// two barriers for one warp, a shuffle from a lane outside its mask, an asynchronous copy that
+// nobody waited for (it lands no earlier than it is waited for, over poison), misaligned rows,
+// shared memory that is read before it is written or is more than there is; and it counts bank
+// conflicts. Mistakes end the process with one line: these are bugs of kernels.
 // Threads  one launch at a time in each OS thread; everything is thread_local.
 #pragma once
 #include <cstdint>
@@ -21,10 +22,12 @@ struct Place {
 };
 extern thread_local Place* here;
 
-/// Of threads and of blocks. 0: ascending, 1: descending, else a new random order in each sweep, from this seed.
+/// Of threads and of blocks. 0: ascending, 1: descending, else a new random order in each sweep,
+/// from this seed.
 void set_order(uint32_t order);
 
-/// Runs body(argument) in every thread of the grid. `shared_bytes`: dynamic shared memory. All of a block's is filled with a pattern first.
+/// Runs body(argument) in every thread of the grid. `shared_bytes`: dynamic shared memory. All of a
+/// block's is filled with a pattern first.
 void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void* argument),
             const void* argument);
 
@@ -37,7 +40,9 @@ extern thread_local Counts counts;
 struct Site {
   const char* file = "";
   int line = 0;
-  bool operator==(const Site& other) const { return line == other.line && std::strcmp(file, other.file) == 0; }
+  bool operator==(const Site& other) const {
+    return line == other.line && std::strcmp(file, other.file) == 0;
+  }
 };
 
 void* dynamic_shared();
@@ -46,17 +51,21 @@ void sync_block(const Site& site);
 [[noreturn]] void fail(const char* what);
 
 /// Of a variable's name, which is not to be followed by extents.
-constexpr bool is_name(const char* text) { return *text == 0 || (*text != '[' && is_name(text + 1)); }
+constexpr bool is_name(const char* text) {
+  return *text == 0 || (*text != '[' && is_name(text + 1));
+}
 
-/// Where cudaGraphSetConditional() ends: whoever has graphs puts itself here. Null: a kernel that calls it fails.
+/// Where cudaGraphSetConditional() ends: whoever has graphs puts itself here. Null: a kernel that
+/// calls it fails.
 extern void (*conditional_setter)(uint64_t handle, bool value);
 inline void set_conditional(uint64_t handle, bool value) {
   if (!conditional_setter) fail("a condition is set where there are no graphs");
   conditional_setter(handle, value);
 }
 
-/// The lanes of `mask` meet; the last to come runs operate(registers, mask), where registers[i] is what lane i passed: it lies on that
-/// lane's suspended stack, so that the operation reads and writes the registers of the whole warp in place.
+/// The lanes of `mask` meet; the last to come runs operate(registers, mask), where registers[i] is
+/// what lane i passed: it lies on that lane's suspended stack, so that the operation reads and
+/// writes the registers of the whole warp in place.
 void meet(const char* operation, uint32_t mask, void* registers,
           void (*operate)(void* const* registers, uint32_t mask, void* more), void* more);
 unsigned lane_index();
@@ -69,7 +78,8 @@ void async_commit();
 /// All but the `pending` youngest groups land.
 void async_wait(unsigned pending);
 
-/// Adds the extra passes that 32 (or fewer) simultaneous accesses of `bytes` each to shared memory take.
+/// Adds the extra passes that 32 (or fewer) simultaneous accesses of `bytes` each to shared memory
+/// take.
 void count_conflicts(const void* const* addresses, int count, unsigned bytes);
 
 template <class T>
@@ -84,7 +94,8 @@ T shuffle(const char* operation, uint32_t mask, T value, unsigned from) {
         for (int i = 0; i < 32; i++) {
           if (!(live >> i & 1)) continue;
           Registers& own = *static_cast<Registers*>(all[i]);
-          if (own.from > 31 || !(live >> own.from & 1)) fail("a shuffle reads a lane outside its mask");
+          if (own.from > 31 || !(live >> own.from & 1))
+            fail("a shuffle reads a lane outside its mask");
           own.result = static_cast<Registers*>(all[own.from])->value;
         }
       },
@@ -117,7 +128,8 @@ inline void __syncwarp(uint32_t mask = ~0u) {
 template <class T>
 T __shfl_sync(uint32_t mask, T value, int from, int width = 32) {
   const unsigned lane = ::ingot::cuda::emulate::lane_index(), first = lane & ~unsigned(width - 1);
-  return ::ingot::cuda::emulate::shuffle("__shfl_sync", mask, value, first | (unsigned(from) & unsigned(width - 1)));
+  return ::ingot::cuda::emulate::shuffle("__shfl_sync", mask, value,
+                                         first | (unsigned(from) & unsigned(width - 1)));
 }
 template <class T>
 T __shfl_xor_sync(uint32_t mask, T value, int lanes, int width = 32) {
@@ -129,13 +141,15 @@ template <class T>
 T __shfl_down_sync(uint32_t mask, T value, unsigned lanes, int width = 32) {
   const unsigned lane = ::ingot::cuda::emulate::lane_index();
   const bool inside = (lane & unsigned(width - 1)) + lanes < unsigned(width);
-  return ::ingot::cuda::emulate::shuffle("__shfl_down_sync", mask, value, inside ? lane + lanes : lane);
+  return ::ingot::cuda::emulate::shuffle("__shfl_down_sync", mask, value,
+                                         inside ? lane + lanes : lane);
 }
 template <class T>
 T __shfl_up_sync(uint32_t mask, T value, unsigned lanes, int width = 32) {
   const unsigned lane = ::ingot::cuda::emulate::lane_index();
   const bool inside = (lane & unsigned(width - 1)) >= lanes;
-  return ::ingot::cuda::emulate::shuffle("__shfl_up_sync", mask, value, inside ? lane - lanes : lane);
+  return ::ingot::cuda::emulate::shuffle("__shfl_up_sync", mask, value,
+                                         inside ? lane - lanes : lane);
 }
 inline unsigned __ballot_sync(uint32_t mask, int predicate) {
   unsigned vote = predicate != 0;

@@ -19,7 +19,8 @@ void check_size(size_t bytes) {
 }  // namespace
 
 void* SharedMemory::start() const {
-  return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory_.data()) + kAlignment - 1) & ~(kAlignment - 1));
+  return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory_.data()) + kAlignment - 1) &
+                                 ~(kAlignment - 1));
 }
 void* SharedMemory::dynamic() { return start(); }
 

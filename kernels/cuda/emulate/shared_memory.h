@@ -1,5 +1,6 @@
-// kernels/cuda/emulate/shared_memory.h - shared memory of the block that runs. Each block finds a pattern in it, as nothing says what a GPU
-// leaves there; what lies behind it must stay as it was; and all of it together must fit what every GPU gives a block unasked.
+// kernels/cuda/emulate/shared_memory.h - shared memory of the block that runs. Each block finds a
+// pattern in it, as nothing says what a GPU leaves there; what lies behind it must stay as it was;
+// and all of it together must fit what every GPU gives a block unasked.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,8 @@ class SharedMemory {
   /// Ends the process where the block wrote behind its dynamic memory.
   void end_block() const;
   void* dynamic();
-  /// A variable that the kernel declares: the first thread of a block that comes by finds the pattern made, the others what is there.
+  /// A variable that the kernel declares: the first thread of a block that comes by finds the
+  /// pattern made, the others what is there.
   void declare(void* at, size_t bytes);
 
  private:

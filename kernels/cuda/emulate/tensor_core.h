@@ -1,11 +1,13 @@
-// kernels/cuda/emulate/tensor_core.h - tensor cores, matrix loads and wide loads of shared memory, on a CPU. One geometry serves every
-// product, counted in 32-bit words, with g = lane / 4 and t = lane % 4:
+// kernels/cuda/emulate/tensor_core.h - tensor cores, matrix loads and wide loads of shared memory,
+// on a CPU. One geometry serves every product, counted in 32-bit words, with g = lane / 4 and t =
+// lane % 4:
 //
 //   A  register r: row g + 8 (r & 1), word t + 4 (r >> 1)
 //   B  register r: column g, word t + 4 r
 //   D  register r: row g + 8 (r >> 1), column 2 t + (r & 1)
 //
-// The sum goes over k ascending in f32 (or int32). A tensor core sums in an order of its own, so real numbers agree within a tolerance.
+// The sum goes over k ascending in f32 (or int32). A tensor core sums in an order of its own, so
+// real numbers agree within a tolerance.
 #pragma once
 #include "kernels/cpu/simd/half.inl"
 #include "kernels/cuda/emulate/emulator.h"
@@ -41,7 +43,8 @@ struct S8Words {
 
 /// d += a b: 16 rows, 8 columns, 2 * kB words of k; a has 2 kB registers, b has kB.
 template <class Words, int kB>
-void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB], const uint32_t (&b)[kB]) {
+void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB],
+                    const uint32_t (&b)[kB]) {
   using Sum = typename Words::Sum;
   struct Registers {
     Sum* d;
@@ -56,7 +59,8 @@ void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB], co
         const auto lane = [all](int i) -> Registers& { return *static_cast<Registers*>(all[i]); };
         for (int i = 0; i < 32; i++) {
           const int g = i / 4, t = i % 4;
-          for (int r = 0; r < 2 * kB; r++) Words::unpack(lane(i).a[r], &A[g + 8 * (r & 1)][(t + 4 * (r >> 1)) * E]);
+          for (int r = 0; r < 2 * kB; r++)
+            Words::unpack(lane(i).a[r], &A[g + 8 * (r & 1)][(t + 4 * (r >> 1)) * E]);
           for (int r = 0; r < kB; r++) Words::unpack(lane(i).b[r], &B[g][(t + 4 * r) * E]);
           for (int r = 0; r < 4; r++) D[g + 8 * (r >> 1)][2 * t + (r & 1)] = lane(i).d[r];
         }
@@ -86,14 +90,16 @@ void load_matrices(uint32_t (&to)[N], const void* row) {
           const void* rows[8];
           for (int i = 0; i < 8; i++) {
             rows[i] = lane(m * 8 + i).row;
-            if (reinterpret_cast<uintptr_t>(rows[i]) % 16) fail("a matrix load from a row that is not 16-byte aligned");
+            if (reinterpret_cast<uintptr_t>(rows[i]) % 16)
+              fail("a matrix load from a row that is not 16-byte aligned");
           }
           count_conflicts(rows, 8, 16);
           counts.matrix_loads++;
           for (int i = 0; i < 32; i++) {
             uint16_t pair[2];
             for (int j = 0; j < 2; j++) {
-              const int r = kTransposed ? 2 * (i % 4) + j : i / 4, c = kTransposed ? i / 4 : 2 * (i % 4) + j;
+              const int r = kTransposed ? 2 * (i % 4) + j : i / 4,
+                        c = kTransposed ? i / 4 : 2 * (i % 4) + j;
               std::memcpy(&pair[j], static_cast<const unsigned char*>(rows[r]) + 2 * c, 2);
             }
             lane(i).to[m] = pair[0] | uint32_t(pair[1]) << 16;
@@ -106,7 +112,8 @@ void load_matrices(uint32_t (&to)[N], const void* row) {
 /// N neighbouring words of shared memory a lane, all lanes of the warp together.
 template <int N>
 void load_shared(uint32_t (&to)[N], const void* from) {
-  if (reinterpret_cast<uintptr_t>(from) % (4 * N)) fail("a wide load of shared memory that is not aligned");
+  if (reinterpret_cast<uintptr_t>(from) % (4 * N))
+    fail("a wide load of shared memory that is not aligned");
   struct Registers {
     uint32_t* to;
     const void* from;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles one unit of device code to a cubin and keeps what ptxas says of its kernels beside it (CUBIN.ptxas), for the gates of tests/cuda.
+"""Compiles one unit of device code to a cubin and keeps what ptxas says of its kernels beside it
+(CUBIN.ptxas), for the gates of tests/cuda.
 
-  compile_unit.py CUBIN COMMAND...     COMMAND is the whole call of nvcc, which writes CUBIN
+compile_unit.py CUBIN COMMAND...     COMMAND is the whole call of nvcc, which writes CUBIN
 """
+
 import pathlib
 import subprocess
 import sys

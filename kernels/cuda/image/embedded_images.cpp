@@ -1,7 +1,8 @@
 // kernels/cuda/image/embedded_images.cpp - of a build that could pack them (see embedded_images.S).
 #include "kernels/cuda/image/image.h"
 
-extern "C" __attribute__((visibility("hidden"))) const uint8_t ingot_device_images_begin[], ingot_device_images_end[];
+extern "C" __attribute__((visibility("hidden"))) const uint8_t ingot_device_images_begin[],
+    ingot_device_images_end[];
 
 namespace ingot::cuda {
 

@@ -6,8 +6,9 @@
 
 namespace ingot::cuda {
 
-/// All modules of all architectures, compressed; runtime/device/cuda/image_reader.h reads them. Constant data, valid for ever. A build
-/// without a CUDA compiler has entries for the emulator alone; empty where there was not even a Python to pack those.
+/// All modules of all architectures, compressed; runtime/device/cuda/image_reader.h reads them.
+/// Constant data, valid for ever. A build without a CUDA compiler has entries for the emulator
+/// alone; empty where there was not even a Python to pack those.
 Span<const uint8_t> device_images();
 
 }  // namespace ingot::cuda

@@ -1,4 +1,5 @@
-// kernels/cuda/image/no_images.cpp - of a build that packs no device code: bare machines, and hosts without Python.
+// kernels/cuda/image/no_images.cpp - of a build that packs no device code: bare machines, and hosts
+// without Python.
 #include "kernels/cuda/image/image.h"
 
 namespace ingot::cuda {

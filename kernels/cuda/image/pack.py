@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Packs modules of device code into the container that runtime/device/cuda/image_reader.h describes. The same input gives the same bytes.
+"""Packs modules of device code into the container that runtime/device/cuda/image_reader.h
+describes. The same input gives the same bytes.
 
   pack.py --out IMAGES --table TSV --units NAME... [--cubin UNIT:SM:COMPILER:FILE ...]
 
-Each unit also gets an entry for architecture 0, the text "emulated", which is what the emulator of the tests takes.
-COMPILER is a version as 11.8.
+Each unit also gets an entry for architecture 0, the text "emulated", which is what the emulator of
+the tests takes. COMPILER is a version as 11.8.
 """
+
 import argparse
 import hashlib
 import lzma
@@ -13,27 +15,44 @@ import pathlib
 import struct
 
 STORED, LZMA = 0, 1
-# lc 0, lp 4, pb 4: statistics by the byte within 16, a GPU's instruction (docs/decisions.md D50 has the alternatives). What
-# lzma_decode() knows is fixed by these; the dictionary is the whole module.
-FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 4, "pb": 4, "dict_size": 64 << 20}
+# lc 0, lp 4, pb 4: statistics by the byte within 16, a GPU's instruction (docs/decisions.md D50 has
+# the alternatives). What lzma_decode() knows is fixed by these; the dictionary is the whole module.
+FILTER = {
+    "id": lzma.FILTER_LZMA1,
+    "preset": 9 | lzma.PRESET_EXTREME,
+    "lc": 0,
+    "lp": 4,
+    "pb": 4,
+    "dict_size": 64 << 20,
+}
 
 
-# Architectures whose code is nearly the same: where one compiler made them, those behind the first are packed in its stream, for a few per cent
-# of their own bytes (80 behind 86: two fifths). Unpacking one unpacks those before it, so the commonest comes first.
+# Architectures whose code is nearly the same: where one compiler made them, those behind the first
+# are packed in its stream, for a few per cent of their own bytes (80 behind 86: two fifths).
+# Unpacking one unpacks those before it, so the commonest comes first.
 SIBLINGS = [(86, 89, 80), (100, 110)]
 
 
 def compress(data):
-    packed = lzma.compress(data, format=lzma.FORMAT_RAW, filters=[{**FILTER, "dict_size": max(4096, len(data))}])
+    packed = lzma.compress(
+        data, format=lzma.FORMAT_RAW, filters=[{**FILTER, "dict_size": max(4096, len(data))}]
+    )
     return (LZMA, packed) if len(packed) < len(data) else (STORED, data)
 
 
 def entry(unit, sm, compiler, data):
     packing, packed = compress(data)
     major, minor = compiler.split(".") if compiler else ("0", "0")
-    return {"unit": unit, "sm": sm, "compiler": int(major) * 1000 + int(minor) * 10, "data": data, "alone": len(packed), "first": 0,
-            "stream": {"packing": packing, "packed": packed, "offset": None},
-            "abi": data[7:9] if data[:4] == b"\x7fELF" else bytes(2)}
+    return {
+        "unit": unit,
+        "sm": sm,
+        "compiler": int(major) * 1000 + int(minor) * 10,
+        "data": data,
+        "alone": len(packed),
+        "first": 0,
+        "stream": {"packing": packing, "packed": packed, "offset": None},
+        "abi": data[7:9] if data[:4] == b"\x7fELF" else bytes(2),
+    }
 
 
 def join_siblings(entries):
@@ -42,7 +61,11 @@ def join_siblings(entries):
         for family in SIBLINGS:
             members = [by[unit, compiler, sm] for sm in family if (unit, compiler, sm) in by]
             packing, packed = compress(b"".join(e["data"] for e in members))
-            if len(members) < 2 or packing != LZMA or len(packed) >= sum(e["alone"] for e in members):
+            if (
+                len(members) < 2
+                or packing != LZMA
+                or len(packed) >= sum(e["alone"] for e in members)
+            ):
                 continue
             stream, at = {"packing": packing, "packed": packed, "offset": None}, 0
             for e in members:
@@ -51,9 +74,16 @@ def join_siblings(entries):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--table", type=pathlib.Path, required=True, help="unit, architecture, compiler, ABI bytes, bytes, bytes packed by itself")
+    parser.add_argument(
+        "--table",
+        type=pathlib.Path,
+        required=True,
+        help="unit, architecture, compiler, ABI bytes, bytes, bytes packed by itself",
+    )
     parser.add_argument("--units", nargs="+", required=True)
     parser.add_argument("--cubin", nargs="*", default=[])
     args = parser.parse_args()
@@ -73,9 +103,20 @@ def main():
         if stream["offset"] is None:
             stream["offset"] = offset + len(body)
             body += stream["packed"]
-        directory += struct.pack("<16sII2sHIIIII16s", name, e["sm"], e["compiler"], e["abi"], stream["packing"], stream["offset"],
-                                 len(stream["packed"]), len(e["data"]), e["first"] + len(e["data"]), e["first"],
-                                 hashlib.sha256(e["data"]).digest()[:16])
+        directory += struct.pack(
+            "<16sII2sHIIIII16s",
+            name,
+            e["sm"],
+            e["compiler"],
+            e["abi"],
+            stream["packing"],
+            stream["offset"],
+            len(stream["packed"]),
+            len(e["data"]),
+            e["first"] + len(e["data"]),
+            e["first"],
+            hashlib.sha256(e["data"]).digest()[:16],
+        )
         table += f"{e['unit']}\t{e['sm']}\t{e['compiler']}\t{e['abi'].hex()}\t{len(e['data'])}\t{e['alone']}\n"
     args.out.write_bytes(b"INGOTGPU" + struct.pack("<II", 2, len(entries)) + directory + body)
     args.table.write_text(table)

@@ -1,4 +1,5 @@
-// kernels/cuda/measured/measured_params.h - what the kernels take whose results are as large as the data makes them.
+// kernels/cuda/measured/measured_params.h - what the kernels take whose results are as large as the
+// data makes them.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/tensor.h"
@@ -26,7 +27,8 @@ struct UniqueParams {
   int64_t* merged;          // of a merge
   int64_t run;              // items of a sorted run, a power of two
   uint8_t* begins;          // by place in order: a kind begins; null: a merge
-  uint8_t* firsts;          // by item: the first of its kind; null: kinds are given as they are sorted
+  // by item: the first of its kind; null: kinds are given as they are sorted
+  uint8_t* firsts;
   const int64_t* kinds;     // by sorted kind: its first place in order
   const int64_t* arrivals;  // first items, ascending; null where firsts is
   const int64_t* n;

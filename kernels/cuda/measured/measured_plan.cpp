@@ -1,4 +1,5 @@
-// kernels/cuda/measured/measured_plan.cpp - NonZero, Unique, NonMaxSuppression: the number found lies on the device until the run ends.
+// kernels/cuda/measured/measured_plan.cpp - NonZero, Unique, NonMaxSuppression: the number found
+// lies on the device until the run ends.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/measured/measured_params.h"
 #include "runtime/op/measured.h"
@@ -13,15 +14,17 @@ int64_t at_most(int64_t n, int64_t most) { return n < most ? n : most; }
 // What is counted, then written: both launches have the same blocks, each with its share.
 constexpr int64_t kCountTile = 1024;
 
-uint32_t count_blocks(int64_t elements, const GpuTraits& traits) { return blocks_for(elements, kCountTile, traits); }
+uint32_t count_blocks(int64_t elements, const GpuTraits& traits) {
+  return blocks_for(elements, kCountTile, traits);
+}
 uint64_t count_scratch(int64_t elements, const GpuTraits& traits) {
   return align256(uint64_t(count_blocks(elements, traits)) * sizeof(int64_t));
 }
 /// Where the elements lie that are not zero; `type` is that of x.
-Status plan_count(const GpuWork& work, const TensorType& type, const void* x, uint8_t* scratch, int64_t* y,
-                  int64_t* n) {
-  const bool is_float =
-      type.dtype == DType::kF64 || type.dtype == DType::kF32 || type.dtype == DType::kF16 || type.dtype == DType::kBF16;
+Status plan_count(const GpuWork& work, const TensorType& type, const void* x, uint8_t* scratch,
+                  int64_t* y, int64_t* n) {
+  const bool is_float = type.dtype == DType::kF64 || type.dtype == DType::kF32 ||
+                        type.dtype == DType::kF16 || type.dtype == DType::kBF16;
   NonZeroParams p = {};
   p.x = static_cast<const char*>(x);
   p.y = y;
@@ -54,7 +57,8 @@ int64_t items_of(const OpArguments& a) {
 /// Three lists of items, two of marks, and room to count.
 uint64_t unique_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {
   const int64_t m = items_of(a);
-  return 3 * align256(uint64_t(m) * sizeof(int64_t)) + 2 * align256(uint64_t(m)) + count_scratch(m, traits);
+  return 3 * align256(uint64_t(m) * sizeof(int64_t)) + 2 * align256(uint64_t(m)) +
+         count_scratch(m, traits);
 }
 void set_type(DType t, UniqueParams* p) {
   p->bytes = int(dtype_bytes(t));
@@ -77,7 +81,8 @@ Status plan_unique_sort(const GpuWork& work, int64_t* const lists[2], UniquePara
   int to = 0;
   p->merged = lists[0];
   for (p->run = 1; p->run < p->m || !p->order; p->run *= 2) {
-    const Status merged = launch(work, KernelId::unique_merge, blocks_for(p->m, 256, work.traits), *p);
+    const Status merged =
+        launch(work, KernelId::unique_merge, blocks_for(p->m, 256, work.traits), *p);
     if (!merged.ok()) return merged;
     p->order = lists[to];
     to = 1 - to;
@@ -97,7 +102,8 @@ Status plan_unique(const GpuWork& work) {
     if (i != int(t.axis)) (i < int(t.axis) ? p.outer : p.inner) *= x.dims[i];
   set_type(x.dtype, &p);
   const uint64_t list = align256(uint64_t(p.m) * sizeof(int64_t)), marks = align256(uint64_t(p.m));
-  int64_t* const room[3] = {reinterpret_cast<int64_t*>(work.scratch), reinterpret_cast<int64_t*>(work.scratch + list),
+  int64_t* const room[3] = {reinterpret_cast<int64_t*>(work.scratch),
+                            reinterpret_cast<int64_t*>(work.scratch + list),
                             reinterpret_cast<int64_t*>(work.scratch + 2 * list)};
   uint8_t* const counts = work.scratch + 3 * list + 2 * marks;
   int64_t* const n = a.outputs[4].as<int64_t>();
@@ -110,7 +116,8 @@ Status plan_unique(const GpuWork& work) {
   Status status = plan_unique_sort(work, room, &p);
   p.begins = begins;
   if (!t.sorted) p.firsts = begins + marks;
-  if (status.ok()) status = launch(work, KernelId::unique_merge, blocks_for(p.m, 256, work.traits), p);
+  if (status.ok())
+    status = launch(work, KernelId::unique_merge, blocks_for(p.m, 256, work.traits), p);
   if (status.ok()) status = plan_count(work, mark, p.begins, counts, p.merged, n);
   if (status.ok() && p.firsts) status = plan_count(work, mark, p.firsts, counts, room[2], n);
   if (!status.ok()) return status;
@@ -126,8 +133,12 @@ Status plan_unique(const GpuWork& work) {
 
 struct NmsShape {
   int64_t lists, classes, count, room;
-  int64_t blocks(const GpuTraits& traits) const { return at_most(lists, int64_t(traits.multiprocessors) * 2); }
-  uint64_t keys_bytes(const GpuTraits& traits) const { return align256(uint64_t(blocks(traits) * count) * 8); }
+  int64_t blocks(const GpuTraits& traits) const {
+    return at_most(lists, int64_t(traits.multiprocessors) * 2);
+  }
+  uint64_t keys_bytes(const GpuTraits& traits) const {
+    return align256(uint64_t(blocks(traits) * count) * 8);
+  }
   uint64_t picked_bytes() const { return align256(uint64_t(lists * room) * 4); }
 };
 NmsShape nms_shape(const OpArguments& a) {
@@ -153,7 +164,8 @@ const T* setting(const OpArguments& a, int at) {
 Status plan_nms(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const NmsShape s = nms_shape(a);
-  if (s.count > INT64_C(0xffffffff)) return Code::kLimitExceeded;  // boxes of 64 GiB: a key has 32 bits for which one
+  // boxes of 64 GiB: a key has 32 bits for which one
+  if (s.count > INT64_C(0xffffffff)) return Code::kLimitExceeded;
   NmsParams p = {};
   p.boxes = a.inputs[0].as<const float>();
   p.scores = a.inputs[1].as<const float>();
@@ -162,7 +174,8 @@ Status plan_nms(const GpuWork& work) {
   p.lowest = setting<float>(a, 4);
   p.keys = reinterpret_cast<uint64_t*>(work.scratch);
   p.picked = reinterpret_cast<uint32_t*>(work.scratch + s.keys_bytes(work.traits));
-  p.counts = reinterpret_cast<int64_t*>(work.scratch + s.keys_bytes(work.traits) + s.picked_bytes());
+  p.counts =
+      reinterpret_cast<int64_t*>(work.scratch + s.keys_bytes(work.traits) + s.picked_bytes());
   p.lists = s.lists;
   p.classes = s.classes;
   p.count = s.count;
@@ -173,8 +186,9 @@ Status plan_nms(const GpuWork& work) {
     if (!status.ok()) return status;
   }
   const int64_t batches = s.lists > 0 ? s.lists / s.classes : 0;
-  const NmsWriteParams w = {p.picked,  p.counts, a.outputs[0].as<int64_t>(), a.outputs[1].as<int64_t>(), batches,
-                            s.classes, s.room};
+  const NmsWriteParams w = {
+      p.picked,  p.counts, a.outputs[0].as<int64_t>(), a.outputs[1].as<int64_t>(), batches,
+      s.classes, s.room};
   return launch(work, KernelId::nms_write, blocks_for(batches, 1, work.traits), w);
 }
 

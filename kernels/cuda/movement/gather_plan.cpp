@@ -1,4 +1,5 @@
-// kernels/cuda/movement/gather_plan.cpp - Gather, GatherElements, GatherNd: whole rows in units as wide as they allow.
+// kernels/cuda/movement/gather_plan.cpp - Gather, GatherElements, GatherNd: whole rows in units as
+// wide as they allow.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/gather_params.h"
 #include "kernels/cuda/movement/movement_params.h"
@@ -20,8 +21,8 @@ Status plan_rows(const GpuWork& work, GatherParams* p, int64_t rows, int64_t ele
   p->from = data.as<const char>();
   p->to = y.as<char>();
   p->indices = indices_of(work, work.arguments->inputs[1]);
-  const int unit =
-      widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p->from) | reinterpret_cast<uintptr_t>(p->to));
+  const int unit = widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p->from) |
+                               reinterpret_cast<uintptr_t>(p->to));
   p->row = fast_divisor(bytes / unit);
   p->count = rows * (bytes / unit);
   p->unit = unit;
@@ -60,7 +61,8 @@ Status plan_gather_elements(const GpuWork& work) {
   const int axis = int(work.arguments->as<GatherElementsAttributes>().axis);
   if (y.elements() == 0) return {};
   Move m;
-  for (int i = 0; i < data.rank; i++) m.push(indices.dims[i], i == axis ? 0 : stride_of(data, i), stride_of(y, i));
+  for (int i = 0; i < data.rank; i++)
+    m.push(indices.dims[i], i == axis ? 0 : stride_of(data, i), stride_of(y, i));
   merge(&m);
   GatherElementsParams p = {};
   p.from = data.as<const char>();
@@ -78,9 +80,10 @@ Status plan_gather_elements(const GpuWork& work) {
   return launch(work, KernelId::gather_elements, blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kGather, "gather", nullptr, nullptr, plan_gather},
-                            {OpCode::kGatherElements, "gather_elements", nullptr, nullptr, plan_gather_elements},
-                            {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd}};
+constexpr GpuRow kRows[] = {
+    {OpCode::kGather, "gather", nullptr, nullptr, plan_gather},
+    {OpCode::kGatherElements, "gather_elements", nullptr, nullptr, plan_gather_elements},
+    {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd}};
 
 }  // namespace
 

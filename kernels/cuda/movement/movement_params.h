@@ -1,4 +1,5 @@
-// kernels/cuda/movement/movement_params.h - what the kernels that move elements take. Counts and strides are in units of the kernel.
+// kernels/cuda/movement/movement_params.h - what the kernels that move elements take. Counts and
+// strides are in units of the kernel.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
 #include "kernels/cuda/movement/strides.h"

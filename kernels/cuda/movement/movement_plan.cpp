@@ -1,4 +1,5 @@
-// kernels/cuda/movement/movement_plan.cpp - Transpose, Slice, Tile, Copy, Concat, Pad: any element type, by its width.
+// kernels/cuda/movement/movement_plan.cpp - Transpose, Slice, Tile, Copy, Concat, Pad: any element
+// type, by its width.
 #include <cstring>
 
 #include "kernels/cpu/elementwise/convert.inl"
@@ -61,8 +62,8 @@ uint64_t copy_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return needs_two_copies(x, y) ? uint64_t(x.elements()) * uint64_t(dtype_bytes(x.dtype)) : 0;
 }
 /// Rows of `length` elements.
-Status copy_rows(const GpuWork& work, const TensorType& type, int64_t length, const void* from, int64_t from_stride,
-                 void* to, int64_t to_stride) {
+Status copy_rows(const GpuWork& work, const TensorType& type, int64_t length, const void* from,
+                 int64_t from_stride, void* to, int64_t to_stride) {
   Move m = move_of(type);
   m.push(length == 0 ? 0 : type.elements() / length, from_stride, to_stride);
   m.push(length, 1, 1);
@@ -71,18 +72,23 @@ Status copy_rows(const GpuWork& work, const TensorType& type, int64_t length, co
 Status plan_copy(const GpuWork& work) {
   const TensorView &x = work.arguments->inputs[0], &y = work.arguments->outputs[0];
   if (x.elements() == 0) return {};
-  const bool same_place = x.data == y.data;  // then rows are dense on both sides, or in the same places
+  // then rows are dense on both sides, or in the same places
+  const bool same_place = x.data == y.data;
   if (same_place) return {};
   if (needs_two_copies(x, y)) {
-    const Status first = copy_rows(work, x, x.row_length(), x.data, x.row_stride, work.scratch, x.row_length());
-    return first.ok() ? copy_rows(work, y, y.row_length(), work.scratch, y.row_length(), y.data, y.row_stride) : first;
+    const Status first =
+        copy_rows(work, x, x.row_length(), x.data, x.row_stride, work.scratch, x.row_length());
+    return first.ok() ? copy_rows(work, y, y.row_length(), work.scratch, y.row_length(), y.data,
+                                  y.row_stride)
+                      : first;
   }
   const int64_t length = x.is_dense() ? y.row_length() : x.row_length();
   return copy_rows(work, x, length, x.data, x.is_dense() ? length : x.row_stride, y.data,
                    y.is_dense() ? length : y.row_stride);
 }
 
-/// What an input becomes: rows from strides to strides, the columns contiguous. False: it has more dimensions.
+/// What an input becomes: rows from strides to strides, the columns contiguous. False: it has more
+/// dimensions.
 bool is_rows(const TensorView& x, const TensorView& y, int axis, Move* m) {
   *m = move_of(x);
   for (int i = 0; i < x.rank; i++) m->push(x.dims[i], stride_of(x, i), stride_of(y, i));
@@ -99,14 +105,15 @@ bool is_rows(const TensorView& x, const TensorView& y, int axis, Move* m) {
   return true;
 }
 /// Inputs [first, last) of one launch.
-Status plan_pieces(const GpuWork& work, const TensorView& y, const Move* moves, const void* const* from,
-                   const int64_t* columns, int count) {
+Status plan_pieces(const GpuWork& work, const TensorView& y, const Move* moves,
+                   const void* const* from, const int64_t* columns, int count) {
   ConcatParams p = {};
   const int64_t bytes = dtype_bytes(y.dtype);
   uint64_t bits = reinterpret_cast<uintptr_t>(y.data);
   for (int k = 0; k < count; k++) {
     const Move& m = moves[k];
-    bits |= reinterpret_cast<uintptr_t>(from[k]) | uint64_t(columns[k] * bytes) | uint64_t(m.dims[1] * bytes);
+    bits |= reinterpret_cast<uintptr_t>(from[k]) | uint64_t(columns[k] * bytes) |
+            uint64_t(m.dims[1] * bytes);
     if (m.dims[0] > 1) bits |= uint64_t(m.from[0] * bytes) | uint64_t(m.to[0] * bytes);
   }
   const int unit = widest_unit(bits);
@@ -118,11 +125,12 @@ Status plan_pieces(const GpuWork& work, const TensorView& y, const Move* moves, 
   p.unit = unit;
   for (int k = 0; k < count; k++) {
     const int64_t wide = moves[k].dims[1] / ratio;
-    p.pieces[k] = {static_cast<const char*>(from[k]), wide, moves[k].from[0] / ratio, columns[k] / ratio,
-                   fast_divisor(wide)};
+    p.pieces[k] = {static_cast<const char*>(from[k]), wide, moves[k].from[0] / ratio,
+                   columns[k] / ratio, fast_divisor(wide)};
     most = wide > most ? wide : most;
   }
-  return launch(work, KernelId::concat_units, blocks_for(p.rows * most, 256, work.traits), p, 0, uint32_t(count));
+  return launch(work, KernelId::concat_units, blocks_for(p.rows * most, 256, work.traits), p, 0,
+                uint32_t(count));
 }
 Status plan_concat(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
@@ -155,7 +163,8 @@ Status plan_concat(const GpuWork& work) {
   return {};
 }
 
-/// The bits of an attribute as an element of any type, by the CPU's rules: truncation toward zero, then the low bits.
+/// The bits of an attribute as an element of any type, by the CPU's rules: truncation toward zero,
+/// then the low bits.
 uint64_t fill_bits(DType dtype, float value) {
   uint64_t element = 0;
   cpu::tensors::store_block<float>(dtype, &value, 1, &element);
@@ -163,11 +172,12 @@ uint64_t fill_bits(DType dtype, float value) {
 }
 
 /// Dimensions that nothing is put before or behind join the one outside them.
-void push_dim(PadParams* p, int64_t* dims, int64_t dim, int64_t extent, int64_t before, int64_t from, int64_t to) {
+void push_dim(PadParams* p, int64_t* dims, int64_t dim, int64_t extent, int64_t before,
+              int64_t from, int64_t to) {
   const int last = p->rank - 1;
   const bool whole = before == 0 && dim == extent;
-  if (last >= 0 && whole && p->from_strides[last] == from * extent && p->to_strides[last] == to * dim && extent > 0 &&
-      p->mode == PadMode::kConstant) {
+  if (last >= 0 && whole && p->from_strides[last] == from * extent &&
+      p->to_strides[last] == to * dim && extent > 0 && p->mode == PadMode::kConstant) {
     dims[last] *= dim;
     p->extents[last] *= extent;
     p->before[last] *= dim;
@@ -199,10 +209,14 @@ Status plan_pad(const GpuWork& work) {
   if (p.rank == 0) push_dim(&p, dims, 1, 1, 0, 1, 1);
   const int last = p.rank - 1;
   uint64_t bits = reinterpret_cast<uintptr_t>(p.from) | reinterpret_cast<uintptr_t>(p.to) |
-                  uint64_t(dims[last] * bytes) | uint64_t(p.extents[last] * bytes) | uint64_t(p.before[last] * bytes);
-  for (int i = 0; i < last; i++) bits |= uint64_t(p.from_strides[i] * bytes) | uint64_t(p.to_strides[i] * bytes);
-  // Other modes repeat single elements, so a unit may hold several only where the last dimension stays as it is.
-  const bool may_widen = p.mode == PadMode::kConstant || (p.before[last] == 0 && p.extents[last] == dims[last]);
+                  uint64_t(dims[last] * bytes) | uint64_t(p.extents[last] * bytes) |
+                  uint64_t(p.before[last] * bytes);
+  for (int i = 0; i < last; i++)
+    bits |= uint64_t(p.from_strides[i] * bytes) | uint64_t(p.to_strides[i] * bytes);
+  // Other modes repeat single elements, so a unit may hold several only where the last dimension
+  // stays as it is.
+  const bool may_widen =
+      p.mode == PadMode::kConstant || (p.before[last] == 0 && p.extents[last] == dims[last]);
   const int unit = may_widen && widest_unit(bits) > bytes ? widest_unit(bits) : int(bytes);
   const int64_t ratio = unit / bytes;
   dims[last] /= ratio, p.extents[last] /= ratio, p.before[last] /= ratio;

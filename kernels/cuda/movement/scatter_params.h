@@ -5,7 +5,8 @@
 
 namespace ingot::cuda {
 
-/// Update number i is a row of `row` units (elements where they are combined) that goes to a slot of `to`, which has `slots` of them.
+/// Update number i is a row of `row` units (elements where they are combined) that goes to a slot
+/// of `to`, which has `slots` of them.
 struct ScatterParams {
   char* to;
   const char* updates;
@@ -13,8 +14,10 @@ struct ScatterParams {
   int64_t count;  // updates
   int64_t slots;
   FastDivisor row;
-  uint64_t* owners;  // by slot: number of the last update that names it, plus one. null: bad indices are only reported
-  uint64_t *keys, *numbers;     // by update: its slot (`slots` for a bad index), its number; once sorted, by slot
+  // by slot: number of the last update that names it, plus one. null: bad indices are only reported
+  uint64_t* owners;
+  // by update: its slot (`slots` for a bad index), its number; once sorted, by slot
+  uint64_t *keys, *numbers;
   int64_t extents[kMaxRank];    // scatter_nd
   FastDivisor dims[kMoveRank];  // scatter_elements: of the indices, merged
   int64_t strides[kMoveRank];   // of data, 0 along the axis
@@ -33,7 +36,8 @@ struct ClearParams {
 
 constexpr int kSortDigits = 256, kSortTile = 1024, kSortBlocks = 256;
 
-/// One digit of a stable radix sort of (key, number) pairs. Each block has `share` neighbouring pairs.
+/// One digit of a stable radix sort of (key, number) pairs. Each block has `share` neighbouring
+/// pairs.
 struct SortParams {
   const uint64_t *keys, *numbers;
   uint64_t *sorted_keys, *sorted_numbers;
@@ -42,9 +46,12 @@ struct SortParams {
   int shift;
 };
 
-/// Bytes of scratch for sorting `count` pairs; the pairs are its first two arrays of `count` words, keys first.
+/// Bytes of scratch for sorting `count` pairs; the pairs are its first two arrays of `count` words,
+/// keys first.
 uint64_t sort_scratch(int64_t count);
-/// Launches that sort the pairs at `scratch` by keys below 2^bits; *keys and *numbers: where they end up.
-Status plan_sort(const GpuWork& work, uint8_t* scratch, int64_t count, int bits, uint64_t** keys, uint64_t** numbers);
+/// Launches that sort the pairs at `scratch` by keys below 2^bits; *keys and *numbers: where they
+/// end up.
+Status plan_sort(const GpuWork& work, uint8_t* scratch, int64_t count, int bits, uint64_t** keys,
+                 uint64_t** numbers);
 
 }  // namespace ingot::cuda

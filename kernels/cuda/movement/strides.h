@@ -1,5 +1,5 @@
-// kernels/cuda/movement/strides.h - one walk over dims with a stride on each side, as the planner sees it: what Copy, Tile, Slice,
-// Concat and Transpose are made of. Host only.
+// kernels/cuda/movement/strides.h - one walk over dims with a stride on each side, as the planner
+// sees it: what Copy, Tile, Slice, Concat and Transpose are made of. Host only.
 #pragma once
 #include "runtime/device/gpu/kernel_set.h"
 
@@ -21,11 +21,12 @@ int64_t stride_of(const TensorType& t, int i);
 /// Product of the dims [first, last).
 int64_t extent_of(const TensorType& t, int first, int last);
 
-/// Drops dims of 1 and merges neighbours that lie in one run on both sides; at least one dimension stays.
-/// @pre no dimension is empty.
+/// Drops dims of 1 and merges neighbours that lie in one run on both sides; at least one dimension
+/// stays. @pre no dimension is empty.
 void merge(Move* m);
-/// Bytes of the widest unit (16 at most) that `from`, `to` and every stride of a merged move are multiples of; the move then
-/// counts in such units. Rows must be contiguous on both sides for anything wider than an element.
+/// Bytes of the widest unit (16 at most) that `from`, `to` and every stride of a merged move are
+/// multiples of; the move then counts in such units. Rows must be contiguous on both sides for
+/// anything wider than an element.
 int widen(Move* m, const void* from, const void* to);
 /// The widest of 16, 8, 4, 2, 1 that divides every one of the `bits` or-ed together.
 int widest_unit(uint64_t bits);

@@ -1,5 +1,5 @@
-// kernels/cuda/movement/strides_plan.cpp - which kernel a walk with strides becomes: tiles through shared memory where two dimensions
-// change places, else units as wide as both sides allow.
+// kernels/cuda/movement/strides_plan.cpp - which kernel a walk with strides becomes: tiles through
+// shared memory where two dimensions change places, else units as wide as both sides allow.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
 
@@ -32,8 +32,8 @@ void merge(Move* m) {
   int out = 0;
   for (int i = 0; i < m->rank; i++) {
     if (m->dims[i] == 1) continue;
-    const bool merges =
-        out > 0 && m->from[out - 1] == m->from[i] * m->dims[i] && m->to[out - 1] == m->to[i] * m->dims[i];
+    const bool merges = out > 0 && m->from[out - 1] == m->from[i] * m->dims[i] &&
+                        m->to[out - 1] == m->to[i] * m->dims[i];
     if (merges) out--;
     m->dims[out] = (merges ? m->dims[out] : 1) * m->dims[i];
     m->from[out] = m->from[i];
@@ -54,9 +54,10 @@ int widest_unit(uint64_t bits) {
 int widen(Move* m, const void* from, const void* to) {
   const int last = m->rank - 1;
   if (m->from[last] != 1 || m->to[last] != 1) return int(m->bytes);
-  uint64_t bits =
-      reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to) | uint64_t(m->dims[last] * m->bytes);
-  for (int i = 0; i < last; i++) bits |= uint64_t(m->from[i] * m->bytes) | uint64_t(m->to[i] * m->bytes);
+  uint64_t bits = reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to) |
+                  uint64_t(m->dims[last] * m->bytes);
+  for (int i = 0; i < last; i++)
+    bits |= uint64_t(m->from[i] * m->bytes) | uint64_t(m->to[i] * m->bytes);
   const int unit = widest_unit(bits);
   if (unit <= m->bytes) return int(m->bytes);
   const int64_t ratio = unit / m->bytes;
@@ -86,7 +87,8 @@ KernelId turn_kernel(int64_t bytes) {
   }
 }
 
-/// The dimension that is contiguous in the source while the last is contiguous in the target; -1: none that is worth tiles.
+/// The dimension that is contiguous in the source while the last is contiguous in the target; -1:
+/// none that is worth tiles.
 int turned_dim(const Move& m) {
   constexpr int64_t kLeast = 8;  // below, a tile is mostly empty and the caches do as well
   const int last = m.rank - 1;

@@ -18,9 +18,10 @@ Status plan(const GpuWork& work) {
   p.y = y.as<float>();
   p.height = uint32_t(y.dims[t.planar ? 2 : 1]), p.width = uint32_t(y.dims[t.planar ? 3 : 2]);
   p.pixels = y.dims[0] * p.height * p.width;
-  const KernelId kernel = t.interpolation == PixelInterpolation::kBilinear  ? KernelId::frame_bilinear
-                          : t.interpolation == PixelInterpolation::kNearest ? KernelId::frame_nearest
-                                                                            : KernelId::frame_area;
+  const KernelId kernel =
+      t.interpolation == PixelInterpolation::kBilinear  ? KernelId::frame_bilinear
+      : t.interpolation == PixelInterpolation::kNearest ? KernelId::frame_nearest
+                                                        : KernelId::frame_area;
   return launch(work, kernel, blocks_for(p.pixels, 256, work.traits), p);
 }
 

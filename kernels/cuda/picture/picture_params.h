@@ -17,7 +17,8 @@ struct PoolParams {
   Pool2dAttributes t;
 };
 
-/// Where each output position of each dimension that changes reads: positions (nearest) or taps, one table behind the other.
+/// Where each output position of each dimension that changes reads: positions (nearest) or taps,
+/// one table behind the other.
 struct ResizeTableParams {
   void* tables;
   int64_t entries;              // of all

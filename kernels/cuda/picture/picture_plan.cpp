@@ -27,10 +27,13 @@ Status plan_pool(const GpuWork& work) {
   p.dilation_h = fast_divisor(p.t.dilation_h);
   p.dilation_w = fast_divisor(p.t.dilation_w);
   p.count = y.elements() / width;
-  return launch(work, width == 4 ? KernelId::pool2d_4 : KernelId::pool2d_1, blocks_for(p.count, 128, work.traits), p);
+  return launch(work, width == 4 ? KernelId::pool2d_4 : KernelId::pool2d_1,
+                blocks_for(p.count, 128, work.traits), p);
 }
 
-bool is_nearest(const OpArguments& a) { return a.as<ResizeAttributes>().mode == ResizeMode::kNearest; }
+bool is_nearest(const OpArguments& a) {
+  return a.as<ResizeAttributes>().mode == ResizeMode::kNearest;
+}
 int64_t entries_of(const OpArguments& a) {
   int64_t entries = 0;
   for (int i = 0; i < a.outputs[0].rank; i++)
@@ -38,7 +41,8 @@ int64_t entries_of(const OpArguments& a) {
   return entries;
 }
 uint64_t resize_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  return uint64_t(entries_of(a)) * (is_nearest(a) ? sizeof(int32_t) : sizeof(cpu::tensors::ResizeTap));
+  return uint64_t(entries_of(a)) *
+         (is_nearest(a) ? sizeof(int32_t) : sizeof(cpu::tensors::ResizeTap));
 }
 
 Status plan_resize(const GpuWork& work) {
@@ -60,7 +64,8 @@ Status plan_resize(const GpuWork& work) {
     p.y_strides[i] = stride_of(y, i);
     p.first[i] = changes ? tables.entries : -1;
     p.changed += changes;
-    const cpu::tensors::ResizeAxis axis = cpu::tensors::resize_axis(tables.t, i, x.dims[i], y.dims[i], changes);
+    const cpu::tensors::ResizeAxis axis =
+        cpu::tensors::resize_axis(tables.t, i, x.dims[i], y.dims[i], changes);
     tables.extents[i] = axis.extent;
     tables.in_extents[i] = axis.in_extent;
     tables.out_extents[i] = axis.out_extent;
@@ -75,14 +80,17 @@ Status plan_resize(const GpuWork& work) {
   }
   if (tables.entries > 0) {
     const KernelId kernel = is_nearest(a) ? KernelId::resize_positions : KernelId::resize_taps;
-    const Status status = launch(work, kernel, blocks_for(tables.entries, 128, work.traits), tables);
+    const Status status =
+        launch(work, kernel, blocks_for(tables.entries, 128, work.traits), tables);
     if (!status.ok()) return status;
   }
   const int last = p.rank - 1;
   int unit = int(bytes);
   if (is_nearest(a) && p.first[last] < 0) {  // elements that are only copied join
-    uint64_t bits = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) | uint64_t(dims[last] * bytes);
-    for (int i = 0; i < last; i++) bits |= uint64_t(p.x_strides[i] * bytes) | uint64_t(p.y_strides[i] * bytes);
+    uint64_t bits = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) |
+                    uint64_t(dims[last] * bytes);
+    for (int i = 0; i < last; i++)
+      bits |= uint64_t(p.x_strides[i] * bytes) | uint64_t(p.y_strides[i] * bytes);
     if (widest_unit(bits) > unit) unit = widest_unit(bits);
     const int64_t ratio = unit / bytes;
     dims[last] /= ratio;
@@ -94,10 +102,11 @@ Status plan_resize(const GpuWork& work) {
     p.count *= dims[i];
   }
   p.unit = unit;
-  if (is_nearest(a)) return launch(work, KernelId::resize_nearest, blocks_for(p.count, 256, work.traits), p);
+  if (is_nearest(a))
+    return launch(work, KernelId::resize_nearest, blocks_for(p.count, 256, work.traits), p);
   const bool cubic = tables.t.mode == ResizeMode::kCubic;
-  return launch(work, cubic ? KernelId::resize_cubic : KernelId::resize_linear, blocks_for(p.count, 128, work.traits),
-                p);
+  return launch(work, cubic ? KernelId::resize_cubic : KernelId::resize_linear,
+                blocks_for(p.count, 128, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kPool2d, "pool2d", nullptr, nullptr, plan_pool},

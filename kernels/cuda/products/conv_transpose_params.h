@@ -1,4 +1,5 @@
-// kernels/cuda/products/conv_transpose_params.h - what the kernel of transposed convolutions takes. Strides in elements.
+// kernels/cuda/products/conv_transpose_params.h - what the kernel of transposed convolutions takes.
+// Strides in elements.
 #pragma once
 #include <cstdint>
 

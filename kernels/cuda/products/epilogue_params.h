@@ -1,4 +1,5 @@
-// kernels/cuda/products/epilogue_params.h - what happens to a sum while it is stored: residual and activation in the order given.
+// kernels/cuda/products/epilogue_params.h - what happens to a sum while it is stored: residual and
+// activation in the order given.
 #pragma once
 #include "runtime/op/activation.h"
 
@@ -19,7 +20,9 @@ inline EpilogueParams epilogue_params(const ActivationSpec& activation, bool res
     case Activation::kNone: break;
     case Activation::kRelu: e.clamps = true; break;
     case Activation::kRelu6: e.clamps = true, e.high = 6.0f; break;
-    case Activation::kClip: e.clamps = true, e.low = activation.alpha, e.high = activation.beta; break;
+    case Activation::kClip:
+      e.clamps = true, e.low = activation.alpha, e.high = activation.beta;
+      break;
     default: e.calls = true;
   }
   return e;

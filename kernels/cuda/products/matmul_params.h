@@ -1,4 +1,5 @@
-// kernels/cuda/products/matmul_params.h - what the kernels of products of two activations take. Strides in elements.
+// kernels/cuda/products/matmul_params.h - what the kernels of products of two activations take.
+// Strides in elements.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 

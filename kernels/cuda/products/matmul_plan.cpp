@@ -1,4 +1,5 @@
-// kernels/cuda/products/matmul_plan.cpp - batches as strides; rows of a like pixels of a convolution.
+// kernels/cuda/products/matmul_plan.cpp - batches as strides; rows of a like pixels of a
+// convolution.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/products/matmul_params.h"
 #include "runtime/op/matmul_blocks.h"
@@ -40,7 +41,9 @@ struct Job {
 };
 
 bool fits_tiles(const MatMulParams& p, const matmul::Extents& e) {
-  return e.k < 1 << 30 && (double(e.m) / SmallTile::kPixels + 1) * (double(e.n) / SmallTile::kChannels + 1) < 1 << 30 &&
+  return e.k < 1 << 30 &&
+         (double(e.m) / SmallTile::kPixels + 1) * (double(e.n) / SmallTile::kChannels + 1) <
+             1 << 30 &&
          p.batches < int64_t{1} << 40;
 }
 
@@ -60,7 +63,8 @@ Job job_of(const OpArguments& g) {
   set_batch_strides(a, y, p.a_strides);
   set_batch_strides(b, y, p.b_strides);
   int64_t a_steps = 0, b_steps = 0;  // their low bits say whether every matrix is aligned
-  for (int d = 0; d < p.batch_rank; d++) p.dims[d] = y.dims[d], a_steps |= p.a_strides[d], b_steps |= p.b_strides[d];
+  for (int d = 0; d < p.batch_rank; d++)
+    p.dims[d] = y.dims[d], a_steps |= p.a_strides[d], b_steps |= p.b_strides[d];
   j.fits = fits_tiles(p, e);
   if (!j.fits) return j;
   if (e.k == 0) p.rows.window.c = 1;  // nobody walks over no channels
@@ -87,12 +91,13 @@ Status plan(const GpuWork& work) {
   ChoiceList ways;
   list_ways(j, work.traits, &ways);
   const uint16_t way = ways.pick(work.choice).id;
-  if (way == kOneEachWay) return launch(work, KernelId::matmul_each, blocks_for(outputs, 128, work.traits), j.p);
+  if (way == kOneEachWay)
+    return launch(work, KernelId::matmul_each, blocks_for(outputs, 128, work.traits), j.p);
   const Tile& tile = kTiles[way];
   const int64_t tiles = ceil_div(j.e.m, tile.cost.m) * ceil_div(j.e.n, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
-  return launch(work, j.vector_a ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most), j.p,
-                tile.shared_bytes, 1, uint32_t(j.p.batches < 65535 ? j.p.batches : 65535));
+  return launch(work, j.vector_a ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most),
+                j.p, tile.shared_bytes, 1, uint32_t(j.p.batches < 65535 ? j.p.batches : 65535));
 }
 
 uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {

@@ -1,4 +1,5 @@
-// kernels/cuda/products/products_kernels.h - X(kernel, parameters, threads of a block). _any: a of any alignment or transposed.
+// kernels/cuda/products/products_kernels.h - X(kernel, parameters, threads of a block). _any: a of
+// any alignment or transposed.
 #pragma once
 #include "kernels/cuda/products/conv_transpose_params.h"
 #include "kernels/cuda/products/matmul_params.h"

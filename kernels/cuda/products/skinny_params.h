@@ -1,4 +1,5 @@
-// kernels/cuda/products/skinny_params.h - what the kernel for a few rows times panels takes. Strides in elements.
+// kernels/cuda/products/skinny_params.h - what the kernel for a few rows times panels takes.
+// Strides in elements.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +10,8 @@ namespace ingot::cuda {
 /// A block has one panel and up to kRows rows; kStages k-tiles of both are on their way at a time.
 struct SkinnyShape {
   static constexpr int kRows = 8, kThreads = 16 * kRows, kDepth = 64, kStages = 6;
-  static constexpr int kPitch = kDepth + 4;                    // of a row of x: rows of one warp in different banks
+  // of a row of x: rows of one warp in different banks
+  static constexpr int kPitch = kDepth + 4;
   static constexpr int kStage = kDepth * 16 + kRows * kPitch;  // floats
   static constexpr uint32_t kSharedBytes = kStages * kStage * 4;
 };

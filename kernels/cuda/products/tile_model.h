@@ -1,10 +1,13 @@
-// kernels/cuda/products/tile_model.h - what a product costs in each way of cutting it, by a model that knows extents and multiprocessors
-// alone; plans of products list their alternatives with it, the model's own choice first. No figure of it was measured: `ingot tune` is.
+// kernels/cuda/products/tile_model.h - what a product costs in each way of cutting it, by a model
+// that knows extents and multiprocessors alone; plans of products list their alternatives with it,
+// the model's own choice first. No figure of it was measured: `ingot tune` is.
 //
-//   t(tile) = cycles of a block for a step of 16 words of k: the larger of computing and of fetching (m + o) * 64 bytes at 48 a cycle
+//   t(tile) = cycles of a block for a step of 16 words of k: the larger of computing and of
+//   fetching (m + o) * 64 bytes at 48 a cycle
 //   waves   = ceil(batches * ceil(m / tile.m) * ceil(o / tile.o) * parts / multiprocessors)
 //   time    = waves * (ceil(steps / parts) * t + 600)
-//           + (parts > 1: 3000 + (parts + 2) * batches * m * o / (8 * multiprocessors))     partial sums, 32 bytes a cycle and processor
+//           + (parts > 1: 3000 + (parts + 2) * batches * m * o / (8 * multiprocessors))     partial
+//           sums, 32 bytes a cycle and processor
 //
 // 600 and 3000 are the cycles to fill a pipeline and to start another kernel.
 #pragma once
@@ -20,7 +23,8 @@ struct TileCost {
   double step_cycles;
 };
 
-/// Of sums in f32: 128 a cycle, less what loads of shared memory take (`speed`: less of it in larger tiles).
+/// Of sums in f32: 128 a cycle, less what loads of shared memory take (`speed`: less of it in
+/// larger tiles).
 constexpr TileCost f32_tile(const char* name, int m, int o, double speed) {
   return {name, m, o, m * o * 16 / 128.0 / speed};
 }
@@ -29,17 +33,24 @@ struct ProductExtents {
   int64_t batches, m, o, k;  // batches: groups as well
 };
 
-inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts, int multiprocessors) {
-  const double fetch = (tile.m + tile.o) * 64 / 48.0, step = tile.step_cycles > fetch ? tile.step_cycles : fetch;
-  const double blocks = double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
+inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts,
+                           int multiprocessors) {
+  const double fetch = (tile.m + tile.o) * 64 / 48.0,
+               step = tile.step_cycles > fetch ? tile.step_cycles : fetch;
+  const double blocks =
+      double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
   double waves = blocks / multiprocessors;
-  if (waves < double(int64_t{1} << 52)) waves = double(int64_t((blocks + multiprocessors - 1) / multiprocessors));
+  if (waves < double(int64_t{1} << 52))
+    waves = double(int64_t((blocks + multiprocessors - 1) / multiprocessors));
   double time = waves * (double(ceil_div(ceil_div(e.k, 16), parts)) * step + 600);
-  if (parts > 1) time += 3000 + (parts + 2) * double(e.batches) * double(e.m) * double(e.o) / (8.0 * multiprocessors);
+  if (parts > 1)
+    time += 3000 +
+            (parts + 2) * double(e.batches) * double(e.m) * double(e.o) / (8.0 * multiprocessors);
   return time;
 }
 
-/// Alternatives in the order in which they are added, but the quickest by the model first; the earlier among equals.
+/// Alternatives in the order in which they are added, but the quickest by the model first; the
+/// earlier among equals.
 class ChoiceList {
  public:
   void add(const GpuChoice& choice, double cycles) {

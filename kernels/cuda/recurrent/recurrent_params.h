@@ -1,4 +1,5 @@
-// kernels/cuda/recurrent/recurrent_params.h - LSTM, GRU, RNN. P is the hidden size rounded up to 16, G the gates; `d` a direction.
+// kernels/cuda/recurrent/recurrent_params.h - LSTM, GRU, RNN. P is the hidden size rounded up to
+// 16, G the gates; `d` a direction.
 #pragma once
 #include "runtime/op/recurrent.h"
 

@@ -1,5 +1,6 @@
-// kernels/cuda/recurrent/recurrent_plan.cpp - chunks of steps: products of the inputs in one launch, then the steps, one launch each or,
-// where the weights are small or the launches would be too many, all in one.
+// kernels/cuda/recurrent/recurrent_plan.cpp - chunks of steps: products of the inputs in one
+// launch, then the steps, one launch each or, where the weights are small or the launches would be
+// too many, all in one.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/recurrent/recurrent_params.h"
 
@@ -83,7 +84,8 @@ RecurrentParams params_of(const GpuWork& work, const Extents& e) {
   p.reset = p.c + room.each;
   p.fault = work.fault;
   p.fault_value = work.fault_value;
-  p.steps = e.steps, p.batch = e.batch, p.input = e.input, p.hidden = e.hidden, p.padded = e.padded, p.chunk = e.chunk;
+  p.steps = e.steps, p.batch = e.batch, p.input = e.input, p.hidden = e.hidden, p.padded = e.padded,
+  p.chunk = e.chunk;
   p.clip = t.clip;
   p.kind = t.kind;
   p.gates = int(e.gates);
@@ -99,7 +101,8 @@ RecurrentParams params_of(const GpuWork& work, const Extents& e) {
 /// The steps of one chunk.
 Status plan_steps(const GpuWork& work, RecurrentParams p, bool at_once) {
   const int64_t rows = kRecurrentThreads / (16 * p.gates), tiles = (p.batch + rows - 1) / rows;
-  const uint32_t row_tiles = uint32_t(tiles < 65535 ? tiles : 65535), directions = uint32_t(p.directions);
+  const uint32_t row_tiles = uint32_t(tiles < 65535 ? tiles : 65535),
+                 directions = uint32_t(p.directions);
   if (at_once) return launch(work, KernelId::recurrent_steps, 1, p, 0, row_tiles, directions);
   const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;
   const uint32_t panels = uint32_t(p.padded / 16);
@@ -107,7 +110,8 @@ Status plan_steps(const GpuWork& work, RecurrentParams p, bool at_once) {
     for (int part = 0; part <= int(in_two); part++) {
       p.first_gate = part == 0 ? 0 : 2;
       p.last_gate = in_two && part == 0 ? 2 : p.gates;
-      const Status status = launch(work, KernelId::recurrent_step, panels, p, 0, row_tiles, directions);
+      const Status status =
+          launch(work, KernelId::recurrent_step, panels, p, 0, row_tiles, directions);
       if (!status.ok()) return status;
     }
   return {};
@@ -117,19 +121,20 @@ Status plan(const GpuWork& work) {
   const Extents e = extents_of(*work.arguments);
   if (e.batch == 0) return {};
   RecurrentParams p = params_of(work, e);
-  Status status =
-      launch(work, KernelId::recurrent_start, blocks_for(e.directions * e.batch * e.padded, 128, work.traits), p);
+  Status status = launch(work, KernelId::recurrent_start,
+                         blocks_for(e.directions * e.batch * e.padded, 128, work.traits), p);
   const bool at_once = e.gates * e.padded * e.hidden <= kSmallWeights || e.steps > kMostSteps;
   const int64_t panel_tiles = (e.gates * e.padded / 16 + 3) / 4;
   for (p.done = 0; status.ok() && p.done < e.steps; p.done += e.chunk) {
     p.count = e.steps - p.done < e.chunk ? e.steps - p.done : e.chunk;
     const int64_t tiles = panel_tiles * ((p.count * e.batch + 31) / 32);
-    status =
-        launch(work, KernelId::recurrent_inputs, blocks_for(tiles, 1, work.traits), p, 0, 1, uint32_t(e.directions));
+    status = launch(work, KernelId::recurrent_inputs, blocks_for(tiles, 1, work.traits), p, 0, 1,
+                    uint32_t(e.directions));
     if (status.ok()) status = plan_steps(work, p, at_once);
   }
   if (!status.ok()) return status;
-  return launch(work, KernelId::recurrent_finish, blocks_for(e.directions * e.batch * e.hidden, 128, work.traits), p);
+  return launch(work, KernelId::recurrent_finish,
+                blocks_for(e.directions * e.batch * e.hidden, 128, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kRecurrent, "recurrent", supports, scratch, plan}};

@@ -1,4 +1,5 @@
-// kernels/cuda/reduce/normalize_plan.cpp - Softmax and Normalize: rows that a warp holds, rows that take a block, columns, channels.
+// kernels/cuda/reduce/normalize_plan.cpp - Softmax and Normalize: rows that a warp holds, rows that
+// take a block, columns, channels.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
 #include "kernels/cuda/reduce/reduce_params.h"
@@ -23,7 +24,8 @@ Status plan_softmax(const GpuWork& work) {
   p.dtype = x.dtype;
   p.log = t.log;
   if (axis == x.rank - 1) {
-    if (p.n > kHeldRow) return launch(work, KernelId::softmax_long, blocks_for(p.lines, 1, work.traits), p);
+    if (p.n > kHeldRow)
+      return launch(work, KernelId::softmax_long, blocks_for(p.lines, 1, work.traits), p);
     return launch(work, KernelId::softmax_rows, blocks_for(p.lines, 4, work.traits), p);
   }
   p.columns = fast_divisor(x.row_length());
@@ -104,12 +106,14 @@ Status plan_normalize(const GpuWork& work) {
   p.epsilon = t.epsilon;
   p.dtype = x.dtype;
   p.has_mean = t.kind == NormKind::kLayer;
-  if (p.n > kHeldRow) return launch(work, KernelId::norm_long, blocks_for(p.rows, 1, work.traits), p);
+  if (p.n > kHeldRow)
+    return launch(work, KernelId::norm_long, blocks_for(p.rows, 1, work.traits), p);
   return launch(work, KernelId::norm_rows, blocks_for(p.rows, 4, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax},
-                            {OpCode::kNormalize, "normalize", nullptr, normalize_scratch, plan_normalize}};
+constexpr GpuRow kRows[] = {
+    {OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax},
+    {OpCode::kNormalize, "normalize", nullptr, normalize_scratch, plan_normalize}};
 
 }  // namespace
 

@@ -40,7 +40,8 @@ struct ArgReduceParams {
   bool by_warp;                        // else a thread an output
 };
 
-/// Lines of n elements, `x_axis` and `y_axis` apart. Line l starts at the walk's offsets; for rows, at l times the axis' row.
+/// Lines of n elements, `x_axis` and `y_axis` apart. Line l starts at the walk's offsets; for rows,
+/// at l times the axis' row.
 struct SoftmaxParams {
   const char* x;
   char* y;
@@ -80,8 +81,9 @@ struct TopKParams {
   int64_t* indices;
   int64_t lines, n, k;
   FastDivisor inner;  // lines side by side
-  uint64_t* room;     // of each block: pairs of k rounded up to a power of two, where shared memory does not hold them
-  int64_t padded;     // k rounded up to a power of two
+  // of each block: pairs of k rounded up to a power of two, where shared memory does not hold them
+  uint64_t* room;
+  int64_t padded;  // k rounded up to a power of two
   DType dtype;
   bool largest;
   bool in_shared;

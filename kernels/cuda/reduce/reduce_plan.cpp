@@ -1,4 +1,5 @@
-// kernels/cuda/reduce/reduce_plan.cpp - Reduce and ArgReduce: dims as an outer walk over outputs and an inner one over what is folded.
+// kernels/cuda/reduce/reduce_plan.cpp - Reduce and ArgReduce: dims as an outer walk over outputs
+// and an inner one over what is folded.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
 #include "kernels/cuda/reduce/reduce_params.h"
@@ -17,23 +18,27 @@ Walk walk_of(const Move& m, int rank) {
   return w;
 }
 /// Merged; strides on both sides are the same.
-void push(Move* m, const TensorType& x, int i) { m->push(x.dims[i], stride_of(x, i), stride_of(x, i)); }
+void push(Move* m, const TensorType& x, int i) {
+  m->push(x.dims[i], stride_of(x, i), stride_of(x, i));
+}
 
 KernelId reduce_kernel(const ReduceParams& p, bool last_reduced) {
   constexpr int64_t kShort = 8, kLong = 2048;
   if (p.dtype != DType::kF32) return KernelId::reduce_any;
   if (!last_reduced) return KernelId::reduce_columns_f32;
-  const bool is_usual = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean || p.kind == ReduceKind::kMax ||
-                        p.kind == ReduceKind::kMin;
+  const bool is_usual = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean ||
+                        p.kind == ReduceKind::kMax || p.kind == ReduceKind::kMin;
   if (!is_usual) return KernelId::reduce_rows_f32;
   if (p.positions == 1 && p.length <= kShort) return KernelId::reduce_short_f32;
-  return p.positions == 1 && p.length >= kLong ? KernelId::reduce_long_f32 : KernelId::reduce_rows_f32;
+  return p.positions == 1 && p.length >= kLong ? KernelId::reduce_long_f32
+                                               : KernelId::reduce_rows_f32;
 }
 
 /// Exponentials and logarithms of types that the CPU computes with the C library stay there.
 bool supports_reduce(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ReduceKind kind = a.as<ReduceAttributes>().kind;
-  return a.inputs[0].dtype == DType::kF32 || (kind != ReduceKind::kLogSum && kind != ReduceKind::kLogSumExp);
+  return a.inputs[0].dtype == DType::kF32 ||
+         (kind != ReduceKind::kLogSum && kind != ReduceKind::kLogSumExp);
 }
 
 Status plan_reduce(const GpuWork& work) {
@@ -71,8 +76,8 @@ Status plan_reduce(const GpuWork& work) {
   const KernelId kernel = reduce_kernel(p, last_reduced);
   const bool by_block = kernel == KernelId::reduce_long_f32,
              by_half_warp = last_reduced && kernel != KernelId::reduce_short_f32;
-  const uint32_t blocks =
-      by_block ? blocks_for(p.outputs, 1, work.traits) : blocks_for(p.outputs, by_half_warp ? 8 : 128, work.traits);
+  const uint32_t blocks = by_block ? blocks_for(p.outputs, 1, work.traits)
+                                   : blocks_for(p.outputs, by_half_warp ? 8 : 128, work.traits);
   return launch(work, kernel, blocks, p);
 }
 
@@ -96,7 +101,8 @@ Status plan_arg_reduce(const GpuWork& work) {
   p.largest = t.largest;
   p.select_last = t.select_last;
   p.by_warp = p.stride == 1;
-  return launch(work, KernelId::arg_reduce, blocks_for(p.outputs, p.by_warp ? 4 : 128, work.traits), p);
+  return launch(work, KernelId::arg_reduce, blocks_for(p.outputs, p.by_warp ? 4 : 128, work.traits),
+                p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},

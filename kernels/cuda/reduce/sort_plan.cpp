@@ -51,8 +51,10 @@ Status plan_topk(const GpuWork& work) {
   p.dtype = a.inputs[0].dtype;
   p.largest = t.largest;
   p.in_shared = p.padded <= kSharedPairs;
-  if (!p.in_shared) return launch(work, KernelId::topk_lines, uint32_t(topk_blocks(l.lines, work.traits)), p);
-  return launch(work, KernelId::topk_lines, blocks_for(l.lines, 1, work.traits), p, uint32_t(p.padded * kPairBytes));
+  if (!p.in_shared)
+    return launch(work, KernelId::topk_lines, uint32_t(topk_blocks(l.lines, work.traits)), p);
+  return launch(work, KernelId::topk_lines, blocks_for(l.lines, 1, work.traits), p,
+                uint32_t(p.padded * kPairBytes));
 }
 
 Status plan_cumsum(const GpuWork& work) {
@@ -69,7 +71,8 @@ Status plan_cumsum(const GpuWork& work) {
   p.exclusive = t.exclusive;
   p.reverse = t.reverse;
   const bool is_float = x.dtype == DType::kF32 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
-  return launch(work, is_float ? KernelId::cumsum_f32 : KernelId::cumsum_any, blocks_for(p.lines, 64, work.traits), p);
+  return launch(work, is_float ? KernelId::cumsum_f32 : KernelId::cumsum_any,
+                blocks_for(p.lines, 64, work.traits), p);
 }
 
 constexpr GpuRow kRows[] = {{OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},

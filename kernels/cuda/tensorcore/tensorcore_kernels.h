@@ -1,7 +1,9 @@
 // kernels/cuda/tensorcore/tensorcore_kernels.h - X(kernel, parameters, threads of a block)
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
-//   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and any w
-//   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels; pairs: rows of x, panels of pairs
+//   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and
+//   any w
+//   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels;
+//   pairs: rows of x, panels of pairs
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   attention_<type>_<widest head>
 #pragma once

@@ -1,19 +1,23 @@
-// kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and strides count words of 4 bytes: an f32,
-// or four neighbouring s8 of k. In panels of pairs a word is two f16 of k; k counts numbers there too, but for few_rows.
+// kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and
+// strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In panels of pairs a word
+// is two f16 of k; k counts numbers there too, but for few_rows.
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/tensor.h"
 
 namespace ingot::cuda {
 
-/// y[m][o] = epilogue(alpha * sum over k of x(m, k) * w(o, k)). A convolution's m is a pixel of the output, its k is (kh, kw, c).
+/// y[m][o] = epilogue(alpha * sum over k of x(m, k) * w(o, k)). A convolution's m is a pixel of the
+/// output, its k is (kh, kw, c).
 struct ProductParams {
   const float *x, *w, *bias, *residual,
-      *scale;          // bias: up to a multiple of 16, or null; residual, scale [O] of s8: null: none
+      // bias: up to a multiple of 16, or null; residual, scale [O] of s8: null: none
+      *scale;
   float *y, *partial;  // partial [batch][split][m][columns]: sums of a split, or null
   int64_t pixel_stride, row_stride, channel_stride, picture_stride;  // of x
-  int64_t panel_stride, n_stride, k_stride;                          // of w: 16 outputs, one output, one k
-  int64_t y_stride, y_batch, residual_stride, bias_batch;            // bias_batch: also of residual
+  // of w: 16 outputs, one output, one k
+  int64_t panel_stride, n_stride, k_stride;
+  int64_t y_stride, y_batch, residual_stride, bias_batch;  // bias_batch: also of residual
   int m, o, k;
   int readable;        // outputs that w has, padding included
   int columns;         // o up to a multiple of 4
@@ -29,7 +33,8 @@ struct ProductParams {
   bool is_vector;  // y, residual and bias can be read and written 4 at a time
 };
 
-/// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in flight.
+/// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in
+/// flight.
 struct ProductTile {
   int m, o;
   constexpr int shared_bytes(bool pairs) const {

@@ -1,5 +1,6 @@
-// kernels/cuda/tensorcore/tensorcore_plan.cpp - rows of products in less than f32: windows, rows and matrices become one set of parameters.
-// What these kernels do not count in 32 bits (a picture of 2^30 pixels) goes to the exact row, which serves every precision.
+// kernels/cuda/tensorcore/tensorcore_plan.cpp - rows of products in less than f32: windows, rows
+// and matrices become one set of parameters. What these kernels do not count in 32 bits (a picture
+// of 2^30 pixels) goes to the exact row, which serves every precision.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
 #include "runtime/op/conv2d.h"
@@ -30,16 +31,17 @@ int narrow(Product* q, int64_t n) {
 }
 bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
-void set_epilogue(Product* q, const TensorView& y, const TensorView* bias, const TensorView* residual,
-                  const ActivationSpec& activation, bool residual_first) {
+void set_epilogue(Product* q, const TensorView& y, const TensorView* bias,
+                  const TensorView* residual, const ActivationSpec& activation,
+                  bool residual_first) {
   ProductParams& p = q->p;
   p.y = y.as<float>(), p.y_stride = y.row_stride;
   p.bias = bias ? bias->as<const float>() : nullptr;
   p.residual = residual ? residual->as<const float>() : nullptr,
   p.residual_stride = residual ? residual->row_stride : 0;
   p.activation = activation, p.residual_first = residual_first, p.alpha = 1;
-  p.is_vector = is_aligned(p.y) && is_aligned(p.bias) && is_aligned(p.residual) && p.y_stride % 4 == 0 &&
-                p.residual_stride % 4 == 0;
+  p.is_vector = is_aligned(p.y) && is_aligned(p.bias) && is_aligned(p.residual) &&
+                p.y_stride % 4 == 0 && p.residual_stride % 4 == 0;
 }
 void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   ProductParams& p = q->p;
@@ -85,8 +87,8 @@ Product conv2d_product(const OpArguments& a) {
   p.pixel_stride = planes ? 1 : x.row_stride, p.channel_stride = planes ? h * x.row_stride : 1;
   p.row_stride = planes ? x.row_stride : width * x.row_stride;
   p.picture_stride = planes ? c * p.channel_stride : h * p.row_stride;
-  const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 && !t.pad_top &&
-                      !t.pad_left && !t.pad_bottom && !t.pad_right;
+  const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 &&
+                      !t.pad_top && !t.pad_left && !t.pad_bottom && !t.pad_right;
   if (is_row) {
     set_rows(&q, n * h * width, c, x.row_stride);
   } else {
@@ -94,16 +96,19 @@ Product conv2d_product(const OpArguments& a) {
     const int64_t reach_h = h + t.pad_top + t.pad_bottom + int64_t(t.dilation_h) * t.kernel_h;
     const int64_t reach_w = width + t.pad_left + t.pad_right + int64_t(t.dilation_w) * t.kernel_w;
     int64_t reach = 0;
-    if (!checked_mul(reach_h, reach_w, &reach) || !checked_mul(reach, n + 1, &reach)) reach = kMost + 1;
+    if (!checked_mul(reach_h, reach_w, &reach) || !checked_mul(reach, n + 1, &reach))
+      reach = kMost + 1;
     narrow(&q, reach);
     p.m = narrow(&q, y.rows()), p.c = narrow(&q, c);
-    p.h = narrow(&q, h), p.width = narrow(&q, width), p.oh = narrow(&q, y.dims[1]), p.ow = narrow(&q, y.dims[2]);
+    p.h = narrow(&q, h), p.width = narrow(&q, width), p.oh = narrow(&q, y.dims[1]),
+    p.ow = narrow(&q, y.dims[2]);
     p.kernel_h = int(t.kernel_h), p.kernel_w = int(t.kernel_w), p.stride_h = int(t.stride_h),
     p.stride_w = int(t.stride_w);
     p.dilation_h = int(t.dilation_h), p.dilation_w = int(t.dilation_w), p.pad_top = int(t.pad_top),
     p.pad_left = int(t.pad_left);
   }
-  const bool in_fours = !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
+  const bool in_fours =
+      !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
   const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
   if (t.method == ConvMethod::kGrouped) {
     q.fits = q.fits && in_fours && is_small && c >= kLeastGroup;
@@ -161,15 +166,20 @@ Product matmul_product(const OpArguments& g) {
   narrow(&q, q.batches);
   set_batch(a, y, p.x_batch), set_batch(b, y, p.w_batch);
   const bool a_in_fours = !t.trans_a && e.k % 4 == 0 && a.row_stride % 4 == 0 && is_aligned(p.x);
-  const bool b_in_fours = (t.trans_b ? e.k : e.n) % 4 == 0 && b.row_stride % 4 == 0 && is_aligned(p.w);
+  const bool b_in_fours =
+      (t.trans_b ? e.k : e.n) % 4 == 0 && b.row_stride % 4 == 0 && is_aligned(p.w);
   q.load = !a_in_fours || !b_in_fours ? Load::kAny : t.trans_b ? Load::kTransposed : Load::kRows;
   return q;
 }
 
-Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
-  Product q = op == OpCode::kConv2d ? conv2d_product(a) : op == OpCode::kLinear ? linear_product(a) : matmul_product(a);
+Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
+                   GpuPrecision precision) {
+  Product q = op == OpCode::kConv2d   ? conv2d_product(a)
+              : op == OpCode::kLinear ? linear_product(a)
+                                      : matmul_product(a);
   // f32 panels in f16: a session has none, but nothing forbids them.
-  if (is_in_f16(precision, traits) && !q.pairs && (q.load == Load::kWindows || q.load == Load::kFirst))
+  if (is_in_f16(precision, traits) && !q.pairs &&
+      (q.load == Load::kWindows || q.load == Load::kFirst))
     q.load = Load::kAny;
   return q;
 }
@@ -185,7 +195,8 @@ bool has_kernel(Load load, TileKind kind, int64_t m) {
   return false;
 }
 
-/// The model's choice, which is the same at every address but for the tile: where that has no kernel the square one.
+/// The model's choice, which is the same at every address but for the tile: where that has no
+/// kernel the square one.
 TileChoice model_choice(const Product& q, const GpuTraits& traits) {
   TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors);
   if (!has_kernel(q.load, c.kind, q.p.m)) c.kind = TileKind::kSquare;
@@ -199,15 +210,19 @@ void list_ways(const Product& q, const GpuTraits& traits, ChoiceList* list) {
   };
   const TileChoice first = model_choice(q, traits);
   add(first.kind, first.splits, -1);
-  constexpr TileKind kKinds[kTileKinds] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat, TileKind::kFew};
+  constexpr TileKind kKinds[kTileKinds] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat,
+                                           TileKind::kFew};
   for (const TileKind kind : kKinds)
-    for (int splits = 1; has_kernel(q.load, kind, q.p.m) && may_split(ceil_div(q.p.k, 16), splits); splits *= 2)
+    for (int splits = 1; has_kernel(q.load, kind, q.p.m) && may_split(ceil_div(q.p.k, 16), splits);
+         splits *= 2)
       if (kind != first.kind || splits != first.splits) add(kind, splits, 0);
 }
 
-/// What was asked for, where it is offered; else the model's. 32 bits may turn out not to count everything.
+/// What was asked for, where it is offered; else the model's. 32 bits may turn out not to count
+/// everything.
 TileChoice pick(Product* q, const GpuTraits& traits, const GpuChoice* asked) {
-  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMost;  // the most blocks
+  // the most blocks
+  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMost;
   if (!asked || !q->fits) return model_choice(*q, traits);
   ChoiceList ways;
   list_ways(*q, traits, &ways);
@@ -232,7 +247,8 @@ const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits
 }
 
 template <OpCode op>
-uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision, const GpuChoice* choice) {
+uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+                    const GpuChoice* choice) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a, traits, precision);
   const TileChoice way = pick(&q, traits, choice);
@@ -253,7 +269,8 @@ uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPre
   return scratch_of<op>(a, traits, precision, &choice);
 }
 template <OpCode op>
-uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision, GpuChoice* out) {
+uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+              GpuChoice* out) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a, traits, precision);
   (void)pick(&q, traits, nullptr);
@@ -307,15 +324,17 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   p.tiles_m = int(ceil_div(p.m, tile.m));
   if (few && q.pairs) p.k /= 2, p.split_steps = int(ceil_div(p.split_steps, 2));  // of its words
   const KernelId of_one = q.pairs ? KernelId::product_one_row_of_pairs : KernelId::product_one_row;
-  const KernelId of_few = q.pairs ? KernelId::product_few_rows_of_pairs : KernelId::product_few_rows;
+  const KernelId of_few =
+      q.pairs ? KernelId::product_few_rows_of_pairs : KernelId::product_few_rows;
   const KernelId kernel = few ? (p.m == 1 ? of_one : of_few) : in_f16 ? kernels.f16 : kernels.tf32;
-  const uint32_t blocks = few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
+  const uint32_t blocks =
+      few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
   constexpr int64_t kMostBatches = 65535;
   for (int64_t first = 0; first < q.batches; first += kMostBatches) {
     const int64_t count = q.batches - first < kMostBatches ? q.batches - first : kMostBatches;
     p.batch_first = int(first);
-    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(q.pairs)), uint32_t(p.splits),
-                     uint32_t(count)));
+    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(q.pairs)),
+                     uint32_t(p.splits), uint32_t(count)));
   }
   return {};
 }
@@ -333,7 +352,8 @@ Status plan(const GpuWork& work) {
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
   split(&q, choice.splits);
-  // A session that may be bound again has scratch for its upper bounds, where k may have been cut into fewer parts.
+  // A session that may be bound again has scratch for its upper bounds, where k may have been cut
+  // into fewer parts.
   for (; partial_bytes(q) > work.scratch_bytes; split(&q, choice.splits)) choice.splits /= 2;
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
   INGOT_TRY(launch_product(work, q, choice.kind));
@@ -349,14 +369,16 @@ bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precis
   if (op == OpCode::kMatMul) return true;
   if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method == ConvMethod::kGrouped) return true;
   const TensorView* bias = a.optional(2);
-  return takes_pairs(op, a.attributes, a.inputs[1].packing, bias ? bias->packing : Packing::kVector16);
+  return takes_pairs(op, a.attributes, a.inputs[1].packing,
+                     bias ? bias->packing : Packing::kVector16);
 }
 
 template <OpCode op>
 constexpr GpuRow row(const char* name) {
   return {op, name, supports<op>, scratch<op>, plan<op>, {list<op>, scratch_of_choice<op>}};
 }
-constexpr GpuRow kRows[] = {row<OpCode::kConv2d>("conv2d_tensorcore"), row<OpCode::kLinear>("linear_tensorcore"),
+constexpr GpuRow kRows[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
+                            row<OpCode::kLinear>("linear_tensorcore"),
                             row<OpCode::kMatMul>("matmul_tensorcore")};
 
 }  // namespace

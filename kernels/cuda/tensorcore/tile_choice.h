@@ -1,10 +1,14 @@
-// kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut: products/tile_model.h, with cycles of a step that are
+// kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut:
+// products/tile_model.h, with cycles of a step that are
 //
-//   sum over warps of (pixels + outputs of the warp) / 2    fragments out of shared memory, 128 bytes a cycle;
-//                                                           wide 192 for 8192 sums, square and flat 128 for 4096
+//   sum over warps of (pixels + outputs of the warp) / 2    fragments out of shared memory, 128
+//   bytes a cycle;
+//                                                           wide 192 for 8192 sums, square and flat
+//                                                             128 for 4096
 //
-// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until there are four a multiprocessor.
-// Depends on extents and multiprocessors alone: scratch is asked for before addresses are known.
+// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until there
+// are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked for
+// before addresses are known.
 #pragma once
 #include "kernels/cuda/products/tile_model.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
@@ -37,11 +41,13 @@ inline bool may_split(int64_t steps, int splits) {
 inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multiprocessors) {
   const int64_t blocks = batches * ceil_div(o, 16);
   int splits = 1;
-  while (may_split(steps, 2 * splits) && blocks * splits < 4 * int64_t(multiprocessors)) splits *= 2;
+  while (may_split(steps, 2 * splits) && blocks * splits < 4 * int64_t(multiprocessors))
+    splits *= 2;
   return splits;
 }
 
-inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, int multiprocessors) {
+inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k,
+                              int multiprocessors) {
   const int64_t steps = ceil_div(k, 16);
   if (m <= kFewRows) return {TileKind::kFew, few_rows_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
@@ -49,7 +55,8 @@ inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, 
   constexpr TileKind kKinds[] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat};
   for (const TileKind kind : kKinds)
     for (int splits = 1; may_split(steps, splits); splits *= 2) {
-      const double time = model_cycles(kTileCosts[int(kind)], {batches, m, o, k}, splits, multiprocessors);
+      const double time =
+          model_cycles(kTileCosts[int(kind)], {batches, m, o, k}, splits, multiprocessors);
       if (least != 0 && time >= least) continue;
       least = time, best = {kind, splits};
     }

@@ -1,4 +1,5 @@
-// kernels/cuda/unit/tensors.cu - ports, control flow, element-wise chains, movement, reductions, pictures, results of any size.
+// kernels/cuda/unit/tensors.cu - ports, control flow, element-wise chains, movement, reductions,
+// pictures, results of any size.
 #include "kernels/cuda/control/control.cuh"
 #include "kernels/cuda/elementwise/elementwise.cuh"
 #include "kernels/cuda/measured/measured.cuh"

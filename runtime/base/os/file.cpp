@@ -17,7 +17,9 @@ namespace {
 
 // strerror_r gives a text (GNU) or a number (POSIX).
 [[maybe_unused]] const char* text_of(const char* text, const char*) { return text; }
-[[maybe_unused]] const char* text_of(int failed, const char* room) { return failed ? "unknown system error" : room; }
+[[maybe_unused]] const char* text_of(int failed, const char* room) {
+  return failed ? "unknown system error" : room;
+}
 
 }  // namespace
 
@@ -27,14 +29,16 @@ const char* system_error_text(uint64_t number, char* room, uint64_t bytes) {
 
 Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* detail) {
   int fd;
-  do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not hang us; regular files ignore the flag
+  // a FIFO must not hang us; regular files ignore the flag
+  do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (fd < 0 && errno == EINTR);
   if (fd < 0) return fail(detail, Code::kFileOpen, "", 0, uint64_t(errno));
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(fd);
     const bool folder = S_ISDIR(about.st_mode);
-    return fail(detail, Code::kFileOpen, folder ? "" : "it is a device or a pipe, not a file on a disk", 0,
+    return fail(detail, Code::kFileOpen,
+                folder ? "" : "it is a device or a pipe, not a file on a disk", 0,
                 folder ? uint64_t(EISDIR) : 0);
   }
   out->handle = fd;
@@ -47,7 +51,8 @@ void close_file(File* file) {
   file->handle = -1;
 }
 
-Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, ErrorDetail* detail) {
+Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes,
+                 ErrorDetail* detail) {
   uint8_t* to = static_cast<uint8_t*>(destination);
   while (bytes != 0) {
     const size_t piece = bytes < (uint64_t{1} << 30) ? size_t(bytes) : size_t{1} << 30;
@@ -60,15 +65,19 @@ Status read_file(File file, uint64_t offset, void* destination, uint64_t bytes, 
   return {};
 }
 
-Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out, ErrorDetail* detail) {
+Status map_file(File file, uint64_t offset, uint64_t bytes, void* at, const uint8_t** out,
+                ErrorDetail* detail) {
   const int flags = MAP_SHARED | (at ? MAP_FIXED : 0);
   void* address = mmap(at, size_t(bytes), PROT_READ, flags, int(file.handle), off_t(offset));
-  if (address == MAP_FAILED) return fail(detail, Code::kMapFailed, "", bytes, uint64_t(errno), offset);
+  if (address == MAP_FAILED)
+    return fail(detail, Code::kMapFailed, "", bytes, uint64_t(errno), offset);
   *out = static_cast<const uint8_t*>(address);
   return {};
 }
 
-void unmap_file(const void* address, uint64_t bytes) { munmap(const_cast<void*>(address), size_t(bytes)); }
+void unmap_file(const void* address, uint64_t bytes) {
+  munmap(const_cast<void*>(address), size_t(bytes));
+}
 
 uint64_t page_bytes() {
   const long bytes = sysconf(_SC_PAGESIZE);

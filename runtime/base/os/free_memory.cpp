@@ -1,4 +1,5 @@
-// runtime/base/os/free_memory.cpp - Linux tells; elsewhere only the limits of the process are known, or nothing.
+// runtime/base/os/free_memory.cpp - Linux tells; elsewhere only the limits of the process are
+// known, or nothing.
 #include "runtime/base/os/free_memory.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -28,7 +29,8 @@ struct SmallFile {
   /// The number behind `key`, which begins a line; kUnknown where there is none ("max" is none).
   uint64_t number(const char* key) const {
     const size_t length = strlen(key);
-    for (const char* line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : nullptr) {
+    for (const char* line = text; line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : nullptr) {
       if (strncmp(line, key, length) != 0) continue;
       const char* at = line + length;
       while (*at == ' ' || *at == '\t') at++;
@@ -42,8 +44,10 @@ void lower(uint64_t bytes, const char* limit, FreeMemory* least) {
   if (bytes < least->bytes) *least = {bytes, limit};
 }
 
-/// What a group of processes may use less what it uses; files that it mapped or read count as used but are given up first.
-void ask_group(const char* limit_path, const char* used_path, const char* stat_path, FreeMemory* least) {
+/// What a group of processes may use less what it uses; files that it mapped or read count as used
+/// but are given up first.
+void ask_group(const char* limit_path, const char* used_path, const char* stat_path,
+               FreeMemory* least) {
   const uint64_t most = SmallFile(limit_path).number("");
   if (most >= uint64_t{1} << 60) return;  // none
   const uint64_t used = SmallFile(used_path).number("");
@@ -88,11 +92,14 @@ FreeMemory free_memory() {
   FreeMemory least;
   if (is_stated(&least)) return least;
 #if defined(__linux__)
-  if (const uint64_t free = SmallFile("/proc/meminfo").number("MemAvailable:"); free < kUnknown >> 10)
+  if (const uint64_t free = SmallFile("/proc/meminfo").number("MemAvailable:");
+      free < kUnknown >> 10)
     lower(free << 10, "free memory", &least);
-  ask_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", &least);
-  ask_group("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-            "/sys/fs/cgroup/memory/memory.stat", &least);
+  ask_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+            "/sys/fs/cgroup/memory.stat", &least);
+  ask_group("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat",
+            &least);
 #endif
   ask_process(&least);
   return least;

@@ -30,7 +30,8 @@ Status refused(ErrorDetail* detail, Code code, const char* field, uint64_t bytes
 Status reserve_pages(uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail) {
   const uint64_t page = page_bytes();
   uint64_t wide, rounded;
-  if (!checked_align(bytes, page, &rounded) || !checked_add(rounded, alignment - page, &wide) || wide > SIZE_MAX) {
+  if (!checked_align(bytes, page, &rounded) || !checked_add(rounded, alignment - page, &wide) ||
+      wide > SIZE_MAX) {
     errno = ENOMEM;
     return refused(detail, Code::kOutOfMemory, "arena reservation", bytes);
   }
@@ -73,13 +74,14 @@ bool drop_pages(uint8_t* at, uint64_t bytes) {
 #if defined(__linux__)
   return !bytes || madvise(at, size_t(bytes), MADV_DONTNEED) == 0;
 #else  // elsewhere that advice may keep the contents, and the memory
-  return !bytes ||
-         mmap(at, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+  return !bytes || mmap(at, size_t(bytes), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 #endif
 }
 
 void touch_pages(uint8_t* at, uint64_t bytes, bool writable) {
-  constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // Linux 5.14: one call, not a fault a page
+  // Linux 5.14: one call, not a fault a page
+  constexpr int kPopulateRead = 22, kPopulateWrite = 23;
   if (madvise(at, size_t(bytes), writable ? kPopulateWrite : kPopulateRead) == 0) return;
   const uint64_t page = page_bytes();
   for (uint64_t i = 0; i < bytes; i += page) {
@@ -92,7 +94,8 @@ void touch_pages(uint8_t* at, uint64_t bytes, bool writable) {
 void* heap_allocate(uint64_t bytes, uint64_t alignment) {
   void* pointer = nullptr;
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
-  if (bytes > SIZE_MAX || posix_memalign(&pointer, size_t(alignment), size_t(bytes)) != 0) return nullptr;
+  if (bytes > SIZE_MAX || posix_memalign(&pointer, size_t(alignment), size_t(bytes)) != 0)
+    return nullptr;
   return pointer;
 }
 
@@ -105,7 +108,8 @@ void heap_release(void* pointer) { free(pointer); }
 namespace ingot::os {
 
 Status reserve_pages(uint64_t bytes, uint64_t, uint8_t**, ErrorDetail* detail) {
-  return fail(detail, Code::kOutOfMemory, "arena reservation: no operating system; lend the session an arena", bytes);
+  return fail(detail, Code::kOutOfMemory,
+              "arena reservation: no operating system; lend the session an arena", bytes);
 }
 Status commit_pages(uint8_t*, uint64_t bytes, ErrorDetail* detail) {
   return fail(detail, Code::kOutOfMemory, "arena pages", bytes);

@@ -1,5 +1,5 @@
-// runtime/base/os/platform.h - what this platform has, each under its own name. Code behind a constant that is false is
-// compiled and left out: firmware keeps nothing of it.
+// runtime/base/os/platform.h - what this platform has, each under its own name. Code behind a
+// constant that is false is compiled and left out: firmware keeps nothing of it.
 #pragma once
 
 namespace ingot::os {

@@ -19,7 +19,8 @@
 namespace ingot::os {
 namespace {
 
-constexpr uint64_t kStackBytes = 256 * 1024;  // kernels keep their tiles in registers and their panels in scratch
+// kernels keep their tiles in registers and their panels in scratch
+constexpr uint64_t kStackBytes = 256 * 1024;
 
 std::atomic<uint32_t> forks{0};
 std::atomic<uint32_t> fork_watch{0};  // 0: none, 1: set
@@ -73,12 +74,13 @@ void wait_on(std::atomic<uint32_t>* word, uint32_t value, uint64_t timeout_ns) {
   timespec timeout = {};
   timeout.tv_sec = time_t(timeout_ns / 1000000000u);
   timeout.tv_nsec = long(timeout_ns % 1000000000u);
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_PRIVATE, value, timeout_ns ? &timeout : nullptr,
-          nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_PRIVATE, value,
+          timeout_ns ? &timeout : nullptr, nullptr, 0);
 }
 
 void wake_sleepers(std::atomic<uint32_t>* word, int count) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr,
+          0);
 }
 
 uint32_t fork_count() { return forks.load(std::memory_order_relaxed); }

@@ -1,7 +1,10 @@
 // runtime/base/os/thread.h - threads, waiting on a word, and forks.
-// Owns     nothing: who starts a thread, joins it.   Threads  any.   Allocates  start_thread (its stack, by the C
-// library). Errors   kThreadFailed; ErrorDetail.have is the system's error number. Without threads start_thread()
-// fails, processor_count() is 1, and waiting returns at once.
+// Owns     nothing: who starts a thread, joins it.
+// Threads  any.
+// Allocates start_thread (its stack, by the C
+//          library).
+// Errors   kThreadFailed; ErrorDetail.have is the system's error number. Without threads
+//          start_thread() fails, processor_count() is 1, and waiting returns at once.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,7 +27,8 @@ struct Thread {
   void* argument = nullptr;
 };
 
-/// Starts body(argument) with every signal blocked, so that handlers run on the application's threads.
+/// Starts body(argument) with every signal blocked, so that handlers run on the application's
+/// threads.
 Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDetail* detail);
 void join_thread(Thread* thread);
 /// Address space that each thread takes: its stack and guard page.
@@ -33,13 +37,14 @@ uint64_t thread_outside_bytes();
 /// Processors that this process may use.
 int processor_count();
 
-/// Sleeps while *word == value, until woken, or for at most timeout_ns (0: without end). May return early.
+/// Sleeps while *word == value, until woken, or for at most timeout_ns (0: without end). May return
+/// early.
 void wait_on(std::atomic<uint32_t>* word, uint32_t value, uint64_t timeout_ns);
 /// Wakes up to `count` sleepers. One system call.
 void wake_sleepers(std::atomic<uint32_t>* word, int count);
 
-/// Number of forks between the process in which watch_forks() was first called and this one. Threads of another count
-/// than this are not ours: they stayed in the parent.
+/// Number of forks between the process in which watch_forks() was first called and this one.
+/// Threads of another count than this are not ours: they stayed in the parent.
 uint32_t fork_count();
 Status watch_forks(ErrorDetail* detail);
 

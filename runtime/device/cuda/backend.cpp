@@ -31,17 +31,20 @@ int ordinal_of(const char* rest) {
 Status find(const char* name, Device* out, ErrorDetail* detail) {
   const int ordinal = ordinal_of(name + 4);
   if (ordinal < 0)
-    return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0, 0, detail);
+    return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0,
+                  0, detail);
   const Driver& d = driver();
   if (d.problem) return refuse(name, d.problem, d.hint, 0, 0, detail);
   if (is_forked()) return refuse(name, kForked, kForkedHint, 0, 0, detail, Code::kWrongState);
   const int count = d.device_count < kMaxGpus ? d.device_count : kMaxGpus;
   if (ordinal >= count)
-    return refuse(name, "device: more than there are", "cuda:0 is the first; `ingot doctor` lists them",
-                  uint64_t(ordinal) + 1, uint64_t(count), detail);
+    return refuse(name, "device: more than there are",
+                  "cuda:0 is the first; `ingot doctor` lists them", uint64_t(ordinal) + 1,
+                  uint64_t(count), detail);
   const GpuFacts& facts = gpu_facts(ordinal);
   if (facts.problem) return refuse(name, facts.problem, facts.hint, 0, 0, detail);
-  if (const char* const busy = busy_reason(ordinal)) return refuse(name, busy, kBusyHint, 0, 0, detail);
+  if (const char* const busy = busy_reason(ordinal))
+    return refuse(name, busy, kBusyHint, 0, 0, detail);
   *out = {&kCudaDevice, kGpuNames[ordinal], "asked for", ordinal};
   return {};
 }
@@ -81,4 +84,5 @@ bool offer(uint32_t index, DeviceOffer* out) {
 }  // namespace ingot::cuda
 
 extern "C" const ingot::DeviceBackend ingot_cuda_backend;
-const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best, ingot::cuda::offer};
+const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best,
+                                                 ingot::cuda::offer};

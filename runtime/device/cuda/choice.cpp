@@ -23,14 +23,16 @@ void choose(const ChoiceQuery& q, Chosen* out) {
   if (out->count == 1) return take_model(out, ChoiceSource::kOnly, "there is one way");
   const Span<const uint8_t> part = q.tunings->part;
   if (!part.size) return take_model(out, ChoiceSource::kModel, "the file was not tuned");
-  const TuningKey key = {facts.name, uint32_t(facts.sm), uint32_t(traits.multiprocessors), uint8_t(q.precision),
-                         q.tunings->dims};
+  const TuningKey key = {facts.name, uint32_t(facts.sm), uint32_t(traits.multiprocessors),
+                         uint8_t(q.precision), q.tunings->dims};
   const int32_t tuning = find_tuning(part, key);
   if (tuning < 0)
-    return take_model(out, ChoiceSource::kModel, "the file was tuned for another GPU or for other dimensions");
+    return take_model(out, ChoiceSource::kModel,
+                      "the file was tuned for another GPU or for other dimensions");
   TunedInstruction tuned;
   if (!find_tuned(part, uint32_t(tuning), q.instruction, &tuned))
-    return take_model(out, ChoiceSource::kIgnored, "the file's tuning for this GPU leaves this instruction out");
+    return take_model(out, ChoiceSource::kIgnored,
+                      "the file's tuning for this GPU leaves this instruction out");
   for (uint32_t i = 0; i < out->count; i++) {
     const GpuChoice& choice = out->choices[i];
     if (tuned.parts != choice.parts || strcmp(tuned.choice, choice.name) != 0) continue;
@@ -42,7 +44,8 @@ void choose(const ChoiceQuery& q, Chosen* out) {
     out->why = "measured on this GPU";
     return;
   }
-  take_model(out, ChoiceSource::kIgnored, "the file's tuning names a way that there is none for these extents");
+  take_model(out, ChoiceSource::kIgnored,
+             "the file's tuning names a way that there is none for these extents");
 }
 
 }  // namespace ingot::cuda

@@ -1,5 +1,6 @@
-// runtime/device/cuda/choice.h - which of several ways computes an instruction on a GPU: what was measured on this GPU and recorded in the file,
-// where the row offers it for these extents, else what the model has.
+// runtime/device/cuda/choice.h - which of several ways computes an instruction on a GPU: what was
+// measured on this GPU and recorded in the file, where the row offers it for these extents, else
+// what the model has.
 #pragma once
 #include "runtime/device/cuda/gpu.h"
 

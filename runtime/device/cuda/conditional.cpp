@@ -1,7 +1,8 @@
-// runtime/device/cuda/conditional.cpp - Ifs and Loops inside a graph: a kernel sets the condition of a node, whose body the GPU then runs, or runs
-// again, without the host (decision D70).
+// runtime/device/cuda/conditional.cpp - Ifs and Loops inside a graph: a kernel sets the condition
+// of a node, whose body the GPU then runs, or runs again, without the host (decision D70).
 //
-//   If     ... [decide] (c: then | else) ...          Loop   ... [begin] (while c: body, [repeat]) ...
+//   If     ... [decide] (c: then | else) ...          Loop   ... [begin] (while c: body, [repeat])
+//          ...
 #include "runtime/device/cuda/graph_walk.h"
 #include "runtime/op/control.h"
 
@@ -22,7 +23,8 @@ bool is_present(const TensorView* operands, uint32_t count, uint32_t index) {
 }
 
 /// What all three have; the operand that is the condition.
-DecideParams params_of(const Walk& walk, const StepProgram& program, const StepDef& step, uint32_t condition) {
+DecideParams params_of(const Walk& walk, const StepProgram& program, const StepDef& step,
+                       uint32_t condition) {
   const OpArguments& control = program.calls[step.index].arguments;
   Told* const told = walk.state->told;
   DecideParams params = {};
@@ -46,11 +48,12 @@ Status launch_decide(const Walk& walk, const DecideParams& params) {
   return walk.sink.launch(walk.sink.user, launch);
 }
 
-/// False until a kernel of the same run sets it, so that a node whose kernel did not run does nothing.
+/// False until a kernel of the same run sets it, so that a node whose kernel did not run does
+/// nothing.
 Status make_handle(const Walk& walk, uint64_t* out) {
   if (!walk.graph) return {};
-  const Result result =
-      driver().cuGraphConditionalHandleCreate(out, walk.graph, walk.state->gpu.context, 0, kConditionAssignDefault);
+  const Result result = driver().cuGraphConditionalHandleCreate(
+      out, walk.graph, walk.state->gpu.context, 0, kConditionAssignDefault);
   return result ? fail_with(*walk.device, walk.detail, result, Code::kDeviceLost) : Status();
 }
 
@@ -64,8 +67,8 @@ Status add_node(Walk& walk, int kind, uint64_t handle, unsigned count, Graph* bo
   params.size = count;
   params.context = walk.state->gpu.context;
   GraphNode added;
-  const Result result = driver().cuGraphAddNode_v2(&added, walk.graph, walk.last ? &walk.last : nullptr, nullptr,
-                                                   walk.last ? 1 : 0, &params);
+  const Result result = driver().cuGraphAddNode_v2(
+      &added, walk.graph, walk.last ? &walk.last : nullptr, nullptr, walk.last ? 1 : 0, &params);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
   walk.last = added;
   for (unsigned i = 0; i < count; i++) bodies[i] = params.bodies[i];
@@ -100,17 +103,20 @@ Status walk_if(Walk& walk, const StepProgram& program, uint32_t at) {
   const Part* const part = find_part(*walk.state, program);
   DecideParams params = params_of(walk, program, step, 0);
   params.what = Deciding::kIf;
-  const bool in_one = bodies[0].has_work(program) && bodies[1].has_work(program) && driver().version >= kElseDriver;
+  const bool in_one =
+      bodies[0].has_work(program) && bodies[1].has_work(program) && driver().version >= kElseDriver;
   for (int i = 0; i < 2; i++) {
     params.refuses[i] = bodies[i].is_missing(program);
     if (part && part->taken && subprograms[i]) params.taken[i] = &part->taken[subprograms[i]];
-    if (bodies[i].has_work(program) && !(i && in_one)) INGOT_TRY(make_handle(walk, &params.handles[i]));
+    if (bodies[i].has_work(program) && !(i && in_one))
+      INGOT_TRY(make_handle(walk, &params.handles[i]));
   }
   INGOT_TRY(launch_decide(walk, params));
   Graph graphs[2] = {};
   for (int i = 0; i < 2; i++) {
     if (!bodies[i].has_work(program)) continue;
-    if (!(i && in_one)) INGOT_TRY(add_node(walk, kConditionalIf, params.handles[i], in_one ? 2 : 1, &graphs[i]));
+    if (!(i && in_one))
+      INGOT_TRY(add_node(walk, kConditionalIf, params.handles[i], in_one ? 2 : 1, &graphs[i]));
     const Inside inside(&walk, graphs[i]);
     INGOT_TRY(walk_steps(walk, program, bodies[i].first, bodies[i].end));
   }
@@ -131,7 +137,8 @@ Status walk_loop(Walk& walk, const StepProgram& program, uint32_t at) {
     else
       params.count = loop.inputs[0].as<const int64_t>();
   }
-  if (is_present(loop.outputs, loop.output_count, 0)) params.iteration = loop.outputs[0].as<int64_t>();
+  if (is_present(loop.outputs, loop.output_count, 0))
+    params.iteration = loop.outputs[0].as<int64_t>();
   params.trip = &walk.state->told->trips[step.loop];
   if (part && part->taken) params.taken[0] = &part->taken[attributes.body];
   INGOT_TRY(make_handle(walk, &params.handles[0]));
@@ -148,8 +155,10 @@ Status walk_loop(Walk& walk, const StepProgram& program, uint32_t at) {
 
 Status walk_decision(Walk& walk, const StepProgram& program, uint32_t step) {
   if (walk.next_event)
-    return fail_on(*walk.device, walk.detail, Code::kInternal, "device: events inside what the device decides");
-  return program.steps[step].kind == StepKind::kIf ? walk_if(walk, program, step) : walk_loop(walk, program, step);
+    return fail_on(*walk.device, walk.detail, Code::kInternal,
+                   "device: events inside what the device decides");
+  return program.steps[step].kind == StepKind::kIf ? walk_if(walk, program, step)
+                                                   : walk_loop(walk, program, step);
 }
 
 }  // namespace ingot::cuda

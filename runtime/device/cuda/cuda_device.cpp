@@ -1,4 +1,5 @@
-// runtime/device/cuda/cuda_device.cpp - one reservation of device memory a session, pinned memory for its ports.
+// runtime/device/cuda/cuda_device.cpp - one reservation of device memory a session, pinned memory
+// for its ports.
 #include "runtime/device/cuda/cuda_device.h"
 
 #include "runtime/base/os/file.h"
@@ -11,7 +12,8 @@ namespace {
 uint8_t* pointer_of(Address address) { return reinterpret_cast<uint8_t*>(uintptr_t(address)); }
 Address address_of(const void* pointer) { return Address(reinterpret_cast<uintptr_t>(pointer)); }
 
-Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail) {
+Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out,
+               ErrorDetail* detail) {
   const bool opens = !device.state;
   if (opens) INGOT_TRY(open_state(device, detail));
   SessionState& s = state_of(device);
@@ -22,7 +24,8 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
     Result result = current.refused();
     if (!result) result = driver().cuMemAlloc_v2(&at, size_t(bytes));
     if (result == kResultOutOfMemory) {
-      status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes, free_bytes(s.gpu, bytes));
+      status = fail_on(device, detail, Code::kOutOfMemory, "device memory", bytes,
+                       free_bytes(s.gpu, bytes));
       if (detail)
         detail->hint = detail->need > detail->have
                            ? "bind smaller dimensions; `ingot why FILE` says what takes how much"
@@ -31,7 +34,8 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
       status = fail_with(device, detail, result, Code::kDeviceLost);
     } else if (at & (alignment - 1)) {  // 256 bytes is what the driver promises
       driver().cuMemFree_v2(at);
-      status = fail_on(device, detail, Code::kMisaligned, "device memory", alignment, at & (alignment - 1));
+      status = fail_on(device, detail, Code::kMisaligned, "device memory", alignment,
+                       at & (alignment - 1));
     }
   }
   if (!status.ok()) {
@@ -57,18 +61,21 @@ Status upload(Device& device, uint8_t* to, const void* from, uint64_t bytes, Err
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
   Result result = current.refused();
-  if (!result) result = driver().cuMemcpyHtoDAsync_v2(address_of(to), from, size_t(bytes), s.stream);
+  if (!result)
+    result = driver().cuMemcpyHtoDAsync_v2(address_of(to), from, size_t(bytes), s.stream);
   // The caller may change what it gave as soon as this returns.
   if (!result) result = driver().cuStreamSynchronize(s.stream);
   return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
 }
 
-Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail) {
+Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes,
+                ErrorDetail* detail) {
   if (!bytes) return {};
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
   Result result = current.refused();
-  if (!result) result = driver().cuMemcpyDtoHAsync_v2(to, address_of(from), size_t(bytes), s.stream);
+  if (!result)
+    result = driver().cuMemcpyDtoHAsync_v2(to, address_of(from), size_t(bytes), s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);
   return result ? fail_with(device, detail, result, Code::kDeviceLost) : Status();
 }
@@ -78,7 +85,8 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return build_part(device, program, detail);
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*, ErrorDetail* detail) {
+Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*,
+           ErrorDetail* detail) {
   if (control.cancel && control.cancel->exchange(0, std::memory_order_relaxed))
     return fail(detail, Code::kCancelled, "run: cancelled");
   if (control.deadline_ns) {
@@ -90,7 +98,8 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
   return run_part(device, program, control, detail);
 }
 
-/// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes are.
+/// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes
+/// are.
 uint64_t outside_bytes(const Device&, const StepProgram& program) {
   return sizeof(SessionState) + kToldBytes + part_bytes(program);
 }
@@ -110,20 +119,24 @@ bool knows(OpCode op) {
 uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
   if (!row) return 0;
   Chosen chosen;
-  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction}, &chosen);
+  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
+         &chosen);
   return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.choice);
 }
 
 void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction, DeviceChoice* out) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
   if (!row) return;
   Chosen chosen;
-  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction}, &chosen);
+  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
+         &chosen);
   const GpuChoice& choice = chosen.choice ? *chosen.choice : chosen.choices[0];
   out->name = chosen.count > 1 ? choice.name : "";
   out->parts = choice.parts;
@@ -153,7 +166,8 @@ Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* 
   Result result = current.refused();
   if (!result) result = driver().cuMemHostAlloc(&at, size_t(bytes), kHostPortable | kHostMapped);
   if (result == kResultOutOfMemory)
-    return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs", bytes);
+    return fail_on(device, detail, Code::kOutOfMemory, "pinned memory for inputs and outputs",
+                   bytes);
   if (result) return fail_with(device, detail, result, Code::kDeviceLost);
   s.references++;
   *out = static_cast<uint8_t*>(at);
@@ -179,21 +193,27 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
     return status;
   };
   const char* const kHost = "bind: this is memory of the host, not of the device";
-  const char* const kHint = "bind it with ingot_session_bind_input() or ingot_session_bind_output()";
-  if (bytes > UINT64_MAX - address_of(at)) return refuse("bind: tensor.bytes goes beyond the end of addresses", "");
+  const char* const kHint =
+      "bind it with ingot_session_bind_input() or ingot_session_bind_output()";
+  if (bytes > UINT64_MAX - address_of(at))
+    return refuse("bind: tensor.bytes goes beyond the end of addresses", "");
   const Address edges[] = {address_of(at), address_of(at) + (bytes ? bytes - 1 : 0)};
   for (const Address edge : edges) {
     unsigned type = 0;
     Context context = nullptr;
     if (driver().cuPointerGetAttribute(&type, kPointerMemoryType, edge) || type != kMemoryDevice)
       return refuse(kHost, kHint);
-    if (driver().cuPointerGetAttribute(&context, kPointerContext, edge) == 0 && context && context != s.gpu.context)
-      return refuse("bind: this memory is of another CUDA context than the session's",
-                    "allocate it in the device's primary context, or in that of options.gpu_stream");
+    if (driver().cuPointerGetAttribute(&context, kPointerContext, edge) == 0 && context &&
+        context != s.gpu.context)
+      return refuse(
+          "bind: this memory is of another CUDA context than the session's",
+          "allocate it in the device's primary context, or in that of options.gpu_stream");
     // Memory of a pool or of a mapping has no context, and yet a GPU.
     int ordinal = device.ordinal;
-    if (driver().cuPointerGetAttribute(&ordinal, kPointerDevice, edge) == 0 && ordinal != device.ordinal)
-      return refuse("bind: this memory is of another GPU than the session's", "copy it, or make the session there");
+    if (driver().cuPointerGetAttribute(&ordinal, kPointerDevice, edge) == 0 &&
+        ordinal != device.ordinal)
+      return refuse("bind: this memory is of another GPU than the session's",
+                    "copy it, or make the session there");
   }
   return {};
 }

@@ -31,7 +31,8 @@ void give_up(const char* problem, const char* hint) {
   table.hint = hint;
 }
 void give_up(const char* problem, const char* words, const char* hint) {
-  snprintf(sentence, sizeof sentence, "%s: %s", problem, words ? words : "the loader does not say why");
+  snprintf(sentence, sizeof sentence, "%s: %s", problem,
+           words ? words : "the loader does not say why");
   give_up(sentence, hint);
 }
 
@@ -40,27 +41,32 @@ const char* named_library() {
   return named && *named ? named : nullptr;
 }
 
-/// True of an ELF file that ends before one of its segments: mapped, it would end the process with a bus error at the first touch.
+/// True of an ELF file that ends before one of its segments: mapped, it would end the process with
+/// a bus error at the first touch.
 bool is_cut_short(const char* path) {
   os::File file;
   uint64_t bytes = 0;
   if (!os::open_file(path, &file, &bytes, nullptr).ok()) return false;
   Elf64_Ehdr head;
   bool is_short = false;
-  if (os::read_file(file, 0, &head, sizeof head, nullptr).ok() && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-      head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(Elf64_Phdr))
+  if (os::read_file(file, 0, &head, sizeof head, nullptr).ok() &&
+      memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+      head.e_phentsize == sizeof(Elf64_Phdr))
     for (int i = 0; i < head.e_phnum && !is_short; i++) {
       Elf64_Phdr segment;
-      is_short =
-          !os::read_file(file, head.e_phoff + uint64_t(i) * sizeof segment, &segment, sizeof segment, nullptr).ok() ||
-          (segment.p_type == PT_LOAD && (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset));
+      is_short = !os::read_file(file, head.e_phoff + uint64_t(i) * sizeof segment, &segment,
+                                sizeof segment, nullptr)
+                      .ok() ||
+                 (segment.p_type == PT_LOAD &&
+                  (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset));
     }
   os::close_file(&file);
   return is_short;
 }
 
 void* open_named(const char* path) {
-  constexpr const char* kProblem = "device: the library that INGOT_CUDA_DRIVER names cannot be loaded";
+  constexpr const char* kProblem =
+      "device: the library that INGOT_CUDA_DRIVER names cannot be loaded";
   if (is_cut_short(path)) return give_up(kProblem, "the file is cut short", kInstall), nullptr;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) give_up(kProblem, dlerror(), kInstall);
@@ -70,44 +76,56 @@ void* open_named(const char* path) {
 void* open_installed() {
   if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) return library;
   const char* const why = dlerror();
-  // It is there, and what it needs is not: a container without the GPU's files, a driver that was removed by halves.
+  // It is there, and what it needs is not: a container without the GPU's files, a driver that was
+  // removed by halves.
   const bool is_there = why && !(strstr(why, "libcuda.so.1") && strstr(why, "No such file"));
   if (is_there)
     give_up("device: the CUDA driver is there and cannot be loaded", why,
-            "in a container, start it with its GPU (--gpus all, --runtime nvidia); else install the driver again");
+            "in a container, start it with its GPU (--gpus all, --runtime nvidia); else install "
+            "the driver again");
   if (void* library = dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL)) return library;
   if (!is_there)
-    give_up(kNoDriver, "install the GPU's driver, or use cpu; in a container: --gpus all, or --runtime nvidia");
+    give_up(
+        kNoDriver,
+        "install the GPU's driver, or use cpu; in a container: --gpus all, or --runtime nvidia");
   return nullptr;
 }
 
 void say_why_not_started(Result result) {
   switch (result) {
-    case kNotInitialized: return give_up(kForked, "in the parent something else has used it: call exec() in the child");
+    case kNotInitialized:
+      return give_up(kForked, "in the parent something else has used it: call exec() in the child");
     case kNoDevice:
-      return give_up(
-          "device: the CUDA driver finds no device",
-          getenv("CUDA_VISIBLE_DEVICES") ? "CUDA_VISIBLE_DEVICES is set and may hide it: unset it" : kSaysMore);
+      return give_up("device: the CUDA driver finds no device",
+                     getenv("CUDA_VISIBLE_DEVICES")
+                         ? "CUDA_VISIBLE_DEVICES is set and may hide it: unset it"
+                         : kSaysMore);
     case kStubLibrary:
-      return give_up("device: the libcuda.so that was found is a toolkit's stub, not a driver",
-                     "take the toolkit's stubs out of LD_LIBRARY_PATH, and install the GPU's driver");
+      return give_up(
+          "device: the libcuda.so that was found is a toolkit's stub, not a driver",
+          "take the toolkit's stubs out of LD_LIBRARY_PATH, and install the GPU's driver");
     case kSystemNotReady:
-      return give_up("device: the CUDA driver says that the system is not ready",
-                     "on a machine with NVSwitch start nvidia-fabricmanager; `ingot doctor` says more");
+      return give_up(
+          "device: the CUDA driver says that the system is not ready",
+          "on a machine with NVSwitch start nvidia-fabricmanager; `ingot doctor` says more");
     case kCompatNotSupported:
       return give_up("device: the compatibility libcuda that was found does not serve this GPU",
-                     "take the toolkit's compat folder out of LD_LIBRARY_PATH, or update the driver of the machine");
+                     "take the toolkit's compat folder out of LD_LIBRARY_PATH, or update the "
+                     "driver of the machine");
     case kDriverMismatch:
-      return give_up("device: the CUDA library and the kernel's driver are of different versions",
-                     "restart the machine after an update of the driver; in a container, start it again");
+      return give_up(
+          "device: the CUDA library and the kernel's driver are of different versions",
+          "restart the machine after an update of the driver; in a container, start it again");
     default: break;
   }
   const char* name = nullptr;
   if (table.cuGetErrorName(result, &name)) name = nullptr;
-  // An unknown error is what a driver gives whose module for memory is not loaded, or whose device files are not to be opened.
+  // An unknown error is what a driver gives whose module for memory is not loaded, or whose device
+  // files are not to be opened.
   give_up("device: the CUDA driver does not start", name ? name : "an error without a name",
-          result == kUnknownResult ? "is nvidia_uvm loaded (modprobe nvidia_uvm), and may this user open /dev/nvidia*?"
-                                   : kSaysMore);
+          result == kUnknownResult
+              ? "is nvidia_uvm loaded (modprobe nvidia_uvm), and may this user open /dev/nvidia*?"
+              : kSaysMore);
 }
 
 void load() {
@@ -120,20 +138,25 @@ void load() {
 #define X(name, parameters)                                                   \
   table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name)); \
   if (!table.name)                                                            \
-    return give_up("device: the CUDA driver is too old: it lacks " #name, "CUDA 11.4 (JetPack 5) or newer is needed");
+    return give_up("device: the CUDA driver is too old: it lacks " #name,     \
+                   "CUDA 11.4 (JetPack 5) or newer is needed");
   INGOT_CUDA_DRIVER(X)
 #undef X
-#define X(name, parameters) table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name));
+#define X(name, parameters) \
+  table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name));
   INGOT_CUDA_DRIVER_OPTIONAL(X)
 #undef X
   // NOLINTEND(bugprone-macro-parentheses)
-  // From cuInit on a child has a driver that refuses every call, also where no session was made yet.
+  // From cuInit on a child has a driver that refuses every call, also where there was no session.
   if (!os::watch_forks(nullptr).ok())
-    return give_up("device: forks cannot be watched", "less memory is free than the C library needs for a few words");
+    return give_up("device: forks cannot be watched",
+                   "less memory is free than the C library needs for a few words");
   if (const Result result = table.cuInit(0)) return say_why_not_started(result);
-  if (const Result result = table.cuDriverGetVersion(&table.version)) return say_why_not_started(result);
+  if (const Result result = table.cuDriverGetVersion(&table.version))
+    return say_why_not_started(result);
   if (table.version < kOldestDriver)
-    return give_up("device: the CUDA driver is older than 11.4", "CUDA 11.4 (JetPack 5) or newer is needed");
+    return give_up("device: the CUDA driver is older than 11.4",
+                   "CUDA 11.4 (JetPack 5) or newer is needed");
   const Result counted = table.cuDeviceGetCount(&table.device_count);
   if (counted || table.device_count < 1) say_why_not_started(counted ? counted : kNoDevice);
 }

@@ -1,6 +1,8 @@
-// runtime/device/cuda/driver.h - the part of the CUDA driver's interface that is used, declared by ourselves: no header and no library of
-// a toolkit is needed to build. tests/cuda/driver_declarations.cpp compares each with cuda.h wherever a toolkit is present.
-// Names are those that the library exports (suffixed ones), which cuda.h's macros hide and change between versions.
+// runtime/device/cuda/driver.h - the part of the CUDA driver's interface that is used, declared by
+// ourselves: no header and no library of a toolkit is needed to build.
+// tests/cuda/driver_declarations.cpp compares each with cuda.h wherever a toolkit is present. Names
+// are those that the library exports (suffixed ones), which cuda.h's macros hide and change between
+// versions.
 // Threads  the table is filled once; afterwards any.
 #pragma once
 #include <cstddef>
@@ -63,11 +65,14 @@ enum : int {  // CUdevice_attribute
   kAttributeMinor = 76,
   kAttributeSharedPerBlockOptin = 97,
 };
-enum : int { kComputeModeProhibited = 2, kComputeModeExclusive = 3 };            // CUcomputemode
-enum : int { kFunctionMaxDynamicShared = 8 };                                    // CUfunction_attribute
-enum : int { kPointerContext = 1, kPointerMemoryType = 2, kPointerDevice = 9 };  // CUpointer_attribute
-enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };                          // CUmemorytype
-enum : unsigned { kHostPortable = 1, kHostMapped = 2 };                          // CU_MEMHOSTALLOC_*
+enum : int { kComputeModeProhibited = 2, kComputeModeExclusive = 3 };  // CUcomputemode
+// CUfunction_attribute
+enum : int { kFunctionMaxDynamicShared = 8 };
+// CUpointer_attribute
+enum : int { kPointerContext = 1, kPointerMemoryType = 2, kPointerDevice = 9 };
+enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };  // CUmemorytype
+// CU_MEMHOSTALLOC_*
+enum : unsigned { kHostPortable = 1, kHostMapped = 2 };
 constexpr uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD: another stream on each thread
 enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2 };
 enum : Result {
@@ -90,60 +95,62 @@ enum : Result {
   kUnknownResult = 999,
 };
 
-#define INGOT_CUDA_DRIVER(X)                                                                                        \
-  X(cuInit, (unsigned flags))                                                                                       \
-  X(cuDriverGetVersion, (int* version))                                                                             \
-  X(cuGetErrorName, (Result error, const char** name))                                                              \
-  X(cuDeviceGetCount, (int* count))                                                                                 \
-  X(cuDeviceGet, (DeviceId * device, int ordinal))                                                                  \
-  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                                     \
-  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                                             \
-  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                                         \
-  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                                                 \
-  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                                                \
-  X(cuCtxPushCurrent_v2, (Context context))                                                                         \
-  X(cuCtxPopCurrent_v2, (Context * context))                                                                        \
-  X(cuCtxGetDevice, (DeviceId * device))                                                                            \
-  X(cuModuleLoadData, (Module * module, const void* image))                                                         \
-  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                                    \
-  X(cuModuleUnload, (Module module))                                                                                \
-  X(cuFuncSetAttribute, (Function function, int attribute, int value))                                              \
-  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                                   \
-  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                                               \
-  X(cuMemFree_v2, (Address address))                                                                                \
-  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                                                 \
-  X(cuMemFreeHost, (void* pointer))                                                                                 \
-  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))                              \
-  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                                    \
-  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                                           \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                                              \
-  X(cuStreamDestroy_v2, (Stream stream))                                                                            \
-  X(cuStreamGetCtx, (Stream stream, Context * context))                                                             \
-  X(cuStreamSynchronize, (Stream stream))                                                                           \
-  X(cuStreamQuery, (Stream stream))                                                                                 \
-  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                                \
-  X(cuEventCreate, (Event * event, unsigned flags))                                                                 \
-  X(cuEventRecord, (Event event, Stream stream))                                                                    \
-  X(cuEventSynchronize, (Event event))                                                                              \
-  X(cuEventQuery, (Event event))                                                                                    \
-  X(cuEventDestroy_v2, (Event event))                                                                               \
-  X(cuEventElapsedTime, (float* milliseconds, Event begin, Event end))                                              \
-  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                                         \
-  X(cuGraphCreate, (Graph * graph, unsigned flags))                                                                 \
-  X(cuGraphAddKernelNode,                                                                                           \
-    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, const KernelNodeParams* params))         \
-  X(cuGraphAddEventRecordNode, (GraphNode * node, Graph graph, const GraphNode* before, size_t count, Event event)) \
-  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))                         \
-  X(cuGraphUpload, (GraphExec exec, Stream stream))                                                                 \
-  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                                                 \
-  X(cuGraphExecDestroy, (GraphExec exec))                                                                           \
+#define INGOT_CUDA_DRIVER(X)                                                                     \
+  X(cuInit, (unsigned flags))                                                                    \
+  X(cuDriverGetVersion, (int* version))                                                          \
+  X(cuGetErrorName, (Result error, const char** name))                                           \
+  X(cuDeviceGetCount, (int* count))                                                              \
+  X(cuDeviceGet, (DeviceId * device, int ordinal))                                               \
+  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                  \
+  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                          \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                      \
+  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                              \
+  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                             \
+  X(cuCtxPushCurrent_v2, (Context context))                                                      \
+  X(cuCtxPopCurrent_v2, (Context * context))                                                     \
+  X(cuCtxGetDevice, (DeviceId * device))                                                         \
+  X(cuModuleLoadData, (Module * module, const void* image))                                      \
+  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                 \
+  X(cuModuleUnload, (Module module))                                                             \
+  X(cuFuncSetAttribute, (Function function, int attribute, int value))                           \
+  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                \
+  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                            \
+  X(cuMemFree_v2, (Address address))                                                             \
+  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                              \
+  X(cuMemFreeHost, (void* pointer))                                                              \
+  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))           \
+  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                 \
+  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                        \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
+  X(cuStreamDestroy_v2, (Stream stream))                                                         \
+  X(cuStreamGetCtx, (Stream stream, Context * context))                                          \
+  X(cuStreamSynchronize, (Stream stream))                                                        \
+  X(cuStreamQuery, (Stream stream))                                                              \
+  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                             \
+  X(cuEventCreate, (Event * event, unsigned flags))                                              \
+  X(cuEventRecord, (Event event, Stream stream))                                                 \
+  X(cuEventSynchronize, (Event event))                                                           \
+  X(cuEventQuery, (Event event))                                                                 \
+  X(cuEventDestroy_v2, (Event event))                                                            \
+  X(cuEventElapsedTime, (float* milliseconds, Event begin, Event end))                           \
+  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                      \
+  X(cuGraphCreate, (Graph * graph, unsigned flags))                                              \
+  X(cuGraphAddKernelNode, (GraphNode * node, Graph graph, const GraphNode* before, size_t count, \
+                           const KernelNodeParams* params))                                      \
+  X(cuGraphAddEventRecordNode,                                                                   \
+    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, Event event))         \
+  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))      \
+  X(cuGraphUpload, (GraphExec exec, Stream stream))                                              \
+  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                              \
+  X(cuGraphExecDestroy, (GraphExec exec))                                                        \
   X(cuGraphDestroy, (Graph graph))
 
 /// Null where the driver is older; see can_decide().
-#define INGOT_CUDA_DRIVER_OPTIONAL(X)                                                                                  \
-  X(cuGraphConditionalHandleCreate, (uint64_t * handle, Graph graph, Context context, unsigned value, unsigned flags)) \
-  X(cuGraphAddNode_v2, (GraphNode * node, Graph graph, const GraphNode* before, const void* edges, size_t count,       \
-                        ConditionalNodeParams* params))
+#define INGOT_CUDA_DRIVER_OPTIONAL(X)                                                              \
+  X(cuGraphConditionalHandleCreate,                                                                \
+    (uint64_t * handle, Graph graph, Context context, unsigned value, unsigned flags))             \
+  X(cuGraphAddNode_v2, (GraphNode * node, Graph graph, const GraphNode* before, const void* edges, \
+                        size_t count, ConditionalNodeParams* params))
 
 struct Driver {
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -158,14 +165,17 @@ struct Driver {
   const char* hint;
 };
 
-/// Loads the driver and counts devices, once in a process: `libcuda.so.1`, or what the environment variable INGOT_CUDA_DRIVER names
-/// (not for setuid programs). Never unloaded. A driver that is not there is no error: `problem` says it.
+/// Loads the driver and counts devices, once in a process: `libcuda.so.1`, or what the environment
+/// variable INGOT_CUDA_DRIVER names (not for setuid programs). Never unloaded. A driver that is not
+/// there is no error: `problem` says it.
 const Driver& driver();
 
-/// True in the child of a process that has loaded the driver: it refuses every call there. @pre driver() was called
+/// True in the child of a process that has loaded the driver: it refuses every call there. @pre
+/// driver() was called
 bool is_forked();
 constexpr const char* kForked = "device: CUDA cannot be used in the child of a fork";
-constexpr const char* kForkedHint = "make the session after fork(), in a process that did not use the GPU before";
+constexpr const char* kForkedHint =
+    "make the session after fork(), in a process that did not use the GPU before";
 
 /// Oldest driver whose graphs can be used as they are here.
 constexpr int kOldestDriver = 11040;

@@ -10,9 +10,9 @@
 
 namespace ingot::cuda {
 
-const char* const kGpuNames[kMaxGpus] = {"cuda:0",  "cuda:1",  "cuda:2",  "cuda:3", "cuda:4",  "cuda:5",
-                                         "cuda:6",  "cuda:7",  "cuda:8",  "cuda:9", "cuda:10", "cuda:11",
-                                         "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
+const char* const kGpuNames[kMaxGpus] = {
+    "cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
+    "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
 
 namespace {
 
@@ -37,7 +37,8 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 };
 
-/// Attributes of one GPU. The first that the driver refuses is remembered; it and all after it are 0.
+/// Attributes of one GPU. The first that the driver refuses is remembered; it and all after it are
+/// 0.
 struct Attributes {
   DeviceId device = 0;
   Result refused = 0;
@@ -76,13 +77,18 @@ bool read_facts(int ordinal, GpuFacts* to) {
     to->problem = "device: the GPU's compute mode prohibits it";
     to->hint = "as root: nvidia-smi -c DEFAULT";
   } else if (has_modules(to->sm, INT_MAX) && !has_modules(to->sm, driver().version)) {
-    to->problem = "device: the driver is older than the compiler of this build's device code for the GPU";
-    to->hint = "update the driver to 580 (CUDA 13) or newer, or build with an older nvcc; `ingot doctor` says which";
-  } else if (!has_modules(to->sm, INT_MAX)) {
-    to->problem = has_any_modules() ? "device: no device code for this GPU's architecture in this build"
-                                    : "device: built without device code";
+    to->problem =
+        "device: the driver is older than the compiler of this build's device code for the GPU";
     to->hint =
-        "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; `ingot doctor` lists both";
+        "update the driver to 580 (CUDA 13) or newer, or build with an older nvcc; `ingot doctor` "
+        "says which";
+  } else if (!has_modules(to->sm, INT_MAX)) {
+    to->problem = has_any_modules()
+                      ? "device: no device code for this GPU's architecture in this build"
+                      : "device: built without device code";
+    to->hint =
+        "build with nvcc (./dev cuda-toolkit 13.0) and -DINGOT_CUDA_ARCHITECTURES naming it; "
+        "`ingot doctor` lists both";
   }
   return true;
 }
@@ -90,8 +96,9 @@ bool read_facts(int ordinal, GpuFacts* to) {
 /// The context of Device::stream, which is to be one of this GPU.
 Status find_callers_context(const Device& device, DeviceId id, Context* out, ErrorDetail* detail) {
   if (reinterpret_cast<uintptr_t>(device.stream) == kStreamPerThread)
-    return fail_on(device, detail, Code::kInvalidArgument,
-                   "options.gpu_stream: CU_STREAM_PER_THREAD is another stream on the thread that waits");
+    return fail_on(
+        device, detail, Code::kInvalidArgument,
+        "options.gpu_stream: CU_STREAM_PER_THREAD is another stream on the thread that waits");
   if (const Result result = driver().cuStreamGetCtx(static_cast<Stream>(device.stream), out))
     return fail_with(device, detail, result, Code::kInvalidArgument);
   DeviceId found = -1;
@@ -103,8 +110,8 @@ Status find_callers_context(const Device& device, DeviceId id, Context* out, Err
   }
   if (result) return fail_with(device, detail, result, Code::kInvalidArgument);
   if (found == id) return {};
-  return fail_on(device, detail, Code::kInvalidArgument, "options.gpu_stream: of a context on another GPU",
-                 uint64_t(id), uint64_t(found));
+  return fail_on(device, detail, Code::kInvalidArgument,
+                 "options.gpu_stream: of a context on another GPU", uint64_t(id), uint64_t(found));
 }
 
 }  // namespace
@@ -119,9 +126,11 @@ const GpuFacts& gpu_facts(int ordinal) {
 }
 
 const char* busy_reason(int ordinal) {
-  static std::atomic<uint32_t> had_once{0};  // by ordinal: a context takes a tenth of a second to make
+  // by ordinal: a context takes a tenth of a second to make
+  static std::atomic<uint32_t> had_once{0};
   const uint32_t own_bit = 1u << ordinal;
-  if (!gpu_facts(ordinal).is_exclusive || (had_once.load(std::memory_order_relaxed) & own_bit)) return nullptr;
+  if (!gpu_facts(ordinal).is_exclusive || (had_once.load(std::memory_order_relaxed) & own_bit))
+    return nullptr;
   DeviceId id = 0;
   Context context = nullptr;
   Result result = driver().cuDeviceGet(&id, ordinal);
@@ -130,7 +139,9 @@ const char* busy_reason(int ordinal) {
     driver().cuDevicePrimaryCtxRelease_v2(id);
     had_once.fetch_or(own_bit, std::memory_order_relaxed);
   }
-  return result ? "device: the GPU is for one process at a time (its compute mode), and another has it" : nullptr;
+  return result
+             ? "device: the GPU is for one process at a time (its compute mode), and another has it"
+             : nullptr;
 }
 
 GpuTraits traits_of(const GpuFacts& f) {
@@ -157,13 +168,15 @@ Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail) {
     Shared& own = shared[i];
     if (!own.references) {
       if (slot < 0) slot = i;
-    } else if (wanted.is_primary ? own.is_primary && own.ordinal == device.ordinal : own.context == wanted.context) {
+    } else if (wanted.is_primary ? own.is_primary && own.ordinal == device.ordinal
+                                 : own.context == wanted.context) {
       own.references++;
       *out = {device.ordinal, i, own.context};
       return {};
     }
   }
-  if (slot < 0) return fail_on(device, detail, Code::kLimitExceeded, "device: contexts in use", kMaxContexts);
+  if (slot < 0)
+    return fail_on(device, detail, Code::kLimitExceeded, "device: contexts in use", kMaxContexts);
   if (wanted.is_primary)
     if (const Result result = driver().cuDevicePrimaryCtxRetain(&wanted.context, wanted.id))
       return fail_with(device, detail, result, Code::kNoSuchDevice);
@@ -184,7 +197,8 @@ void drop_gpu(const Gpu& gpu) {
   if (own.is_primary) driver().cuDevicePrimaryCtxRelease_v2(own.id);
 }
 
-Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
+Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out,
+                     ErrorDetail* detail) {
   const Locked hold;
   return load_function(gpu.slot, facts[gpu.ordinal].sm, device, kernel, out, detail);
 }
@@ -212,7 +226,8 @@ Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code 
   if (!detail) return status;
   if (code >= Code::kNoSuchDevice && code <= Code::kDeviceFault) detail->have = uint64_t(result);
   if (code == Code::kDeviceLost)
-    detail->hint = "end every session on this GPU, then make them again; if it happens again: `ingot doctor`";
+    detail->hint =
+        "end every session on this GPU, then make them again; if it happens again: `ingot doctor`";
   return status;
 }
 

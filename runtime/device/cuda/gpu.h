@@ -1,7 +1,10 @@
-// runtime/device/cuda/gpu.h - one GPU as this process uses it: its context, the modules of device code that programs needed so far.
-// Everything comes with the first session and goes with the last one (or the last weights): nothing stays in the GPU's memory behind.
-// Owns     the primary context's reference, modules.   Threads  any; one lock.
-// Errors   kNoSuchDevice kOutOfMemory kDeviceLost, with the driver's name of the error in ErrorDetail.field.
+// runtime/device/cuda/gpu.h - one GPU as this process uses it: its context, the modules of device
+// code that programs needed so far. Everything comes with the first session and goes with the last
+// one (or the last weights): nothing stays in the GPU's memory behind.
+// Owns     the primary context's reference, modules.
+// Threads  any; one lock.
+// Errors   kNoSuchDevice kOutOfMemory kDeviceLost, with the driver's name of the error in
+//          ErrorDetail.field.
 #pragma once
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/device.h"
@@ -31,10 +34,11 @@ struct GpuFacts {
 /// @pre driver().problem is null, 0 <= ordinal < device_count
 const GpuFacts& gpu_facts(int ordinal);
 GpuTraits traits_of(const GpuFacts& facts);
-/// Why a GPU that can be used cannot be now: it is exclusive, and another process has it. Null: nothing says so. Asks for a context, of
-/// exclusive ones alone, until one was had.
+/// Why a GPU that can be used cannot be now: it is exclusive, and another process has it. Null:
+/// nothing says so. Asks for a context, of exclusive ones alone, until one was had.
 const char* busy_reason(int ordinal);
-constexpr const char* kBusyHint = "end the other process (nvidia-smi shows it), or as root: nvidia-smi -c DEFAULT";
+constexpr const char* kBusyHint =
+    "end the other process (nvidia-smi shows it), or as root: nvidia-smi -c DEFAULT";
 
 /// A reference to a GPU in use. The context is the primary one, or the caller's.
 struct Gpu {
@@ -43,16 +47,18 @@ struct Gpu {
   Context context;
 };
 constexpr int kMaxContexts = 32;
-/// In the context of Device::stream where that is not null. kInvalidArgument: a stream of another GPU.
+/// In the context of Device::stream where that is not null. kInvalidArgument: a stream of another
+/// GPU.
 Status hold_gpu(Device& device, Gpu* out, ErrorDetail* detail);
 void drop_gpu(const Gpu& gpu);
 
-/// A kernel's function in the GPU's context; its module is loaded when it is the first. kNoKernel: this build has no device
-/// code for the architecture. @pre the context is current
-Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail);
+/// A kernel's function in the GPU's context; its module is loaded when it is the first. kNoKernel:
+/// this build has no device code for the architecture. @pre the context is current
+Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out,
+                     ErrorDetail* detail);
 
-/// Makes the context current while it lives. Where the driver refuses, what the caller had current stays: nothing may be made or
-/// launched then, since it would be in that context.
+/// Makes the context current while it lives. Where the driver refuses, what the caller had current
+/// stays: nothing may be made or launched then, since it would be in that context.
 class Current {
  public:
   explicit Current(Context context) : refused_(driver().cuCtxPushCurrent_v2(context)) {}
@@ -69,11 +75,12 @@ class Current {
   Result refused_;
 };
 
-/// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory, what the system can make free.
-/// Below `refused`, which the driver would not give.
+/// Free bytes as far as an allocation may count on them: of a GPU that shares the CPU's memory,
+/// what the system can make free. Below `refused`, which the driver would not give.
 uint64_t free_bytes(const Gpu& gpu, uint64_t refused = UINT64_MAX);
 
-/// The error of a call, with the driver's name for it; `code` unless the result says something sharper.
+/// The error of a call, with the driver's name for it; `code` unless the result says something
+/// sharper.
 Status fail_with(const Device& device, ErrorDetail* detail, Result result, Code code);
 
 }  // namespace ingot::cuda

@@ -1,5 +1,5 @@
-// runtime/device/cuda/graph.cpp - a stretch of the program as one graph: copies of inputs, kernels in the order of the steps, copies of
-// outputs, one behind the other. Replaying it is one launch.
+// runtime/device/cuda/graph.cpp - a stretch of the program as one graph: copies of inputs, kernels
+// in the order of the steps, copies of outputs, one behind the other. Replaying it is one launch.
 #include <string.h>
 
 #include "runtime/device/cuda/choice.h"
@@ -31,13 +31,15 @@ Status hash_launch(void* user, const GpuLaunch& l) {
 /// The function, allowed the shared memory that the launch asks for.
 Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
   const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[l.kernel];
-  if (l.params_bytes != kernel.params_bytes || !l.grid_x || !l.grid_y || !l.grid_z || l.grid_y > 65535 ||
-      l.grid_z > 65535)
-    return fail_on(*walk.device, walk.detail, Code::kInternal, "device: a launch that its kernel cannot have",
-                   kernel.params_bytes, l.params_bytes);
+  if (l.params_bytes != kernel.params_bytes || !l.grid_x || !l.grid_y || !l.grid_z ||
+      l.grid_y > 65535 || l.grid_z > 65535)
+    return fail_on(*walk.device, walk.detail, Code::kInternal,
+                   "device: a launch that its kernel cannot have", kernel.params_bytes,
+                   l.params_bytes);
   INGOT_TRY(find_function(walk.state->gpu, *walk.device, l.kernel, function, walk.detail));
   if (l.shared_bytes <= (48u << 10)) return {};
-  const Result result = driver().cuFuncSetAttribute(*function, kFunctionMaxDynamicShared, int(l.shared_bytes));
+  const Result result =
+      driver().cuFuncSetAttribute(*function, kFunctionMaxDynamicShared, int(l.shared_bytes));
   return result ? fail_with(*walk.device, walk.detail, result, Code::kInternal) : Status();
 }
 
@@ -51,8 +53,8 @@ Status add_launch(void* user, const GpuLaunch& l) {
   node.shared_bytes = l.shared_bytes;
   node.params = params;
   GraphNode added;
-  const Result result =
-      driver().cuGraphAddKernelNode(&added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, &node);
+  const Result result = driver().cuGraphAddKernelNode(
+      &added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, &node);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
   walk.last = added;
   return {};
@@ -62,20 +64,22 @@ Status add_launch(void* user, const GpuLaunch& l) {
 Status add_event(Walk& walk) {
   if (!walk.next_event) return {};
   GraphNode added;
-  const Result result = driver().cuGraphAddEventRecordNode(&added, walk.graph, walk.last ? &walk.last : nullptr,
-                                                           walk.last ? 1 : 0, *walk.next_event++);
+  const Result result = driver().cuGraphAddEventRecordNode(
+      &added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, *walk.next_event++);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
   walk.last = added;
   return {};
 }
 
-/// The inputs, or the outputs; or what an instruction measured, whose storage may be another value's afterwards.
-Status move_ports(const Walk& walk, const StepProgram& program, bool inputs, uint32_t after = kNoInstruction) {
+/// The inputs, or the outputs; or what an instruction measured, whose storage may be another
+/// value's afterwards.
+Status move_ports(const Walk& walk, const StepProgram& program, bool inputs,
+                  uint32_t after = kNoInstruction) {
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
     if (port.is_input != inputs || port.after != after || !port.rows || !port.row_bytes) continue;
-    const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home), port.home_stride,
-                               port.row_bytes, port.rows};
+    const PortParams params = {&program.descriptors[i], reinterpret_cast<char*>(port.home),
+                               port.home_stride, port.row_bytes, port.rows};
     const uint64_t pieces = port.rows * port.row_bytes / (16 * 256) + 1,
                    most = uint64_t(walk.traits.multiprocessors) * 8;
     GpuLaunch launch;
@@ -99,16 +103,19 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
   work.traits = walk.traits;
   work.precision = GpuPrecision(program.precision);
   work.sink = walk.sink;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments, work.traits, work.precision);
+  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments,
+                                   work.traits, work.precision);
   Status status;
   Chosen chosen;
   if (row) {
-    choose({walk.device->ordinal, row, work.arguments, work.precision, &program.tunings, index, work.scratch_bytes},
+    choose({walk.device->ordinal, row, work.arguments, work.precision, &program.tunings, index,
+            work.scratch_bytes},
            &chosen);
     work.choice = chosen.choice;
     status = row->plan(work);
   } else {
-    status = fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
+    status =
+        fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
   }
   if (status.ok()) return status;
   if (walk.detail) walk.detail->instruction = index;
@@ -123,7 +130,8 @@ Status tell(const Walk& walk, const StepProgram& program, const Stretch& stretch
   params.begins = step.kind == StepKind::kLoop;
   if (stretch.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
   params.counter = &walk.state->told->trips[step.loop].iteration;
-  if (stretch.needs.condition) params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
+  if (stretch.needs.condition)
+    params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
   if (stretch.needs.count) params.count = control.inputs[0].as<const int64_t>();
   params.told = &walk.state->told->control;
   GpuLaunch launch;
@@ -182,7 +190,8 @@ Status instantiate(Walk& walk, GraphExec* exec, Add add) {
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
 }
 
-Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch, GraphExec* exec) {
+Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch,
+                   GraphExec* exec) {
   return instantiate(walk, exec, [&] { return walk_stretch(walk, program, stretch, add_launch); });
 }
 
@@ -203,7 +212,8 @@ Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, u
   return {};
 }
 
-Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail) {
+Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch,
+                   ErrorDetail* detail) {
   SessionState& s = state_of(device);
   Walk walk = {&device, &s, detail};
   INGOT_TRY(walk_stretch(walk, program, stretch->stretch, hash_launch));
@@ -229,8 +239,8 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
   return instantiate(walk, program, whole, &out->exec);
 }
 
-Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch, const Event* events,
-                        GraphExec* out, ErrorDetail* detail) {
+Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch,
+                        const Event* events, GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   walk.next_event = events;
   return instantiate(walk, program, stretch, out);
@@ -242,8 +252,8 @@ void drop_piece(Piece* piece) {
   *piece = Piece();
 }
 
-Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats, GraphExec* out,
-                     ErrorDetail* detail) {
+Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats,
+                     GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   GpuWork recorded = work;
   recorded.sink = {&walk, add_launch};

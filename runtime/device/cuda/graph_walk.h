@@ -1,6 +1,9 @@
-// runtime/device/cuda/graph_walk.h - one way through the steps of a stretch: what it becomes in a graph, node by node, or that graph's hash.
-// graph.cpp has instructions and ports, conditional.cpp Ifs and Loops that the GPU decides.
-// Owns     nothing.   Threads  as the session's.   Errors  those of build_part().
+// runtime/device/cuda/graph_walk.h - one way through the steps of a stretch: what it becomes in a
+// graph, node by node, or that graph's hash. graph.cpp has instructions and ports, conditional.cpp
+// Ifs and Loops that the GPU decides.
+// Owns     nothing.
+// Threads  as the session's.
+// Errors   those of build_part().
 #pragma once
 #include "runtime/device/cuda/session_state.h"
 
@@ -21,7 +24,8 @@ struct Walk {
 
 /// Instructions, and what the GPU decides. @pre no event is recorded inside what it decides
 Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, uint32_t end_step);
-/// The If or the Loop that begins at `step`, with all in it: kernels that decide, nodes with bodies.
+/// The If or the Loop that begins at `step`, with all in it: kernels that decide, nodes with
+/// bodies.
 Status walk_decision(Walk& walk, const StepProgram& program, uint32_t step);
 
 }  // namespace ingot::cuda

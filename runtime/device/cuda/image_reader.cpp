@@ -18,7 +18,8 @@ enum Packing : uint16_t { kStored = 0, kLzma = 1 };
 }  // namespace
 
 bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
-  if (all.size < kHeaderBytes || memcmp(all.data, kMagic, 8) != 0 || load_little<uint32_t>(all.data + 8) != kVersion)
+  if (all.size < kHeaderBytes || memcmp(all.data, kMagic, 8) != 0 ||
+      load_little<uint32_t>(all.data + 8) != kVersion)
     return false;
   const uint32_t count = load_little<uint32_t>(all.data + 12);
   if (index >= count || count > (all.size - kHeaderBytes) / kEntryBytes) return false;
@@ -28,8 +29,9 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   const uint32_t offset = load_little<uint32_t>(at + 28), packed = load_little<uint32_t>(at + 32);
   const uint32_t unpacked = load_little<uint32_t>(at + 36), stream = load_little<uint32_t>(at + 40);
   const uint32_t first = load_little<uint32_t>(at + 44);
-  if (offset < kHeaderBytes + count * kEntryBytes || offset > all.size || packed > all.size - offset ||
-      stream > kMostUnpackedBytes || first > stream || unpacked > stream - first || sm > 9999 || compiler > 999999)
+  if (offset < kHeaderBytes + count * kEntryBytes || offset > all.size ||
+      packed > all.size - offset || stream > kMostUnpackedBytes || first > stream ||
+      unpacked > stream - first || sm > 9999 || compiler > 999999)
     return false;
   out->unit = reinterpret_cast<const char*>(at);
   out->sm = int(sm);
@@ -45,10 +47,12 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   return true;
 }
 
-/// "Binary compatibility is supported only for the desktop. It is not supported for Tegra. Also, the binary compatibility between
-/// desktop and Tegra is not supported." (CUDA C++ Programming Guide, section Binary Compatibility)
+/// "Binary compatibility is supported only for the desktop. It is not supported for Tegra. Also,
+/// the binary compatibility between desktop and Tegra is not supported." (CUDA C++ Programming
+/// Guide, section Binary Compatibility)
 bool is_tegra(int sm) {
-  constexpr int kIntegrated[] = {53, 62, 72, 87, 101, 110};  // Nano, TX2, Xavier, Orin, Thor (under two names)
+  // Nano, TX2, Xavier, Orin, Thor (under two names)
+  constexpr int kIntegrated[] = {53, 62, 72, 87, 101, 110};
   for (const int one : kIntegrated)
     if (one == sm) return true;
   return false;
@@ -56,17 +60,23 @@ bool is_tegra(int sm) {
 
 bool image_runs_on(int built, int device) {
   if (built == device) return true;
-  return built != 0 && built / 10 == device / 10 && built % 10 <= device % 10 && !is_tegra(built) && !is_tegra(device);
+  return built != 0 && built / 10 == device / 10 && built % 10 <= device % 10 && !is_tegra(built) &&
+         !is_tegra(device);
 }
 
-bool driver_takes(const ImageEntry& entry, int driver) { return entry.compiler < 13000 || driver >= 13000; }
+bool driver_takes(const ImageEntry& entry, int driver) {
+  return entry.compiler < 13000 || driver >= 13000;
+}
 
 bool find_image(Span<const uint8_t> all, const char* unit, int sm, ImageEntry* out, int driver) {
   bool found = false;
   ImageEntry entry;
   for (uint32_t i = 0; image_at(all, i, &entry); i++) {
-    if (strcmp(entry.unit, unit) != 0 || !image_runs_on(entry.sm, sm) || !driver_takes(entry, driver)) continue;
-    if (found && (entry.sm < out->sm || (entry.sm == out->sm && entry.compiler >= out->compiler))) continue;
+    if (strcmp(entry.unit, unit) != 0 || !image_runs_on(entry.sm, sm) ||
+        !driver_takes(entry, driver))
+      continue;
+    if (found && (entry.sm < out->sm || (entry.sm == out->sm && entry.compiler >= out->compiler)))
+      continue;
     *out = entry;
     found = true;
   }

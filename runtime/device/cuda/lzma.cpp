@@ -1,13 +1,16 @@
-// runtime/device/cuda/lzma.cpp - LZMA: matches against what is already decoded, every decision a bit of a binary range coder whose
-// probability adapts. Names are those of the format's specification.
+// runtime/device/cuda/lzma.cpp - LZMA: matches against what is already decoded, every decision a
+// bit of a binary range coder whose probability adapts. Names are those of the format's
+// specification.
 #include "runtime/device/cuda/lzma.h"
 
 namespace ingot::cuda {
 namespace {
 
 constexpr unsigned kPositionBits = 4, kPositions = 1u << kPositionBits;  // lp = pb = 4; lc = 0
-constexpr unsigned kStates = 12, kLiteralStates = 7;                     // of the last few decisions
-constexpr unsigned kSlotGroups = 4, kSlotBits = 6, kAlignBits = 4, kFirstAlignedSlot = 14, kFirstModelledSlot = 4;
+// of the last few decisions
+constexpr unsigned kStates = 12, kLiteralStates = 7;
+constexpr unsigned kSlotGroups = 4, kSlotBits = 6, kAlignBits = 4, kFirstAlignedSlot = 14,
+                   kFirstModelledSlot = 4;
 constexpr unsigned kShortestMatch = 2;
 constexpr unsigned kProbabilityBits = 11, kAdaption = 5;
 constexpr uint32_t kLeastRange = 1u << 24;
@@ -26,7 +29,8 @@ void reset(Probability (&all)[N][M]) {
 
 class RangeDecoder {
  public:
-  explicit RangeDecoder(Span<const uint8_t> packed) : next_(packed.data), end_(packed.data + packed.size) {
+  explicit RangeDecoder(Span<const uint8_t> packed)
+      : next_(packed.data), end_(packed.data + packed.size) {
     good_ = next_byte() == 0;  // the first byte of every stream
     for (int i = 0; i < 4; i++) code_ = code_ << 8 | next_byte();
     good_ &= code_ != range_;
@@ -157,7 +161,8 @@ class Decoder {
     Probability* probabilities = literal_[position];
     unsigned node = 1;
     if (state_ >=
-        kLiteralStates) {  // after a match: the byte that would have gone on with it is likely wrong, and says much
+        // after a match: the byte that would have gone on with it is likely wrong, and says much
+        kLiteralStates) {
       unsigned expected = out_[done_ - rep_[0] - 1];
       while (node < 0x100) {
         const unsigned likely = expected >> 7 & 1;
@@ -172,11 +177,13 @@ class Decoder {
     state_ = state_ < 4 ? 0 : state_ < 10 ? state_ - 3 : state_ - 6;
   }
   uint32_t distance(unsigned length) {
-    const unsigned slot = range_.tree(slot_[length < kSlotGroups ? length : kSlotGroups - 1], kSlotBits);
+    const unsigned slot =
+        range_.tree(slot_[length < kSlotGroups ? length : kSlotGroups - 1], kSlotBits);
     if (slot < kFirstModelledSlot) return slot;
     const unsigned bits = (slot >> 1) - 1;
     uint32_t value = (2 | (slot & 1)) << bits;
-    if (slot < kFirstAlignedSlot) return value + range_.reverse_tree(distance_ + (value - slot), bits);
+    if (slot < kFirstAlignedSlot)
+      return value + range_.reverse_tree(distance_ + (value - slot), bits);
     value += range_.even_bits(bits - kAlignBits) << kAlignBits;
     return value + range_.reverse_tree(align_, kAlignBits);
   }
@@ -225,10 +232,10 @@ class Decoder {
   bool failed_ = false;
   uint32_t rep_[4] = {0, 0, 0, 0};
   LengthDecoder length_, repeated_length_;
-  Probability literal_[kPositions][0x300], is_match_[kStates][kPositions], is_rep_[kStates], is_rep0_[kStates],
-      is_rep1_[kStates];
-  Probability is_rep2_[kStates], is_rep0_long_[kStates][kPositions], slot_[kSlotGroups][1u << kSlotBits],
-      distance_[115];
+  Probability literal_[kPositions][0x300], is_match_[kStates][kPositions], is_rep_[kStates],
+      is_rep0_[kStates], is_rep1_[kStates];
+  Probability is_rep2_[kStates], is_rep0_long_[kStates][kPositions],
+      slot_[kSlotGroups][1u << kSlotBits], distance_[115];
   Probability align_[1u << kAlignBits];
 };
 

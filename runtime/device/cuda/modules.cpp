@@ -12,20 +12,25 @@ Module modules[kMaxContexts][kMaxUnits];
 
 /// What is wrong with the code itself, or with the GPU.
 Code code_of(Result result) {
-  return result == kInvalidImage || result == kNoBinary || result == kNotFoundResult ? Code::kNoKernel
-                                                                                     : Code::kDeviceLost;
+  return result == kInvalidImage || result == kNoBinary || result == kNotFoundResult
+             ? Code::kNoKernel
+             : Code::kDeviceLost;
 }
 
 Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail* detail) {
   ImageEntry entry;
-  if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry, driver().version))
-    return fail_on(device, detail, Code::kNoKernel, "device: no device code for this GPU's architecture in this build");
+  if (!find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[unit], sm, &entry,
+                  driver().version))
+    return fail_on(device, detail, Code::kNoKernel,
+                   "device: no device code for this GPU's architecture in this build");
   uint8_t* bytes = static_cast<uint8_t*>(os::heap_allocate(entry.stream_bytes, 64));
-  if (!bytes) return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.stream_bytes);
+  if (!bytes)
+    return fail_on(device, detail, Code::kOutOfMemory, "device code, unpacked", entry.stream_bytes);
   Status status;
   const uint8_t* module = unpack_image(entry, bytes);
   if (!module)
-    status = fail_on(device, detail, Code::kInternal, "device: the device code in this library is damaged");
+    status = fail_on(device, detail, Code::kInternal,
+                     "device: the device code in this library is damaged");
   else if (const Result result = driver().cuModuleLoadData(&modules[slot][unit], module)) {
     modules[slot][unit] = nullptr;
     status = fail_with(device, detail, result, code_of(result));
@@ -38,7 +43,8 @@ Status load_module(int slot, int sm, Device& device, uint16_t unit, ErrorDetail*
 
 bool has_modules(int sm, int driver) {
   ImageEntry entry;
-  return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry, driver);
+  return find_image(ingot_cuda_kernel_set.images(), ingot_cuda_kernel_set.units[0], sm, &entry,
+                    driver);
 }
 bool has_kernel(int sm, int driver, uint16_t kernel) {
   ImageEntry entry;
@@ -53,10 +59,12 @@ bool has_any_modules() {
   return false;
 }
 
-Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out, ErrorDetail* detail) {
+Status load_function(int slot, int sm, Device& device, uint16_t kernel, Function* out,
+                     ErrorDetail* detail) {
   const GpuKernel& row = ingot_cuda_kernel_set.kernels[kernel];
   if (row.unit >= kMaxUnits)
-    return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits, row.unit);
+    return fail_on(device, detail, Code::kInternal, "device: units of device code", kMaxUnits,
+                   row.unit);
   if (!modules[slot][row.unit]) INGOT_TRY(load_module(slot, sm, device, row.unit, detail));
   const Result result = driver().cuModuleGetFunction(out, modules[slot][row.unit], row.name);
   return result ? fail_with(device, detail, result, code_of(result)) : Status();

@@ -1,4 +1,5 @@
-// runtime/device/cuda/part.cpp - the graphs of a program, or of the part of one that a split leaves to a GPU: made when shapes are bound.
+// runtime/device/cuda/part.cpp - the graphs of a program, or of the part of one that a split leaves
+// to a GPU: made when shapes are bound.
 #include <string.h>
 
 #include <new>
@@ -25,7 +26,9 @@ uint32_t count_subprograms(const StepProgram& program) {
   for (size_t i = program.first_step; !program.host_decides && i < program.steps.size; i++) {
     const StepDef& step = program.steps[i];
     const void* const attributes = program.instructions[step.index].attributes;
-    const auto see = [&](uint32_t subprogram) { count = subprogram >= count ? subprogram + 1 : count; };
+    const auto see = [&](uint32_t subprogram) {
+      count = subprogram >= count ? subprogram + 1 : count;
+    };
     if (step.kind == StepKind::kLoop) see(static_cast<const LoopAttributes*>(attributes)->body);
     if (step.kind != StepKind::kIf) continue;
     see(static_cast<const IfAttributes*>(attributes)->then_subprogram);
@@ -55,7 +58,8 @@ Status take_counts(Device& device, Part* part, ErrorDetail* detail) {
 Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDetail* detail) {
   const uint64_t bytes = heap_bytes(program);
   void* block = os::heap_allocate(size_t(bytes), alignof(Part));
-  if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: a program's graphs", bytes);
+  if (!block)
+    return fail_on(device, detail, Code::kOutOfMemory, "device: a program's graphs", bytes);
   SessionState& s = state_of(device);
   Part* part = new (block) Part;
   part->first_step = program.first_step;
@@ -63,7 +67,8 @@ Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDet
   part->subprograms = count_subprograms(program);
   part->stretches = reinterpret_cast<StretchPieces*>(part + 1);
   StretchScan scan(program, moves_ports(program));
-  for (Stretch stretch; scan.next(&stretch);) (new (&part->stretches[part->count++]) StretchPieces)->stretch = stretch;
+  for (Stretch stretch; scan.next(&stretch);)
+    (new (&part->stretches[part->count++]) StretchPieces)->stretch = stretch;
   part->next = s.parts;
   *out = s.parts = part;
   return part->subprograms ? take_counts(device, part, detail) : Status();
@@ -77,7 +82,8 @@ uint64_t part_bytes(const StepProgram& program) {
 
 Part* find_part(const SessionState& s, const StepProgram& program) {
   Part* part = s.parts;
-  while (part && (part->first_step != program.first_step || part->host_decides != (program.host_decides != nullptr)))
+  while (part && (part->first_step != program.first_step ||
+                  part->host_decides != (program.host_decides != nullptr)))
     part = part->next;
   return part;
 }
@@ -94,7 +100,8 @@ Status build_part(Device& device, const StepProgram& program, ErrorDetail* detai
   // A driver may refuse what decides inside a graph although its version says otherwise.
   if (detail && part->subprograms && status.code() >= Code::kNoSuchDevice)
     detail->hint =
-        "with INGOT_HOST_BRANCHES (--host-branches) the CPU decides Ifs and Loops, in graphs without conditional nodes";
+        "with INGOT_HOST_BRANCHES (--host-branches) the CPU decides Ifs and Loops, in graphs "
+        "without conditional nodes";
   return status;
 }
 

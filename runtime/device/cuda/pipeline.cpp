@@ -1,6 +1,8 @@
-// runtime/device/cuda/pipeline.cpp - slots of a pipeline on a GPU: inputs go up on one stream, programs run on the session's, outputs come
-// down on a third. Each slot has its own buffers, descriptors and graph, which never change, so nothing that is queued can be overtaken by
-// what the CPU does next; events order the three streams within a slot, and the one compute stream orders the slots.
+// runtime/device/cuda/pipeline.cpp - slots of a pipeline on a GPU: inputs go up on one stream,
+// programs run on the session's, outputs come down on a third. Each slot has its own buffers,
+// descriptors and graph, which never change, so nothing that is queued can be overtaken by what the
+// CPU does next; events order the three streams within a slot, and the one compute stream orders
+// the slots.
 #include <initializer_list>
 #include <new>
 
@@ -20,7 +22,8 @@ struct Lane {
 
 struct DeviceQueue {
   Device* device = nullptr;
-  cuda::Stream up = nullptr, down = nullptr;  // two, since a copy waits for all that was queued before it
+  // two, since a copy waits for all that was queued before it
+  cuda::Stream up = nullptr, down = nullptr;
   uint32_t count = 0;
   Lane lanes[kMostSlots];
 };
@@ -30,7 +33,9 @@ namespace {
 
 Address address_of(const void* pointer) { return Address(reinterpret_cast<uintptr_t>(pointer)); }
 bool uploads(const QueueSlot& slot) { return slot.input_bytes && slot.inputs != slot.host_inputs; }
-bool downloads(const QueueSlot& slot) { return slot.output_bytes && slot.outputs != slot.host_outputs; }
+bool downloads(const QueueSlot& slot) {
+  return slot.output_bytes && slot.outputs != slot.host_outputs;
+}
 
 /// Streams and events. @pre the context is current
 Result take(DeviceQueue* queue) {
@@ -45,7 +50,8 @@ Result take(DeviceQueue* queue) {
   for (uint32_t i = 0; i < queue->count && !result; i++) {
     Lane& lane = queue->lanes[i];
     if (uploads(lane.slot)) result = driver().cuEventCreate(&lane.uploaded, kEventDisableTiming);
-    if (!result && downloads(lane.slot)) result = driver().cuEventCreate(&lane.computed, kEventDisableTiming);
+    if (!result && downloads(lane.slot))
+      result = driver().cuEventCreate(&lane.computed, kEventDisableTiming);
     if (!result) result = driver().cuEventCreate(&lane.ended, kEventDisableTiming);
   }
   return result;
@@ -57,8 +63,8 @@ Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
   Result result = 0;
   Stream last = compute;
   if (uploads(slot)) {
-    result =
-        driver().cuMemcpyHtoDAsync_v2(address_of(slot.inputs), slot.host_inputs, size_t(slot.input_bytes), queue->up);
+    result = driver().cuMemcpyHtoDAsync_v2(address_of(slot.inputs), slot.host_inputs,
+                                           size_t(slot.input_bytes), queue->up);
     if (!result) result = driver().cuEventRecord(lane.uploaded, queue->up);
     if (!result) result = driver().cuStreamWaitEvent(compute, lane.uploaded, 0);
   }
@@ -67,15 +73,15 @@ Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
     result = driver().cuEventRecord(lane.computed, compute);
     if (!result) result = driver().cuStreamWaitEvent(queue->down, lane.computed, 0);
     if (!result)
-      result = driver().cuMemcpyDtoHAsync_v2(slot.host_outputs, address_of(slot.outputs), size_t(slot.output_bytes),
-                                             queue->down);
+      result = driver().cuMemcpyDtoHAsync_v2(slot.host_outputs, address_of(slot.outputs),
+                                             size_t(slot.output_bytes), queue->down);
     last = queue->down;
   }
   return result ? result : driver().cuEventRecord(lane.ended, last);
 }
 
-/// The driver has no wait that ends by itself. Asked often at first, for runs that are nearly over, then every 100 us at most.
-/// kNotReady: it is deadline_ns.
+/// The driver has no wait that ends by itself. Asked often at first, for runs that are nearly over,
+/// then every 100 us at most. kNotReady: it is deadline_ns.
 Result poll_until(Event event, uint64_t deadline_ns) {
   constexpr uint64_t kLongestNap = 100'000;
   std::atomic<uint32_t> nobody{0};  // wakes us
@@ -91,9 +97,12 @@ Result poll_until(Event event, uint64_t deadline_ns) {
 
 uint64_t queue_bytes() { return sizeof(DeviceQueue); }
 
-Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out, ErrorDetail* detail) {
+Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out,
+                  ErrorDetail* detail) {
   void* block = os::heap_allocate(sizeof(DeviceQueue), alignof(DeviceQueue));
-  if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: a pipeline's queue", sizeof(DeviceQueue));
+  if (!block)
+    return fail_on(device, detail, Code::kOutOfMemory, "device: a pipeline's queue",
+                   sizeof(DeviceQueue));
   DeviceQueue* queue = new (block) DeviceQueue;
   queue->device = &device;
   queue->count = uint32_t(slots.size);
@@ -118,7 +127,8 @@ void close_queue(DeviceQueue* queue) {
   if (!is_forked()) {
     SessionState& s = state_of(*queue->device);
     const Current current(s.gpu.context);
-    // What is queued uses what is given back below. Errors were told, or nobody asks for them any more.
+    // What is queued uses what is given back below. Errors were told, or nobody asks for them any
+    // more.
     if (queue->up) driver().cuStreamSynchronize(queue->up);
     driver().cuStreamSynchronize(s.stream);
     if (queue->down) driver().cuStreamSynchronize(queue->down);
@@ -150,9 +160,11 @@ Status collect_slot(DeviceQueue* queue, uint32_t index, uint64_t deadline_ns, Er
   const Lane& lane = queue->lanes[index];
   const Current current(state_of(device).gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
-  const Result result = deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
+  const Result result =
+      deadline_ns ? poll_until(lane.ended, deadline_ns) : driver().cuEventSynchronize(lane.ended);
   if (result == kNotReady)
-    return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns, os::monotonic_ns());
+    return fail(detail, Code::kDeadlineExceeded, "pop: deadline in ns", deadline_ns,
+                os::monotonic_ns());
   return result ? lose(device, detail, result) : read_fault(device, lane.slot.program, detail);
 }
 

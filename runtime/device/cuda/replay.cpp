@@ -1,5 +1,6 @@
-// runtime/device/cuda/replay.cpp - a run launches the program's graphs: one where the host decides nothing, else as many as the data
-// say, the host deciding between them what comes next (decision D56).
+// runtime/device/cuda/replay.cpp - a run launches the program's graphs: one where the host decides
+// nothing, else as many as the data say, the host deciding between them what comes next (decision
+// D56).
 #include "runtime/base/os/file.h"
 #include "runtime/device/control_flow.h"
 #include "runtime/device/cuda/session_state.h"
@@ -17,19 +18,25 @@ StretchPieces* find_stretch(const Part& part, uint32_t step) {
     else
       high = middle;
   }
-  return low < part.count && part.stretches[low].stretch.first_step == step ? &part.stretches[low] : nullptr;
+  return low < part.count && part.stretches[low].stretch.first_step == step ? &part.stretches[low]
+                                                                            : nullptr;
 }
 
-/// @pre the context is current: where another one is, or none, the driver takes the stream for a stranger's
-Result launch_graph(const SessionState& s, GraphExec exec) { return driver().cuGraphLaunch(exec, s.stream); }
+/// @pre the context is current: where another one is, or none, the driver takes the stream for a
+/// stranger's
+Result launch_graph(const SessionState& s, GraphExec exec) {
+  return driver().cuGraphLaunch(exec, s.stream);
+}
 
 /// What decides, as the stretch before has told it.
 class ToldOperands {
  public:
-  ToldOperands(const StepProgram& program, const Told& told) : program_(program), told_(told.control) {}
+  ToldOperands(const StepProgram& program, const Told& told)
+      : program_(program), told_(told.control) {}
 
   bool condition(uint32_t instruction, uint32_t operand) const {
-    return operand == 0 && is_known(program_, instruction) ? program_.known[instruction] != 0 : told_.condition != 0;
+    return operand == 0 && is_known(program_, instruction) ? program_.known[instruction] != 0
+                                                           : told_.condition != 0;
   }
   int64_t count(uint32_t instruction) const {
     return is_known(program_, instruction) ? int64_t(program_.known[instruction]) : told_.count;
@@ -49,13 +56,15 @@ void clear_counts(const Part& part) {
   for (uint32_t i = 0; i < part.subprograms; i++) part.taken[i] = 0;
 }
 void add_counts(const Part& part, const StepProgram& program) {
-  for (uint32_t i = 0; i < part.subprograms && program.entered; i++) program.entered[i] += part.taken[i];
+  for (uint32_t i = 0; i < part.subprograms && program.entered; i++)
+    program.entered[i] += part.taken[i];
 }
 
 /// One run, from the launch of its first graph.
 class Replay {
  public:
-  Replay(Device& device, const StepProgram& program, const Part& part, const RunControl& control, ErrorDetail* detail)
+  Replay(Device& device, const StepProgram& program, const Part& part, const RunControl& control,
+         ErrorDetail* detail)
       : device_(device),
         state_(state_of(device)),
         program_(program),
@@ -77,7 +86,8 @@ class Replay {
     if (status.ok()) return control_.watch ? status : wait();  // who is watched has waited
     // What is queued reads and writes memory that belongs to the caller again.
     if (status.code() == Code::kDeviceLost) return status;
-    if (const Result result = driver().cuStreamSynchronize(state_.stream)) return lose(device_, detail_, result);
+    if (const Result result = driver().cuStreamSynchronize(state_.stream))
+      return lose(device_, detail_, result);
     return status;
   }
   Status go() {
@@ -118,7 +128,8 @@ class Replay {
     } else if (control_.deadline_ns) {
       const uint64_t now = os::monotonic_ns();
       if (now >= control_.deadline_ns)
-        status = fail(detail_, Code::kDeadlineExceeded, "run: deadline in ns", control_.deadline_ns, now);
+        status = fail(detail_, Code::kDeadlineExceeded, "run: deadline in ns", control_.deadline_ns,
+                      now);
     }
     if (!status.ok() && detail_) detail_->instruction = instruction;
     // What is not waited for may have told already that the rest is for nothing.
@@ -140,7 +151,8 @@ Status no_graph(const Device& device, ErrorDetail* detail) {
 }
 
 /// @pre one stretch
-Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user, ErrorDetail* detail) {
+Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user,
+              ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
@@ -177,7 +189,8 @@ bool stages(const Device& device) { return !gpu_facts(device.ordinal).is_integra
 
 }  // namespace
 
-Status run_part(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail) {
+Status run_part(Device& device, const StepProgram& program, const RunControl& control,
+                ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
@@ -185,7 +198,8 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
   static_cast<volatile Told*>(s.told)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
-  if (!control.watch || !part->subprograms) return Replay(device, program, *part, control, detail).run();
+  if (!control.watch || !part->subprograms)
+    return Replay(device, program, *part, control, detail).run();
   StepProgram watched = program;
   watched.host_decides = "the run is watched";
   INGOT_TRY(build_part(device, watched, detail));
@@ -194,7 +208,8 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
 
 Status check_usable(Device& device, ErrorDetail* detail) {
   if (is_forked()) return fail_on(device, detail, Code::kDeviceLost, kForked);
-  if (state_of(device).is_lost) return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
+  if (state_of(device).is_lost)
+    return fail_on(device, detail, Code::kDeviceLost, "device: lost in an earlier run");
   return {};
 }
 
@@ -205,7 +220,8 @@ Status lose(Device& device, ErrorDetail* detail, Result result) {
 
 Status read_fault(const Device& device, const StepProgram& program, ErrorDetail* detail) {
   const Told& told = *state_of(device).told;
-  const uint32_t fault = *static_cast<const volatile uint32_t*>(program.fault ? program.fault : &told.fault);
+  const uint32_t fault =
+      *static_cast<const volatile uint32_t*>(program.fault ? program.fault : &told.fault);
   if (!fault) return {};
   const Call& call = program.calls[fault - 1];
   const OpCode op = program.instructions[fault - 1].op;
@@ -216,7 +232,8 @@ Status read_fault(const Device& device, const StepProgram& program, ErrorDetail*
     (void)fail(detail, code, kTooManyIterations, uint64_t(call.arguments.as<LoopAttributes>().most),
                uint64_t(static_cast<const volatile ControlTold&>(told.control).count));
   } else {
-    (void)fail(detail, code = Code::kBadIndexValue, "an index tensor holds an index outside its range");
+    (void)fail(detail, code = Code::kBadIndexValue,
+               "an index tensor holds an index outside its range");
   }
   if (detail) detail->instruction = fault - 1;
   return Status(code, fault - 1);

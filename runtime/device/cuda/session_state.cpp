@@ -1,4 +1,5 @@
-// runtime/device/cuda/session_state.cpp - made with a session's first memory on a GPU, gone with its last.
+// runtime/device/cuda/session_state.cpp - made with a session's first memory on a GPU, gone with
+// its last.
 #include "runtime/device/cuda/session_state.h"
 
 #include <new>
@@ -27,7 +28,8 @@ Status open_state(Device& device, ErrorDetail* detail) {
   void* block = os::heap_allocate(sizeof(SessionState), alignof(SessionState));
   if (!block) {
     drop_gpu(gpu);
-    return fail_on(device, detail, Code::kOutOfMemory, "device: a session's state", sizeof(SessionState));
+    return fail_on(device, detail, Code::kOutOfMemory, "device: a session's state",
+                   sizeof(SessionState));
   }
   SessionState* s = new (block) SessionState;
   s->gpu = gpu;

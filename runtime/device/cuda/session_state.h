@@ -1,5 +1,7 @@
-// runtime/device/cuda/session_state.h - what a session has on a GPU beside its arena: a stream, graphs, words that kernels tell the host.
-// Owns     all of it.   Threads  as the session's.
+// runtime/device/cuda/session_state.h - what a session has on a GPU beside its arena: a stream,
+// graphs, words that kernels tell the host.
+// Owns     all of it.
+// Threads  as the session's.
 #pragma once
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/gpu/service_kernels.h"
@@ -24,12 +26,14 @@ struct StretchPieces {
   uint32_t newest = 0;  // of the binding that holds now
   Piece pieces[kPieces];
 };
-/// What is resolved and run as one: a program, or the stretch of one that a split leaves to this device.
+/// What is resolved and run as one: a program, or the stretch of one that a split leaves to this
+/// device.
 struct Part {
   Part* next = nullptr;
   bool host_decides = false;  // all of it
-  uint64_t* taken = nullptr;  // pinned, by subprogram: how often the GPU began it; null: it decides nothing
-  uint32_t subprograms = 0;   // in it
+  // pinned, by subprogram: how often the GPU began it; null: it decides nothing
+  uint64_t* taken = nullptr;
+  uint32_t subprograms = 0;  // in it
   uint32_t first_step = 0, count = 0;
   StretchPieces* stretches = nullptr;  // behind it, in the order of their steps
 };
@@ -60,31 +64,39 @@ struct SessionState {
 /// Takes the GPU, a stream and those words; all or nothing.
 Status open_state(Device& device, ErrorDetail* detail);
 void close_state(Device& device);
-inline SessionState& state_of(const Device& device) { return *static_cast<SessionState*>(device.state); }
+inline SessionState& state_of(const Device& device) {
+  return *static_cast<SessionState*>(device.state);
+}
 
 /// The graphs of `program`'s stretches, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
 Status build_part(Device& device, const StepProgram& program, ErrorDetail* detail);
-/// Launches them as control flow goes, and waits. With control.watch those that record events, and the host decides all: no event can be
-/// recorded inside a conditional node. Beside errors of the device: kBadIndexValue kControlRefused kCancelled kDeadlineExceeded.
-Status run_part(Device& device, const StepProgram& program, const RunControl& control, ErrorDetail* detail);
+/// Launches them as control flow goes, and waits. With control.watch those that record events, and
+/// the host decides all: no event can be recorded inside a conditional node. Beside errors of the
+/// device: kBadIndexValue kControlRefused kCancelled kDeadlineExceeded.
+Status run_part(Device& device, const StepProgram& program, const RunControl& control,
+                ErrorDetail* detail);
 /// Gives back every graph. @pre the context is current
 void drop_parts(SessionState* state);
 
-/// The graph of one stretch, found among `stretch->pieces` or made instead of the oldest. @pre the context is current
-Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch, ErrorDetail* detail);
-/// A graph of all of a program whose host decides nothing beside the newest ones, that its owner destroys. @pre as build_piece()
+/// The graph of one stretch, found among `stretch->pieces` or made instead of the oldest. @pre the
+/// context is current
+Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch,
+                   ErrorDetail* detail);
+/// A graph of all of a program whose host decides nothing beside the newest ones, that its owner
+/// destroys. @pre as build_piece()
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail);
 /// Of the part that build_part() made; null.
 Part* find_part(const SessionState& state, const StepProgram& program);
 void drop_piece(Piece* piece);
-/// The graph with a record of events[0] before the first instruction, of events[i + 1] behind instruction i, of the last one at the end.
-Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch, const Event* events,
-                        GraphExec* out, ErrorDetail* detail);
+/// The graph with a record of events[0] before the first instruction, of events[i + 1] behind
+/// instruction i, of the last one at the end.
+Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch,
+                        const Event* events, GraphExec* out, ErrorDetail* detail);
 
-/// Launches the graph of a stretch that records events, made when it is first asked for, waits, and tells control.watch of each
-/// instruction. @pre the context is current
-Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch, const RunControl& control,
-                 ErrorDetail* detail);
+/// Launches the graph of a stretch that records events, made when it is first asked for, waits, and
+/// tells control.watch of each instruction. @pre the context is current
+Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch,
+                 const RunControl& control, ErrorDetail* detail);
 void drop_timing(Timing* timing);
 
 /// kDeviceLost where nothing may be launched any more: after an error, and in the child of a fork.
@@ -96,7 +108,8 @@ Status read_fault(const Device& device, const StepProgram& program, ErrorDetail*
 
 // Of kCudaQueue, for pipelines.
 uint64_t queue_bytes();
-Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out, ErrorDetail* detail);
+Status open_queue(Device& device, Span<const QueueSlot> slots, DeviceQueue** out,
+                  ErrorDetail* detail);
 void close_queue(DeviceQueue* queue);
 Status submit_slot(DeviceQueue* queue, uint32_t slot, ErrorDetail* detail);
 Status collect_slot(DeviceQueue* queue, uint32_t slot, uint64_t deadline_ns, ErrorDetail* detail);

@@ -1,5 +1,6 @@
-// runtime/device/cuda/timing.cpp - what each instruction of a graph takes: a second graph of the same launches with an event recorded between
-// instructions. It is made for the first run that somebody watches, and kept; runs that nobody watches never pay for it.
+// runtime/device/cuda/timing.cpp - what each instruction of a graph takes: a second graph of the
+// same launches with an event recorded between instructions. It is made for the first run that
+// somebody watches, and kept; runs that nobody watches never pay for it.
 #include <new>
 
 #include "runtime/base/os/file.h"
@@ -19,10 +20,13 @@ namespace {
 /// One before the first instruction, one behind each, one behind the copies of outputs.
 uint64_t events_of(const Stretch& stretch) { return stretch.end_step - stretch.first_step + 2; }
 
-Status make(Device& device, const StepProgram& program, const Stretch& stretch, Timing** out, ErrorDetail* detail) {
-  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(void*);  // an event is a pointer
+Status make(Device& device, const StepProgram& program, const Stretch& stretch, Timing** out,
+            ErrorDetail* detail) {
+  // an event is a pointer
+  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(void*);
   void* block = os::heap_allocate(bytes, alignof(Timing));
-  if (!block) return fail_on(device, detail, Code::kOutOfMemory, "device: events of a profile", bytes);
+  if (!block)
+    return fail_on(device, detail, Code::kOutOfMemory, "device: events of a profile", bytes);
   Timing* timing = new (block) Timing{nullptr, 0};
   Status status;
   for (; timing->count < count && status.ok(); timing->count++) {
@@ -32,7 +36,8 @@ Status make(Device& device, const StepProgram& program, const Stretch& stretch, 
       break;
     }
   }
-  if (status.ok()) status = make_timed_graph(device, program, stretch, timing->events(), &timing->exec, detail);
+  if (status.ok())
+    status = make_timed_graph(device, program, stretch, timing->events(), &timing->exec, detail);
   if (status.ok())
     *out = timing;
   else
@@ -57,15 +62,16 @@ Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, 
   const uint64_t begin_ns = end_ns - whole;
   for (uint32_t i = 0; i + 2 < timing->count; i++, from = to) {
     if (const Result result = elapsed(events[0], events[i + 1], &to)) return result;
-    control.watch(control.watch_user, {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
+    control.watch(control.watch_user,
+                  {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
   }
   return 0;
 }
 
 }  // namespace
 
-Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch, const RunControl& control,
-                 ErrorDetail* detail) {
+Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch,
+                 const RunControl& control, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   Piece& piece = stretch->pieces[stretch->newest];
   if (!piece.timing) INGOT_TRY(make(device, program, stretch->stretch, &piece.timing, detail));

@@ -22,8 +22,8 @@ Status WayClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
     result = driver().cuMemAlloc_v2(&scratch_, size_t(scratch_bytes));
     if (result) scratch_ = 0;
     if (result == kResultOutOfMemory)
-      return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all ways", scratch_bytes,
-                     free_bytes(state_of(device_).gpu));
+      return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all ways",
+                     scratch_bytes, free_bytes(state_of(device_).gpu));
   }
   scratch_bytes_ = scratch_bytes;
   return result ? fail_with(device_, detail, result, Code::kDeviceLost) : Status();
@@ -34,7 +34,8 @@ Status WayClock::wait_for(Result launched, ErrorDetail* detail) {
   return launched ? lose(device_, detail, launched) : Status();
 }
 
-Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* out, ErrorDetail* detail) {
+Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* out,
+                         ErrorDetail* detail) {
   SessionState& s = state_of(device_);
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
@@ -48,7 +49,8 @@ Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* ou
   work.traits = traits_of(gpu_facts(device_.ordinal));
   work.precision = timed.precision;
   work.choice = timed.choice;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, timed.op, *work.arguments, work.traits, work.precision);
+  const GpuRow* row =
+      find_gpu_row(ingot_cuda_kernel_set, timed.op, *work.arguments, work.traits, work.precision);
   if (!row) return fail_on(device_, detail, Code::kNoKernel, "device: no kernel for these types");
   INGOT_TRY(build_repeats(device_, work, *row, repeats, out, detail));
   const Status status = wait_for(driver().cuGraphLaunch(*out, s.stream), detail);

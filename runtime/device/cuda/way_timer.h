@@ -1,6 +1,8 @@
-// runtime/device/cuda/way_timer.h - how long a way to compute an instruction takes on a GPU: its launches many times in one graph, where the
-// session's operands lie, between two events. For `ingot tune`; no session needs it.
-// Owns     a pair of events, scratch, a graph a way.   Threads  one; the session does not run meanwhile.
+// runtime/device/cuda/way_timer.h - how long a way to compute an instruction takes on a GPU: its
+// launches many times in one graph, where the session's operands lie, between two events. For
+// `ingot tune`; no session needs it.
+// Owns     a pair of events, scratch, a graph a way.
+// Threads  one; the session does not run meanwhile.
 // Errors   kNoKernel, kOutOfMemory, kDeviceLost, after which the session is dead.
 #pragma once
 #include "runtime/device/cuda/session_state.h"
@@ -25,7 +27,8 @@ class WayClock {
   /// Room for ways whose scratch is at most that.
   Status open(uint64_t scratch_bytes, ErrorDetail* detail);
 
-  /// The launches of one way, `repeats` times one behind the other; run once, so that its code and operands are where they belong.
+  /// The launches of one way, `repeats` times one behind the other; run once, so that its code and
+  /// operands are where they belong.
   Status prepare(const TimedWork& work, uint32_t repeats, GraphExec* out, ErrorDetail* detail);
   /// Nanoseconds of all repeats.
   Status time(GraphExec graph, double* nanoseconds, ErrorDetail* detail);
@@ -41,7 +44,7 @@ class WayClock {
 };
 
 /// A graph of one instruction, its launches `repeats` times. (graph.cpp)
-Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats, GraphExec* out,
-                     ErrorDetail* detail);
+Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats,
+                     GraphExec* out, ErrorDetail* detail);
 
 }  // namespace ingot::cuda

@@ -39,7 +39,8 @@ Status count_call(Device& device, ErrorDetail* detail) {
 bool is_mine(const Device& device, const void* at, uint64_t bytes) {
   const uintptr_t first = uintptr_t(at);
   for (const FakeGpu::Range& range : fake_gpu(device.ordinal).ranges)
-    if (range.first && first >= range.first && first <= range.end && bytes <= range.end - first) return true;
+    if (range.first && first >= range.first && first <= range.end && bytes <= range.end - first)
+      return true;
   return false;
 }
 Status stray(Device& device, const char* field, ErrorDetail* detail) {
@@ -48,7 +49,8 @@ Status stray(Device& device, const char* field, ErrorDetail* detail) {
 
 uint32_t kib(uint64_t bytes) { return uint32_t((bytes + 1023) / 1024); }
 
-Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out, ErrorDetail* detail) {
+Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out,
+               ErrorDetail* detail) {
   INGOT_TRY(count_call(device, detail));
   FakeGpu& gpu = fake_gpu(device.ordinal);
   const uint64_t free_bytes = uint64_t{gpu.memory_kib - gpu.reserved_kib} * 1024;
@@ -65,7 +67,8 @@ Status reserve(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out
     return {};
   }
   os::heap_release(at);
-  return fail_on(device, detail, Code::kOutOfMemory, "device: reservations", kFakeRanges + 1, kFakeRanges);
+  return fail_on(device, detail, Code::kOutOfMemory, "device: reservations", kFakeRanges + 1,
+                 kFakeRanges);
 }
 
 void release(Device& device, uint8_t* at, uint64_t bytes) {
@@ -79,15 +82,18 @@ void release(Device& device, uint8_t* at, uint64_t bytes) {
 
 Status upload(Device& device, uint8_t* to, const void* from, uint64_t bytes, ErrorDetail* detail) {
   INGOT_TRY(count_call(device, detail));
-  if (!is_mine(device, to, bytes)) return stray(device, "device: upload to memory that is not its own", detail);
+  if (!is_mine(device, to, bytes))
+    return stray(device, "device: upload to memory that is not its own", detail);
   fake_gpu(device.ordinal).uploads++;
   if (bytes) std::memcpy(to, from, size_t(bytes));
   return {};
 }
 
-Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes, ErrorDetail* detail) {
+Status download(Device& device, void* to, const uint8_t* from, uint64_t bytes,
+                ErrorDetail* detail) {
   INGOT_TRY(count_call(device, detail));
-  if (!is_mine(device, from, bytes)) return stray(device, "device: download of memory that is not its own", detail);
+  if (!is_mine(device, from, bytes))
+    return stray(device, "device: download of memory that is not its own", detail);
   fake_gpu(device.ordinal).downloads++;
   if (bytes) std::memcpy(to, from, size_t(bytes));
   return {};
@@ -104,8 +110,10 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
     for (int k = 0; k < int(arguments.input_count) + int(arguments.output_count); k++) {
       const TensorView& view = arguments.inputs[k];  // outputs lie behind the inputs
       uint64_t bytes;
-      if (!view.data || (storage_bytes(view, &bytes) && is_mine(device, view.data, bytes))) continue;
-      const Status status = stray(device, "device: an operand in memory that is not its own", detail);
+      if (!view.data || (storage_bytes(view, &bytes) && is_mine(device, view.data, bytes)))
+        continue;
+      const Status status =
+          stray(device, "device: an operand in memory that is not its own", detail);
       if (detail) detail->instruction = index, detail->operand = k;
       return Status(status.code(), index);
     }
@@ -113,7 +121,8 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return {};
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*, ErrorDetail* detail) {
+Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*,
+           ErrorDetail* detail) {
   INGOT_TRY(count_call(device, detail));
   fake_gpu(device.ordinal).runs++;
   return run_steps(program, control, nullptr, detail);
@@ -123,6 +132,7 @@ uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 
-const DeviceInterface kFakeDevice = {"fake", false, reserve, release, upload, download, resolve, run, outside_bytes};
+const DeviceInterface kFakeDevice = {"fake",   false,   reserve, release,      upload,
+                                     download, resolve, run,     outside_bytes};
 
 }  // namespace ingot

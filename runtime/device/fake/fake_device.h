@@ -1,7 +1,8 @@
-// runtime/device/fake/fake_device.h - two pretended GPUs: memory of their own, of limited size, and faults on demand.
-// They compute with the kernels of the CPU, on one thread, in memory that a session may reach through upload and
-// download only: it begins with a pattern, so that what nobody brought shows, and an address of the host where one of the
-// device belongs is kDeviceFault. Threads  the figures are atomic; faults are set by tests, one at a time.
+// runtime/device/fake/fake_device.h - two pretended GPUs: memory of their own, of limited size, and
+// faults on demand. They compute with the kernels of the CPU, on one thread, in memory that a
+// session may reach through upload and download only: it begins with a pattern, so that what nobody
+// brought shows, and an address of the host where one of the device belongs is kDeviceFault.
+// Threads  the figures are atomic; faults are set by tests, one at a time.
 #pragma once
 #include "runtime/device/device.h"
 

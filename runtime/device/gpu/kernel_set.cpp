@@ -3,11 +3,12 @@
 
 namespace ingot {
 
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits,
-                           GpuPrecision precision) {
+const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision) {
   for (const Span<const GpuRow>* family : set.families)
     for (const GpuRow& row : *family)
-      if (row.op == op && (!row.supports || row.supports(arguments, traits, precision))) return &row;
+      if (row.op == op && (!row.supports || row.supports(arguments, traits, precision)))
+        return &row;
   return nullptr;
 }
 
@@ -19,9 +20,10 @@ uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const
   return 1;
 }
 
-uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
-                     const GpuChoice* choice) {
-  if (choice && row.choices.scratch) return row.choices.scratch(arguments, traits, precision, *choice);
+uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
+                     GpuPrecision precision, const GpuChoice* choice) {
+  if (choice && row.choices.scratch)
+    return row.choices.scratch(arguments, traits, precision, *choice);
   return row.scratch ? row.scratch(arguments, traits, precision) : 0;
 }
 

@@ -1,14 +1,20 @@
-// runtime/device/gpu/kernel_set.h - what a GPU's kernels promise the device that launches them: which instructions they know, and for
-// each the launches that compute it. Host side only; knows neither a driver nor device code.
+// runtime/device/gpu/kernel_set.h - what a GPU's kernels promise the device that launches them:
+// which instructions they know, and for each the launches that compute it. Host side only; knows
+// neither a driver nor device code.
 //
-//   row.supports()   can this operator with these attributes, element types, ranks and packings run in this precision? Asked before
-//                    extents are known, so it never looks at dims. An exact row serves every precision: rows that serve fewer come
+//   row.supports()   can this operator with these attributes, element types, ranks and packings run
+//                    in this precision? Asked before
+//                    extents are known, so it never looks at dims. An exact row serves every
+//                    precision: rows that serve fewer come
 //                    first in the set.
 //   row.scratch()    bytes beside what the contract says, for these extents
-//   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records (a graph) or runs (a test)
-//   row.choices      where an instruction can be computed in several ways: which, the one that plan() takes unasked first
+//   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records
+//                    (a graph) or runs (a test)
+//   row.choices      where an instruction can be computed in several ways: which, the one that
+//                    plan() takes unasked first
 //
-// Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see runtime/op/<operator>.h for the order.
+// Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see
+//            runtime/op/<operator>.h for the order.
 // Calls      nothing but the sink. No allocation, no state: any thread.
 #pragma once
 #include "runtime/op/contract.h"
@@ -24,7 +30,8 @@ struct GpuTraits {
   bool has_tensor_cores() const { return sm == 0 || sm >= 75; }  // mma.sync m16n8k8 and larger
 };
 
-/// Same numbers as ingot.fb.Precision. What a file may lose on a GPU; the CPU computes all of them in f32.
+/// Same numbers as ingot.fb.Precision. What a file may lose on a GPU; the CPU computes all of them
+/// in f32.
 enum class GpuPrecision : uint8_t {
   kExact = 0,  // f32 in the contract's order: the bits of the CPU
   kFast = 1,   // products through tf32, bf16 or f16 tensor cores, f32 at the seams
@@ -55,20 +62,23 @@ struct GpuSink {
 /// One instruction to be turned into launches.
 struct GpuWork {
   const OpArguments* arguments = nullptr;  // addresses of the device
-  uint8_t* scratch = nullptr;              // of the device, 256-byte aligned; what the contract and scratch() asked for
+  // of the device, 256-byte aligned; what the contract and scratch() asked for
+  uint8_t* scratch = nullptr;
   uint64_t scratch_bytes = 0;
-  uint32_t* fault = nullptr;  // of the device: a kernel that meets an index outside its range writes fault_value there
-  uint32_t fault_value = 0;   // and goes on without touching memory it should not
+  // of the device: a kernel that meets an index outside its range writes fault_value there
+  uint32_t* fault = nullptr;
+  uint32_t fault_value = 0;  // and goes on without touching memory it should not
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
   GpuSink sink;
   const GpuChoice* choice =
-      nullptr;  // one that the row lists for these arguments; null, or none of them: as the model has it
+      // one that the row lists for these arguments; null, or none of them: as the model has it
+      nullptr;
 };
 
 struct GpuChoices {
-  /// Every way for these extents, the one of the model first. Asked with addresses or without (then all are aligned); at most
-  /// kMaxGpuChoices are written.
+  /// Every way for these extents, the one of the model first. Asked with addresses or without (then
+  /// all are aligned); at most kMaxGpuChoices are written.
   uint32_t (*list)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
                    GpuChoice* out) = nullptr;
   /// Bytes of scratch for one of them; null: what GpuRow::scratch says suffices for all.
@@ -78,9 +88,13 @@ struct GpuChoices {
 
 struct GpuRow {
   OpCode op;
-  const char* name;                                                                                    // static
-  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);     // null: always
-  uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);  // null: none
+  // static
+  const char* name;
+  // null: always
+  bool (*supports)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision);
+  // null: none
+  uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits,
+                      GpuPrecision precision);
   Status (*plan)(const GpuWork& work);
   GpuChoices choices = {};  // list null: there is one way
 };
@@ -97,24 +111,30 @@ struct GpuKernel {
 struct GpuKernelSet {
   Span<const Span<const GpuRow>* const> families;  // rows are tried in order
   Span<const GpuKernel> kernels;
-  Span<const char* const> units;    // modules: each is loaded when a program needs one of its kernels
-  Span<const uint8_t> (*images)();  // device code of all architectures, see kernels/cuda/image; empty: built without
-  uint16_t copy_in, copy_out;       // kernels of the ports, see kernels/cuda/ports
-  uint16_t tell_control;            // see kernels/cuda/control
-  uint16_t decide;  // in a unit of its own, which some architectures lack: kernels/cuda/control/decide.cuh
-  /// Whether weights are to be given as pairs of f16, wherever takes_pairs() (runtime/op/weight_pairs.h): the rows then take them.
+  // modules: each is loaded when a program needs one of its kernels
+  Span<const char* const> units;
+  // device code of all architectures, see kernels/cuda/image; empty: built without
+  Span<const uint8_t> (*images)();
+  uint16_t copy_in, copy_out;  // kernels of the ports, see kernels/cuda/ports
+  uint16_t tell_control;       // see kernels/cuda/control
+  // in a unit of its own, which some architectures lack: kernels/cuda/control/decide.cuh
+  uint16_t decide;
+  /// Whether weights are to be given as pairs of f16, wherever takes_pairs()
+  /// (runtime/op/weight_pairs.h): the rows then take them.
   bool (*pairs)(const GpuTraits& traits, GpuPrecision precision);
 };
 
-/// The ways that a row has for an instruction; at least one is written, without a name where there is nothing to choose.
+/// The ways that a row has for an instruction; at least one is written, without a name where there
+/// is nothing to choose.
 uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
                           GpuPrecision precision, GpuChoice* out);
 /// Scratch of one of them; null: of what plan() takes unasked.
-uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
-                     const GpuChoice* choice);
+uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
+                     GpuPrecision precision, const GpuChoice* choice);
 
-/// The first row of an operator that can run these arguments in this precision; null when there is none.
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments, const GpuTraits& traits,
-                           GpuPrecision precision);
+/// The first row of an operator that can run these arguments in this precision; null when there is
+/// none.
+const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision);
 
 }  // namespace ingot

@@ -1,6 +1,8 @@
-// runtime/device/gpu/service_kernels.h - parameters of the kernels that compute no operator: they move ports between
-// the arena and the host, and decide Ifs and Loops. Shared by the host side and the device code.
-// Owns     nothing.   Threads  as the run that launches them.
+// runtime/device/gpu/service_kernels.h - parameters of the kernels that compute no operator: they
+// move ports between the arena and the host, and decide Ifs and Loops. Shared by the host side and
+// the device code.
+// Owns     nothing.
+// Threads  as the run that launches them.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +13,8 @@ struct PortDescriptor {
   uint64_t address;     // of the GPU: pinned memory of the host, or the caller's device memory
   uint64_t row_stride;  // bytes there
 };
-/// The parameter of the kernels copy_in and copy_out: rows of `row_bytes` between the arena and the place in the descriptor.
+/// The parameter of the kernels copy_in and copy_out: rows of `row_bytes` between the arena and the
+/// place in the descriptor.
 struct PortParams {
   const volatile PortDescriptor* descriptor;
   char* home;
@@ -26,8 +29,9 @@ struct ControlTold {
 };
 /// The parameter of the kernel tell_control. Null: not asked for.
 struct ControlParams {
-  int64_t* iteration;         // for the body, which may overwrite it
-  volatile int64_t* counter;  // in pinned memory, the loop's own: 0 where `begins` is 1, else one more
+  int64_t* iteration;  // for the body, which may overwrite it
+  // in pinned memory, the loop's own: 0 where `begins` is 1, else one more
+  volatile int64_t* counter;
   uint64_t begins;
   const uint8_t* condition;
   const int64_t* count;
@@ -39,8 +43,8 @@ struct LoopTrip {
   int64_t iteration, count;
 };
 enum class Deciding : uint32_t { kIf = 0, kLoop = 1, kRepeat = 2 };
-/// The parameter of the kernel decide, which sets conditions of a graph's nodes: those of an If, or of a Loop before its first
-/// iteration and behind each. Null or 0: not asked for.
+/// The parameter of the kernel decide, which sets conditions of a graph's nodes: those of an If, or
+/// of a Loop before its first iteration and behind each. Null or 0: not asked for.
 struct DecideParams {
   uint64_t handles[2];  // of the driver: where the If is true, where it is false; of the Loop
   Deciding what;

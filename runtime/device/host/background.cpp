@@ -42,7 +42,8 @@ bool Background::wait(uint32_t count, uint64_t deadline_ns) {
     const uint64_t clock = deadline_ns ? os::monotonic_ns() : 0;
     if (deadline_ns && clock >= deadline_ns) return false;
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    if (ended_.load(std::memory_order_seq_cst) == now) os::wait_on(&ended_, now, deadline_ns ? deadline_ns - clock : 0);
+    if (ended_.load(std::memory_order_seq_cst) == now)
+      os::wait_on(&ended_, now, deadline_ns ? deadline_ns - clock : 0);
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
   return true;

@@ -1,6 +1,9 @@
-// runtime/device/host/background.h - one thread that does a job over and over, once for each time it is asked to.
+// runtime/device/host/background.h - one thread that does a job over and over, once for each time
+// it is asked to.
 // Owns     its thread; lives where its owner put it and may not move.
-// Threads  start, stop: one. ask: one at a time. wait, ended: any.   Errors  kThreadFailed.   Allocates  start (a stack).
+// Threads  start, stop: one. ask: one at a time. wait, ended: any.
+// Errors   kThreadFailed.
+// Allocates start (a stack).
 // Calls    ask: one wake. wait: sleeps while the job runs.
 #pragma once
 #include "runtime/base/os/thread.h"
@@ -22,7 +25,8 @@ class Background {
   uint32_t ended() const { return ended_.load(std::memory_order_acquire); }
   /// Times that it was asked for.
   uint32_t asked() const { return asked_.load(std::memory_order_relaxed); }
-  /// Sleeps until the job has ended `count` times, or it is deadline_ns of monotonic_ns() (0: no deadline). False: it was.
+  /// Sleeps until the job has ended `count` times, or it is deadline_ns of monotonic_ns() (0: no
+  /// deadline). False: it was.
   bool wait(uint32_t count, uint64_t deadline_ns = 0);
   bool is_forked() const { return os::fork_count() != forks_; }
 

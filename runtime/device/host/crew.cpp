@@ -10,8 +10,9 @@ constexpr CrewWord kOpen = CrewWord{1} << (kBits - 2);
 constexpr int kLimitShift = kBits - 8;
 constexpr CrewWord kHelpers = (CrewWord{1} << kLimitShift) - 1;
 
-// Bounds of spinning, in pauses of 5 to 50 ns. A helper that loses its processor is back within a scheduler's slice,
-// which the leader sits out; a helper gives way earlier, since nobody waits for one that has left.
+// Bounds of spinning, in pauses of 5 to 50 ns. A helper that loses its processor is back within a
+// scheduler's slice, which the leader sits out; a helper gives way earlier, since nobody waits for
+// one that has left.
 constexpr uint32_t kLeaderSpins = 1u << 18;
 constexpr uint32_t kHelperSpins = 1u << 14;
 constexpr uint64_t kNapNs = 100000;
@@ -47,7 +48,8 @@ void Crew::close() {
 }
 
 void Crew::await_helpers(int limit, uint32_t spins) const {
-  while (spins-- && int(count(word_.load(std::memory_order_relaxed) & kHelpers)) + 1 < limit) os::pause_processor();
+  while (spins-- && int(count(word_.load(std::memory_order_relaxed) & kHelpers)) + 1 < limit)
+    os::pause_processor();
 }
 
 int Crew::step(Job job, void* argument) {
@@ -60,7 +62,8 @@ int Crew::step(Job job, void* argument) {
   argument_ = argument;
   arrived_.store(0, std::memory_order_relaxed);
   do team_ = seen & kHelpers;
-  while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel, std::memory_order_acquire));
+  while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel,
+                                      std::memory_order_acquire));
   const uint32_t helpers = count(team_);
   Member self{this, helpers + 1, true};
   job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
@@ -72,14 +75,17 @@ int Crew::step(Job job, void* argument) {
 
 /// Waits until *word == target (or until it differs): spins, then sleeps once in a run, then spins.
 void Crew::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
-  const auto done = [&] { return (word->load(std::memory_order_seq_cst) == target) == until_equal; };
+  const auto done = [&] {
+    return (word->load(std::memory_order_seq_cst) == target) == until_equal;
+  };
   for (uint32_t spins = 0; waits() || spins < kLeaderSpins; spins++) {
     if (done()) return;
     os::pause_processor();
   }
   leader_asleep_.store(1, std::memory_order_seq_cst);
   waited_.store(true, std::memory_order_relaxed);
-  while (!done() && leader_asleep_.load(std::memory_order_seq_cst)) os::wait_on(&leader_asleep_, 1, 0);
+  while (!done() && leader_asleep_.load(std::memory_order_seq_cst))
+    os::wait_on(&leader_asleep_, 1, 0);
   leader_asleep_.store(0, std::memory_order_seq_cst);
   while (!done()) os::pause_processor();
 }
@@ -112,7 +118,8 @@ void Crew::join_team(const Member& member) {
   }
 }
 
-/// True when a step with this helper in it begins; false when it is out, by dismissal or because it left to nap.
+/// True when a step with this helper in it begins; false when it is out, by dismissal or because it
+/// left to nap.
 bool Crew::wait_for_step(CrewWord bit, CrewWord sense) {
   for (uint32_t spins = 0;; spins++) {
     CrewWord now = word_.load(std::memory_order_acquire);
@@ -133,10 +140,12 @@ void Crew::serve(int id) {
     CrewWord seen = word_.load(std::memory_order_acquire);
     do {
       if (!(seen & kOpen) || int(count(seen & kHelpers)) + 1 >= limit_of(seen)) return;
-    } while (!word_.compare_exchange_weak(seen, seen | bit, std::memory_order_acq_rel, std::memory_order_acquire));
+    } while (!word_.compare_exchange_weak(seen, seen | bit, std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
     for (CrewWord sense = seen & kSense; wait_for_step(bit, sense); sense ^= kSense) {
       Member self{this, count(team_) + 1, false};
-      job_(argument_, Team{int(count(team_ & (bit - 1))) + 1, int(self.size), join, &self, nullptr, nullptr});
+      job_(argument_,
+           Team{int(count(team_ & (bit - 1))) + 1, int(self.size), join, &self, nullptr, nullptr});
       if (arrived_.fetch_add(1, std::memory_order_seq_cst) + 1 == self.size - 1) wake_leader();
     }
   }

@@ -1,19 +1,24 @@
-// runtime/device/host/crew.h - the members of a run: one leader, and helpers that come and go between steps.
+// runtime/device/host/crew.h - the members of a run: one leader, and helpers that come and go
+// between steps.
 //
 // One word holds everything that must change together:
 //
 //   | sense 1 | open 1 | limit 6 | ...one bit for each helper that is in |
 //
-// A helper that finds the word open sets its bit and takes part from the next step on, so that a late one delays
-// nobody. The leader begins a step by flipping sense: the bits set at that moment are the team, numbered densely. Team
-// members arrive on a counter; the leader goes on when all have. A helper that waits too long takes its bit back, naps,
-// and returns. The leader ends the run by clearing the word, which dismisses whoever is in.
+// A helper that finds the word open sets its bit and takes part from the next step on, so that a
+// late one delays nobody. The leader begins a step by flipping sense: the bits set at that moment
+// are the team, numbered densely. Team members arrive on a counter; the leader goes on when all
+// have. A helper that waits too long takes its bit back, naps, and returns. The leader ends the run
+// by clearing the word, which dismisses whoever is in.
 //
-// Owns     nothing.   Errors  none.   Allocates  nothing.
-// Threads  open, step, close: the leader's, one run at a time (try_open says so). serve: any number, each with its own
-// id. Calls    The leader makes at most one system call in a run, a wait: when helpers stay away for longer than the
-// spin bound.
-//          From then on it runs alone, with equal results. Waking helpers is the pool's.
+// Owns     nothing.
+// Errors   none.
+// Allocates nothing.
+// Threads  open, step, close: the leader's, one run at a time (try_open says so). serve: any
+//          number, each with its own id.
+// Calls    The leader makes at most one system call in a run, a wait: when helpers stay away for
+//          longer than the spin bound. From then on it runs alone, with equal results. Waking
+//          helpers is the pool's.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -36,19 +41,19 @@ class Crew {
 
   /// Begins a run with up to `limit` members; false when a run is in progress.
   bool try_open(int limit);
-  /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A helper takes some 5 to 50 us to wake, which a
-  /// long first step would otherwise go without.
+  /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A helper
+  /// takes some 5 to 50 us to wake, which a long first step would otherwise go without.
   void await_helpers(int limit, uint32_t spins) const;
-  /// Runs job(argument, team) on the leader and on every helper that is in, and returns when all are done. Gives the
-  /// team's size.
+  /// Runs job(argument, team) on the leader and on every helper that is in, and returns when all
+  /// are done. Gives the team's size.
   int step(Job job, void* argument);
   /// Ends the run. Helpers touch nothing of it any more.
   void close();
   /// Waits of the leader in this run, or in the one that was closed last: 0 or 1. Any thread.
   uint32_t waits() const { return waited_.load(std::memory_order_relaxed) ? 1 : 0; }
 
-  /// Takes part as helper `id` (1..kMaxHelpers) until the run ends; returns at once when none is open or the team is
-  /// full. Ids of a team are dense and change from step to step.
+  /// Takes part as helper `id` (1..kMaxHelpers) until the run ends; returns at once when none is
+  /// open or the team is full. Ids of a team are dense and change from step to step.
   void serve(int id);
 
  private:
@@ -59,7 +64,8 @@ class Crew {
   void wake_leader();
   bool wait_for_step(CrewWord bit, CrewWord sense);
 
-  // What a step begins with lies in one cache line, and what it ends with in another: two transfers between cores a step.
+  // What a step begins with lies in one cache line, and what it ends with in another: two transfers
+  // between cores a step.
   alignas(64) std::atomic<CrewWord> word_{0};
   Job job_ = nullptr;  // these three are written by the leader between steps
   void* argument_ = nullptr;

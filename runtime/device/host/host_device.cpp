@@ -7,13 +7,16 @@ namespace ingot {
 namespace {
 
 Status resolve(Device&, const StepProgram&, ErrorDetail*) { return {}; }
-Status run(Device&, const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
+Status run(Device&, const StepProgram& program, const RunControl& control, Crew* crew,
+           ErrorDetail* detail) {
   return run_steps(program, control, crew, detail);
 }
-uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }  // thread stacks are the pool's
+// thread stacks are the pool's
+uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 
-const DeviceInterface kHostDevice = {"cpu", true, nullptr, nullptr, nullptr, nullptr, resolve, run, outside_bytes};
+const DeviceInterface kHostDevice = {"cpu",   true,    nullptr, nullptr,      nullptr,
+                                     nullptr, resolve, run,     outside_bytes};
 
 }  // namespace ingot

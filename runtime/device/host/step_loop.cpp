@@ -32,7 +32,8 @@ Status stopped(ErrorDetail* detail, Code code, const char* field, uint32_t instr
 
 Status kernel_failed(ErrorDetail* detail, uint32_t code, uint32_t instruction) {
   const bool is_index = code == uint32_t(Code::kBadIndexValue);
-  return stopped(detail, Code(code), is_index ? "an index tensor holds an index outside its range" : "kernel",
+  return stopped(detail, Code(code),
+                 is_index ? "an index tensor holds an index outside its range" : "kernel",
                  instruction);
 }
 
@@ -45,7 +46,8 @@ Status poll(const RunControl& control, uint32_t instruction, ErrorDetail* detail
   if (!control.deadline_ns) return {};
   const uint64_t now = os::monotonic_ns();
   if (now < control.deadline_ns) return {};
-  const Status status = stopped(detail, Code::kDeadlineExceeded, "run: deadline in ns", instruction);
+  const Status status =
+      stopped(detail, Code::kDeadlineExceeded, "run: deadline in ns", instruction);
   if (detail) {
     detail->need = control.deadline_ns;
     detail->have = now;
@@ -61,22 +63,28 @@ class HostOperands {
   bool condition(uint32_t instruction, uint32_t operand) const {
     return *arguments(instruction).inputs[operand].as<const uint8_t>() != 0;
   }
-  int64_t count(uint32_t instruction) const { return *arguments(instruction).inputs[0].as<const int64_t>(); }
+  int64_t count(uint32_t instruction) const {
+    return *arguments(instruction).inputs[0].as<const int64_t>();
+  }
   void show(uint32_t instruction, int64_t iteration) const {
     const OpArguments& loop = arguments(instruction);
-    if (loop.output_count == 1 && loop.outputs[0].present()) *loop.outputs[0].as<int64_t>() = iteration;
+    if (loop.output_count == 1 && loop.outputs[0].present())
+      *loop.outputs[0].as<int64_t>() = iteration;
   }
   void enter(uint32_t) const {}
 
  private:
-  const OpArguments& arguments(uint32_t instruction) const { return program_.calls[instruction].arguments; }
+  const OpArguments& arguments(uint32_t instruction) const {
+    return program_.calls[instruction].arguments;
+  }
 
   const StepProgram& program_;
 };
 
 }  // namespace
 
-Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew, ErrorDetail* detail) {
+Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew,
+                 ErrorDetail* detail) {
   Share share{&program, nullptr, {}};
   HostOperands operands(program);
   ControlFlow<HostOperands> flow(program, &operands);
@@ -98,7 +106,8 @@ Status run_steps(const StepProgram& program, const RunControl& control, Crew* cr
       team = crew->step(run_share, &share);
     else
       run_share(&share, Team{});
-    if (control.watch) control.watch(control.watch_user, {step.index, begin, os::monotonic_ns(), team});
+    if (control.watch)
+      control.watch(control.watch_user, {step.index, begin, os::monotonic_ns(), team});
     if (const uint32_t code = share.failed.load(std::memory_order_relaxed))
       return kernel_failed(detail, code, step.index);
     if (program.measure.after && instruction.measures)

@@ -36,15 +36,16 @@ void ThreadPool::work(void* argument) {
   ThreadPool& pool = *worker.pool;
   for (uint32_t seen = 0;;) {
     uint32_t now;
-    while ((now = pool.generation_.load(std::memory_order_acquire)) == seen) os::wait_on(&pool.generation_, seen, 0);
+    while ((now = pool.generation_.load(std::memory_order_acquire)) == seen)
+      os::wait_on(&pool.generation_, seen, 0);
     seen = now;
     if (pool.stopping_.load(std::memory_order_relaxed)) return;
     pool.crew_.serve(worker.id);
   }
 }
 
-ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew), void* argument,
-                                  uint32_t join_spins) {
+ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew),
+                                  void* argument, uint32_t join_spins) {
   Tally tally;
   if (limit > threads_) limit = threads_;
   if (limit <= 1 || is_forked() || !crew_.try_open(limit)) {
@@ -85,8 +86,8 @@ void take_share(void* pointer, int32_t) {
 
 }  // namespace
 
-bool run_on_executor(const Executor& executor, Crew* crew, int threads, void (*lead)(void* argument, Crew* crew),
-                     void* argument) {
+bool run_on_executor(const Executor& executor, Crew* crew, int threads,
+                     void (*lead)(void* argument, Crew* crew), void* argument) {
   Share share{crew, lead, argument, {}};
   if (!crew->try_open(threads)) return false;
   executor.parallel(executor.user, take_share, &share, threads);

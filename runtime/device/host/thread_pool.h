@@ -1,7 +1,10 @@
 // runtime/device/host/thread_pool.h - threads that sleep between runs and form a crew in one.
 // Owns     its threads; lives where its owner put it (an arena, the heap) and may not move.
-// Threads  start, stop: one. run: any; who finds the crew busy, or is the child of a fork, runs alone with equal
-// results. Errors   kThreadFailed.   Allocates  start (stacks).   Calls  run: one wake, and Crew's one wait.
+// Threads  start, stop: one. run: any; who finds the crew busy, or is the child of a fork, runs
+//          alone with equal results.
+// Errors   kThreadFailed.
+// Allocates start (stacks).
+// Calls    run: one wake, and Crew's one wait.
 #pragma once
 #include "runtime/device/host/crew.h"
 
@@ -13,7 +16,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// `threads` members, the caller of run() being one. @pre 1 <= threads <= kMaxTeam. On failure none is left running.
+  /// `threads` members, the caller of run() being one. @pre 1 <= threads <= kMaxTeam. On failure
+  /// none is left running.
   Status start(int threads, ErrorDetail* detail);
   /// In the child of a fork there is nothing to stop.
   void stop();
@@ -25,9 +29,10 @@ class ThreadPool {
     uint32_t wakes = 0, waits = 0;
     bool alone = false;
   };
-  /// Calls lead(argument, crew) with helpers on their way, after up to `join_spins` pauses of waiting for them; the crew is
-  /// null when there are none.
-  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument, uint32_t join_spins = 0);
+  /// Calls lead(argument, crew) with helpers on their way, after up to `join_spins` pauses of
+  /// waiting for them; the crew is null when there are none.
+  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument,
+            uint32_t join_spins = 0);
 
  private:
   struct Worker {
@@ -48,10 +53,11 @@ class ThreadPool {
 /// The same for threads of the caller's.
 struct Executor {
   void* user = nullptr;
-  void (*parallel)(void* user, void (*body)(void* argument, int32_t i), void* argument, int32_t n) = nullptr;
+  void (*parallel)(void* user, void (*body)(void* argument, int32_t i), void* argument,
+                   int32_t n) = nullptr;
 };
 /// False when `parallel` came back without calling body once.
-bool run_on_executor(const Executor& executor, Crew* crew, int threads, void (*lead)(void* argument, Crew* crew),
-                     void* argument);
+bool run_on_executor(const Executor& executor, Crew* crew, int threads,
+                     void (*lead)(void* argument, Crew* crew), void* argument);
 
 }  // namespace ingot

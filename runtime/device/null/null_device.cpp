@@ -13,6 +13,7 @@ uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 
-const DeviceInterface kNullDevice = {"null", true, nullptr, nullptr, nullptr, nullptr, resolve, run, outside_bytes};
+const DeviceInterface kNullDevice = {"null",  true,    nullptr, nullptr,      nullptr,
+                                     nullptr, resolve, run,     outside_bytes};
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
-// runtime/device/null/null_device.h - computes nothing, takes no time: the overhead of a session alone, and a device to
-// copy.
+// runtime/device/null/null_device.h - computes nothing, takes no time: the overhead of a session
+// alone, and a device to copy.
 #pragma once
 #include "runtime/device/device.h"
 

@@ -1,4 +1,5 @@
-/* cpu.h - the CPU's kernels, in a library of their own (ingot_cpu) so that a firmware need not link them. */
+/* cpu.h - the CPU's kernels, in a library of their own (ingot_cpu) so that a firmware need not link
+   them. */
 #ifndef INGOT_CPU_H_
 #define INGOT_CPU_H_
 
@@ -8,9 +9,9 @@
 extern "C" {
 #endif
 
-/** The kernels for this processor: the best instruction set it has when `isa` is null (or what the environment variable
-    INGOT_CPU_ISA names), else exactly `isa`: "scalar", "avx2", "avx512", "neon". Null when this build or this processor
-    lacks it. Static: never freed. */
+/** The kernels for this processor: the best instruction set it has when `isa` is null (or what the
+    environment variable INGOT_CPU_ISA names), else exactly `isa`: "scalar", "avx2", "avx512",
+    "neon". Null when this build or this processor lacks it. Static: never freed. */
 INGOT_API const ingot_kernel_table* ingot_cpu_kernels(const char* isa);
 
 #ifdef __cplusplus

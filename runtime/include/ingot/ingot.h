@@ -1,24 +1,28 @@
-/* ingot.h - the stable C interface of Ingot: open a model, ask what it needs, make a session, run it.
+/* ingot.h - the stable C interface of Ingot: open a model, ask what it needs, make a session, run
+ * it.
  *
  * RULES FOR EVERYTHING BELOW
- * Results   Functions that can fail return ingot_code (0 is ok) and take `ingot_error* error` last, which may be
- *           null and is written on failure only. Objects are returned through `out_*`, set to null on failure.
- *           Nothing aborts or prints.
- * Pointers  A pointer that may be null says so; a null elsewhere is INGOT_INVALID_ARGUMENT. Destroying null does
- *           nothing. Strings are UTF-8 and end in 0. Strings handed in are read during the call only. Strings handed
- *           out belong to the object they were asked from and die with it; names of operators, kernels and rules are
- *           static.
- * Structs   Those whose first field is `size` grow at their end: set it to sizeof before the call, zero the rest:
- *           `ingot_session_options o = INGOT_INIT(ingot_session_options);`. Zero is the default of every field. A
- *           library that is older than the caller refuses fields that it does not know when they are not zero.
- * Lifetime  A kernel table, a reader, an allocator and memory lent to a model or session must outlive it. A model
- *           must outlive its sessions, a pool the sessions that use it.
- * Threads   A model is immutable: any thread, any number at once; sessions of one model are independent of each
- *           other. A session is used by one thread at a time, except ingot_session_cancel(): any thread, at any time
- *           before destroy. A pool may be used by several sessions at once: whoever finds it busy runs on its own
- *           thread alone, with equal results.
- * Memory    Only open, create, and the calls that say so allocate. run() does not allocate, lock, or throw; on the
- *           calling thread it makes at most one wake and one wait, no other system call.
+ * Results   Functions that can fail return ingot_code (0 is ok) and take `ingot_error* error` last,
+ *           which may be null and is written on failure only. Objects are returned through `out_*`,
+ *           set to null on failure. Nothing aborts or prints.
+ * Pointers  A pointer that may be null says so; a null elsewhere is INGOT_INVALID_ARGUMENT.
+ *           Destroying null does nothing. Strings are UTF-8 and end in 0. Strings handed in are
+ *           read during the call only. Strings handed out belong to the object they were asked from
+ *           and die with it; names of operators, kernels and rules are static.
+ * Structs   Those whose first field is `size` grow at their end: set it to sizeof before the call,
+ *           zero the rest: `ingot_session_options o = INGOT_INIT(ingot_session_options);`. Zero is
+ *           the default of every field. A library that is older than the caller refuses fields that
+ *           it does not know when they are not zero.
+ * Lifetime  A kernel table, a reader, an allocator and memory lent to a model or session must
+ *           outlive it. A model must outlive its sessions, a pool the sessions that use it.
+ * Threads   A model is immutable: any thread, any number at once; sessions of one model are
+ *           independent of each other. A session is used by one thread at a time, except
+ *           ingot_session_cancel(): any thread, at any time before destroy. A pool may be used by
+ *           several sessions at once: whoever finds it busy runs on its own thread alone, with
+ *           equal results.
+ * Memory    Only open, create, and the calls that say so allocate. run() does not allocate, lock,
+ *           or throw; on the calling thread it makes at most one wake and one wait, no other system
+ *           call.
  * Answers   do not depend on threads, arena, map mode or (in fp32) instruction set.
  */
 #ifndef INGOT_INGOT_H_
@@ -45,7 +49,7 @@ extern "C" {
 #define INGOT_INIT(type) {.size = sizeof(type)}
 #endif
 
-/* -------------------------------------------------------------------------------------------------- version, errors */
+/* ------------------------------------------------------------------------------ version, errors */
 
 #define INGOT_VERSION_MAJOR 0
 #define INGOT_VERSION_MINOR 1
@@ -56,7 +60,8 @@ extern "C" {
 /** Version of the library at run time, "0.1.0". */
 INGOT_API const char* ingot_version(void);
 
-/** Pinned for ever. 1-19 the caller, 20-39 the file, 40-59 resources, 60-79 devices, 90-99 a fault of ours. */
+/** Pinned for ever. 1-19 the caller, 20-39 the file, 40-59 resources, 60-79 devices, 90-99 a fault
+    of ours. */
 typedef int32_t ingot_code;
 enum {
   INGOT_OK = 0,
@@ -107,16 +112,18 @@ typedef struct ingot_error {
 /** Stable lower-case word, "arena_too_small". Static. */
 INGOT_API const char* ingot_code_name(ingot_code code);
 
-/** One clear line (what is wrong, expected and found; what to do) into out[0..size), always ended by 0.
-    Returns the length it would need without that 0. Hosts only: a freestanding library writes the code's name alone. */
+/** One clear line (what is wrong, expected and found; what to do) into out[0..size), always ended
+    by 0. Returns the length it would need without that 0. Hosts only: a freestanding library writes
+    the code's name alone. */
 INGOT_API size_t ingot_error_text(const ingot_error* error, char* out, size_t size);
 
-/* ---------------------------------------------------------------------------------------------------------- tensors */
+/* -------------------------------------------------------------------------------------- tensors */
 
 typedef int32_t ingot_dtype;
 enum {
-  INGOT_INVALID_DTYPE = 0, INGOT_F32 = 1, INGOT_F16 = 2, INGOT_BF16 = 3, INGOT_F64 = 4, INGOT_I8 = 5, INGOT_U8 = 6,
-  INGOT_I16 = 7, INGOT_U16 = 8, INGOT_I32 = 9, INGOT_U32 = 10, INGOT_I64 = 11, INGOT_U64 = 12, INGOT_BOOL = 13
+  INGOT_INVALID_DTYPE = 0, INGOT_F32 = 1, INGOT_F16 = 2, INGOT_BF16 = 3, INGOT_F64 = 4,
+  INGOT_I8 = 5, INGOT_U8 = 6, INGOT_I16 = 7, INGOT_U16 = 8, INGOT_I32 = 9, INGOT_U32 = 10,
+  INGOT_I64 = 11, INGOT_U64 = 12, INGOT_BOOL = 13
 };
 
 /** "f32", "i64", ... Static; "invalid" for anything else. */
@@ -124,42 +131,44 @@ INGOT_API const char* ingot_dtype_name(ingot_dtype dtype);
 /** Bytes of one element; 0 for anything else. */
 INGOT_API size_t ingot_dtype_bytes(ingot_dtype dtype);
 
-/** A view: describes memory and owns none. Row-major; consecutive rows of the last dimension lie row_stride
-    elements apart. */
+/** A view: describes memory and owns none. Row-major; consecutive rows of the last dimension lie
+    row_stride elements apart. */
 typedef struct ingot_tensor {
   void* data;
   uint64_t bytes;     /* from the first to one past the last element */
   ingot_dtype dtype;
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];
-  int64_t row_stride; /* elements; equals the last dimension when dense. In a tensor handed in, 0 means dense */
+  /* elements; equals the last dimension when dense. In a tensor handed in, 0 means dense */
+  int64_t row_stride;
 } ingot_tensor;
 
-/* ------------------------------------------------------------------------------------ what the application hands in */
+/* ---------------------------------------------------------------- what the application hands in */
 
-/** Kernels and the operators' rules. The CPU's are in <ingot/cpu.h>; a firmware gets its own from `ingot kernels
-    FILE`. */
+/** Kernels and the operators' rules. The CPU's are in <ingot/cpu.h>; a firmware gets its own from
+    `ingot kernels FILE`. */
 typedef struct ingot_kernel_table ingot_kernel_table;
 
-/** allocate: `bytes` at a multiple of `alignment` (a power of two), or null. release: the same pointer and size. Never
-    called from run(). Must be safe to call from every thread that opens, creates or destroys. */
+/** allocate: `bytes` at a multiple of `alignment` (a power of two), or null. release: the same
+    pointer and size. Never called from run(). Must be safe to call from every thread that opens,
+    creates or destroys. */
 typedef struct ingot_allocator {
   void* user;
   void* (*allocate)(void* user, size_t bytes, size_t alignment);
   void (*release)(void* user, void* pointer, size_t bytes);
 } ingot_allocator;
 
-/** A file behind a callback. read: all of [offset, offset + bytes) into out; 0 on success. Must serve any thread
-    that uses the model. Called by open, create, verify and the metadata calls. */
+/** A file behind a callback. read: all of [offset, offset + bytes) into out; 0 on success. Must
+    serve any thread that uses the model. Called by open, create, verify and the metadata calls. */
 typedef struct ingot_reader {
   void* user;
   uint64_t bytes;
   int32_t (*read)(void* user, uint64_t offset, void* out, size_t bytes);
 } ingot_reader;
 
-/** The caller's threads. parallel: calls body(argument, i) for each i in [0, n), on any threads, in any order, and
-    returns when all have returned. They need not run at the same time, though only those that do help. It should not
-    allocate. */
+/** The caller's threads. parallel: calls body(argument, i) for each i in [0, n), on any threads, in
+    any order, and returns when all have returned. They need not run at the same time, though only
+    those that do help. It should not allocate. */
 typedef struct ingot_executor {
   void* user;
   void (*parallel)(void* user, void (*body)(void* argument, int32_t i), void* argument, int32_t n);
@@ -168,13 +177,14 @@ typedef struct ingot_executor {
 /** Threads of Ingot's own, for several sessions to share. */
 typedef struct ingot_pool ingot_pool;
 
-/** A team of `threads` (the calling thread counts as one; 0: one for each processor the process may use). Allocates. */
+/** A team of `threads` (the calling thread counts as one; 0: one for each processor the process may
+    use). Allocates. */
 INGOT_API ingot_code ingot_pool_create(int32_t threads, ingot_pool** out_pool, ingot_error* error);
 /** @pre no session uses it. */
 INGOT_API void ingot_pool_destroy(ingot_pool* pool);
 INGOT_API int32_t ingot_pool_threads(const ingot_pool* pool);
 
-/* ------------------------------------------------------------------------------------------------------------ model */
+/* ---------------------------------------------------------------------------------------- model */
 
 typedef struct ingot_model ingot_model;
 
@@ -185,8 +195,10 @@ enum {
 };
 typedef int32_t ingot_map;
 enum {
-  INGOT_MAP_SHARE = 0, /* weights are mapped read-only and shared with other processes through the page cache */
-  INGOT_MAP_COPY = 1   /* weights are read into the arena: for a file that others may write or cut while it is in use */
+  /* weights are mapped read-only and shared with other processes through the page cache */
+  INGOT_MAP_SHARE = 0,
+  /* weights are read into the arena: for a file that others may write or cut while it is in use */
+  INGOT_MAP_COPY = 1
 };
 
 typedef struct ingot_open_options {
@@ -195,26 +207,30 @@ typedef struct ingot_open_options {
   ingot_trust trust;
   ingot_map map;
   const ingot_allocator* allocator;   /* for the model's one block; null: the C library's (hosts) */
-  void* memory;                       /* or the caller's block for the model, 16-byte aligned; may be null */
+  /* or the caller's block for the model, 16-byte aligned; may be null */
+  void* memory;
   size_t memory_bytes;                /* too few: INGOT_OUT_OF_MEMORY with need and have */
 } ingot_open_options;
 
-/** Reads, proves and decodes a file: structure, meaning, plan. Weights are not read unless options say so.
-    Allocates. */
-INGOT_API ingot_code ingot_model_open(const char* path, const ingot_open_options* options, ingot_model** out_model,
-                                      ingot_error* error);
-/** The same for a file that lies in memory, used where it lies (flash, a caller's mapping): weights are never
-    copied. `bytes` should be aligned to the file's segment alignment, at least to 64 (16 for a file packed for flash):
-    INGOT_MISALIGNED. */
-INGOT_API ingot_code ingot_model_open_memory(const void* bytes, uint64_t size, const ingot_open_options* options,
+/** Reads, proves and decodes a file: structure, meaning, plan. Weights are not read unless options
+    say so. Allocates. */
+INGOT_API ingot_code ingot_model_open(const char* path, const ingot_open_options* options,
+                                      ingot_model** out_model, ingot_error* error);
+/** The same for a file that lies in memory, used where it lies (flash, a caller's mapping): weights
+    are never copied. `bytes` should be aligned to the file's segment alignment, at least to 64 (16
+    for a file packed for flash): INGOT_MISALIGNED. */
+INGOT_API ingot_code ingot_model_open_memory(const void* bytes, uint64_t size,
+                                             const ingot_open_options* options,
                                              ingot_model** out_model, ingot_error* error);
 /** The same through a callback; weights are copied into the arena when a session is made. */
-INGOT_API ingot_code ingot_model_open_reader(const ingot_reader* reader, const ingot_open_options* options,
+INGOT_API ingot_code ingot_model_open_reader(const ingot_reader* reader,
+                                             const ingot_open_options* options,
                                              ingot_model** out_model, ingot_error* error);
 /** @pre it has no session left. */
 INGOT_API void ingot_model_destroy(ingot_model* model);
 
-/** Compares every part with its SHA-256 and checks that the bytes between parts are zero. Reads the whole file. */
+/** Compares every part with its SHA-256 and checks that the bytes between parts are zero. Reads the
+    whole file. */
 INGOT_API ingot_code ingot_model_verify_hashes(const ingot_model* model, ingot_error* error);
 
 typedef struct ingot_model_summary {
@@ -232,15 +248,18 @@ typedef struct ingot_model_summary {
   uint32_t format_major, format_minor;
   uint32_t segment_alignment, alignment;
 } ingot_model_summary;
-INGOT_API ingot_code ingot_model_summarize(const ingot_model* model, ingot_model_summary* out_summary);
+INGOT_API ingot_code ingot_model_summarize(const ingot_model* model,
+                                           ingot_model_summary* out_summary);
 
-/** A symbolic dimension that is bound from outside (below symbol_count), or behind those one that the program measures. */
+/** A symbolic dimension that is bound from outside (below symbol_count), or behind those one that
+    the program measures. */
 typedef struct ingot_symbol {
   const char* name;
   int64_t low;
   int64_t high; /* 0: no upper bound */
 } ingot_symbol;
-INGOT_API ingot_code ingot_model_symbol(const ingot_model* model, uint32_t index, ingot_symbol* out_symbol);
+INGOT_API ingot_code ingot_model_symbol(const ingot_model* model, uint32_t index,
+                                        ingot_symbol* out_symbol);
 
 enum { INGOT_DIM_NUMBER = -1, INGOT_DIM_EXPRESSION = -2 };
 
@@ -251,19 +270,24 @@ typedef struct ingot_value_type {
   ingot_dtype dtype;
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];        /* numbers; -1 where symbolic */
-  int32_t dim_symbol[INGOT_MAX_RANK];  /* index of the symbol, INGOT_DIM_NUMBER, or INGOT_DIM_EXPRESSION */
+  /* index of the symbol, INGOT_DIM_NUMBER, or INGOT_DIM_EXPRESSION */
+  int32_t dim_symbol[INGOT_MAX_RANK];
   int32_t value;         /* index for ingot_session_value() */
   int32_t kind;          /* 0 intermediate, 1 constant, 2 input, 3 output, 4 state */
 } ingot_value_type;
-INGOT_API ingot_code ingot_model_input(const ingot_model* model, uint32_t index, ingot_value_type* out_type);
-INGOT_API ingot_code ingot_model_output(const ingot_model* model, uint32_t index, ingot_value_type* out_type);
-INGOT_API ingot_code ingot_model_value(const ingot_model* model, uint32_t index, ingot_value_type* out_type);
+INGOT_API ingot_code ingot_model_input(const ingot_model* model, uint32_t index,
+                                       ingot_value_type* out_type);
+INGOT_API ingot_code ingot_model_output(const ingot_model* model, uint32_t index,
+                                        ingot_value_type* out_type);
+INGOT_API ingot_code ingot_model_value(const ingot_model* model, uint32_t index,
+                                       ingot_value_type* out_type);
 /** Index by name, or -1. */
 INGOT_API int32_t ingot_model_find_input(const ingot_model* model, const char* name);
 INGOT_API int32_t ingot_model_find_output(const ingot_model* model, const char* name);
-/** Dimension `dim` of a value in words, "16", "W", "(W + 1) / 2", as ingot_error_text() writes. Returns the length
-    needed. */
-INGOT_API size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, uint32_t dim, char* out, size_t size);
+/** Dimension `dim` of a value in words, "16", "W", "(W + 1) / 2", as ingot_error_text() writes.
+    Returns the length needed. */
+INGOT_API size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, uint32_t dim,
+                                      char* out, size_t size);
 
 typedef struct ingot_instruction {
   const char* op;      /* "conv2d" */
@@ -280,38 +304,51 @@ INGOT_API ingot_code ingot_model_instruction(const ingot_model* model, uint32_t 
                                              ingot_instruction* out_instruction);
 
 typedef int32_t ingot_part;
-enum { INGOT_PART_PROGRAM = 1, INGOT_PART_METADATA = 2, INGOT_PART_WEIGHTS = 3, INGOT_PART_GOLDEN = 4 };
-/** Copies a part of the file as it is (metadata and golden are FlatBuffers, see schema/). With capacity 0 only
-    *out_bytes is set (out may be null). INGOT_NOT_FOUND: no such part. */
-INGOT_API ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t index, void* out,
-                                      uint64_t capacity, uint64_t* out_bytes, ingot_error* error);
+enum {
+  INGOT_PART_PROGRAM = 1,
+  INGOT_PART_METADATA = 2,
+  INGOT_PART_WEIGHTS = 3,
+  INGOT_PART_GOLDEN = 4
+};
+/** Copies a part of the file as it is (metadata and golden are FlatBuffers, see schema/). With
+    capacity 0 only *out_bytes is set (out may be null). INGOT_NOT_FOUND: no such part. */
+INGOT_API ingot_code ingot_model_part(const ingot_model* model, ingot_part kind, uint32_t index,
+                                      void* out, uint64_t capacity, uint64_t* out_bytes,
+                                      ingot_error* error);
 
-/** Text stored under a key of the metadata: "name", "version", "licence", "producer", "source_file", "source_format",
-    "source_sha256", or an entry of `ingot convert --metadata` or of the source (labels, training facts). Not ended by 0;
-    with capacity 0 only *out_bytes is set (out may be null). INGOT_NOT_FOUND: no metadata, or not in it. Allocates while
-    it runs, with the model's allocator. */
-INGOT_API ingot_code ingot_model_metadata(const ingot_model* model, const char* key, char* out, uint64_t capacity,
-                                          uint64_t* out_bytes, ingot_error* error);
+/** Text stored under a key of the metadata: "name", "version", "licence", "producer",
+    "source_file", "source_format", "source_sha256", or an entry of `ingot convert --metadata` or of
+    the source (labels, training facts). Not ended by 0; with capacity 0 only *out_bytes is set (out
+    may be null). INGOT_NOT_FOUND: no metadata, or not in it. Allocates while it runs, with the
+    model's allocator. */
+INGOT_API ingot_code ingot_model_metadata(const ingot_model* model, const char* key, char* out,
+                                          uint64_t capacity, uint64_t* out_bytes,
+                                          ingot_error* error);
 
-/* -------------------------------------------------------------------------------------------------- embedded golden */
+/* ------------------------------------------------------------------------------ embedded golden */
 
-/** Example inputs and outputs that the file carries. Opening allocates with the model's allocator. */
+/** Example inputs and outputs that the file carries. Opening allocates with the model's
+    allocator. */
 typedef struct ingot_golden ingot_golden;
-INGOT_API ingot_code ingot_golden_open(const ingot_model* model, ingot_golden** out_golden, ingot_error* error);
+INGOT_API ingot_code ingot_golden_open(const ingot_model* model, ingot_golden** out_golden,
+                                       ingot_error* error);
 INGOT_API void ingot_golden_close(ingot_golden* golden);
 INGOT_API uint32_t ingot_golden_case_count(const ingot_golden* golden);
 typedef struct ingot_golden_case {
   uint32_t input_count, output_count;
   double rtol, atol;
 } ingot_golden_case;
-INGOT_API ingot_code ingot_golden_case_at(const ingot_golden* golden, uint32_t index, ingot_golden_case* out_case);
+INGOT_API ingot_code ingot_golden_case_at(const ingot_golden* golden, uint32_t index,
+                                          ingot_golden_case* out_case);
 /** The views are read-only and die with `golden`. */
-INGOT_API ingot_code ingot_golden_input(const ingot_golden* golden, uint32_t case_index, uint32_t index,
-                                        const char** out_name, ingot_tensor* out_tensor);
-INGOT_API ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t case_index, uint32_t index,
-                                         const char** out_name, ingot_tensor* out_tensor);
+INGOT_API ingot_code ingot_golden_input(const ingot_golden* golden, uint32_t case_index,
+                                        uint32_t index, const char** out_name,
+                                        ingot_tensor* out_tensor);
+INGOT_API ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t case_index,
+                                         uint32_t index, const char** out_name,
+                                         ingot_tensor* out_tensor);
 
-/* -------------------------------------------------------------------------------------------------------- placement */
+/* ------------------------------------------------------------------------------------ placement */
 
 /** A device by its name, whether this library has it or not. */
 typedef struct ingot_device {
@@ -327,32 +364,38 @@ INGOT_API ingot_code ingot_device_at(uint32_t index, ingot_device* out_device);
 typedef struct ingot_weight {
   size_t size;
   const char* name;          /* the source's, where the file records it, else the constant's */
-  const char* trained_on;    /* "cuda:1": where it was saved. Provenance: nothing follows it unasked. "" when not recorded */
+  /* "cuda:1": where it was saved. Provenance: nothing follows it unasked. "" when not recorded */
+  const char* trained_on;
   ingot_dtype dtype;         /* as kernels see it */
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];
   uint64_t bytes;            /* of the constant that holds it, where it lies */
-  uint32_t value;            /* that constant; several weights may be one (a product for queries, keys and values) */
+  /* that constant; several weights may be one (a product for queries, keys and values) */
+  uint32_t value;
 } ingot_weight;
 /** A device's name, or null or "" for the device of what is not asked for. */
 typedef const char* (*ingot_place_function)(void* user, const ingot_weight* weight);
 
-/** Which device each weight lies on and each instruction runs on; for any number of sessions of one model, which it must
-    outlive. It depends on the program alone, not on bindings, threads or memory.
-    A weight lies in the memory of the device it is placed on, and the instruction that reads it runs there. Where weights of one
-    instruction were asked for on several devices, the largest has its way; a weight that nobody asked for goes with those that
-    were. Instructions without weights stay where what they read first was made; an If or a Loop is on one device with all that is
-    in it; one that measures a size is on the CPU. Inputs, outputs and state are on the CPU and count as being on `device` for
-    this. Answers do not depend on any of it. */
+/** Which device each weight lies on and each instruction runs on; for any number of sessions of one
+    model, which it must outlive. It depends on the program alone, not on bindings, threads or
+    memory. A weight lies in the memory of the device it is placed on, and the instruction that
+    reads it runs there. Where weights of one instruction were asked for on several devices, the
+    largest has its way; a weight that nobody asked for goes with those that were. Instructions
+    without weights stay where what they read first was made; an If or a Loop is on one device with
+    all that is in it; one that measures a size is on the CPU. Inputs, outputs and state are on the
+    CPU and count as being on `device` for this. Answers do not depend on any of it. */
 typedef struct ingot_assignment ingot_assignment;
 typedef struct ingot_assignment_options {
   size_t size;
   const char* device;          /* of what is not asked for: null or "auto", "cpu", "cuda:N", ... */
-  ingot_place_function place;  /* called once for each weight, before ingot_assignment_create() returns; may be null */
+  /* called once for each weight, before ingot_assignment_create() returns; may be null */
+  ingot_place_function place;
   void* user;
 } ingot_assignment_options;
-/** INGOT_NO_SUCH_DEVICE names the weight, the device, and those that there are. Allocates with the model's allocator. */
-INGOT_API ingot_code ingot_assignment_create(const ingot_model* model, const ingot_assignment_options* options,
+/** INGOT_NO_SUCH_DEVICE names the weight, the device, and those that there are. Allocates with the
+    model's allocator. */
+INGOT_API ingot_code ingot_assignment_create(const ingot_model* model,
+                                             const ingot_assignment_options* options,
                                              ingot_assignment** out_assignment, ingot_error* error);
 /** @pre no session uses it. */
 INGOT_API void ingot_assignment_destroy(ingot_assignment* assignment);
@@ -361,20 +404,26 @@ typedef struct ingot_weight_place {
   size_t size;
   const char* asked;    /* the device asked for, by the callback or by options.device */
   int32_t by_callback;
-  uint32_t devices;     /* where it lies: bit i is device i. More than one: each of them reads it. 0: nothing reads it */
+  /* where it lies: bit i is device i. More than one: each of them reads it. 0: nothing reads it */
+  uint32_t devices;
   const char* reason;   /* static */
 } ingot_weight_place;
-/** A weight and its place, in the order in which they were asked for; either may be null. INGOT_NOT_FOUND beyond the last. */
-INGOT_API ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index, ingot_weight* out_weight,
+/** A weight and its place, in the order in which they were asked for; either may be null.
+    INGOT_NOT_FOUND beyond the last. */
+INGOT_API ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index,
+                                             ingot_weight* out_weight,
                                              ingot_weight_place* out_place);
 /** Name of device `index`, 0 being the CPU; null beyond the last. Dies with the assignment. */
 INGOT_API const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t index);
 /** Index of the device that runs an instruction, or -1. */
-INGOT_API int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction);
-/** Why it runs there, a static sentence: "the device has no kernel for this operator". "" for an index beyond the last. */
-INGOT_API const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t instruction);
+INGOT_API int32_t ingot_assignment_instruction(const ingot_assignment* assignment,
+                                               uint32_t instruction);
+/** Why it runs there, a static sentence: "the device has no kernel for this operator". "" for an
+    index beyond the last. */
+INGOT_API const char* ingot_assignment_reason(const ingot_assignment* assignment,
+                                              uint32_t instruction);
 
-/* ------------------------------------------------------------------------------------------- requirements, sessions */
+/* ----------------------------------------------------------------------- requirements, sessions */
 
 typedef struct ingot_session ingot_session;
 
@@ -386,25 +435,36 @@ typedef struct ingot_binding {
 typedef int32_t ingot_arena_kind;
 enum {
   INGOT_ARENA_OWN = 0,       /* one reservation of address space; hosts with virtual memory */
-  INGOT_ARENA_CALLER = 1,    /* options.arena, options.arena_bytes: a static array, a mapping of the caller's */
+  /* options.arena, options.arena_bytes: a static array, a mapping of the caller's */
+  INGOT_ARENA_CALLER = 1,
   INGOT_ARENA_ALLOCATOR = 2  /* one block from options.allocator */
 };
 
 /** Flags of a session. */
 enum {
-  INGOT_CALLER_BINDS_PORTS = 1, /* the caller binds every input and output before run(): not in the arena */
-  INGOT_HUGE_PAGES = 2,         /* own arena: 2 MiB alignment, and a request to the system, which may decline */
+  /* the caller binds every input and output before run(): not in the arena */
+  INGOT_CALLER_BINDS_PORTS = 1,
+  /* own arena: 2 MiB alignment, and a request to the system, which may decline */
+  INGOT_HUGE_PAGES = 2,
   INGOT_LOCK_MEMORY = 4,        /* own arena: weights and all; INGOT_LOCK_FAILED when refused */
-  INGOT_KEEP_VALUES = 8,        /* bytes of its own for every value: any can be read after run(). Larger arena */
-  INGOT_POISON = 16,            /* fills the arena with a pattern at creation, for ingot_session_touched() */
+  /* bytes of its own for every value: any can be read after run(). Larger arena */
+  INGOT_KEEP_VALUES = 8,
+  /* fills the arena with a pattern at creation, for ingot_session_touched() */
+  INGOT_POISON = 16,
   INGOT_PREFAULT = 32,          /* own arena: touches every page at creation, the weights' too */
-  INGOT_REBINDABLE = 64,        /* an arena for every binding within the bounds, for ingot_session_rebind() */
-  INGOT_STRICT = 128,           /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the CPU runs
-                                   what it cannot, and the placement says so */
-  INGOT_UNTUNED = 512,          /* a GPU computes as its model has it, whatever `ingot tune` recorded in the file */
-  INGOT_HOST_BRANCHES = 1024,   /* the CPU decides Ifs and Loops of a GPU between launches, although the driver could inside one */
-  INGOT_ASYNC = 256             /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on several devices;
-                                   a session wholly on a GPU needs none and makes none */
+  /* an arena for every binding within the bounds, for ingot_session_rebind() */
+  INGOT_REBINDABLE = 64,
+  /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the
+     CPU runs what it cannot, and the placement says so */
+  INGOT_STRICT = 128,
+  /* a GPU computes as its model has it, whatever `ingot tune` recorded in the file */
+  INGOT_UNTUNED = 512,
+  /* the CPU decides Ifs and Loops of a GPU between launches, although the driver could inside
+     one */
+  INGOT_HOST_BRANCHES = 1024,
+  /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on
+     several devices; a session wholly on a GPU needs none and makes none */
+  INGOT_ASYNC = 256
 };
 
 typedef struct ingot_session_options {
@@ -412,24 +472,29 @@ typedef struct ingot_session_options {
   const char* device;             /* null or "auto", "cpu", "cuda", "cuda:N", "null", "fake:N" */
   const ingot_binding* bindings;  /* one for each symbol without a number; may be null */
   size_t binding_count;
-  int32_t threads;                /* of the team, the caller's included. 0: the pool's, else one for each processor,
-                                     but 1 where a run is too short to share */
+  /* of the team, the caller's included. 0: the pool's, else one for each processor, but 1 where
+     a run is too short to share */
+  int32_t threads;
   uint32_t flags;
   ingot_pool* pool;               /* null: threads of the session's own (none when threads is 1) */
-  const ingot_executor* executor; /* or the caller's threads; may be null. `threads` is then n of parallel() */
+  /* or the caller's threads; may be null. `threads` is then n of parallel() */
+  const ingot_executor* executor;
   ingot_arena_kind arena_kind;
   void* arena;                    /* INGOT_ARENA_CALLER. Null is allowed in requirements() */
   uint64_t arena_bytes;           /* INGOT_ARENA_CALLER: its size. Otherwise a limit, 0: none */
   const ingot_allocator* allocator; /* INGOT_ARENA_ALLOCATOR */
-  const ingot_binding* upper_bounds; /* INGOT_REBINDABLE: of symbols, in place of the file's; may be null. Where neither has
-                                        one, `bindings` must, and the symbol then keeps that value */
+  /* INGOT_REBINDABLE: of symbols, in place of the file's; may be null. Where neither has one,
+     `bindings` must, and the symbol then keeps that value */
+  const ingot_binding* upper_bounds;
   size_t upper_bound_count;
-  const ingot_assignment* assignment; /* in place of `device`, which is then null; may be null. Where it uses several devices,
-                                         `arena` and `threads` are the CPU's, INGOT_CALLER_BINDS_PORTS leaves the ports their
-                                         places, and each other device has one reservation of its own */
-  void* gpu_stream;                   /* a CUstream of the caller's, on the device's GPU: runs are queued there, in its context; not
-                                         CU_STREAM_PER_THREAD, which is another on each thread. Null: one of the session's own, in
-                                         the primary context */
+  /* in place of `device`, which is then null; may be null. Where it uses several devices,
+     `arena` and `threads` are the CPU's, INGOT_CALLER_BINDS_PORTS leaves the ports their places,
+     and each other device has one reservation of its own */
+  const ingot_assignment* assignment;
+  /* a CUstream of the caller's, on the device's GPU: runs are queued there, in its context; not
+     CU_STREAM_PER_THREAD, which is another on each thread. Null: one of the session's own, in
+     the primary context */
+  void* gpu_stream;
 } ingot_session_options;
 
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */
@@ -439,130 +504,170 @@ typedef struct ingot_requirements {
   uint64_t arena_alignment;   /* of the caller's arena */
   uint64_t weights_mapped;    /* pages of the file, shared, in the arena's range */
   uint64_t weights_copied;    /* into the arena, by choice of map or arena */
-  uint64_t activations;       /* as planned, inputs and outputs included unless the caller binds them */
+  /* as planned, inputs and outputs included unless the caller binds them */
+  uint64_t activations;
   uint64_t state;             /* that lives from run to run */
   uint64_t scratch;           /* of kernels, all threads */
   uint64_t tables;            /* the resolved program, the session itself */
   uint64_t rounding;          /* alignment between the above, whole pages */
   uint64_t weights_in_place;  /* outside the arena: used where the caller's file memory lies */
-  uint64_t outside_bytes;     /* outside the arena: thread stacks, host copies of a device's ports */
+  /* outside the arena: thread stacks, host copies of a device's ports */
+  uint64_t outside_bytes;
   uint64_t activations_lower_bound; /* largest sum of live bytes at one step */
   uint32_t peak_instruction;  /* where that is */
   int32_t threads;            /* as resolved */
-  uint64_t device_bytes;      /* of an assignment to several devices: outside the arena, on those that are not the CPU */
-  uint64_t weights_widened;   /* weights that the file stores as f16 or bf16, converted to f32 at load; of the arena, or of weights_shared */
-  uint64_t weights_shared;    /* outside the arena, in a GPU's memory: all of the model's there, for all of its sessions in this process */
-  uint64_t steps;             /* instructions of a run at most, loops as often as their bounds allow; 2^64 - 1: more, or no bound */
+  /* of an assignment to several devices: outside the arena, on those that are not the CPU */
+  uint64_t device_bytes;
+  /* weights that the file stores as f16 or bf16, converted to f32 at load; of the arena, or of
+     weights_shared */
+  uint64_t weights_widened;
+  /* outside the arena, in a GPU's memory: all of the model's there, for all of its sessions in
+     this process */
+  uint64_t weights_shared;
+  /* instructions of a run at most, loops as often as their bounds allow; 2^64 - 1: more, or no
+     bound */
+  uint64_t steps;
 } ingot_requirements;
 /** What ingot_session_create() with equal options will take, to the byte. Allocates nothing. */
-INGOT_API ingot_code ingot_model_requirements(const ingot_model* model, const ingot_session_options* options,
-                                              ingot_requirements* out_requirements, ingot_error* error);
+INGOT_API ingot_code ingot_model_requirements(const ingot_model* model,
+                                              const ingot_session_options* options,
+                                              ingot_requirements* out_requirements,
+                                              ingot_error* error);
 
-/** Lays out the arena and resolves the program in it. `options` may be null: all defaults. Allocates the arena once. */
-INGOT_API ingot_code ingot_session_create(const ingot_model* model, const ingot_session_options* options,
+/** Lays out the arena and resolves the program in it. `options` may be null: all defaults.
+    Allocates the arena once. */
+INGOT_API ingot_code ingot_session_create(const ingot_model* model,
+                                          const ingot_session_options* options,
                                           ingot_session** out_session, ingot_error* error);
 INGOT_API void ingot_session_destroy(ingot_session* session);
 /** The model that it is made of. */
 INGOT_API const ingot_model* ingot_session_model(const ingot_session* session);
 
-/** Other values for the symbols named in `bindings`, within the bounds of an INGOT_REBINDABLE session; the others keep
-    theirs. Made in the arena that the session has: no allocation, no lock. Afterwards ask for inputs and outputs again:
-    their extents have changed, ports that were bound are back in the arena (or unbound, with INGOT_CALLER_BINDS_PORTS),
-    and state whose size changed has its initial value. On failure nothing has changed: INGOT_DIMENSION_OUT_OF_BOUNDS
-    beyond the bounds; the error of a contract where the extents contradict each other. */
-INGOT_API ingot_code ingot_session_rebind(ingot_session* session, const ingot_binding* bindings, size_t binding_count,
-                                          ingot_error* error);
+/** Other values for the symbols named in `bindings`, within the bounds of an INGOT_REBINDABLE
+    session; the others keep theirs. Made in the arena that the session has: no allocation, no lock.
+    Afterwards ask for inputs and outputs again: their extents have changed, ports that were bound
+    are back in the arena (or unbound, with INGOT_CALLER_BINDS_PORTS), and state whose size changed
+    has its initial value. On failure nothing has changed: INGOT_DIMENSION_OUT_OF_BOUNDS beyond the
+    bounds; the error of a contract where the extents contradict each other. */
+INGOT_API ingot_code ingot_session_rebind(ingot_session* session, const ingot_binding* bindings,
+                                          size_t binding_count, ingot_error* error);
 
-/** Views with the bound dimensions. Write inputs before every run: an input left in the arena may be overwritten by it.
-    Outputs hold until the next run. data is null for a port that the caller has yet to bind. An extent that only the data
-    decides is the largest before a run, and what was measured after it; memory bound to such a port has room for the
-    largest. */
-INGOT_API ingot_code ingot_session_input(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
-INGOT_API ingot_code ingot_session_output(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
-INGOT_API ingot_code ingot_session_input_by_name(ingot_session* session, const char* name, ingot_tensor* out_tensor);
-INGOT_API ingot_code ingot_session_output_by_name(ingot_session* session, const char* name, ingot_tensor* out_tensor);
+/** Views with the bound dimensions. Write inputs before every run: an input left in the arena may
+    be overwritten by it. Outputs hold until the next run. data is null for a port that the caller
+    has yet to bind. An extent that only the data decides is the largest before a run, and what was
+    measured after it; memory bound to such a port has room for the largest. */
+INGOT_API ingot_code ingot_session_input(ingot_session* session, uint32_t index,
+                                         ingot_tensor* out_tensor);
+INGOT_API ingot_code ingot_session_output(ingot_session* session, uint32_t index,
+                                          ingot_tensor* out_tensor);
+INGOT_API ingot_code ingot_session_input_by_name(ingot_session* session, const char* name,
+                                                 ingot_tensor* out_tensor);
+INGOT_API ingot_code ingot_session_output_by_name(ingot_session* session, const char* name,
+                                                  ingot_tensor* out_tensor);
 
-/** From now on the port is the caller's memory: dtype, rank, dims, stride, size and alignment (64 bytes) are
-    checked. Inputs are only read. `tensor` null: back to the arena (INGOT_WRONG_STATE with INGOT_CALLER_BINDS_PORTS).
-    Does not allocate. */
-INGOT_API ingot_code ingot_session_bind_input(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
-                                              ingot_error* error);
-INGOT_API ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
-                                               ingot_error* error);
+/** From now on the port is the caller's memory: dtype, rank, dims, stride, size and alignment (64
+    bytes) are checked. Inputs are only read. `tensor` null: back to the arena (INGOT_WRONG_STATE
+    with INGOT_CALLER_BINDS_PORTS). Does not allocate. */
+INGOT_API ingot_code ingot_session_bind_input(ingot_session* session, uint32_t index,
+                                              const ingot_tensor* tensor, ingot_error* error);
+INGOT_API ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index,
+                                               const ingot_tensor* tensor, ingot_error* error);
 
-/** The same with memory of the session's GPU (tensor.data is its address): a run reads and writes it there, without a copy through the
-    CPU. Binding other memory makes nothing anew. INGOT_WRONG_STATE for a session on the CPU or on several devices,
-    INGOT_INVALID_ARGUMENT for memory of the host or of another context. Back to the arena: ingot_session_bind_input() with null. */
-INGOT_API ingot_code ingot_session_bind_device_input(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+/** The same with memory of the session's GPU (tensor.data is its address): a run reads and writes
+    it there, without a copy through the CPU. Binding other memory makes nothing anew.
+    INGOT_WRONG_STATE for a session on the CPU or on several devices, INGOT_INVALID_ARGUMENT for
+    memory of the host or of another context. Back to the arena: ingot_session_bind_input() with
+    null. */
+INGOT_API ingot_code ingot_session_bind_device_input(ingot_session* session, uint32_t index,
+                                                     const ingot_tensor* tensor,
                                                      ingot_error* error);
-INGOT_API ingot_code ingot_session_bind_device_output(ingot_session* session, uint32_t index, const ingot_tensor* tensor,
+INGOT_API ingot_code ingot_session_bind_device_output(ingot_session* session, uint32_t index,
+                                                      const ingot_tensor* tensor,
                                                       ingot_error* error);
 
-/** Computes the outputs. INGOT_DIMENSION_OUT_OF_BOUNDS: extents that the data decides pass their bound or contradict each
-    other. After that, INGOT_CANCELLED, INGOT_DEADLINE_EXCEEDED, INGOT_BAD_INDEX_VALUE and INGOT_CONTROL_REFUSED outputs and state are
-    unspecified and the session stays usable; after a device error it is dead (INGOT_WRONG_STATE). */
+/** Computes the outputs. INGOT_DIMENSION_OUT_OF_BOUNDS: extents that the data decides pass their
+    bound or contradict each other. After that, INGOT_CANCELLED, INGOT_DEADLINE_EXCEEDED,
+    INGOT_BAD_INDEX_VALUE and INGOT_CONTROL_REFUSED outputs and state are unspecified and the
+    session stays usable; after a device error it is dead (INGOT_WRONG_STATE). */
 INGOT_API ingot_code ingot_session_run(ingot_session* session, ingot_error* error);
 /** The same, given up between two instructions once ingot_clock_ns() passes deadline_ns. */
-INGOT_API ingot_code ingot_session_run_until(ingot_session* session, uint64_t deadline_ns, ingot_error* error);
+INGOT_API ingot_code ingot_session_run_until(ingot_session* session, uint64_t deadline_ns,
+                                             ingot_error* error);
 /** Any thread. Ends the run in progress, or else the next one, between two instructions. */
 INGOT_API void ingot_session_cancel(ingot_session* session);
-/** Begins a run and returns; ingot_session_wait() ends it. Between the two the session is running: binding, rebinding, state, another run or
-    start are INGOT_WRONG_STATE; inputs that are not in the arena may be written again only after wait. A session wholly on a GPU copies
-    its inputs from memory of the host, launches, and returns: one launch, no wait, no allocation, no lock of ours. On the CPU, on several devices
-    and where the CPU decides branches for a GPU (ingot_session_branch()) the thread of INGOT_ASYNC runs it (one wake); without that flag start is the whole run, and wait tells its result. An error of
-    start itself leaves nothing to wait for. Destroying a session that was started waits for the run. Hosts only. */
+/** Begins a run and returns; ingot_session_wait() ends it. Between the two the session is running:
+    binding, rebinding, state, another run or start are INGOT_WRONG_STATE; inputs that are not in
+    the arena may be written again only after wait. A session wholly on a GPU copies its inputs from
+    memory of the host, launches, and returns: one launch, no wait, no allocation, no lock of ours.
+    On the CPU, on several devices and where the CPU decides branches for a GPU
+    (ingot_session_branch()) the thread of INGOT_ASYNC runs it (one wake); without that flag start
+    is the whole run, and wait tells its result. An error of start itself leaves nothing to wait
+    for. Destroying a session that was started waits for the run. Hosts only. */
 INGOT_API ingot_code ingot_session_start(ingot_session* session, ingot_error* error);
-/** Called once when a started run has ended, well or not, by a thread of the driver's or the session's, or by start itself. It may not call
-    into the session or the driver; wake up whoever calls ingot_session_wait(). A lost device may never call it: wait tells. */
+/** Called once when a started run has ended, well or not, by a thread of the driver's or the
+    session's, or by start itself. It may not call into the session or the driver; wake up whoever
+    calls ingot_session_wait(). A lost device may never call it: wait tells. */
 typedef void (*ingot_ended_function)(void* user);
-/** The same with a deadline (0: none) and a function (may be null). A GPU looks at the deadline and at ingot_session_cancel() before the
-    run begins and where the CPU decides a branch for it, else never while it lasts. */
-INGOT_API ingot_code ingot_session_start_with(ingot_session* session, uint64_t deadline_ns, ingot_ended_function ended, void* user,
+/** The same with a deadline (0: none) and a function (may be null). A GPU looks at the deadline and
+    at ingot_session_cancel() before the run begins and where the CPU decides a branch for it, else
+    never while it lasts. */
+INGOT_API ingot_code ingot_session_start_with(ingot_session* session, uint64_t deadline_ns,
+                                              ingot_ended_function ended, void* user,
                                               ingot_error* error);
-/** The result of the run that was started, with its outputs; sleeps until it has ended. Errors are those of ingot_session_run();
-    INGOT_WRONG_STATE: nothing was started. On a GPU: one wait. */
+/** The result of the run that was started, with its outputs; sleeps until it has ended. Errors are
+    those of ingot_session_run(); INGOT_WRONG_STATE: nothing was started. On a GPU: one wait. */
 INGOT_API ingot_code ingot_session_wait(ingot_session* session, ingot_error* error);
 /** *out_ended: 1 when wait would not sleep, else 0. INGOT_WRONG_STATE: nothing was started. */
-INGOT_API ingot_code ingot_session_poll(ingot_session* session, int32_t* out_ended, ingot_error* error);
+INGOT_API ingot_code ingot_session_poll(ingot_session* session, int32_t* out_ended,
+                                        ingot_error* error);
 /** Sets every state variable to its initial value; fresh sessions have it. */
 INGOT_API ingot_code ingot_session_reset_state(ingot_session* session, ingot_error* error);
 
 /** A variable that lives from run to run. */
 typedef struct ingot_state {
   size_t size;
-  ingot_value_type type;     /* type.name: of the variable, the source's input where a pair of ports became state */
+  /* type.name: of the variable, the source's input where a pair of ports became state */
+  ingot_value_type type;
   const char* output_name;   /* of the source's output that it replaced, or "" */
   int32_t has_initial_value; /* 0: a fresh session has zeros */
 } ingot_state;
-INGOT_API ingot_code ingot_model_state(const ingot_model* model, uint32_t index, ingot_state* out_state);
+INGOT_API ingot_code ingot_model_state(const ingot_model* model, uint32_t index,
+                                       ingot_state* out_state);
 /** Index by name, or -1. */
 INGOT_API int32_t ingot_model_find_state(const ingot_model* model, const char* name);
-/** The variable where it lies; may be written between runs. INGOT_WRONG_STATE on a device with memory of its own. */
-INGOT_API ingot_code ingot_session_state(ingot_session* session, uint32_t index, ingot_tensor* out_tensor);
-/** All variables as bytes that name no device and no instruction set (docs/state.md). With capacity 0 only *out_bytes
-    is set (out may be null); it is the same for every run. INGOT_BAD_STATE_VALUE: an element is not a number. */
-INGOT_API ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity, uint64_t* out_bytes,
-                                              ingot_error* error);
-/** What a session of the same file with the same dims saved: the next run continues with the same bits. Everything is
-    checked before anything is written: after a failure the state is what it was. INGOT_STATE_MISMATCH: of another
-    model, version or binding. INGOT_NOT_INGOT, INGOT_TRUNCATED, INGOT_HASH_MISMATCH, INGOT_STRUCTURE_INVALID,
-    INGOT_UNSUPPORTED_VERSION: the bytes themselves. INGOT_BAD_STATE_VALUE: an element is not a number. */
-INGOT_API ingot_code ingot_session_restore_state(ingot_session* session, const void* state, uint64_t bytes,
-                                                 ingot_error* error);
-/** INGOT_BAD_STATE_VALUE, with the variable and the element, when one is not a number (NaN; infinities are let
-    through). Such a state does not recover: reset or restore it. Reads every element; does not allocate. */
+/** The variable where it lies; may be written between runs. INGOT_WRONG_STATE on a device with
+    memory of its own. */
+INGOT_API ingot_code ingot_session_state(ingot_session* session, uint32_t index,
+                                         ingot_tensor* out_tensor);
+/** All variables as bytes that name no device and no instruction set (docs/state.md). With capacity
+    0 only *out_bytes is set (out may be null); it is the same for every run. INGOT_BAD_STATE_VALUE:
+    an element is not a number. */
+INGOT_API ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity,
+                                              uint64_t* out_bytes, ingot_error* error);
+/** What a session of the same file with the same dims saved: the next run continues with the same
+    bits. Everything is checked before anything is written: after a failure the state is what it
+    was. INGOT_STATE_MISMATCH: of another model, version or binding. INGOT_NOT_INGOT,
+    INGOT_TRUNCATED, INGOT_HASH_MISMATCH, INGOT_STRUCTURE_INVALID, INGOT_UNSUPPORTED_VERSION: the
+    bytes themselves. INGOT_BAD_STATE_VALUE: an element is not a number. */
+INGOT_API ingot_code ingot_session_restore_state(ingot_session* session, const void* state,
+                                                 uint64_t bytes, ingot_error* error);
+/** INGOT_BAD_STATE_VALUE, with the variable and the element, when one is not a number (NaN;
+    infinities are let through). Such a state does not recover: reset or restore it. Reads every
+    element; does not allocate. */
 INGOT_API ingot_code ingot_session_check_state(ingot_session* session, ingot_error* error);
-/** Gives the pages of activations and scratch back to the system, inputs and outputs in the arena with them; state,
-    weights and tables stay. The next run takes them again, page by page, and gives the same answer. Own arenas only:
-    INGOT_WRONG_STATE for a caller's arena, a device, or with INGOT_LOCK_MEMORY. Makes system calls, does not allocate. */
+/** Gives the pages of activations and scratch back to the system, inputs and outputs in the arena
+    with them; state, weights and tables stay. The next run takes them again, page by page, and
+    gives the same answer. Own arenas only: INGOT_WRONG_STATE for a caller's arena, a device, or
+    with INGOT_LOCK_MEMORY. Makes system calls, does not allocate. */
 INGOT_API ingot_code ingot_session_park(ingot_session* session, ingot_error* error);
 
 /** Monotonic nanoseconds; 0 on a system without a clock. */
 INGOT_API uint64_t ingot_clock_ns(void);
 
-/** Called on the calling thread after each instruction of a run. Null switches it off, and then it costs nothing. On a
-    GPU: when the run has ended, with what its events say; the first such run makes a second graph, which allocates. Of
-    ingot_session_run() alone, not of started runs and pipelines on a GPU. */
+/** Called on the calling thread after each instruction of a run. Null switches it off, and then it
+    costs nothing. On a GPU: when the run has ended, with what its events say; the first such run
+    makes a second graph, which allocates. Of ingot_session_run() alone, not of started runs and
+    pipelines on a GPU. */
 typedef struct ingot_profile_event {
   uint32_t instruction;
   const char* op;
@@ -572,16 +677,18 @@ typedef struct ingot_profile_event {
   int32_t team; /* threads that took part */
 } ingot_profile_event;
 typedef void (*ingot_profile_function)(void* user, const ingot_profile_event* event);
-INGOT_API ingot_code ingot_session_set_profile(ingot_session* session, ingot_profile_function function, void* user);
+INGOT_API ingot_code ingot_session_set_profile(ingot_session* session,
+                                               ingot_profile_function function, void* user);
 
-/** Any value after a run: constants, inputs, outputs and state always; intermediates with INGOT_KEEP_VALUES
-    (INGOT_WRONG_STATE without). A packed constant is given with its bytes and rank 1 of u8. */
-INGOT_API ingot_code ingot_session_value(ingot_session* session, uint32_t value, ingot_tensor* out_tensor,
-                                         ingot_error* error);
+/** Any value after a run: constants, inputs, outputs and state always; intermediates with
+    INGOT_KEEP_VALUES (INGOT_WRONG_STATE without). A packed constant is given with its bytes and
+    rank 1 of u8. */
+INGOT_API ingot_code ingot_session_value(ingot_session* session, uint32_t value,
+                                         ingot_tensor* out_tensor, ingot_error* error);
 /** Index of a value by name, or -1. */
 INGOT_API int32_t ingot_model_find_value(const ingot_model* model, const char* name);
 
-/* ---------------------------------------------------------------------------------------------------------- reports */
+/* -------------------------------------------------------------------------------------- reports */
 
 /** Who holds what. */
 typedef struct ingot_memory_row {
@@ -591,12 +698,14 @@ typedef struct ingot_memory_row {
 } ingot_memory_row;
 typedef struct ingot_memory_report {
   size_t size;
-  uint64_t held;             /* by the session now, arena and outside; less what ingot_session_park() gave back */
+  /* by the session now, arena and outside; less what ingot_session_park() gave back */
+  uint64_t held;
   uint64_t peak;             /* largest held since its creation began */
   uint32_t row_count;
   ingot_memory_row rows[16]; /* add up to held */
 } ingot_memory_report;
-INGOT_API ingot_code ingot_session_memory(const ingot_session* session, ingot_memory_report* out_report);
+INGOT_API ingot_code ingot_session_memory(const ingot_session* session,
+                                          ingot_memory_report* out_report);
 
 /** What runs where, and why. Which kernel runs an instruction: ingot_session_instruction(). */
 typedef struct ingot_placement {
@@ -606,36 +715,48 @@ typedef struct ingot_placement {
   const char* isa;      /* "avx512"; "" for a device that runs no CPU kernels */
   const char* threads_reason; /* static: "asked for", "one for each processor", "forked: ..." */
   int32_t threads;
-  uint32_t instructions;      /* on that device; ingot_session_share() tells those of several ("cpu, fake:0") apart */
+  /* on that device; ingot_session_share() tells those of several ("cpu, fake:0") apart */
+  uint32_t instructions;
 } ingot_placement;
-INGOT_API ingot_code ingot_session_placement(const ingot_session* session, ingot_placement* out_placement);
-/** A device's share of a session, before or after it is made, by the assignment's index; a session that uses one device has
-    index 0 alone. What a run does is exact: so many launches and transfers in every run that ends well, and what
-    ingot_session_branch() adds where the program has an If or a Loop there. */
+INGOT_API ingot_code ingot_session_placement(const ingot_session* session,
+                                             ingot_placement* out_placement);
+/** A device's share of a session, before or after it is made, by the assignment's index; a session
+    that uses one device has index 0 alone. What a run does is exact: so many launches and transfers
+    in every run that ends well, and what ingot_session_branch() adds where the program has an If or
+    a Loop there. */
 typedef struct ingot_share {
   size_t size;
   const char* device;
   const char* reason;       /* static */
-  uint64_t arena_bytes;     /* one byte less is refused; of a device that is not the CPU [weights][scratch][activations] */
+  /* one byte less is refused; of a device that is not the CPU [weights][scratch][activations] */
+  uint64_t arena_bytes;
   uint64_t weights_bytes;   /* that instructions read there, as the device holds them */
   uint32_t instructions;
   uint32_t launches;        /* stretches of the program in a run, each one launch */
-  uint32_t uploads, downloads;           /* transfers from and to the CPU in a run; ports of a session on one device included */
+  /* transfers from and to the CPU in a run; ports of a session on one device included */
+  uint32_t uploads, downloads;
   uint64_t upload_bytes, download_bytes;
   uint32_t waits;           /* of the CPU for this device, in a run */
 } ingot_share;
-/** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. The model's is what the session's will say, to the byte; it allocates nothing. */
-INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t index, ingot_share* out_share);
-INGOT_API ingot_code ingot_model_share(const ingot_model* model, const ingot_session_options* options, uint32_t index, ingot_share* out_share, ingot_error* error);
+/** INGOT_NOT_FOUND beyond the last device; one that takes no part has zeros. The model's is what
+    the session's will say, to the byte; it allocates nothing. */
+INGOT_API ingot_code ingot_session_share(const ingot_session* session, uint32_t index,
+                                         ingot_share* out_share);
+INGOT_API ingot_code ingot_model_share(const ingot_model* model,
+                                       const ingot_session_options* options, uint32_t index,
+                                       ingot_share* out_share, ingot_error* error);
 
-/** A branch of an If or the body of a Loop on a device with launches: so many more of a run each time that it is taken, without those of the branches in it; none
-    where the device decides, inside one launch. Launches of a run: those of the share, and of every branch on that device launches * taken. The same for waits. */
+/** A branch of an If or the body of a Loop on a device with launches: so many more of a run each
+    time that it is taken, without those of the branches in it; none where the device decides,
+    inside one launch. Launches of a run: those of the share, and of every branch on that device
+    launches * taken. The same for waits. */
 typedef struct ingot_branch {
   size_t size;
   const char* device;
   const char* name;      /* of the file's subprogram */
   uint32_t instruction;  /* the If or the Loop */
-  int32_t kind;          /* 0: where the If's condition is true; 1: where it is false; 2: the body of the Loop */
+  /* 0: where the If's condition is true; 1: where it is false; 2: the body of the Loop */
+  int32_t kind;
   int32_t parent;        /* index of the branch that it lies in; -1: none */
   uint32_t launches, waits;
   int64_t most;          /* times that it is taken at most, each time that its parent is */
@@ -643,10 +764,14 @@ typedef struct ingot_branch {
   uint32_t on_device;    /* 1: the device decides; 0: the CPU between launches */
   const char* why;       /* static: why the CPU decides; "" where the device does */
 } ingot_branch;
-/** INGOT_NOT_FOUND beyond the last; there is none on a device that goes through control flow by itself, as the CPU does. */
-INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t index, ingot_branch* out_branch);
+/** INGOT_NOT_FOUND beyond the last; there is none on a device that goes through control flow by
+    itself, as the CPU does. */
+INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t index,
+                                          ingot_branch* out_branch);
 /** What ingot_session_branch() will say. Allocates nothing. */
-INGOT_API ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_options* options, uint32_t index, ingot_branch* out_branch, ingot_error* error);
+INGOT_API ingot_code ingot_model_branch(const ingot_model* model,
+                                        const ingot_session_options* options, uint32_t index,
+                                        ingot_branch* out_branch, ingot_error* error);
 /** Where a device has several ways to compute an instruction: which one, and who says so. */
 typedef int32_t ingot_choice_source;
 enum {
@@ -665,33 +790,40 @@ typedef struct ingot_choice {
   ingot_choice_source source;
 } ingot_choice;
 /** Of an instruction in a session with these options; INGOT_NOT_FOUND beyond the last. */
-INGOT_API ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options, uint32_t instruction,
+INGOT_API ingot_code ingot_model_choice(const ingot_model* model,
+                                        const ingot_session_options* options, uint32_t instruction,
                                         ingot_choice* out_choice, ingot_error* error);
 
 INGOT_API ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
                                                ingot_instruction* out_instruction);
 /** What requirements() said for this session. */
-INGOT_API ingot_code ingot_session_requirements(const ingot_session* session, ingot_requirements* out_requirements);
+INGOT_API ingot_code ingot_session_requirements(const ingot_session* session,
+                                                ingot_requirements* out_requirements);
 
 /** System calls made by the calling thread in run(), and runs that went without help. */
 typedef struct ingot_counters {
   size_t size;
   uint64_t runs;
   uint64_t wakes, waits; /* at most one a run, each */
-  uint64_t alone;      /* runs that found the pool busy, or forked away, and used the calling thread only */
+  /* runs that found the pool busy, or forked away, and used the calling thread only */
+  uint64_t alone;
 } ingot_counters;
-INGOT_API ingot_code ingot_session_counters(const ingot_session* session, ingot_counters* out_counters);
+INGOT_API ingot_code ingot_session_counters(const ingot_session* session,
+                                            ingot_counters* out_counters);
 
-/** With INGOT_POISON: bytes from the start of each part to one past the highest that no longer holds the pattern. */
+/** With INGOT_POISON: bytes from the start of each part to one past the highest that no longer
+    holds the pattern. */
 typedef struct ingot_touched {
   size_t size;
-  uint64_t arena;        /* of the whole arena; arena_bytes - alignment < arena <= arena_bytes proves the requirement */
+  /* of the whole arena; arena_bytes - alignment < arena <= arena_bytes proves the requirement */
+  uint64_t arena;
   uint64_t activations;
   uint64_t state;
   uint64_t scratch;
   uint64_t tables;
 } ingot_touched;
-INGOT_API ingot_code ingot_session_touched(const ingot_session* session, ingot_touched* out_touched);
+INGOT_API ingot_code ingot_session_touched(const ingot_session* session,
+                                           ingot_touched* out_touched);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,6 +1,6 @@
-// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing, and allocates for the
-// text of an error alone. The rules of ingot.h hold (lifetimes, threads). A moved-from Model, Session or Pool is empty and
-// may only be destroyed.
+// ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing,
+// and allocates for the text of an error alone. The rules of ingot.h hold (lifetimes, threads). A
+// moved-from Model, Session or Pool is empty and may only be destroyed.
 //
 //   auto model = ingot::Model::open("net.ingot", ingot_cpu_kernels(nullptr));
 //   if (!model) return fail(model.error());
@@ -10,8 +10,9 @@
 //   if (auto ran = session->run(); !ran) return fail(ran.error());
 //   use(session->output<float>("speech").value());
 //
-// What may fail gives a Result. To take a value out of one that holds an error ends the program with the error's text on
-// stderr: a name that does not exist, or another element type, is never an empty view. Ask ok() first to go on instead.
+// What may fail gives a Result. To take a value out of one that holds an error ends the program
+// with the error's text on stderr: a name that does not exist, or another element type, is never an
+// empty view. Ask ok() first to go on instead.
 #ifndef INGOT_INGOT_HPP_
 #define INGOT_INGOT_HPP_
 
@@ -81,10 +82,16 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
  public:
   using Owner::Owner;
   /// View of a port by index or name; data is null when the caller has yet to bind it.
-  Result<ingot_tensor> input(PortKey key) const { return view(ingot_session_input, detail::Kind::kInput, key); }
-  Result<ingot_tensor> output(PortKey key) const { return view(ingot_session_output, detail::Kind::kOutput, key); }
+  Result<ingot_tensor> input(PortKey key) const {
+    return view(ingot_session_input, detail::Kind::kInput, key);
+  }
+  Result<ingot_tensor> output(PortKey key) const {
+    return view(ingot_session_output, detail::Kind::kOutput, key);
+  }
   /// A state variable where it lies.
-  Result<ingot_tensor> state(PortKey key) const { return view(ingot_session_state, detail::Kind::kState, key); }
+  Result<ingot_tensor> state(PortKey key) const {
+    return view(ingot_session_state, detail::Kind::kState, key);
+  }
   /// Their elements, of that C++ type.
   template <class T>
   Result<Elements<T>> input(PortKey key) const {
@@ -101,23 +108,30 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   /// The model that it is made of; null of an empty session.
   const ingot_model* model() const { return ingot_session_model(object_); }
   Result<void> bind_input(uint32_t index, const ingot_tensor& tensor) {
-    return checked([&](ingot_error* e) { return ingot_session_bind_input(object_, index, &tensor, e); });
+    return checked(
+        [&](ingot_error* e) { return ingot_session_bind_input(object_, index, &tensor, e); });
   }
   Result<void> bind_output(uint32_t index, const ingot_tensor& tensor) {
-    return checked([&](ingot_error* e) { return ingot_session_bind_output(object_, index, &tensor, e); });
+    return checked(
+        [&](ingot_error* e) { return ingot_session_bind_output(object_, index, &tensor, e); });
   }
   /// Memory of the session's GPU.
   Result<void> bind_device_input(uint32_t index, const ingot_tensor& tensor) {
-    return checked([&](ingot_error* e) { return ingot_session_bind_device_input(object_, index, &tensor, e); });
+    return checked([&](ingot_error* e) {
+      return ingot_session_bind_device_input(object_, index, &tensor, e);
+    });
   }
   Result<void> bind_device_output(uint32_t index, const ingot_tensor& tensor) {
-    return checked([&](ingot_error* e) { return ingot_session_bind_device_output(object_, index, &tensor, e); });
+    return checked([&](ingot_error* e) {
+      return ingot_session_bind_device_output(object_, index, &tensor, e);
+    });
   }
   Result<void> run() {
     return checked([&](ingot_error* e) { return ingot_session_run(object_, e); });
   }
   Result<void> run_until(uint64_t deadline_ns) {
-    return checked([&](ingot_error* e) { return ingot_session_run_until(object_, deadline_ns, e); });
+    return checked(
+        [&](ingot_error* e) { return ingot_session_run_until(object_, deadline_ns, e); });
   }
   /// Begins a run; wait() gives its result. See INGOT_ASYNC for sessions on the CPU.
   Result<void> start() {
@@ -132,7 +146,8 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     return ingot_session_poll(object_, &ended, nullptr) || ended != 0;
   }
   Result<void> rebind(const ingot_binding* bindings, size_t count) {
-    const auto bound = checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
+    const auto bound =
+        checked([&](ingot_error* e) { return ingot_session_rebind(object_, bindings, count, e); });
     if (bound) return {};
     return detail::with_symbols(bound.error(), model());
   }
@@ -154,7 +169,8 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
     return saved;
   }
   Result<void> restore_state(const void* saved, uint64_t bytes) {
-    return checked([&](ingot_error* e) { return ingot_session_restore_state(object_, saved, bytes, e); });
+    return checked(
+        [&](ingot_error* e) { return ingot_session_restore_state(object_, saved, bytes, e); });
   }
   Result<void> check_state() const {
     return checked([&](ingot_error* e) { return ingot_session_check_state(object_, e); });
@@ -187,15 +203,20 @@ class Session : public Owner<ingot_session, ingot_session_destroy> {
   }
 };
 
-/// Which device each weight lies on. Must outlive the sessions that are made with it, and die before its model.
+/// Which device each weight lies on. Must outlive the sessions that are made with it, and die
+/// before its model.
 class Assignment : public Owner<ingot_assignment, ingot_assignment_destroy> {
  public:
   using Owner::Owner;
   /// Null beyond the last; 0 is the CPU.
   const char* device(uint32_t index) const { return ingot_assignment_device(object_, index); }
   /// Index of the device that runs an instruction, -1 beyond the last; and why it does.
-  int32_t device_of(uint32_t instruction) const { return ingot_assignment_instruction(object_, instruction); }
-  const char* reason_of(uint32_t instruction) const { return ingot_assignment_reason(object_, instruction); }
+  int32_t device_of(uint32_t instruction) const {
+    return ingot_assignment_instruction(object_, instruction);
+  }
+  const char* reason_of(uint32_t instruction) const {
+    return ingot_assignment_reason(object_, instruction);
+  }
   /// Null names beyond the last.
   ingot_weight weight(uint32_t index) const {
     ingot_weight weight = INGOT_INIT(ingot_weight);
@@ -241,7 +262,8 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
   }
   Result<ingot_symbol> symbol(uint32_t index) const {
     ingot_symbol found{};
-    if (ingot_model_symbol(object_, index, &found)) return detail::no_such(object_, detail::Kind::kSymbol, index);
+    if (ingot_model_symbol(object_, index, &found))
+      return detail::no_such(object_, detail::Kind::kSymbol, index);
     return found;
   }
   /// Text under a key of the metadata.
@@ -253,13 +275,16 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
     if (bytes && ingot_model_metadata(object_, key, &text[0], bytes, &bytes, &error)) return error;
     return text;
   }
-  Result<ingot_requirements> requirements(const ingot_session_options& options = session_options()) const {
+  Result<ingot_requirements> requirements(
+      const ingot_session_options& options = session_options()) const {
     Error error;
     ingot_requirements need = INGOT_INIT(ingot_requirements);
-    if (ingot_model_requirements(object_, &options, &need, &error)) return detail::with_symbols(error, object_);
+    if (ingot_model_requirements(object_, &options, &need, &error))
+      return detail::with_symbols(error, object_);
     return need;
   }
-  /// `place` is called with each weight, a const ingot_weight&, and answers a device's name; null or "" is `device`.
+  /// `place` is called with each weight, a const ingot_weight&, and answers a device's name; null
+  /// or "" is `device`.
   template <class Place>
   Result<Assignment> assign(const char* device, Place&& place) const {
     ingot_assignment_options options = INGOT_INIT(ingot_assignment_options);
@@ -276,7 +301,8 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
   Result<Session> session(const ingot_session_options& options = session_options()) const {
     Error error;
     ingot_session* session = nullptr;
-    if (ingot_session_create(object_, &options, &session, &error)) return detail::with_symbols(error, object_);
+    if (ingot_session_create(object_, &options, &session, &error))
+      return detail::with_symbols(error, object_);
     return Session(session);
   }
 

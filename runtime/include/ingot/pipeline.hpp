@@ -1,4 +1,5 @@
-// pipeline.hpp - thin C++17 over pipeline.h, as ingot.hpp is over ingot.h: throws nothing, allocates nothing itself.
+// pipeline.hpp - thin C++17 over pipeline.h, as ingot.hpp is over ingot.h: throws nothing,
+// allocates nothing itself.
 #ifndef INGOT_PIPELINE_HPP_
 #define INGOT_PIPELINE_HPP_
 
@@ -13,18 +14,21 @@ inline ingot_pipeline_options pipeline_options() { return INGOT_INIT(ingot_pipel
 class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
  public:
   using Owner::Owner;
-  static Result<Pipeline> create(const Model& model, const ingot_pipeline_options& options = pipeline_options()) {
+  static Result<Pipeline> create(const Model& model,
+                                 const ingot_pipeline_options& options = pipeline_options()) {
     Error error;
     ingot_pipeline* pipeline = nullptr;
     if (ingot_pipeline_create(model.get(), &options, &pipeline, &error)) return error;
     return Pipeline(pipeline);
   }
-  /// `fill` writes the inputs of the next slot where they lie: fill(*this), which asks for input<T>(key). It gives nothing
-  /// or a Result<void>: one that is an error is given on, and the slot is not pushed.
+  /// `fill` writes the inputs of the next slot where they lie: fill(*this), which asks for
+  /// input<T>(key). It gives nothing or a Result<void>: one that is an error is given on, and the
+  /// slot is not pushed.
   template <class Fill>
   Result<void> push(Fill&& fill) {
     using Filled = decltype(fill(*this));
-    static_assert(std::is_void_v<Filled> || std::is_same_v<Filled, Result<void>>, "fill gives nothing or Result<void>");
+    static_assert(std::is_void_v<Filled> || std::is_same_v<Filled, Result<void>>,
+                  "fill gives nothing or Result<void>");
     if (auto acquired = acquire(); !acquired) return acquired;
     if constexpr (std::is_void_v<Filled>) {
       fill(*this);
@@ -46,12 +50,15 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
     return {};
   }
   void cancel() { ingot_pipeline_cancel(object_); }
-  /// The number of the oldest item, whose outputs can be read until release(). INGOT_NOT_FOUND: the end. On an error of a run the item is in
-  /// *failed, if that is given.
+  /// The number of the oldest item, whose outputs can be read until release(). INGOT_NOT_FOUND: the
+  /// end. On an error of a run the item is in *failed, if that is given.
   Result<uint64_t> pop(uint64_t* failed = nullptr) {
-    return popped([this](uint64_t* item, Error* error) { return ingot_pipeline_pop(object_, item, error); }, failed);
+    return popped(
+        [this](uint64_t* item, Error* error) { return ingot_pipeline_pop(object_, item, error); },
+        failed);
   }
-  /// pop() that sleeps no longer than until `deadline_ns` of ingot_clock_ns(). INGOT_DEADLINE_EXCEEDED: the item goes on, and is given later.
+  /// pop() that sleeps no longer than until `deadline_ns` of ingot_clock_ns().
+  /// INGOT_DEADLINE_EXCEEDED: the item goes on, and is given later.
   Result<uint64_t> pop_until(uint64_t deadline_ns, uint64_t* failed = nullptr) {
     return popped(
         [this, deadline_ns](uint64_t* item, Error* error) {
@@ -62,9 +69,14 @@ class Pipeline : public Owner<ingot_pipeline, ingot_pipeline_destroy> {
   Result<void> release() {
     return checked([&](ingot_error* e) { return ingot_pipeline_release(object_, e); });
   }
-  /// Of the slot that is acquired (inputs) or popped (outputs), by index or name. INGOT_WRONG_STATE: none is.
-  Result<ingot_tensor> input(PortKey key) const { return view(ingot_pipeline_input, detail::Kind::kInput, key); }
-  Result<ingot_tensor> output(PortKey key) const { return view(ingot_pipeline_output, detail::Kind::kOutput, key); }
+  /// Of the slot that is acquired (inputs) or popped (outputs), by index or name.
+  /// INGOT_WRONG_STATE: none is.
+  Result<ingot_tensor> input(PortKey key) const {
+    return view(ingot_pipeline_input, detail::Kind::kInput, key);
+  }
+  Result<ingot_tensor> output(PortKey key) const {
+    return view(ingot_pipeline_output, detail::Kind::kOutput, key);
+  }
   template <class T>
   Result<Elements<T>> input(PortKey key) const {
     return detail::typed<T>(input(key), model(), detail::Kind::kInput, key);

@@ -38,7 +38,8 @@ struct Error : ingot_error {
   std::abort();
 }
 
-/// A value or an error. The value of one that is an error ends the program, in every build; see stop().
+/// A value or an error. The value of one that is an error ends the program, in every build; see
+/// stop().
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -48,7 +49,8 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   T& value() & { return checked(), value_; }
   const T& value() const& { return checked(), value_; }
-  /// Of a temporary: by value, so that `for (float& x : session.input<float>(0).value())` outlives it.
+  /// Of a temporary: by value, so that `for (float& x : session.input<float>(0).value())` outlives
+  /// it.
   T value() && { return checked(), std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -111,7 +113,8 @@ constexpr ingot_dtype dtype_of() {
 
 namespace detail {
 
-inline Error failure(ingot_code code, const char* field, const char* name, uint64_t need = 0, uint64_t have = 0) {
+inline Error failure(ingot_code code, const char* field, const char* name, uint64_t need = 0,
+                     uint64_t have = 0) {
   Error error(code);
   error.field = field;
   error.need = need;
@@ -125,8 +128,8 @@ Result<Elements<T>> typed(const ingot_tensor& tensor, const char* name) {
   static_assert(dtype_of<T>() != INGOT_INVALID_DTYPE,
                 "no tensor has elements of this C++ type; for f16 and bf16 read ingot_tensor.data");
   if (tensor.dtype != dtype_of<T>())
-    return failure(INGOT_DTYPE_MISMATCH, "C++ type of the elements", name, static_cast<uint64_t>(tensor.dtype),
-                   static_cast<uint64_t>(dtype_of<T>()));
+    return failure(INGOT_DTYPE_MISMATCH, "C++ type of the elements", name,
+                   static_cast<uint64_t>(tensor.dtype), static_cast<uint64_t>(dtype_of<T>()));
   size_t count = 1;
   for (int32_t i = 0; i < tensor.rank; i++) count *= static_cast<size_t>(tensor.dims[i]);
   if (count == 0) return Elements<T>{};
@@ -136,8 +139,8 @@ Result<Elements<T>> typed(const ingot_tensor& tensor, const char* name) {
     return unbound;
   }
   if (tensor.bytes != count * sizeof(T)) {
-    Error padded = failure(INGOT_SHAPE_MISMATCH, "its rows do not lie one behind the other: bytes", name,
-                           count * sizeof(T), tensor.bytes);
+    Error padded = failure(INGOT_SHAPE_MISMATCH, "its rows do not lie one behind the other: bytes",
+                           name, count * sizeof(T), tensor.bytes);
     padded.hint = "read ingot_tensor.data by row_stride";
     return padded;
   }
@@ -173,7 +176,8 @@ inline std::string alternatives(const char* asked, const std::vector<std::string
   }
   if (*asked && !nearest.empty()) line = "did you mean '" + nearest + "'? ";
   line += names.size() == 1 ? "there is: " : "there are: ";
-  for (size_t i = 0; i < names.size() && i < kShown; i++) line += (i ? ", '" : "'") + names[i] + "'";
+  for (size_t i = 0; i < names.size() && i < kShown; i++)
+    line += (i ? ", '" : "'") + names[i] + "'";
   if (names.size() > kShown) line += " and " + std::to_string(names.size() - kShown) + " more";
   return line;
 }
@@ -190,8 +194,12 @@ inline std::vector<std::string> names_of(const ingot_model* model, Kind kind) {
     switch (kind) {
       case Kind::kInput: code = ingot_model_input(model, i, &type); break;
       case Kind::kOutput: code = ingot_model_output(model, i, &type); break;
-      case Kind::kState: code = ingot_model_state(model, i, &state), type.name = state.type.name; break;
-      case Kind::kSymbol: code = ingot_model_symbol(model, i, &symbol), type.name = symbol.name; break;
+      case Kind::kState:
+        code = ingot_model_state(model, i, &state), type.name = state.type.name;
+        break;
+      case Kind::kSymbol:
+        code = ingot_model_symbol(model, i, &symbol), type.name = symbol.name;
+        break;
     }
     if (code) return names;
     names.emplace_back(type.name);
@@ -200,7 +208,8 @@ inline std::vector<std::string> names_of(const ingot_model* model, Kind kind) {
 
 }  // namespace detail
 
-/// Typed elements of a tensor view. An error where the type is another, rows lie apart, or there is no memory.
+/// Typed elements of a tensor view. An error where the type is another, rows lie apart, or there is
+/// no memory.
 template <class T>
 Result<Elements<T>> elements(const ingot_tensor& tensor) {
   return detail::typed<T>(tensor, "");
@@ -228,21 +237,25 @@ inline Error no_such(const ingot_model* model, Kind kind, const PortKey& key) {
 
 /// The view that `call` gives of a port.
 template <class Call, class Object>
-Result<ingot_tensor> view(Call call, Object* object, const ingot_model* model, Kind kind, const PortKey& key) {
+Result<ingot_tensor> view(Call call, Object* object, const ingot_model* model, Kind kind,
+                          const PortKey& key) {
   int64_t index = key.index;
   if (key.name && kind == Kind::kInput) index = ingot_model_find_input(model, key.name);
   if (key.name && kind == Kind::kOutput) index = ingot_model_find_output(model, key.name);
   if (key.name && kind == Kind::kState) index = ingot_model_find_state(model, key.name);
   ingot_tensor tensor{};
   const bool is_index = index >= 0 && index <= INT32_MAX;
-  const ingot_code code = is_index ? call(object, static_cast<uint32_t>(index), &tensor) : ingot_code{INGOT_NOT_FOUND};
+  const ingot_code code =
+      is_index ? call(object, static_cast<uint32_t>(index), &tensor) : ingot_code{INGOT_NOT_FOUND};
   if (code == INGOT_NOT_FOUND) return no_such(model, kind, key);
-  if (code) return failure(code, "view of a port", key.name ? key.name : std::to_string(key.index).c_str());
+  if (code)
+    return failure(code, "view of a port", key.name ? key.name : std::to_string(key.index).c_str());
   return tensor;
 }
 
 template <class T>
-Result<Elements<T>> typed(const Result<ingot_tensor>& tensor, const ingot_model* model, Kind kind, const PortKey& key) {
+Result<Elements<T>> typed(const Result<ingot_tensor>& tensor, const ingot_model* model, Kind kind,
+                          const PortKey& key) {
   if (!tensor) return tensor.error();
   auto found = typed<T>(*tensor, key.name ? key.name : "");
   if (found || key.name) return found;

@@ -5,6 +5,7 @@
 A block is the body of a function behind context.h: the names that it takes from the text around
 it. It is compiled with -Wall -Wextra -Werror and not linked. --check plants an error in each block
 first, and all must then fail. The last line counts."""
+
 import argparse
 import pathlib
 import re
@@ -27,14 +28,31 @@ def blocks(root):
 
 def compile_block(root, compilers, work, document, line, language, body):
     source = work / f"block.{language}"
-    source.write_text(f'#include "context.h"\n{HEAD[language]}\n#line {line} "{document}"\n{body}'
-                      "  return 0;\n}\n")
+    source.write_text(
+        f'#include "context.h"\n{HEAD[language]}\n#line {line} "{document}"\n{body}'
+        "  return 0;\n}\n"
+    )
     standard = {"c": "-std=c99", "cpp": "-std=c++17"}[language]
     unused = [f"-Wno-unused-{what}" for what in ("variable", "but-set-variable", "function")]
     return subprocess.run(
-        [compilers[language], standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *unused,
-         "-I", HERE, "-I", root / "runtime/include", source],
-        capture_output=True, text=True, check=False)
+        [
+            compilers[language],
+            standard,
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            *unused,
+            "-I",
+            HERE,
+            "-I",
+            root / "runtime/include",
+            source,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def main():
@@ -51,8 +69,9 @@ def main():
         for document, line, language, body in blocks(args.root):
             if args.check:
                 body += "no_such_name();\n"
-            done = compile_block(args.root, compilers, pathlib.Path(work), document, line, language,
-                                 body)
+            done = compile_block(
+                args.root, compilers, pathlib.Path(work), document, line, language, body
+            )
             if (done.returncode != 0) == args.check:
                 passed += 1
             else:

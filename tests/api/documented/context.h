@@ -18,7 +18,8 @@ static ingot_error error;
 #include <vector>
 
 static int fail(const std::string&) { return 1; }
-static ingot::Result<ingot::Model> model = ingot::Model::open("net.ingot", ingot_cpu_kernels(nullptr));
+static ingot::Result<ingot::Model> model =
+    ingot::Model::open("net.ingot", ingot_cpu_kernels(nullptr));
 static ingot::Result<ingot::Session> session = model->session();
 static std::vector<float> samples;
 template <class View>

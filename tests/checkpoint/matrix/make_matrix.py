@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""Writes one network's weights as every habit of saving leaves them: trained on {cpu, cuda:0, cuda:1, mps, other} x {plain, DataParallel, DDP, torch.compile, Lightning} x
-{fp32, fp16, bf16, AMP mixture} x {zip, legacy, safetensors, TorchScript, pt2}.
+"""Writes one network's weights as every habit of saving leaves them: trained on {cpu, cuda:0,
+cuda:1, mps, other} x {plain, DataParallel, DDP, torch.compile, Lightning} x {fp32, fp16, bf16, AMP
+mixture} x {zip, legacy, safetensors, TorchScript, pt2}.
 
   make_matrix.py --out DIR [--few]
 
-Writes DIR/FILES, DIR/matrix.json (what each file is), DIR/net.onnx (the architecture with other weights) and goldens of eager torch. --few: a small part in which every
-pair of {device, wrapper, container} and every precision with every wrapper and container occurs; tests/checkpoint/matrix/data was written so.
+Writes DIR/FILES, DIR/matrix.json (what each file is), DIR/net.onnx (the architecture with other
+weights) and goldens of eager torch. --few: a small part in which every pair of {device, wrapper,
+container} and every precision with every wrapper and container occurs; tests/checkpoint/matrix/data
+was written so.
 
-Devices that are not there are forged as real files have them: the location beside each storage of a pickle, torch.device(...) in TorchScript's code and pickles, "device" in
-pt2's JSON. "other" is an Intel GPU (storages at xpu:0) or a TPU (arrays with a device, as torch saves tensors without storages), in turns.
-Needs torch, numpy, onnx and safetensors; the committed files were written with torch 2.15.
+Devices that are not there are forged as real files have them: the location beside each storage of a
+pickle, torch.device(...) in TorchScript's code and pickles, "device" in pt2's JSON. "other" is an
+Intel GPU (storages at xpu:0) or a TPU (arrays with a device, as torch saves tensors without
+storages), in turns. Needs torch, numpy, onnx and safetensors; the committed files were written with
+torch 2.15.
 """
+
 import argparse
 import collections
 import json
@@ -32,11 +38,18 @@ DEVICES = ["cpu", "cuda:0", "cuda:1", "mps", "other"]
 WRAPPERS = ["plain", "DataParallel", "DDP", "torch.compile", "Lightning"]
 PRECISIONS = ["fp32", "fp16", "bf16", "AMP"]
 CONTAINERS = ["zip", "legacy", "safetensors", "TorchScript", "pt2"]
-ENDINGS = {"zip": "pth", "legacy": "pth", "safetensors": "safetensors", "TorchScript": "pt", "pt2": "pt2"}
+ENDINGS = {
+    "zip": "pth",
+    "legacy": "pth",
+    "safetensors": "safetensors",
+    "TorchScript": "pt",
+    "pt2": "pt2",
+}
 
 
 class Net(nn.Module):
-    """A constant made on the input's device: what fails with "invalid device context" where a program insists on the GPU it was traced on."""
+    """A constant made on the input's device: what fails with "invalid device context" where a
+    program insists on the GPU it was traced on."""
 
     def __init__(self):
         super().__init__()
@@ -109,7 +122,9 @@ def wrapped(net, wrapper):
     if wrapper == "DataParallel":
         return nn.DataParallel(net)
     if wrapper == "DDP":
-        return Held("module", net)  # what DistributedDataParallel's state has; it needs a process group
+        return Held(
+            "module", net
+        )  # what DistributedDataParallel's state has; it needs a process group
     if wrapper == "torch.compile":
         return torch.compile(net)
     return Held("model", net) if wrapper == "Lightning" else net
@@ -123,12 +138,28 @@ def location(device, wrapper):
 
 
 def checkpoint(net, optimizer, wrapper):
-    state = collections.OrderedDict((k, v.clone()) for k, v in wrapped(net, wrapper).state_dict().items())
+    state = collections.OrderedDict(
+        (k, v.clone()) for k, v in wrapped(net, wrapper).state_dict().items()
+    )
     if wrapper == "DDP":
-        return {"epoch": 7, "model": state, "optimizer": optimizer.state_dict(), "scaler": {"scale": 65536.0}, "best_acc": 0.75}
+        return {
+            "epoch": 7,
+            "model": state,
+            "optimizer": optimizer.state_dict(),
+            "scaler": {"scale": 65536.0},
+            "best_acc": 0.75,
+        }
     if wrapper == "Lightning":
-        return {"epoch": 7, "global_step": 28, "pytorch-lightning_version": "2.5.0", "state_dict": state, "callbacks": {}, "optimizer_states": [optimizer.state_dict()],
-                "lr_schedulers": [], "hyper_parameters": {"lr": 0.02}}
+        return {
+            "epoch": 7,
+            "global_step": 28,
+            "pytorch-lightning_version": "2.5.0",
+            "state_dict": state,
+            "callbacks": {},
+            "optimizer_states": [optimizer.state_dict()],
+            "lr_schedulers": [],
+            "hyper_parameters": {"lr": 0.02},
+        }
     return state
 
 
@@ -153,7 +184,8 @@ def save_pickle(value, place, path, legacy):
 
 
 def forge(path, place):
-    """A program saved on the CPU as one that was saved on `place`, without what names the machine it was written on."""
+    """A program saved on the CPU as one that was saved on `place`, without what names the machine
+    it was written on."""
     kind, _, index = place.partition(":")
     device = {"type": kind, "index": int(index) if index else None}
     word = lambda text: b"X" + len(text).to_bytes(4, "little") + text.encode()
@@ -162,7 +194,11 @@ def forge(path, place):
         if isinstance(value, dict):
             if value.get("type") == "cpu" and set(value) == {"type", "index"}:
                 return device
-            return {k: moved(v) for k, v in value.items() if k not in ("stack_trace", "nn_module_stack", "torch_fn")}
+            return {
+                k: moved(v)
+                for k, v in value.items()
+                if k not in ("stack_trace", "nn_module_stack", "torch_fn")
+            }
         return [moved(v) for v in value] if isinstance(value, list) else value
 
     with zipfile.ZipFile(path) as archive:
@@ -177,15 +213,24 @@ def forge(path, place):
                 data = data.replace(b'torch.device("cpu")', f'torch.device("{place}")'.encode())
             elif name.endswith(".pkl"):
                 data = data.replace(word("cpu"), word(place))
-            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED
+            )
 
 
 def in_type(tensor, precision):
-    return tensor.half() if precision == "fp16" else tensor.bfloat16() if precision == "bf16" else tensor
+    return (
+        tensor.half()
+        if precision == "fp16"
+        else tensor.bfloat16()
+        if precision == "bf16"
+        else tensor
+    )
 
 
 def save_program(net, x, wrapper, precision, container, path):
-    """Trained in mixed precision means here that autocast chooses; its weights stay single. Gives the inputs by name and what eager computes."""
+    """Trained in mixed precision means here that autocast chooses; its weights stay single. Gives
+    the inputs by name and what eager computes."""
     module = wrapped(net, wrapper)
     x = in_type(x, precision)
     if container == "TorchScript" and wrapper == "torch.compile":
@@ -209,25 +254,52 @@ def as_array(tensor):
 
 
 def write_golden(path, inputs, outputs):
-    np.savez(path, **{f"in:{k}": as_array(v) for k, v in inputs.items()}, **{f"out:{k}": as_array(v) for k, v in outputs.items()})
+    np.savez(
+        path,
+        **{f"in:{k}": as_array(v) for k, v in inputs.items()},
+        **{f"out:{k}": as_array(v) for k, v in outputs.items()},
+    )
 
 
 def write_architecture(path):
     """Net by hand: named as its state is, with weights that are no one's."""
     rng = np.random.default_rng(3)
-    weights = {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in
-               [("conv.weight", (4, 2, 3, 3)), ("bn.weight", (4,)), ("bn.bias", (4,)), ("bn.running_mean", (4,)), ("fc.weight", (3, 4)), ("fc.bias", (3,))]}
+    weights = {
+        name: rng.normal(0, 0.5, shape).astype(np.float32)
+        for name, shape in [
+            ("conv.weight", (4, 2, 3, 3)),
+            ("bn.weight", (4,)),
+            ("bn.bias", (4,)),
+            ("bn.running_mean", (4,)),
+            ("fc.weight", (3, 4)),
+            ("fc.bias", (3,)),
+        ]
+    }
     weights["bn.running_var"] = rng.uniform(0.5, 1.5, 4).astype(np.float32)
     constants = dict(weights, positions=np.arange(4, dtype=np.float32) * 0.125)
     node = helper.make_node
     graph = helper.make_graph(
-        [node("Conv", ["x", "conv.weight"], ["c"], pads=[1, 1, 1, 1]),
-         node("BatchNormalization", ["c", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"], ["b"], epsilon=1e-5),
-         node("Relu", ["b"], ["r"]), node("ReduceMean", ["r"], ["m"], axes=[2, 3], keepdims=0), node("Add", ["m", "positions"], ["p"]),
-         node("Gemm", ["p", "fc.weight", "fc.bias"], ["y"], transB=1)],
-        "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 6, 6])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
-        [numpy_helper.from_array(v, k) for k, v in constants.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+        [
+            node("Conv", ["x", "conv.weight"], ["c"], pads=[1, 1, 1, 1]),
+            node(
+                "BatchNormalization",
+                ["c", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"],
+                ["b"],
+                epsilon=1e-5,
+            ),
+            node("Relu", ["b"], ["r"]),
+            node("ReduceMean", ["r"], ["m"], axes=[2, 3], keepdims=0),
+            node("Add", ["m", "positions"], ["p"]),
+            node("Gemm", ["p", "fc.weight", "fc.bias"], ["y"], transB=1),
+        ],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 6, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
+        [numpy_helper.from_array(v, k) for k, v in constants.items()],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
+    )
 
 
 def chosen(few):
@@ -235,13 +307,16 @@ def chosen(few):
         for c, container in enumerate(CONTAINERS):
             for d, device in enumerate(DEVICES):
                 for p, precision in enumerate(PRECISIONS):
-                    # Latin squares: each pair of device, wrapper, container once; precisions in turns.
+                    # Latin squares: each pair of device, wrapper, container once; precisions in
+                    # turns.
                     if not few or (d == (w + c) % 5 and p == (w + 2 * c) % 4):
                         yield wrapper, container, device, precision
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--out", type=pathlib.Path, required=True)
     arguments.add_argument("--few", action="store_true")
     a = arguments.parse_args()
@@ -259,13 +334,43 @@ def main():
     cells = []
     for wrapper, container, device, precision in chosen(a.few):
         place = location(device, wrapper)
-        name = re.sub("[^a-z0-9_.]", "", f"{container}_{wrapper}_{device}_{precision}".lower().replace("torch.compile", "compile")) + "." + ENDINGS[container]
+        name = (
+            re.sub(
+                "[^a-z0-9_.]",
+                "",
+                f"{container}_{wrapper}_{device}_{precision}".lower().replace(
+                    "torch.compile", "compile"
+                ),
+            )
+            + "."
+            + ENDINGS[container]
+        )
         path = a.out / name
-        cell = {"file": name, "container": container, "wrapper": wrapper, "device": device, "precision": precision, "location": place, "golden": f"weights_{precision}.npz"}
+        cell = {
+            "file": name,
+            "container": container,
+            "wrapper": wrapper,
+            "device": device,
+            "precision": precision,
+            "location": place,
+            "golden": f"weights_{precision}.npz",
+        }
         if container in ("zip", "legacy"):
-            save_pickle(checkpoint(in_precision(net, precision), optimizer, wrapper), place, path, container == "legacy")
+            save_pickle(
+                checkpoint(in_precision(net, precision), optimizer, wrapper),
+                place,
+                path,
+                container == "legacy",
+            )
         elif container == "safetensors":
-            save_file({k: v.contiguous() for k, v in wrapped(in_precision(net, precision), wrapper).state_dict().items()}, path, metadata={"format": "pt"})
+            save_file(
+                {
+                    k: v.contiguous()
+                    for k, v in wrapped(in_precision(net, precision), wrapper).state_dict().items()
+                },
+                path,
+                metadata={"format": "pt"},
+            )
             cell["location"] = ""  # the format has no place for it
         else:
             key = wrapper, container, precision
@@ -283,8 +388,12 @@ def main():
             if precision == "AMP":
                 cell["golden"] = "weights_fp32.npz"
         cells.append(cell)
-    (a.out / "matrix.json").write_text(json.dumps({"torch": torch.__version__.split("+")[0], "cells": cells}, indent=0) + "\n")
-    print(f"{len(cells)} files in {a.out}, {sum(f.stat().st_size for f in a.out.iterdir()) >> 10} KiB")
+    (a.out / "matrix.json").write_text(
+        json.dumps({"torch": torch.__version__.split("+")[0], "cells": cells}, indent=0) + "\n"
+    )
+    print(
+        f"{len(cells)} files in {a.out}, {sum(f.stat().st_size for f in a.out.iterdir()) >> 10} KiB"
+    )
 
 
 if __name__ == "__main__":

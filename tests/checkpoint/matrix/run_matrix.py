@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Loads what make_matrix.py wrote: every file's weights in the place of an architecture's, and every program, on the CPU and on both of the test's GPUs, against eager torch.
+"""Loads what make_matrix.py wrote: every file's weights in the place of an architecture's, and
+every program, on the CPU and on both of the test's GPUs, against eager torch.
 
-What was cast with --keep-weights gives the checkpoint's tensors back: names, types, shapes and bits.
+What was cast with --keep-weights gives the checkpoint's tensors back: names, types, shapes and
+bits.
 
-  run_matrix.py --ingot PATH --files DIR [--work DIR] [--write MARKDOWN | --compare MARKDOWN] [--jobs N]
+  run_matrix.py --ingot PATH --files DIR [--work DIR] [--write MARKDOWN | --compare MARKDOWN]
+  [--jobs N]
 
-A cell loads without a flag, or with the one that the refusal names; the table says which. --write puts the table between the markers of MARKDOWN, --compare fails where the
-table there is another. Python's standard library alone.
+A cell loads without a flag, or with the one that the refusal names; the table says which. --write
+puts the table between the markers of MARKDOWN, --compare fails where the table there is another.
+Python's standard library alone.
 """
+
 import argparse
 import collections
 import concurrent.futures
@@ -39,13 +44,26 @@ class Loader:
             convert = run(self.ingot, "convert", *words, *flags, "-o", cast)
             if convert.returncode == 0:
                 break
-            named = [flag for flag in re.findall(r"(--[a-z][a-z-]+(?:[ =](?!--)[^\s,;]+)?)", convert.stderr) if flag.split()[0] not in " ".join(flags)]
+            named = [
+                flag
+                for flag in re.findall(r"(--[a-z][a-z-]+(?:[ =](?!--)[^\s,;]+)?)", convert.stderr)
+                if flag.split()[0] not in " ".join(flags)
+            ]
             if not named or len(flags) > 3:
                 return " ".join(flags), [f"{name}: {convert.stderr.strip()}"]
             flags += named[0].split()
         wrong = []
         for device in LOADED:
-            check = run(self.ingot, "check", cast, "--golden", self.files / golden, "--device", device, "--json")
+            check = run(
+                self.ingot,
+                "check",
+                cast,
+                "--golden",
+                self.files / golden,
+                "--device",
+                device,
+                "--json",
+            )
             if check.returncode or not json.loads(check.stdout)["passed"]:
                 wrong.append(f"{name} on {device}: {(check.stderr or check.stdout).strip()[:300]}")
         if "--keep-weights" in words:
@@ -59,12 +77,20 @@ class Loader:
         extract = run(self.ingot, "extract", cast, "-o", given)
         if extract.returncode:
             return [f"{name}: extract: {extract.stderr.strip()}"]
-        facts = lambda path: {".".join(t["path"]): (t["dtype"], t["dims"], t["sha256"])
-                              for t in json.loads(run(self.ingot, "inspect", path, "--json", "--hashes", "--weights").stdout)["tensors"]}
+        facts = lambda path: {
+            ".".join(t["path"]): (t["dtype"], t["dims"], t["sha256"])
+            for t in json.loads(
+                run(self.ingot, "inspect", path, "--json", "--hashes", "--weights").stdout
+            )["tensors"]
+        }
         back, there = facts(given), facts(file)
         given.unlink()
         apart = [key for key, value in back.items() if there.get(key) != value]
-        return [f"{name}: given back {len(back)} tensors of {WEIGHTS}, {apart[:2]} differ"] if apart or len(back) != WEIGHTS else []
+        return (
+            [f"{name}: given back {len(back)} tensors of {WEIGHTS}, {apart[:2]} differ"]
+            if apart or len(back) != WEIGHTS
+            else []
+        )
 
     def cell(self, cell):
         file, flags, wrong = self.files / cell["file"], set(), []
@@ -74,8 +100,16 @@ class Loader:
         elif cell["container"] in ("zip", "legacy"):
             places = json.loads(inspected.stdout)["locations"]
             if list(places) != [cell["location"]]:
-                wrong.append(f"{cell['file']}: was saved on {cell['location']}, inspect says {places}")
-        loads = [((self.files / "net.onnx", "--weights", file, "--keep-weights"), cell["golden"], cell["file"] + ".weights")]
+                wrong.append(
+                    f"{cell['file']}: was saved on {cell['location']}, inspect says {places}"
+                )
+        loads = [
+            (
+                (self.files / "net.onnx", "--weights", file, "--keep-weights"),
+                cell["golden"],
+                cell["file"] + ".weights",
+            )
+        ]
         if "program" in cell:
             loads.append(((file,), cell["program"], cell["file"] + ".program"))
         for words, golden, name in loads:
@@ -86,28 +120,41 @@ class Loader:
 
 
 def table(results, torch):
-    """A row for each container and wrapper, a column for each training device; a cell counts the precisions that load on every device."""
+    """A row for each container and wrapper, a column for each training device; a cell counts the
+    precisions that load on every device."""
     precisions = list(dict.fromkeys(c["precision"] for c, _, _ in results))
     devices = list(dict.fromkeys(c["device"] for c, _, _ in results))
     rows = collections.OrderedDict()
     for cell, flags, wrong in results:
-        rows.setdefault((cell["container"], cell["wrapper"]), {}).setdefault(cell["device"], []).append((cell["precision"], flags, wrong))
-    lines = [f"Written with torch {torch}. Each cell: how many of {', '.join(precisions)} load, each on {', '.join(LOADED)}; with a flag where one is named.", "",
-             "| saved as | by | " + " | ".join("on " + d for d in devices) + " |", "|---|---|" + "---|" * len(devices)]
-    order = {name: i for i, name in enumerate(["zip", "legacy", "safetensors", "TorchScript", "pt2"])}
+        rows.setdefault((cell["container"], cell["wrapper"]), {}).setdefault(
+            cell["device"], []
+        ).append((cell["precision"], flags, wrong))
+    lines = [
+        f"Written with torch {torch}. Each cell: how many of {', '.join(precisions)} load, each on {', '.join(LOADED)}; with a flag where one is named.",
+        "",
+        "| saved as | by | " + " | ".join("on " + d for d in devices) + " |",
+        "|---|---|" + "---|" * len(devices),
+    ]
+    order = {
+        name: i for i, name in enumerate(["zip", "legacy", "safetensors", "TorchScript", "pt2"])
+    }
     for (container, wrapper), row in sorted(rows.items(), key=lambda item: order[item[0][0]]):
         texts = []
         for device in devices:
             cells = row.get(device, [])
             good = [c for c in cells if not c[2]]
             flags = sorted({f for c in cells for f in c[1]})
-            texts.append(f"{len(good)} of {len(cells)}" + (f" with `{'`, `'.join(flags)}`" if flags else ""))
+            texts.append(
+                f"{len(good)} of {len(cells)}" + (f" with `{'`, `'.join(flags)}`" if flags else "")
+            )
         lines.append(f"| {container} | {wrapper} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--ingot", type=pathlib.Path, required=True)
     arguments.add_argument("--files", type=pathlib.Path, required=True)
     arguments.add_argument("--work", type=pathlib.Path)
@@ -134,13 +181,17 @@ def main():
             print(f"[fail] {path}: has no markers '{BEGIN}' and '{END}'")
             failed += 1
             continue
-        old = text[text.index(BEGIN):text.index(END) + len(END)]
+        old = text[text.index(BEGIN) : text.index(END) + len(END)]
         if path == a.write:
             path.write_text(text.replace(old, new))
         elif strip_version(old) != strip_version(new):
-            print(f"[fail] {path}: its table is not what loads now; write it with ./dev show matrix")
+            print(
+                f"[fail] {path}: its table is not what loads now; write it with ./dev show matrix"
+            )
             failed += 1
-    print(f"{len(results)} files, {loads} loads, {flagged} files with a flag; the weights of each given back bit by bit")
+    print(
+        f"{len(results)} files, {loads} loads, {flagged} files with a flag; the weights of each given back bit by bit"
+    )
     print(f"matrix: {len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

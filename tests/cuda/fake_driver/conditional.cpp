@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/conditional.cpp - entry points: conditional nodes; what a kernel that sets a condition does; and running them.
+// tests/cuda/fake_driver/conditional.cpp - entry points: conditional nodes; what a kernel that sets
+// a condition does; and running them.
 #include "tests/cuda/fake_driver/conditional.h"
 
 #include "tests/cuda/fake_driver/world.h"
@@ -40,7 +41,8 @@ Result check_conditions(GraphT* graph) {
     if (node.conditional)
       for (const auto& body : node.conditional->bodies)
         if (const Result result = check_conditions(body.get())) return result;
-  if (any && graph->is_instantiated) return misuse("a second executable graph of one with conditional nodes");
+  if (any && graph->is_instantiated)
+    return misuse("a second executable graph of one with conditional nodes");
   graph->is_instantiated = true;
   return kOk;
 }
@@ -54,7 +56,8 @@ void collect_conditions(const GraphT& graph, std::vector<std::shared_ptr<Conditi
 
 bool all_run_in(const GraphT& graph, const ContextT* context) {
   for (const Node& node : graph.nodes) {
-    if (node.function && (node.function->context != context || !world().modules.count(node.function->module)))
+    if (node.function &&
+        (node.function->context != context || !world().modules.count(node.function->module)))
       return false;
     if (!node.conditional) continue;
     if (node.conditional->condition->context != context) return false;
@@ -96,7 +99,8 @@ void run_conditional(const ConditionalNode& node) {
 
 extern "C" {
 
-Result cuGraphConditionalHandleCreate(uint64_t* handle, Graph graph, Context context, unsigned value, unsigned flags) {
+Result cuGraphConditionalHandleCreate(uint64_t* handle, Graph graph, Context context,
+                                      unsigned value, unsigned flags) {
   ENTER_WITH_CONTEXT(cuGraphConditionalHandleCreate);
   if (version() < kConditionalDriver) return kNotSupported;
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
@@ -113,14 +117,16 @@ Result cuGraphConditionalHandleCreate(uint64_t* handle, Graph graph, Context con
   return kOk;
 }
 
-Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, const void* edges, size_t count,
-                         ConditionalNodeParams* p) {
+Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, const void* edges,
+                         size_t count, ConditionalNodeParams* p) {
   ENTER_WITH_CONTEXT(cuGraphAddNode_v2);
   if (version() < kConditionalDriver) return kNotSupported;
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
-  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (!is_next(*graph, before, count))
+    return misuse("a node that does not wait for the one before");
   const ConditionalNodeParams zero = {};
-  if (edges || p->type != kNodeConditional || std::memcmp(p->reserved, zero.reserved, sizeof zero.reserved) != 0 ||
+  if (edges || p->type != kNodeConditional ||
+      std::memcmp(p->reserved, zero.reserved, sizeof zero.reserved) != 0 ||
       std::memcmp(p->padding, zero.padding, sizeof zero.padding) != 0)
     return misuse("parameters of a node that is not conditional, or with bytes that are not zero");
   const bool is_if = p->kind == kConditionalIf;
@@ -128,8 +134,10 @@ Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, 
       p->size > (is_if && version() >= kElseDriver ? 2u : 1u))
     return kInvalidValue;
   const std::shared_ptr<Conditional> condition = find_condition(*graph, p->handle);
-  if (!condition || condition->is_placed) return misuse("a condition of another graph, or of another node");
-  if (condition->context != p->context) return misuse("a node in another context than its condition");
+  if (!condition || condition->is_placed)
+    return misuse("a condition of another graph, or of another node");
+  if (condition->context != p->context)
+    return misuse("a node in another context than its condition");
   condition->is_placed = true;
   Node added;
   added.conditional = std::make_shared<ConditionalNode>();

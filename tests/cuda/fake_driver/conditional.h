@@ -4,7 +4,8 @@
 
 namespace ingot::cuda {
 
-/// Every condition made for the graph is in a node, and it is the only executable one; marks it as such.
+/// Every condition made for the graph is in a node, and it is the only executable one; marks it as
+/// such.
 Result check_conditions(GraphT* graph);
 /// Those of the graph and of the bodies in it.
 void collect_conditions(const GraphT& graph, std::vector<std::shared_ptr<Conditional>>* out);

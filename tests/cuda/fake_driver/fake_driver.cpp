@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/fake_driver.cpp - the entry points of runtime/device/cuda/driver.h over the emulator: devices, contexts, modules, memory.
+// tests/cuda/fake_driver/fake_driver.cpp - the entry points of runtime/device/cuda/driver.h over
+// the emulator: devices, contexts, modules, memory.
 #include "tests/cuda/fake_driver/world.h"
 
 extern "C" {
@@ -55,7 +56,9 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId device) {
   switch (attribute) {
     case kAttributeMultiprocessors: *value = 4; break;
     case kAttributeIntegrated: *value = int(number_of("FAKE_CUDA_INTEGRATED", device, 0)); break;
-    case kAttributeComputeMode: *value = std::abs(int(number_of("FAKE_CUDA_COMPUTE_MODE", device, 0))); break;
+    case kAttributeComputeMode:
+      *value = std::abs(int(number_of("FAKE_CUDA_COMPUTE_MODE", device, 0)));
+      break;
     case kAttributeUnifiedAddressing: *value = 1; break;
     case kAttributeMajor: *value = sm / 10; break;
     case kAttributeMinor: *value = sm % 10; break;
@@ -88,7 +91,8 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
   if (own.references < 1) return misuse("a context that nobody holds");
   if (--own.references) return injected;
   world().control.contexts--;
-  if (!world().control.contexts) world().control.sticky = 0;  // what was wrong went with the context
+  // what was wrong went with the context
+  if (!world().control.contexts) world().control.sticky = 0;
   return injected;
 }
 // The back end makes no context; its callers may.
@@ -176,7 +180,8 @@ Result cuModuleLoadData(Module* module, const void* image) {
     std::memcpy(&program, bytes + 32, 8);
     std::memcpy(&psize, bytes + 54, 2);
     std::memcpy(&pcount, bytes + 56, 2);
-    const uint64_t end = std::max(sections + uint64_t(size) * count, program + uint64_t(psize) * pcount);
+    const uint64_t end =
+        std::max(sections + uint64_t(size) * count, program + uint64_t(psize) * pcount);
     (*module)->image.assign(reinterpret_cast<const char*>(bytes), end);
   }
   return kOk;
@@ -184,7 +189,8 @@ Result cuModuleLoadData(Module* module, const void* image) {
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   ENTER_WITH_CONTEXT(cuModuleGetFunction);
   if (!world().modules.count(module)) return misuse("a module that is not loaded");
-  if (module->context != current.back()) return misuse("a module of another context than the current one");
+  if (module->context != current.back())
+    return misuse("a module of another context than the current one");
   const int kernel = emulate::find_kernel(name);
   const TestKernel* test = kernel < 0 ? find_test_kernel(name) : nullptr;
   if (kernel < 0 && !test) return kNotFoundResult;
@@ -205,7 +211,8 @@ Result cuModuleUnload(Module module) {
 }
 Result cuFuncSetAttribute(Function function, int attribute, int value) {
   ENTER_WITH_CONTEXT(cuFuncSetAttribute);
-  if (attribute != kFunctionMaxDynamicShared || value < 0 || value > 163 << 10) return kInvalidValue;
+  if (attribute != kFunctionMaxDynamicShared || value < 0 || value > 163 << 10)
+    return kInvalidValue;
   function->most_shared = uint32_t(value);
   return kOk;
 }
@@ -240,7 +247,8 @@ Result cuMemFree_v2(Address address) {
 }
 Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   ENTER_WITH_CONTEXT(cuMemHostAlloc);
-  if (flags & ~(kHostPortable | kHostMapped)) return kInvalidValue;  // another address on the GPU, if write-combined
+  // another address on the GPU, if write-combined
+  if (flags & ~(kHostPortable | kHostMapped)) return kInvalidValue;
   uint64_t at;
   if (const Result result = allocate(world().pinned, bytes, &at)) return result;
   *pointer = reinterpret_cast<void*>(uintptr_t(at));
@@ -285,7 +293,8 @@ Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream)
 }
 Result cuPointerGetAttribute(void* value, int attribute, Address pointer) {
   ENTER_WITH_CONTEXT(cuPointerGetAttribute);
-  const bool on_device = holds(world().device, pointer, 1), is_pinned = holds(world().pinned, pointer, 1);
+  const bool on_device = holds(world().device, pointer, 1),
+             is_pinned = holds(world().pinned, pointer, 1);
   if (!on_device && !is_pinned) return kInvalidValue;
   if (attribute == kPointerMemoryType) {
     *static_cast<unsigned*>(value) = on_device ? kMemoryDevice : kMemoryHost;

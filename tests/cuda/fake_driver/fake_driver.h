@@ -1,33 +1,45 @@
-// tests/cuda/fake_driver/fake_driver.h - what tests ask of the fake CUDA driver and tell it. The library exports the driver's own names;
-// load it through INGOT_CUDA_DRIVER, then find `fake_cuda_control` with dlsym in the same library.
+// tests/cuda/fake_driver/fake_driver.h - what tests ask of the fake CUDA driver and tell it. The
+// library exports the driver's own names; load it through INGOT_CUDA_DRIVER, then find
+// `fake_cuda_control` with dlsym in the same library.
 //
-// It pretends to be GPUs whose memory is the heap: every address is checked against what was handed out, memory begins with a pattern, pinned
-// memory is counted apart, kernels run in the emulator, at the time of their launch or as late as streams and
-// events allow (`order`). Misuse that a real driver
-// would punish much later (a stray address, a context that is not current, a handle that was destroyed) ends with an error at once.
+// It pretends to be GPUs whose memory is the heap: every address is checked against what was handed
+// out, memory begins with a pattern, pinned memory is counted apart, kernels run in the emulator,
+// at the time of their launch or as late as streams and events allow (`order`). Misuse that a real
+// driver would punish much later (a stray address, a context that is not current, a handle that was
+// destroyed) ends with an error at once.
 //
-// Conditional nodes of graphs are there from FAKE_CUDA_VERSION 12040 on, a second body of an If from 12080 on; older versions refuse both.
+// Conditional nodes of graphs are there from FAKE_CUDA_VERSION 12040 on, a second body of an If
+// from 12080 on; older versions refuse both.
 //
-// Time is pretended as well, and passes for kernels alone: FAKE_CUDA_TIMES gives nanoseconds of a launch by name
-// ("conv2d_thin=500,add_splits=90"), a million where it says nothing. FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
+// Time is pretended as well, and passes for kernels alone: FAKE_CUDA_TIMES gives nanoseconds of a
+// launch by name ("conv2d_thin=500,add_splits=90"), a million where it says nothing.
+// FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
 //
-// FAKE_CUDA_NAME (of the first GPU), FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096), FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes
-// cubins of sm_87 and looks kernels up in them too), FAKE_CUDA_INTEGRATED, FAKE_CUDA_COMPUTE_MODE (2: prohibited, 3: exclusive, and another process has it; -3: and none has); of several GPUs one number for each, "90,61". FAKE_CUDA_VERSION (13000),
-// FAKE_CUDA_ORDER (of threads), CUDA_VISIBLE_DEVICES as the driver's own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process),
-// FAKE_CUDA_REPORT (a file that receives the counts when the process ends, those of each kernel among them).
+// FAKE_CUDA_NAME (of the first GPU), FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096),
+// FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks kernels up in
+// them too), FAKE_CUDA_INTEGRATED, FAKE_CUDA_COMPUTE_MODE (2: prohibited, 3: exclusive, and another
+// process has it; -3: and none has); of several GPUs one number for each, "90,61".
+// FAKE_CUDA_VERSION (13000), FAKE_CUDA_ORDER (of threads), CUDA_VISIBLE_DEVICES as the driver's
+// own, FAKE_CUDA_FAIL ("n:code": the n-th call of the process), FAKE_CUDA_REPORT (a file that
+// receives the counts when the process ends, those of each kernel among them).
 #pragma once
 #include <cstdint>
 
 struct FakeCuda {
   // counts
-  uint64_t calls;                                                      // of all entry points but cuGetErrorName
-  uint64_t switches;                                                   // of them, pushes and pops of contexts
+  // of all entry points but cuGetErrorName
+  uint64_t calls;
+  // of them, pushes and pops of contexts
+  uint64_t switches;
   uint64_t allocations, bytes;                                         // alive
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
-  uint64_t launches, waits, uploads, downloads;                        // graph launches, synchronisations, copies
-  uint64_t kernels;                                                    // run in graphs; its clock: a kernel is 1 ms
-  uint64_t decided;                                                    // conditional nodes that were reached
-  uint64_t most_bytes;                                                 // of device memory, ever
+  // graph launches, synchronisations, copies
+  uint64_t launches, waits, uploads, downloads;
+  // run in graphs; its clock: a kernel is 1 ms
+  uint64_t kernels;
+  // conditional nodes that were reached
+  uint64_t decided;
+  uint64_t most_bytes;  // of device memory, ever
   uint64_t misuses;
   // faults
   uint64_t fail_at_call;  // counted from the moment it is set; 0: none
@@ -39,16 +51,24 @@ struct FakeCuda {
   uint64_t pinned_bytes;  // alive
   uint64_t queued;        // not done yet
   const char* times;      // as FAKE_CUDA_TIMES, which is asked where this is null
-  uint64_t most_rounds;   // of a loop inside a graph; beyond them the device is lost, as in one without end. 0: 100,000
-  const char* drop_call;  // a call that does nothing and says that it succeeded: a bug that a test plants
+  // of a loop inside a graph; beyond them the device is lost, as in one without end. 0: 100,000
+  uint64_t most_rounds;
+  // a call that does nothing and says that it succeeded: a bug that a test plants
+  const char* drop_call;
   long
-      mark_call;  // a system call made with 1 at the entry of each call and with 0 at its end, for who traces them; 0: none
+      // a system call made with 1 at the entry of each call and with 0 at its end, for who traces
+      // them; 0: none
+      mark_call;
 };
 /// When work on streams is done.
 enum Order : uint32_t {
   kAtOnce = 0,
-  kLast = 1,  // only when somebody waits for it, the host or another stream: what was not waited for is not there yet
+  // only when somebody waits for it, the host or another stream: what was not waited for is not
+  // there yet
+  kLast = 1,
   kRandom =
-      2,  // this and above: a seed. Any stream may go on at any call, as far as the events that it waits for let it
+      // this and above: a seed. Any stream may go on at any call, as far as the events that it
+  // waits for let it
+  2,
 };
 extern "C" FakeCuda* fake_cuda_control();

@@ -1,4 +1,5 @@
-/* tests/cuda/fake_driver/fake_egl.h - an EGLImage as the fake EGL makes it and the fake CUDA driver takes it: a mapped file. */
+/* tests/cuda/fake_driver/fake_egl.h - an EGLImage as the fake EGL makes it and the fake CUDA driver
+   takes it: a mapped file. */
 #ifndef INGOT_TEST_FAKE_EGL_H
 #define INGOT_TEST_FAKE_EGL_H
 #include <stddef.h>

@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/fake_machine.h - the machine that the fake driver pretends to run on, by environment variables (fake_driver.h).
+// tests/cuda/fake_driver/fake_machine.h - the machine that the fake driver pretends to run on, by
+// environment variables (fake_driver.h).
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +12,8 @@ inline long number(const char* name, long otherwise) {
   const char* text = std::getenv(name);
   return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
 }
-/// As the driver's: GPUs by number in the order of CUDA_VISIBLE_DEVICES, up to the first word that is none; all where it is not set.
+/// As the driver's: GPUs by number in the order of CUDA_VISIBLE_DEVICES, up to the first word that
+/// is none; all where it is not set.
 inline std::vector<int> visible() {
   std::vector<int> devices;
   const long count = std::clamp(number("FAKE_CUDA_DEVICES", 1), 0L, 16L);
@@ -28,7 +30,8 @@ inline std::vector<int> visible() {
 inline long number_of(const char* name, int device, long otherwise) {
   const char* text = std::getenv(name);
   device = visible().at(size_t(device));
-  for (const char* comma; text && device > 0 && (comma = std::strchr(text, ',')); device--) text = comma + 1;
+  for (const char* comma; text && device > 0 && (comma = std::strchr(text, ',')); device--)
+    text = comma + 1;
   return text && *text ? std::strtol(text, nullptr, 10) : otherwise;
 }
 

@@ -13,7 +13,9 @@ struct EglFrame {
   int kind, color_format, element_format;
 };
 
-Address address_of(const FakeEglImage& image) { return Address(reinterpret_cast<uintptr_t>(image.at)); }
+Address address_of(const FakeEglImage& image) {
+  return Address(reinterpret_cast<uintptr_t>(image.at));
+}
 
 }  // namespace
 
@@ -24,11 +26,15 @@ Result cuGraphicsEGLRegisterImage(void** resource, FakeEglImage* image, unsigned
   *resource = image;
   return fake_cuda_lend(address_of(*image), image->bytes);
 }
-Result cuGraphicsResourceGetMappedEglFrame(EglFrame* frame, FakeEglImage* image, unsigned, unsigned) {
+Result cuGraphicsResourceGetMappedEglFrame(EglFrame* frame, FakeEglImage* image, unsigned,
+                                           unsigned) {
   if (image->magic != kFakeEglMagic) return kInvalidValue;
-  *frame = {{image->at, nullptr, nullptr}, image->width, image->height, 1, image->pitch, 1, 1, 1, 0, 0};
+  *frame = {
+      {image->at, nullptr, nullptr}, image->width, image->height, 1, image->pitch, 1, 1, 1, 0, 0};
   return 0;
 }
-Result cuGraphicsUnregisterResource(FakeEglImage* image) { return fake_cuda_take_back(address_of(*image)); }
+Result cuGraphicsUnregisterResource(FakeEglImage* image) {
+  return fake_cuda_take_back(address_of(*image));
+}
 
 }  // extern "C"

@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/graphs.cpp - entry points: graphs; conditional.cpp has those of conditional nodes.
+// tests/cuda/fake_driver/graphs.cpp - entry points: graphs; conditional.cpp has those of
+// conditional nodes.
 #include "tests/cuda/fake_driver/conditional.h"
 #include "tests/cuda/fake_driver/world.h"
 
@@ -10,11 +11,13 @@ Result cuGraphCreate(Graph* graph, unsigned flags) {
   *graph = create<GraphT>(world().graphs, &world().control.graphs);
   return kOk;
 }
-Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count, Event event) {
+Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* before,
+                                 size_t count, Event event) {
   ENTER(cuGraphAddEventRecordNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (!world().events.count(event)) return misuse("an event that is not alive");
-  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (!is_next(*graph, before, count))
+    return misuse("a node that does not wait for the one before");
   if (graph->is_body) return misuse("an event inside a conditional node");
   Node added;
   added.event = event;
@@ -25,15 +28,17 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
                             const KernelNodeParams* p) {
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
-  if (!is_next(*graph, before, count)) return misuse("a node that does not wait for the one before");
+  if (!is_next(*graph, before, count))
+    return misuse("a node that does not wait for the one before");
   if (current.empty() || p->function->context != current.back())
     return misuse("a function of another context than the current one");
   const TestKernel* test = p->function->test;
-  const GpuKernel* kernel = test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
+  const GpuKernel* kernel =
+      test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
   const uint32_t threads = test ? test->threads : kernel->threads;
   const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
-  if (!p->grid_x || !p->grid_y || !p->grid_z || p->grid_x > INT32_MAX || p->grid_y > 65535 || p->grid_z > 65535 ||
-      p->shared_bytes > p->function->most_shared || p->extra)
+  if (!p->grid_x || !p->grid_y || !p->grid_z || p->grid_x > INT32_MAX || p->grid_y > 65535 ||
+      p->grid_z > 65535 || p->shared_bytes > p->function->most_shared || p->extra)
     return kInvalidValue;
   if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
   Node added;
@@ -68,7 +73,8 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   CHECK_STREAM(stream);
   if (!world().execs.count(exec)) return misuse("a graph that is not alive");
   if (!all_run_in(exec->graph, stream->context))
-    return misuse("a kernel of another context than the stream's, or of a module that is not loaded");
+    return misuse(
+        "a kernel of another context than the stream's, or of a module that is not loaded");
   world().control.launches++;
   queue(stream, [exec] {
     const uint64_t began = world().now;
@@ -78,7 +84,8 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
     for (const Node& node : exec->graph.nodes) run_node(node);
     world().running = nullptr;
     const long noise = number("FAKE_CUDA_NOISE", 0);
-    if (noise > 0 && ++world().graphs_run % uint64_t(noise) == 0) world().now += 9 * (world().now - began);
+    if (noise > 0 && ++world().graphs_run % uint64_t(noise) == 0)
+      world().now += 9 * (world().now - began);
   });
   return kOk;
 }

@@ -85,6 +85,7 @@ struct GraphExecT {
 
 }  // namespace ingot::cuda
 
-/// Memory of somebody else's that counts as the GPU's, in the current context, until it is taken back.
+/// Memory of somebody else's that counts as the GPU's, in the current context, until it is taken
+/// back.
 extern "C" ingot::cuda::Result fake_cuda_lend(ingot::cuda::Address at, uint64_t bytes);
 extern "C" ingot::cuda::Result fake_cuda_take_back(ingot::cuda::Address at);

@@ -57,7 +57,8 @@ Result cuEventRecord(Event event, Stream stream) {
   ENTER_WITH_CONTEXT(cuEventRecord);
   CHECK_STREAM(stream);
   if (!world().events.count(event)) return misuse("an event that is not alive");
-  if (event->context != stream->context) return misuse("an event of another context than the stream's");
+  if (event->context != stream->context)
+    return misuse("an event of another context than the stream's");
   event->stream = stream;
   const uint64_t turn = ++event->recorded;
   queue(stream, [event, turn] { event->reached = turn, event->time = world().now; });
@@ -67,7 +68,8 @@ Result cuEventSynchronize(Event event) {
   ENTER_WITH_CONTEXT(cuEventSynchronize);
   if (!world().events.count(event)) return misuse("an event that is not alive");
   world().control.waits++;
-  if (event->stream && !is_dropped("cuEventSynchronize")) drain(event->stream, event, event->recorded);
+  if (event->stream && !is_dropped("cuEventSynchronize"))
+    drain(event->stream, event, event->recorded);
   return kOk;
 }
 Result cuEventQuery(Event event) {
@@ -82,7 +84,8 @@ Result cuEventQuery(Event event) {
 }
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
   ENTER_WITH_CONTEXT(cuEventElapsedTime);
-  if (!world().events.count(begin) || !world().events.count(end)) return misuse("an event that is not alive");
+  if (!world().events.count(begin) || !world().events.count(end))
+    return misuse("an event that is not alive");
   if (!begin->is_timed || !end->is_timed) return misuse("an event without a time");
   if (!begin->recorded || !end->recorded) return misuse("an event that was never recorded");
   if (begin->reached != begin->recorded || end->reached != end->recorded) return kNotReady;
@@ -91,7 +94,8 @@ Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
 }
 Result cuEventDestroy_v2(Event event) {
   ENTER_TO_RELEASE_WITH_CONTEXT(cuEventDestroy_v2);
-  if (world().events.count(event) && event->stream && event->reached < event->recorded) drain(event->stream);
+  if (world().events.count(event) && event->stream && event->reached < event->recorded)
+    drain(event->stream);
   const Result result = destroy(world().events, event, &world().control.events);
   return result ? result : injected;
 }

@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/test_kernels.h - kernels that are no part of the product, which the fake driver finds by name as well.
+// tests/cuda/fake_driver/test_kernels.h - kernels that are no part of the product, which the fake
+// driver finds by name as well.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// tests/cuda/fake_driver/world.h - what the fake driver knows: memory, what is alive, work on streams; and how every call begins.
+// tests/cuda/fake_driver/world.h - what the fake driver knows: memory, what is alive, work on
+// streams; and how every call begins.
 #pragma once
 #include <unistd.h>
 
@@ -50,7 +51,8 @@ struct World {
 
   World() {
     if (const char* fault = std::getenv("FAKE_CUDA_FAIL"))
-      if (std::sscanf(fault, "%lu:%d", &control.fail_at_call, &control.fail_code) != 2) control.fail_at_call = 0;
+      if (std::sscanf(fault, "%lu:%d", &control.fail_at_call, &control.fail_code) != 2)
+        control.fail_at_call = 0;
     emulate::set_order(uint32_t(number("FAKE_CUDA_ORDER", 0)));
   }
   ~World() {
@@ -58,15 +60,19 @@ struct World {
     std::FILE* file = path ? std::fopen(path, "w") : nullptr;
     if (!file) return;
     const FakeCuda& c = control;
-    std::fprintf(
-        file,
-        "calls %lu\nallocations %lu\nbytes %lu\npinned %lu\ncontexts %lu\nmodules %lu\nstreams %lu\nevents %lu\ngraphs "
-        "%lu\n"
-        "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels %lu\nmost_bytes %lu\nmisuses %lu\n",
-        c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams, c.events, c.graphs, c.execs,
-        c.launches, c.waits, c.uploads, c.downloads, c.kernels, c.most_bytes, c.misuses);
+    std::fprintf(file,
+                 "calls %lu\nallocations %lu\nbytes %lu\npinned %lu\ncontexts %lu\nmodules "
+                 "%lu\nstreams %lu\nevents %lu\ngraphs "
+                 "%lu\n"
+                 "execs %lu\nlaunches %lu\nwaits %lu\nuploads %lu\ndownloads %lu\nkernels "
+                 "%lu\nmost_bytes %lu\nmisuses %lu\n",
+                 c.calls, c.allocations, c.bytes, c.pinned, c.contexts, c.modules, c.streams,
+                 c.events, c.graphs, c.execs, c.launches, c.waits, c.uploads, c.downloads,
+                 c.kernels, c.most_bytes, c.misuses);
     for (size_t i = 0; i < kernel_runs.size(); i++)
-      if (kernel_runs[i]) std::fprintf(file, "kernel:%s %lu\n", ingot_cuda_kernel_set.kernels[i].name, kernel_runs[i]);
+      if (kernel_runs[i])
+        std::fprintf(file, "kernel:%s %lu\n", ingot_cuda_kernel_set.kernels[i].name,
+                     kernel_runs[i]);
     std::fclose(file);
   }
 };
@@ -122,7 +128,9 @@ inline bool is_alive(ContextT* context) {
   if (context >= primary && context < primary + 16) return context->references > 0;
   return world().own_contexts.count(context) > 0;
 }
-inline size_t bytes_of(int device) { return size_t(number_of("FAKE_CUDA_MIB", device, 4096)) << 20; }
+inline size_t bytes_of(int device) {
+  return size_t(number_of("FAKE_CUDA_MIB", device, 4096)) << 20;
+}
 inline size_t free_bytes_of(int device) {
   size_t used = 0;
   for (const auto& [address, memory] : world().device)
@@ -138,7 +146,8 @@ inline bool holds(const std::map<uint64_t, Memory>& memory, uint64_t at, uint64_
 }
 
 inline Result allocate(std::map<uint64_t, Memory>& memory, size_t bytes, uint64_t* out) {
-  // Not aligned_alloc: the process may have another allocator, and mimalloc 2.0.9 aligns to less than 256 bytes when asked for them.
+  // Not aligned_alloc: the process may have another allocator, and mimalloc 2.0.9 aligns to less
+  // than 256 bytes when asked for them.
   void* block = bytes && bytes < SIZE_MAX - 256 ? std::malloc(bytes + 255) : nullptr;
   if (!block) return bytes ? Result(kResultOutOfMemory) : Result(kInvalidValue);
   *out = (uint64_t(reinterpret_cast<uintptr_t>(block)) + 255) & ~uint64_t{255};
@@ -174,7 +183,8 @@ inline void do_first(StreamT* s) {
 /// Everything on the stream, and on others what it waits for and no more.
 inline void drain(StreamT* s, const EventT* until = nullptr, uint64_t turn = 0) {
   while (!s->work.empty() && !(until && until->reached >= turn)) {
-    if (is_blocked(*s)) drain(s->work.front().event->stream, s->work.front().event, s->work.front().turn);
+    if (is_blocked(*s))
+      drain(s->work.front().event->stream, s->work.front().event, s->work.front().turn);
     do_first(s);
   }
 }
@@ -188,7 +198,8 @@ inline void drop_all() {
     world().control.queued -= s->work.size();
     s->work.clear();
   }
-  for (void* event : world().events) static_cast<EventT*>(event)->reached = static_cast<EventT*>(event)->recorded;
+  for (void* event : world().events)
+    static_cast<EventT*>(event)->reached = static_cast<EventT*>(event)->recorded;
 }
 inline void do_some() {
   static uint32_t state = 0;
@@ -198,7 +209,8 @@ inline void do_some() {
   for (int i = 0; i < 3; i++) {
     ready.clear();
     for (void* stream : world().streams)
-      if (!static_cast<StreamT*>(stream)->work.empty() && !is_blocked(*static_cast<StreamT*>(stream)))
+      if (!static_cast<StreamT*>(stream)->work.empty() &&
+          !is_blocked(*static_cast<StreamT*>(stream)))
         ready.push_back(static_cast<StreamT*>(stream));
     state = state * 1664525u + 1013904223u;
     if (ready.empty() || (state >> 16) % 3 == 0) return;
@@ -214,7 +226,8 @@ inline bool is_dropped(const char* name) {
   return world().control.drop_call && std::strcmp(world().control.drop_call, name) == 0;
 }
 
-/// Nanoseconds of a launch, see fake_driver.h; `kernel` as in FAKE_CUDA_TIMES. Allocates nothing: runs are watched for that.
+/// Nanoseconds of a launch, see fake_driver.h; `kernel` as in FAKE_CUDA_TIMES. Allocates nothing:
+/// runs are watched for that.
 inline uint64_t duration_of(const char* kernel) {
   constexpr uint64_t kOtherwise = 1'000'000;
   const char* text = world().control.times ? world().control.times : std::getenv("FAKE_CUDA_TIMES");
@@ -238,16 +251,19 @@ inline void run_node(const Node& node) {
   launch.params = node.params.data();
   world().control.kernels++;
   if (node.test)
-    return emulate::launch({launch.grid_x, launch.grid_y, launch.grid_z}, node.test->threads, launch.shared_bytes,
-                           node.test->run, launch.params);
-  world().now += duration_of(ingot_cuda_kernel_set.kernels[size_t(node.kernel)].name + std::strlen("ingot_"));
+    return emulate::launch({launch.grid_x, launch.grid_y, launch.grid_z}, node.test->threads,
+                           launch.shared_bytes, node.test->run, launch.params);
+  world().now +=
+      duration_of(ingot_cuda_kernel_set.kernels[size_t(node.kernel)].name + std::strlen("ingot_"));
   world().kernel_runs[size_t(node.kernel)]++;
   (void)emulate::run_launch(launch);
 }
 
-/// The emulator runs nodes in the order in which they were added; a dependency that says less would be a race on hardware.
+/// The emulator runs nodes in the order in which they were added; a dependency that says less would
+/// be a race on hardware.
 inline bool is_next(const GraphT& graph, const GraphNode* before, size_t count) {
-  return count == (graph.nodes.empty() ? 0u : 1u) && (!count || before[0]->index + 1 == graph.nodes.size());
+  return count == (graph.nodes.empty() ? 0u : 1u) &&
+         (!count || before[0]->index + 1 == graph.nodes.size());
 }
 inline GraphNode add_node(Graph graph, Node node) {
   graph->nodes.push_back(std::move(node));
@@ -270,10 +286,17 @@ using ingot::GpuKernel;
   const Marked marked;                                            \
   const std::lock_guard<std::recursive_mutex> hold(world().lock); \
   const Result injected = enter(#name)
-#define ENTER_WITH_CONTEXT(name)                                                                        \
-  ENTER(name);                                                                                          \
-  if (!current.empty() && refused_context) return misuse("in the context before one that was refused"); \
-  if (current.empty()) return refused_context ? kInvalidContext : (misuse("no context is current"), kInvalidContext)
+#define ENTER_WITH_CONTEXT(name)           \
+  ENTER(name);                             \
+  if (!current.empty() && refused_context) \
+    return misuse(                         \
+        "in the context before one that was \
+  refused");                               \
+  if (current.empty())                     \
+  return refused_context ? kInvalidContext \
+                         : (misuse("no context is     \
+  current"),                               \
+                            kInvalidContext)
 #define ENTER_TO_RELEASE_WITH_CONTEXT(name) \
   ENTER_TO_RELEASE(name);                   \
   if (current.empty() && !refused_context) misuse("no context is current")
@@ -282,4 +305,5 @@ using ingot::GpuKernel;
 // A stream that is alive, in the context that is current.
 #define CHECK_STREAM(stream)                                                       \
   if (!world().streams.count(stream)) return misuse("a stream that is not alive"); \
-  if ((stream)->context != current.back()) return misuse("a stream of another context than the current one")
+  if ((stream)->context != current.back())                                         \
+  return misuse("a stream of another context than the current one")

@@ -1,6 +1,7 @@
-// Control flow on a GPU, decided inside its graphs and by the host, beside the CPU: the bits, what was taken, what is refused; then one
-// program many times, with the time of both ways. Over the driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it
-// comes before any model: nothing else in this tree has a node that decides. Without a GPU exit 77.
+// Control flow on a GPU, decided inside its graphs and by the host, beside the CPU: the bits, what
+// was taken, what is refused; then one program many times, with the time of both ways. Over the
+// driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it comes before any model:
+// nothing else in this tree has a node that decides. Without a GPU exit 77.
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -35,7 +36,8 @@ std::vector<uint8_t> outputs_of(const Session& session, uint32_t count) {
   std::vector<uint8_t> all;
   for (uint32_t i = 0; i < count; i++) {
     const ingot_tensor t = session.output(i).value();
-    all.insert(all.end(), static_cast<const uint8_t*>(t.data), static_cast<const uint8_t*>(t.data) + t.bytes);
+    all.insert(all.end(), static_cast<const uint8_t*>(t.data),
+               static_cast<const uint8_t*>(t.data) + t.bytes);
   }
   return all;
 }
@@ -48,7 +50,8 @@ struct Case {
 /// Both ways beside the CPU; a case that the CPU refuses is refused by name.
 void compare(const char* network, cast::FileSpec spec, const std::vector<Case>& cases) {
   FileBytes bytes(spec);
-  Model model = open_bytes_or_fail(bytes, reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")));
+  Model model =
+      open_bytes_or_fail(bytes, reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")));
   const uint32_t outputs = model.summary().output_count;
   Session cpu = make(model, on("cpu")), host = make(model, on("cuda", INGOT_HOST_BRANCHES)),
           gpu = make(model, on("cuda"));
@@ -62,11 +65,14 @@ void compare(const char* network, cast::FileSpec spec, const std::vector<Case>& 
             where + ": another result than the CPU's");
       check(expected.ok() == by_host.ok(), where + ": by the host, another result than the CPU's");
       if (!expected.ok()) {
-        check(expected.error().instruction == by_gpu.error().instruction, where + ": another instruction refused");
+        check(expected.error().instruction == by_gpu.error().instruction,
+              where + ": another instruction refused");
         continue;
       }
-      check(outputs_of(gpu, outputs) == outputs_of(cpu, outputs), where + ": other bits than the CPU's");
-      check(outputs_of(host, outputs) == outputs_of(cpu, outputs), where + ": by the host, other bits than the CPU's");
+      check(outputs_of(gpu, outputs) == outputs_of(cpu, outputs),
+            where + ": other bits than the CPU's");
+      check(outputs_of(host, outputs) == outputs_of(cpu, outputs),
+            where + ": by the host, other bits than the CPU's");
       for (uint32_t i = 0; gpu.branch(i).name; i++)
         check(gpu.branch(i).taken == host.branch(i).taken,
               where + ": taken another number of times: " + gpu.branch(i).name);
@@ -76,7 +82,8 @@ void compare(const char* network, cast::FileSpec spec, const std::vector<Case>& 
 /// 100 iterations: the same bits each time, and what a run takes.
 void replay(int runs) {
   FileBytes bytes(looping_network(100));
-  Model model = open_bytes_or_fail(bytes, reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")));
+  Model model =
+      open_bytes_or_fail(bytes, reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")));
   std::vector<uint8_t> first;
   for (const uint32_t flags : {0u, uint32_t(INGOT_HOST_BRANCHES)}) {
     Session gpu = make(model, on("cuda", flags));
@@ -85,10 +92,12 @@ void replay(int runs) {
     if (first.empty()) first = outputs_of(gpu, 2);
     const auto began = Clock::now();
     for (int i = 0; i < runs && same; i++) same = gpu.run().ok() && outputs_of(gpu, 2) == first;
-    const double us = std::chrono::duration<double, std::micro>(Clock::now() - began).count() / runs;
+    const double us =
+        std::chrono::duration<double, std::micro>(Clock::now() - began).count() / runs;
     check(same, "a loop of 100 iterations: another result in some run");
-    std::printf("a loop of 100 iterations, 3 small kernels each, decided %s: %.1f us a run, %d runs\n",
-                gpu.branch(0).on_device ? "inside the graph" : "by the host", us, runs);
+    std::printf(
+        "a loop of 100 iterations, 3 small kernels each, decided %s: %.1f us a run, %d runs\n",
+        gpu.branch(0).on_device ? "inside the graph" : "by the host", us, runs);
   }
 }
 
@@ -105,8 +114,8 @@ std::vector<Case> nested() {
   for (const bool outer : {true, false})
     for (const bool inner : {true, false})
       for (const LoopInputs in : {LoopInputs{0, 0}, {1, 0}, {5, 3}, {100, 99}, {101, 0}})
-        cases.push_back({std::string(outer ? "outer, " : "not outer, ") + (inner ? "inner, " : "not inner, ") +
-                             std::to_string(in.count),
+        cases.push_back({std::string(outer ? "outer, " : "not outer, ") +
+                             (inner ? "inner, " : "not inner, ") + std::to_string(in.count),
                          [=](Session& s) { fill_nested(s, outer, inner, in); }});
   return cases;
 }
@@ -138,7 +147,8 @@ std::vector<Case> indices() {
   for (const int bad : {-1, 0, 2}) {
     std::vector<int64_t> all = {3, 1, 0, 2};
     if (bad >= 0) all[size_t(bad)] = 99;
-    cases.push_back({"bad index at " + std::to_string(bad), [=](Session& s) { write(s.input("indices"), all); }});
+    cases.push_back({"bad index at " + std::to_string(bad),
+                     [=](Session& s) { write(s.input("indices"), all); }});
   }
   return cases;
 }
@@ -152,9 +162,11 @@ int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a GPU that hangs leaves what came before
   compare("a branch that is missing", one_sided_network(), flags());
   for (const bool known : {true, false})
-    compare("a count of the file's", counted_network(known),
-            {{known ? "in the program" : "a weight", [](Session& s) { write(s.input(0), ramp(32)); }}});
-  compare("a loop", looping_network(), loops({{0, 0}, {1, 100}, {2, 0}, {3, 1}, {3, 100}, {-4, 0}, {4, 0}}));
+    compare(
+        "a count of the file's", counted_network(known),
+        {{known ? "in the program" : "a weight", [](Session& s) { write(s.input(0), ramp(32)); }}});
+  compare("a loop", looping_network(),
+          loops({{0, 0}, {1, 100}, {2, 0}, {3, 1}, {3, 100}, {-4, 0}, {4, 0}}));
   compare("a fault in a loop", indexing_network(), indices());
   compare("Ifs and a loop", nested_network(), nested());
   compare("loops in loops", loop_in_loop_network(8, 8), loops_in_loops());

@@ -35,10 +35,12 @@ INGOT_GPU_KERNEL(fragment_tf32, FragmentProductParams, 32) { product<Tf32>(p); }
 INGOT_GPU_KERNEL(fragment_s8, FragmentProductParams, 32) { product<S8>(p); }
 
 INGOT_GPU_KERNEL(fragment_matrices, FragmentMatrixParams, 32) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750  // an older chip has no matrix loads, and no kernel asks for them
+#if !defined(__CUDA_ARCH__) || \
+    __CUDA_ARCH__ >= 750  // an older chip has no matrix loads, and no kernel asks for them
   uint16_t* shared = gpu_shared<uint16_t>();
   const int lane = int(threadIdx.x);
-  for (int i = 0; i < 8; i++) shared[lane * 8 + i] = p.from[int64_t(blockIdx.x) * 256 + lane * 8 + i];
+  for (int i = 0; i < 8; i++)
+    shared[lane * 8 + i] = p.from[int64_t(blockIdx.x) * 256 + lane * 8 + i];
   __syncwarp();
   uint32_t straight[4], transposed[4], two[2], two_transposed[2], four[4], pair[2];
   load_matrices<false>(straight, shared + lane * 8);
@@ -52,7 +54,8 @@ INGOT_GPU_KERNEL(fragment_matrices, FragmentMatrixParams, 32) {
   load_shared(pair, shared + lane * 4);
   uint32_t* to = p.to + grid_thread() * kFragmentMatrixWords;
   for (int i = 0; i < 4; i++) to[i] = straight[i], to[4 + i] = transposed[i], to[12 + i] = four[i];
-  for (int i = 0; i < 2; i++) to[8 + i] = two[i], to[10 + i] = two_transposed[i], to[16 + i] = pair[i];
+  for (int i = 0; i < 2; i++)
+    to[8 + i] = two[i], to[10 + i] = two_transposed[i], to[16 + i] = pair[i];
 #endif
 }
 

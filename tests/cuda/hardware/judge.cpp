@@ -25,7 +25,8 @@ double magnitude(const SumElement& e) {
 }
 
 Verdict judge(const SumElement& e, float emulated, float got) {
-  if (has_same_bits(emulated, got) || (std::isnan(emulated) && std::isnan(got))) return Verdict::kSame;
+  if (has_same_bits(emulated, got) || (std::isnan(emulated) && std::isnan(got)))
+    return Verdict::kSame;
   if (!std::isfinite(emulated) || !std::isfinite(got)) return Verdict::kWrong;
   double exact = e.c, without = flushed(e.c);
   for (size_t i = 0; i < e.a.size(); i++) {
@@ -36,7 +37,8 @@ Verdict judge(const SumElement& e, float emulated, float got) {
   const double bound = sum_bound(e.a.size()) * magnitude(e) + 0x1p-149;
   if (std::fabs(double(got) - exact) <= bound) return Verdict::kNear;
   const double result = flushed(without);
-  return std::fabs(double(got) - without) <= bound || double(got) == result ? Verdict::kFlushed : Verdict::kWrong;
+  return std::fabs(double(got) - without) <= bound || double(got) == result ? Verdict::kFlushed
+                                                                            : Verdict::kWrong;
 }
 
 void Tally::add(const SumElement& e, float emulated, float got) {
@@ -48,16 +50,17 @@ void Tally::add(const SumElement& e, float emulated, float got) {
     largest = std::fmax(largest, std::fabs(double(got) - double(emulated)) / sum);
   if (verdict != Verdict::kWrong || !first_wrong.empty()) return;
   char text[160];
-  std::snprintf(text, sizeof text, "emulator %a, GPU %a, sum of magnitudes %g", double(emulated), double(got), sum);
+  std::snprintf(text, sizeof text, "emulator %a, GPU %a, sum of magnitudes %g", double(emulated),
+                double(got), sum);
   first_wrong = text;
 }
 
 std::string Tally::text() const {
   char text[240];
-  std::snprintf(
-      text, sizeof text,
-      "%5zu the same bits, %5zu within %s, %zu only as flushed to zero, %zu wrong; largest difference %.1e of the sum",
-      same, near, "the bound", flushed, wrong, largest);
+  std::snprintf(text, sizeof text,
+                "%5zu the same bits, %5zu within %s, %zu only as flushed to zero, %zu wrong; "
+                "largest difference %.1e of the sum",
+                same, near, "the bound", flushed, wrong, largest);
   return text;
 }
 

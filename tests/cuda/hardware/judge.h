@@ -1,5 +1,6 @@
-// tests/cuda/hardware/judge.h - whether one element of a product of tensor cores can stand beside the emulator's. The emulator sums in f32 over k ascending;
-// a tensor core in an order and a width of its own, which the PTX ISA leaves open, and it may take numbers below 2^-126 for zero.
+// tests/cuda/hardware/judge.h - whether one element of a product of tensor cores can stand beside
+// the emulator's. The emulator sums in f32 over k ascending; a tensor core in an order and a width
+// of its own, which the PTX ISA leaves open, and it may take numbers below 2^-126 for zero.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ struct SumElement {
   double c = 0;
 };
 
-/// What any tensor core may be away from the exact sum, relative to the sum of magnitudes: each of k + 1 terms loses less than one unit of 2^-23
-/// of the largest to its alignment, and as much again in rounding.
+/// What any tensor core may be away from the exact sum, relative to the sum of magnitudes: each of
+/// k + 1 terms loses less than one unit of 2^-23 of the largest to its alignment, and as much again
+/// in rounding.
 double sum_bound(size_t k);
 /// |c| + sum of |a b|
 double magnitude(const SumElement& element);

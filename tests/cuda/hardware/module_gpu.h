@@ -26,7 +26,9 @@ constexpr uint32_t kCases = 64;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 using Random = std::mt19937;
 
-inline float uniform(Random& r, float low, float high) { return std::uniform_real_distribution<float>(low, high)(r); }
+inline float uniform(Random& r, float low, float high) {
+  return std::uniform_real_distribution<float>(low, high)(r);
+}
 inline uint32_t bits_of(float x) { return cpu::float_bits(x); }
 inline float float_of(uint32_t w) { return cpu::bits_float(w); }
 
@@ -60,13 +62,15 @@ class Hardware {
     std::fflush(stdout);
     std::_Exit(77);
   }
-  /// Beside this program: of its own architecture, or an older minor one of the same major (not those of Tegra, which are nobody else's).
+  /// Beside this program: of its own architecture, or an older minor one of the same major (not
+  /// those of Tegra, which are nobody else's).
   bool read_module() {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cubin";
     for (int minor = sm() % 10; minor >= 0; minor--) {
       const int candidate = sm() / 10 * 10 + minor;
       if (candidate != sm() && (candidate == 72 || candidate == 87)) continue;
-      std::ifstream file(folder / ("fragments.sm" + std::to_string(candidate) + ".cubin"), std::ios::binary);
+      std::ifstream file(folder / ("fragments.sm" + std::to_string(candidate) + ".cubin"),
+                         std::ios::binary);
       if (!file) continue;
       image_.assign(std::istreambuf_iterator<char>(file), {});
       return !image_.empty();
@@ -105,21 +109,25 @@ class OnGpu {
 };
 
 template <class Params>
-void run_on_gpu(const char* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes, const Params& params) {
+void run_on_gpu(const char* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                const Params& params) {
   Hardware& it = Hardware::get();
   it.gpu().add(it.function(kernel), blocks, threads, shared_bytes, &params, sizeof params);
   it.gpu().run();
 }
 template <class Params>
-void run_emulated(void (*body)(const Params&), uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                  const Params& params) {
+void run_emulated(void (*body)(const Params&), uint32_t blocks, uint32_t threads,
+                  uint32_t shared_bytes, const Params& params) {
   struct Call {
     void (*body)(const Params&);
     const Params* params;
   } call{body, &params};
   cuda::emulate::launch(
       {blocks, 1, 1}, threads, shared_bytes,
-      [](const void* c) { static_cast<const Call*>(c)->body(*static_cast<const Call*>(c)->params); }, &call);
+      [](const void* c) {
+        static_cast<const Call*>(c)->body(*static_cast<const Call*>(c)->params);
+      },
+      &call);
 }
 
 }  // namespace ingot::test

@@ -1,4 +1,5 @@
-// Matrix loads, asynchronous copies and conversions: the emulator beside the hardware, bit for bit. Planted mistakes have to be found.
+// Matrix loads, asynchronous copies and conversions: the emulator beside the hardware, bit for bit.
+// Planted mistakes have to be found.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,14 +10,16 @@ using namespace ingot;
 using namespace ingot::test;
 
 TEST_CASE("hardware: matrix loads and wide loads of shared memory") {
-  if (!Hardware::get().has(75)) return void(std::printf("[skip] matrix loads: this GPU has none\n"));
+  if (!Hardware::get().has(75))
+    return void(std::printf("[skip] matrix loads: this GPU has none\n"));
   Random random(5);
   Words from(kCases * 128);
   for (uint32_t& word : from) word = random();
   const size_t words = kCases * 32 * cuda::kFragmentMatrixWords;
   Words want(words);
-  run_emulated(cuda::ingot_emulated_fragment_matrices, kCases, 32, 512,
-               cuda::FragmentMatrixParams{reinterpret_cast<const uint16_t*>(from.data()), want.data(), 0});
+  run_emulated(
+      cuda::ingot_emulated_fragment_matrices, kCases, 32, 512,
+      cuda::FragmentMatrixParams{reinterpret_cast<const uint16_t*>(from.data()), want.data(), 0});
   for (const int mistake : {0, 1}) {
     const OnGpu source(from), to(Words(words, 0xdddddddd));
     run_on_gpu("ingot_fragment_matrices", kCases, 32, 512,
@@ -37,8 +40,9 @@ TEST_CASE("hardware: asynchronous copies") {
                  cuda::FragmentCopyParams{from.data(), want.data(), valid, 0});
     for (const int mistake : {0, 1}) {
       const OnGpu source(from), to(Words(from.size(), 0xdddddddd));
-      run_on_gpu("ingot_fragment_copies", kCases, 64, cuda::kFragmentCopyWords * 4,
-                 cuda::FragmentCopyParams{source.as<uint32_t>(), to.as<uint32_t>(), valid, mistake});
+      run_on_gpu(
+          "ingot_fragment_copies", kCases, 64, cuda::kFragmentCopyWords * 4,
+          cuda::FragmentCopyParams{source.as<uint32_t>(), to.as<uint32_t>(), valid, mistake});
       CHECK((to.fetch() == want) == !mistake);
     }
     compared += want.size();
@@ -47,28 +51,32 @@ TEST_CASE("hardware: asynchronous copies") {
 }
 
 TEST_CASE("hardware: conversions to f16, bf16 and tf32") {
-  if (!Hardware::get().has(75)) return void(std::printf("[skip] conversions: kernels of this GPU use none\n"));
+  if (!Hardware::get().has(75))
+    return void(std::printf("[skip] conversions: kernels of this GPU use none\n"));
   Random random(7);
   constexpr uint32_t kBlocks = 1024;
   Words from(kBlocks * 64 * 2);
   for (size_t i = 0; i < from.size(); i++) {
-    const float special[] = {0.0f,     -0.0f,    kInf,     -kInf,      std::nanf(""), 65504.0f, 65519.9f,
-                             65520.0f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1p-14f,      3.4e38f,  0x1p-149f};
+    const float special[] = {0.0f,       -0.0f,    kInf,     -kInf,    std::nanf(""),
+                             65504.0f,   65519.9f, 65520.0f, 0x1p-24f, 0x1p-25f,
+                             0x1.8p-25f, 0x1p-14f, 3.4e38f,  0x1p-149f};
     const uint32_t shape = random() % 4;
     if (i < std::size(special))
       from[i] = bits_of(special[i]);
     else if (shape == 0)
       from[i] = random();  // any bits
     else if (shape == 1)
-      from[i] = bits_of(std::ldexp(uniform(random, -2, 2), int(random() % 44) - 27));  // f16's range
+      // f16's range
+      from[i] = bits_of(std::ldexp(uniform(random, -2, 2), int(random() % 44) - 27));
     else if (shape == 2)
       from[i] = (random() & 0xffffe000) | 0x1000;  // ties of f16 and tf32
     else
       from[i] = (random() & 0xffff0000) | 0x8000;  // ties of bf16
   }
   Words want(kBlocks * 64 * 3);
-  run_emulated(cuda::ingot_emulated_fragment_converts, kBlocks, 64, 0,
-               cuda::FragmentConvertParams{reinterpret_cast<const float*>(from.data()), want.data(), 0});
+  run_emulated(
+      cuda::ingot_emulated_fragment_converts, kBlocks, 64, 0,
+      cuda::FragmentConvertParams{reinterpret_cast<const float*>(from.data()), want.data(), 0});
   const auto is_nan = [](int part, uint32_t w, int half) {
     if (part == 2) return (w & 0x7fffffff) > 0x7f800000;
     const uint32_t h = w >> 16 * half & 0x7fff;
@@ -96,8 +104,10 @@ TEST_CASE("hardware: conversions to f16, bf16 and tf32") {
       CHECK(wrong[0] > 0);
       continue;
     }
-    std::printf("conversions of %zu numbers: f16 %zu wrong, bf16 %zu, tf32 %zu; NaN with another payload %zu\n",
-                from.size(), wrong[0], wrong[1], wrong[2], payloads);
+    std::printf(
+        "conversions of %zu numbers: f16 %zu wrong, bf16 %zu, tf32 %zu; NaN with another payload "
+        "%zu\n",
+        from.size(), wrong[0], wrong[1], wrong[2], payloads);
     CHECK(wrong[0] == 0);
     CHECK(wrong[1] == 0);
     CHECK(wrong[2] == 0);

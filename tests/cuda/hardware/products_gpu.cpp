@@ -1,5 +1,6 @@
-// Products of tensor cores: the emulator beside the hardware on random and special operands, element by element. Planted mistakes have to be
-// found. Over the fake driver both sides are the emulator. Exit 77 without a GPU, or without device code for it.
+// Products of tensor cores: the emulator beside the hardware on random and special operands,
+// element by element. Planted mistakes have to be found. Over the fake driver both sides are the
+// emulator. Exit 77 without a GPU, or without device code for it.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -46,16 +47,17 @@ const Type kBf16 = {"bf16",
                     0x1p-133f,
                     1e30f};
 /// The low 13 bits hold anything and must not count.
-const Type kTf32 = {"tf32",
-                    "ingot_fragment_tf32",
-                    cuda::ingot_emulated_fragment_tf32,
-                    kM16N8K8,
-                    32,
-                    80,
-                    [](double x) { return (bits_of(float(x)) & ~0x1fffu) | (std::isfinite(x) ? 0x1234u : 0u); },
-                    [](uint32_t w) { return double(float_of(w & ~0x1fffu)); },
-                    0x1p-136f,
-                    1e30f};
+const Type kTf32 = {
+    "tf32",
+    "ingot_fragment_tf32",
+    cuda::ingot_emulated_fragment_tf32,
+    kM16N8K8,
+    32,
+    80,
+    [](double x) { return (bits_of(float(x)) & ~0x1fffu) | (std::isfinite(x) ? 0x1234u : 0u); },
+    [](uint32_t w) { return double(float_of(w & ~0x1fffu)); },
+    0x1p-136f,
+    1e30f};
 const Type kS8 = {"s8",
                   "ingot_fragment_s8",
                   cuda::ingot_emulated_fragment_s8,
@@ -85,13 +87,13 @@ void place(const Type& type, const Case& from, uint32_t index, Registers* to) {
     const size_t at = size_t(index) * 32 + size_t(lane);
     for (int i = 0; i < cuda::kFragmentA * per_word; i++) {
       const Place p = type.layout.a(lane, i);
-      to->a[at * cuda::kFragmentA + size_t(i / per_word)] |= type.encode(from.a[size_t(p.row * k + p.column)])
-                                                             << i % per_word * type.bits;
+      to->a[at * cuda::kFragmentA + size_t(i / per_word)] |=
+          type.encode(from.a[size_t(p.row * k + p.column)]) << i % per_word * type.bits;
     }
     for (int i = 0; i < cuda::kFragmentB * per_word; i++) {
       const Place p = type.layout.b(lane, i);
-      to->b[at * cuda::kFragmentB + size_t(i / per_word)] |= type.encode(from.b[size_t(p.row * 8 + p.column)])
-                                                             << i % per_word * type.bits;
+      to->b[at * cuda::kFragmentB + size_t(i / per_word)] |=
+          type.encode(from.b[size_t(p.row * 8 + p.column)]) << i % per_word * type.bits;
     }
     for (int i = 0; i < cuda::kFragmentD; i++) {
       const Place p = place_d(lane, i);
@@ -119,14 +121,22 @@ const Kind kFloatKinds[] = {
      [](const Type&, Random& r, int) { return float(int(r() % 2001) - 1000); }},
     {"normal numbers", false, [](const Type&, Random& r) { return uniform(r, -2, 2); },
      [](const Type&, Random& r, int) { return uniform(r, -2, 2); }, small_number},
-    {"of many sizes", false, [](const Type&, Random& r) { return std::ldexp(uniform(r, -2, 2), int(r() % 14) - 9); },
-     [](const Type&, Random& r, int) { return std::ldexp(uniform(r, -2, 2), int(r() % 14) - 9); }, small_number},
-    {"subnormal operands", false, [](const Type& t, Random& r) { return t.smallest_subnormal * float(1 + r() % 7); },
+    {"of many sizes", false,
+     [](const Type&, Random& r) { return std::ldexp(uniform(r, -2, 2), int(r() % 14) - 9); },
+     [](const Type&, Random& r, int) { return std::ldexp(uniform(r, -2, 2), int(r() % 14) - 9); },
+     small_number},
+    {"subnormal operands", false,
+     [](const Type& t, Random& r) { return t.smallest_subnormal * float(1 + r() % 7); },
      [](const Type&, Random& r, int) { return uniform(r, -2, 2) * 1024; }, zero},
-    {"subnormal summands", false, [](const Type&, Random& r) { return uniform(r, -1, 1) * 0x1p-12f; }, zero,
+    {"subnormal summands", false,
+     [](const Type&, Random& r) { return uniform(r, -1, 1) * 0x1p-12f; }, zero,
      [](const Type&, Random& r, int) { return float_of(r() & 0x807fffff); }},
-    {"large, one sign a column", false, [](const Type& t, Random& r) { return t.large * uniform(r, 0.5f, 1); },
-     [](const Type& t, Random& r, int column) { return sign_of(column) * t.large * uniform(r, 0.5f, 1); }, zero},
+    {"large, one sign a column", false,
+     [](const Type& t, Random& r) { return t.large * uniform(r, 0.5f, 1); },
+     [](const Type& t, Random& r, int column) {
+       return sign_of(column) * t.large * uniform(r, 0.5f, 1);
+     },
+     zero},
     {"infinities and NaN", false,
      [](const Type&, Random& r) { return r() % 40  ? uniform(r, -2, 2)
                                          : r() % 2 ? kInf
@@ -151,7 +161,8 @@ std::vector<Case> make_cases(const Type& type, const Kind& kind) {
   std::vector<Case> cases(kCases);
   for (Case& one : cases) {
     for (int i = 0; i < 16 * type.layout.k; i++) one.a.push_back(double(kind.a(type, random)));
-    for (int i = 0; i < type.layout.k * 8; i++) one.b.push_back(double(kind.b(type, random, i % 8)));
+    for (int i = 0; i < type.layout.k * 8; i++)
+      one.b.push_back(double(kind.b(type, random, i % 8)));
     for (int i = 0; i < 16 * 8; i++) one.c.push_back(kind.c(type, random, i % 8));
   }
   return cases;
@@ -159,14 +170,15 @@ std::vector<Case> make_cases(const Type& type, const Kind& kind) {
 
 Words product_on_gpu(const Type& type, const Registers& r, int mistake) {
   const OnGpu a(r.a), b(r.b), c(r.c), d(Words(r.c.size(), 0xdddddddd));
-  run_on_gpu(
-      type.kernel, kCases, 32, 0,
-      cuda::FragmentProductParams{a.as<uint32_t>(), b.as<uint32_t>(), c.as<uint32_t>(), d.as<uint32_t>(), mistake});
+  run_on_gpu(type.kernel, kCases, 32, 0,
+             cuda::FragmentProductParams{a.as<uint32_t>(), b.as<uint32_t>(), c.as<uint32_t>(),
+                                         d.as<uint32_t>(), mistake});
   return d.fetch();
 }
 Words product_emulated(const Type& type, const Registers& r) {
   Words d(r.c.size());
-  run_emulated(type.body, kCases, 32, 0, cuda::FragmentProductParams{r.a.data(), r.b.data(), r.c.data(), d.data(), 0});
+  run_emulated(type.body, kCases, 32, 0,
+               cuda::FragmentProductParams{r.a.data(), r.b.data(), r.c.data(), d.data(), 0});
   return d;
 }
 
@@ -186,7 +198,8 @@ Tally compare(const Type& type, const Kind& kind, int mistake) {
   const std::vector<Case> cases = make_cases(type, kind);
   Registers registers;
   for (uint32_t i = 0; i < kCases; i++) place(type, cases[i], i, &registers);
-  const Words got = product_on_gpu(type, registers, mistake), want = product_emulated(type, registers);
+  const Words got = product_on_gpu(type, registers, mistake),
+              want = product_emulated(type, registers);
   Tally tally;
   for (size_t i = 0; i < got.size(); i++) {
     const int lane = int(i / cuda::kFragmentD % 32);
@@ -205,15 +218,19 @@ Tally compare(const Type& type, const Kind& kind, int mistake) {
 
 void compare_all(const Type& type, const Kind* kinds, size_t count) {
   if (!Hardware::get().has(type.oldest)) {
-    std::printf("[skip] products of %s: this GPU, sm_%d, has none\n", type.name, Hardware::get().sm());
+    std::printf("[skip] products of %s: this GPU, sm_%d, has none\n", type.name,
+                Hardware::get().sm());
     return;
   }
   for (size_t i = 0; i < count; i++) {
     const Tally tally = compare(type, kinds[i], 0);
-    std::printf("%-4s k%-2d %-25s %s\n", type.name, type.layout.k, kinds[i].name, tally.text().c_str());
-    CHECK_MESSAGE(tally.wrong == 0, type.name << ", " << kinds[i].name << ": " << tally.first_wrong);
+    std::printf("%-4s k%-2d %-25s %s\n", type.name, type.layout.k, kinds[i].name,
+                tally.text().c_str());
+    CHECK_MESSAGE(tally.wrong == 0,
+                  type.name << ", " << kinds[i].name << ": " << tally.first_wrong);
     // Weights in f16 are often below its smallest normal number: no tensor core flushes those.
-    if (type.bits == 16 && type.smallest_subnormal > 0x1p-126f) CHECK((tally.flushed == 0 || kinds[i].c != zero));
+    if (type.bits == 16 && type.smallest_subnormal > 0x1p-126f)
+      CHECK((tally.flushed == 0 || kinds[i].c != zero));
   }
   CHECK_MESSAGE(compare(type, kinds[0], 1).wrong > 0, "a planted mistake was not found");
   CHECK_MESSAGE(compare(type, kinds[1], 1).wrong > 0, "a planted mistake was not found");
@@ -226,9 +243,12 @@ TEST_CASE("hardware: products of bf16") { compare_all(kBf16, kFloatKinds, std::s
 TEST_CASE("hardware: products of tf32") { compare_all(kTf32, kFloatKinds, std::size(kFloatKinds)); }
 TEST_CASE("hardware: products of s8") { compare_all(kS8, kByteKinds, std::size(kByteKinds)); }
 
-// The bounds must let a real tensor core pass and nothing else. One that aligns all terms to the largest, cuts them to 24 bits and
-// rounds towards zero is the worst that measurements of hardware describe; one that sums in f16 is wrong.
-TEST_CASE("judge: takes a tensor core that cuts its terms, and refuses one that sums in f16 or loses a term") {
+// The bounds must let a real tensor core pass and nothing else. One that aligns all terms to the
+// largest, cuts them to 24 bits and rounds towards zero is the worst that measurements of hardware
+// describe; one that sums in f16 is wrong.
+TEST_CASE(
+    "judge: takes a tensor core that cuts its terms, and refuses one that sums in f16 or loses a "
+    "term") {
   size_t near = 0, half_wrong = 0, lost_wrong = 0;
   for (const Kind& kind : {kFloatKinds[1], kFloatKinds[2]})
     for (const Case& one : make_cases(kF16, kind))
@@ -236,12 +256,14 @@ TEST_CASE("judge: takes a tensor core that cuts its terms, and refuses one that 
         const SumElement e = element_of(kF16, one, {i / 8, i % 8});
         double largest = std::fabs(e.c), cut = 0, plain = e.c;
         float emulated = float(e.c), half = cpu::f16_to_f32(cpu::f32_to_f16(float(e.c)));
-        for (size_t k = 0; k < e.a.size(); k++) largest = std::fmax(largest, std::fabs(e.a[k] * e.b[k]));
+        for (size_t k = 0; k < e.a.size(); k++)
+          largest = std::fmax(largest, std::fabs(e.a[k] * e.b[k]));
         const double unit = std::ldexp(1, std::ilogb(largest) - 23);
         const auto trunc = [unit](double x) { return std::trunc(x / unit) * unit; };
         cut = trunc(e.c);
         for (size_t k = 0; k < e.a.size(); k++) {
-          cut += trunc(e.a[k] * e.b[k]), plain += e.a[k] * e.b[k], emulated += float(e.a[k] * e.b[k]);
+          cut += trunc(e.a[k] * e.b[k]), plain += e.a[k] * e.b[k],
+              emulated += float(e.a[k] * e.b[k]);
           half = cpu::f16_to_f32(cpu::f32_to_f16(half + float(e.a[k] * e.b[k])));
         }
         const Verdict verdict = judge(e, emulated, float(cut));

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   if (argc < 2) return 1;
   open.kernels = ingot_cpu_kernels(NULL);
   options.bindings = &batch, options.binding_count = 1;
-  if (ingot_model_open(argv[1], &open, &model, &error) || ingot_session_create(model, &options, &session, &error)) {
+  if (ingot_model_open(argv[1], &open, &model, &error) ||
+      ingot_session_create(model, &options, &session, &error)) {
     ingot_error_text(&error, text, sizeof text);
     return fprintf(stderr, "%s\n", text), 1;
   }
@@ -24,7 +25,8 @@ int main(int argc, char** argv) {
   memset(input.data, 0, input.bytes);
   if (ingot_session_run(session, &error)) return 1;
   ingot_session_output(session, 0, &output);
-  printf("ingot %s: %lld x %lld, first %.6f\n", ingot_version(), (long long)output.dims[0], (long long)output.dims[1], ((float*)output.data)[0]);
+  printf("ingot %s: %lld x %lld, first %.6f\n", ingot_version(), (long long)output.dims[0],
+         (long long)output.dims[1], ((float*)output.data)[0]);
   ingot_session_destroy(session);
   ingot_model_destroy(model);
   return 0;

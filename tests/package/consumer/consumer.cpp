@@ -15,5 +15,6 @@ int main(int argc, char** argv) {
   if (!session) return std::fprintf(stderr, "%s\n", session.error().text().c_str()), 1;
   for (float& x : session->input<float>("image").value()) x = 0;
   if (!session->run()) return 1;
-  std::printf("ingot %s: first %.6f\n", ingot_version(), static_cast<double>(session->output<float>("digit").value()[0]));
+  std::printf("ingot %s: first %.6f\n", ingot_version(),
+              static_cast<double>(session->output<float>("digit").value()[0]));
 }

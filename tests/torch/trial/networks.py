@@ -55,7 +55,9 @@ def tensors_of(result):
     values = (
         result.values()
         if isinstance(result, dict)
-        else result if isinstance(result, (tuple, list)) else ()
+        else result
+        if isinstance(result, (tuple, list))
+        else ()
     )
     return [t for v in values for t in tensors_of(v)]
 

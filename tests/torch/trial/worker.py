@@ -51,7 +51,9 @@ def flatten(result):
     values = (
         result.values()
         if isinstance(result, dict)
-        else result if isinstance(result, (tuple, list)) else ()
+        else result
+        if isinstance(result, (tuple, list))
+        else ()
     )
     return [t for v in values for t in flatten(v)]
 

@@ -4,7 +4,8 @@ namespace ingot::passes {
 
 void Canonical::refuse(const Node& node, const std::string& attribute, const std::string& why,
                        const std::string& hint) {
-  std::string output = node.outputs.empty() || node.outputs[0] < 0 ? "" : editor.value(node.outputs[0]).name;
+  std::string output =
+      node.outputs.empty() || node.outputs[0] < 0 ? "" : editor.value(node.outputs[0]).name;
   refused.push_back({node.op, attribute, node.name, output, why, hint});
 }
 

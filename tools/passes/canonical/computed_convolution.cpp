@@ -1,5 +1,6 @@
-// A convolution whose weights the model computes: the taps are slices of the padded input, side by side, and one MatMul
-// sums over taps and channels. No panels can be packed ahead, so nothing of Conv2d would help.
+// A convolution whose weights the model computes: the taps are slices of the padded input, side by
+// side, and one MatMul sums over taps and channels. No panels can be packed ahead, so nothing of
+// Conv2d would help.
 #include "tools/passes/canonical/computed_convolution.h"
 
 #include <algorithm>
@@ -46,7 +47,8 @@ ValueId unfolded(Editor& e, const Node& node, const Taps& t, int64_t groups, con
       starts.push_back(Dim(at[i] * t.dilations[i]));
       dims.push_back(out[i + 2]);
     }
-    const ValueId part = e.emit("Slice", {x}, DType::kF32, dims, node, {{"starts", starts}, {"steps", steps}});
+    const ValueId part =
+        e.emit("Slice", {x}, DType::kF32, dims, node, {{"starts", starts}, {"steps", steps}});
     parts.push_back(e.reshape(part, {in[0], Dim(groups), channels, places}, node));
     more = false;
     for (size_t i = t.spatial(); i-- > 0 && !more;) {
@@ -63,15 +65,19 @@ ValueId unfolded(Editor& e, const Node& node, const Taps& t, int64_t groups, con
 
 void computed_convolution(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  const Taps t = {node.integers("kernel_shape"), node.integers("strides"), node.integers("dilations"),
-                  node.integers("pads")};
+  const Taps t = {node.integers("kernel_shape"), node.integers("strides"),
+                  node.integers("dilations"), node.integers("pads")};
   const int64_t groups = node.integer("group", 1);
-  const ValueId y = node.outputs[0], w = node.inputs[1], bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
+  const ValueId y = node.outputs[0], w = node.inputs[1],
+                bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
   const Dims out = e.dims(y), weight = e.dims(w);
   int64_t taps = 1;
-  for (const int64_t k : t.kernel) taps = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, taps * k);
+  for (const int64_t k : t.kernel)
+    taps = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, taps * k);
   if (taps > kMostTaps)
-    return c.refuse(node, "W", "computed weights of more than " + std::to_string(kMostTaps) + " taps are not built");
+    return c.refuse(
+        node, "W",
+        "computed weights of more than " + std::to_string(kMostTaps) + " taps are not built");
   e.kill(node);
   const ValueId x = unfolded(e, node, t, groups, out);
   // [O, C, k...] to [groups, O / groups, k... * C].
@@ -79,8 +85,8 @@ void computed_convolution(Canonical& c, Node& node) {
   for (size_t i = 0; i < t.spatial(); i++) perm.push_back(int64_t(i) + 2);
   perm.push_back(1);
   const Dim per_group = weight[0] / Dim(groups);
-  const ValueId rows =
-      e.reshape(e.transpose(w, perm, node), {Dim(1), Dim(groups), per_group, weight[1] * Dim(taps)}, node);
+  const ValueId rows = e.reshape(e.transpose(w, perm, node),
+                                 {Dim(1), Dim(groups), per_group, weight[1] * Dim(taps)}, node);
   const Dims product = {out[0], Dim(groups), per_group, e.dims(x)[3]};
   ValueId sum = e.emit("MatMul", {rows, x}, DType::kF32, product, node);
   if (bias == kAbsent) {
@@ -90,7 +96,8 @@ void computed_convolution(Canonical& c, Node& node) {
   Dims column(out.size(), Dim(1));
   column[1] = out[1];
   sum = e.reshape(sum, out, node);
-  e.add("Elementwise", {sum, e.reshape(bias, column, node)}, {y}, node, elementwise({{Op::kAdd, 0, 1}}, "f32"));
+  e.add("Elementwise", {sum, e.reshape(bias, column, node)}, {y}, node,
+        elementwise({{Op::kAdd, 0, 1}}, "f32"));
 }
 
 }  // namespace ingot::passes

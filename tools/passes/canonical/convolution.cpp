@@ -6,8 +6,8 @@
 namespace ingot::passes {
 namespace {
 
-// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one dimension is the
-// width.
+// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one
+// dimension is the width.
 Attributes window(const Node& node, size_t spatial) {
   Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
            dilations = node.integers("dilations"), pads = node.integers("pads");
@@ -32,26 +32,30 @@ bool usable(Canonical& c, const Node& node) {
   Editor& e = c.editor;
   size_t rank = e.rank(node.inputs[0]);
   if (rank != 3 && rank != 4) {
-    c.refuse(node, "", "convolutions over " + std::to_string(rank - 2) + " dimensions are not built yet",
+    c.refuse(node, "",
+             "convolutions over " + std::to_string(rank - 2) + " dimensions are not built yet",
              "one or two work");
     return false;
   }
   const Constant* w = e.constant(node.inputs[1]);
   if (!w) {
-    c.refuse(node, "W", "its weights are computed when the model runs", "export the model with constant weights");
+    c.refuse(node, "W", "its weights are computed when the model runs",
+             "export the model with constant weights");
     return false;
   }
   if (w->dtype != DType::kF32 || e.value(node.inputs[0]).dtype != DType::kF32) {
-    c.refuse(node, "", "only f32 convolutions are built, this one is " + std::string(dtype_name(w->dtype)),
+    c.refuse(node, "",
+             "only f32 convolutions are built, this one is " + std::string(dtype_name(w->dtype)),
              "export the model in f32");
     return false;
   }
   return true;
 }
 
-// Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's output in the
-// source's layout.
-void finish(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+// Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's
+// output in the source's layout.
+void finish(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs,
+            Attributes attributes) {
   ValueId out = node.outputs[0], bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
   Integers perm = to_channels_last(e.rank(out));
   Dims dims = permuted(e.dims(out), perm);
@@ -59,7 +63,8 @@ void finish(Editor& e, const Node& node, const std::string& op, std::vector<Valu
   ValueId y = e.emit(op, inputs, DType::kF32, dims, node, std::move(attributes));
   e.value(y).layout = "NHWC";
   if (bias >= 0 && !e.constant(bias))
-    y = e.emit("Elementwise", {y, bias}, DType::kF32, dims, node, elementwise({{Op::kAdd, 0, 1}}, "f32"));
+    y = e.emit("Elementwise", {y, bias}, DType::kF32, dims, node,
+               elementwise({{Op::kAdd, 0, 1}}, "f32"));
   e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
 }
 
@@ -82,14 +87,17 @@ void convolution(Canonical& c, Node& node) {
   if (spatial == 1) dense = with_dims(dense, {dense.dims[0], 1, dense.dims[1], dense.dims[2]});
   Attributes a = window(node, spatial);
   a["groups"] = groups;
-  a["method"] = std::string(groups == 1 ? "direct" : groups == channels && groups == outputs ? "depthwise" : "grouped");
+  a["method"] = std::string(groups == 1                               ? "direct"
+                            : groups == channels && groups == outputs ? "depthwise"
+                                                                      : "grouped");
   ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
   finish(e, node, "Conv2d", {channels_last(e, node.inputs[0], node), weights}, std::move(a));
 }
 
-// Chooses the pad at the end of dimension `i` so that what remains is an output padding below the stride.
-bool transposed_end_pad(Editor& e, const Node& node, size_t i, int64_t stride, int64_t reach, int64_t begin,
-                        int64_t& end) {
+// Chooses the pad at the end of dimension `i` so that what remains is an output padding below the
+// stride.
+bool transposed_end_pad(Editor& e, const Node& node, size_t i, int64_t stride, int64_t reach,
+                        int64_t begin, int64_t& end) {
   Dim in = e.dims(node.inputs[0])[i], out = e.dims(node.outputs[0])[i];
   Dim spare = (in - Dim(1)) * Dim(stride) + Dim(reach) - Dim(begin) - out;
   if (!spare.value()) return false;
@@ -123,7 +131,8 @@ void transposed_convolution(Canonical& c, Node& node) {
   dense = with_dims(dense, {groups * w.dims[1], kh, kw, per_group});
   a["groups"] = groups;
   ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
-  finish(e, node, "ConvTranspose2d", {channels_last(e, node.inputs[0], node), weights}, std::move(a));
+  finish(e, node, "ConvTranspose2d", {channels_last(e, node.inputs[0], node), weights},
+         std::move(a));
 }
 
 }  // namespace

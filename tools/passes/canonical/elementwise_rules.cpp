@@ -20,7 +20,9 @@ void become(Node& node, const std::vector<Step>& steps, const char* compute) {
   node.op = "Elementwise";
 }
 
-const char* compute_of(const Canonical& c, ValueId id) { return compute_type(c.editor.value(id).dtype); }
+const char* compute_of(const Canonical& c, ValueId id) {
+  return compute_type(c.editor.value(id).dtype);
+}
 
 void unary(Canonical& c, Node& node) {
   become(node, {{graph::find_function(node.op)->op}}, compute_of(c, node.inputs[0]));
@@ -33,12 +35,14 @@ void numbered(Canonical& c, Node& node) {
 
 void binary(Canonical& c, Node& node) {
   const char* compute = compute_of(c, node.inputs[0]);
-  bool wide = node.op == "Pow" && std::string(compute) != "f32" && c.editor.value(node.inputs[1]).dtype == DType::kF32;
+  bool wide = node.op == "Pow" && std::string(compute) != "f32" &&
+              c.editor.value(node.inputs[1]).dtype == DType::kF32;
   become(node, {{graph::find_function(node.op)->op, 0, 1}}, wide ? "f64" : compute);
 }
 
 void modulo(Canonical& c, Node& node) {
-  become(node, {{node.integer("fmod", 0) ? Op::kFmod : Op::kMod, 0, 1}}, compute_of(c, node.inputs[0]));
+  become(node, {{node.integer("fmod", 0) ? Op::kFmod : Op::kMod, 0, 1}},
+         compute_of(c, node.inputs[0]));
 }
 
 void shift(Canonical& c, Node& node) {
@@ -46,7 +50,9 @@ void shift(Canonical& c, Node& node) {
   become(node, {{op, 0, 1}}, compute_of(c, node.inputs[0]));
 }
 
-void selection(Canonical& c, Node& node) { become(node, {{Op::kSelect, 0, 1, 2}}, compute_of(c, node.inputs[1])); }
+void selection(Canonical& c, Node& node) {
+  become(node, {{Op::kSelect, 0, 1, 2}}, compute_of(c, node.inputs[1]));
+}
 
 void selu(Canonical& c, Node& node) {
   become(node,
@@ -68,12 +74,14 @@ void gelu(Canonical& c, Node& node) {
 void swish(Canonical& c, Node& node) {
   double alpha = node.number("alpha", 1);
   std::vector<Step> steps = {{Op::kSilu}};
-  if (alpha != 1) steps = {{Op::kScaleShift, 0, 0, 0, alpha, 0}, {Op::kSigmoid, 1}, {Op::kMul, 0, 2}};
+  if (alpha != 1)
+    steps = {{Op::kScaleShift, 0, 0, 0, alpha, 0}, {Op::kSigmoid, 1}, {Op::kMul, 0, 2}};
   become(node, steps, compute_of(c, node.inputs[0]));
 }
 
 void is_infinite(Canonical& c, Node& node) {
-  bool negative = node.integer("detect_negative", 1) != 0, positive = node.integer("detect_positive", 1) != 0;
+  bool negative = node.integer("detect_negative", 1) != 0,
+       positive = node.integer("detect_positive", 1) != 0;
   std::vector<Step> steps = {{Op::kIsInf}};
   if (!negative || !positive) {
     steps.push_back({negative ? Op::kLess : Op::kGreater, 0, kConstantRegister, 0, 0, 0});
@@ -91,7 +99,8 @@ void clip(Canonical& c, Node& node) {
   std::vector<Step> steps = {{Op::kClip, 0, 0, 0, low, high}};
   if (std::string(compute) != "f32" &&
       (std::isinf(low) || std::isinf(high))) {  // integers have no infinity to clip against
-    steps = {{std::isinf(high) ? Op::kMax : Op::kMin, 0, kConstantRegister, 0, std::isinf(high) ? low : high, 0}};
+    steps = {{std::isinf(high) ? Op::kMax : Op::kMin, 0, kConstantRegister, 0,
+              std::isinf(high) ? low : high, 0}};
     if (std::isinf(low) && std::isinf(high)) steps = {{Op::kIdentity}};
   }
   become(node, steps, compute);
@@ -106,7 +115,9 @@ void prelu(Canonical& c, Node& node) {
   become(node, {{Op::kLeakyRelu, 0, 0, 0, *one, 0}}, compute);
 }
 
-bool is_float(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64; }
+bool is_float(DType t) {
+  return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
+}
 
 void cast(Canonical& c, Node& node) {
   DType from = c.editor.value(node.inputs[0]).dtype, to = c.editor.value(node.outputs[0]).dtype;
@@ -130,7 +141,9 @@ void cast(Canonical& c, Node& node) {
   become(node, steps, compute.c_str());
 }
 
-void expand(Canonical& c, Node& node) { become(node, {{Op::kIdentity}}, compute_of(c, node.inputs[0])); }
+void expand(Canonical& c, Node& node) {
+  become(node, {{Op::kIdentity}}, compute_of(c, node.inputs[0]));
+}
 
 // Statistics that the model computes: ((x - mean) / sqrt(var + epsilon)) * scale + B in one node.
 void computed_batch_normalisation(Canonical& c, Node& node) {
@@ -150,7 +163,8 @@ void computed_batch_normalisation(Canonical& c, Node& node) {
          "f32");
 }
 
-// Inference form: x * scale/sqrt(var + epsilon) + (B - mean * that), with constants of dims [1, C, 1, ..].
+// Inference form: x * scale/sqrt(var + epsilon) + (B - mean * that), with constants of dims [1, C,
+// 1, ..].
 void batch_normalisation(Canonical& c, Node& node) {
   Editor& e = c.editor;
   std::vector<std::vector<double>> p;

@@ -13,7 +13,8 @@ void reshape(Canonical&, Node& node) { only_dims(node, "Reshape"); }
 void tile(Canonical&, Node& node) { only_dims(node, "Tile"); }
 void as_it_is(Canonical&, Node&) {}
 
-void slice_into(Editor& e, const Node& node, ValueId x, int64_t axis, const Dim& start, ValueId out) {
+void slice_into(Editor& e, const Node& node, ValueId x, int64_t axis, const Dim& start,
+                ValueId out) {
   Dims starts(e.rank(x), Dim(0));
   starts[size_t(axis)] = start;
   e.add("Slice", {x}, {out}, node, {{"starts", starts}, {"steps", Integers(e.rank(x), 1)}});
@@ -31,8 +32,8 @@ void split(Canonical& c, Node& node) {
   }
 }
 
-// Indices that are one constant, or a constant run going up by one, are a Slice: a view at best, a copy of rows at
-// worst.
+// Indices that are one constant, or a constant run going up by one, are a Slice: a view at best, a
+// copy of rows at worst.
 void gather(Canonical& c, Node& node) {
   Editor& e = c.editor;
   int64_t axis = node.integer("axis", 0);
@@ -77,10 +78,11 @@ void top_k(Canonical&, Node& node) { node.op = "TopK"; }
 void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
 
 void renamed(Canonical&, Node& node) {
-  static const std::map<std::string_view, const char*> names = {{"GatherND", "GatherNd"},
-                                                                {"ScatterND", "ScatterNd"},
-                                                                {"ScatterElements", "ScatterElements"},
-                                                                {"GatherElements", "GatherElements"}};
+  static const std::map<std::string_view, const char*> names = {
+      {"GatherND", "GatherNd"},
+      {"ScatterND", "ScatterNd"},
+      {"ScatterElements", "ScatterElements"},
+      {"GatherElements", "GatherElements"}};
   node.op = names.at(node.op);
 }
 
@@ -89,14 +91,16 @@ void renamed(Canonical&, Node& node) {
 void add_movement_rules(Rules& rules) {
   rules["Reshape"] = rules["Identity"] = reshape;
   rules["Tile"] = tile;
-  rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["Picture"] = as_it_is;
+  rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["Picture"] =
+      as_it_is;
   rules["Split"] = split;
   rules["Gather"] = gather;
   rules["Resize"] = resize;
   rules["TopK"] = top_k;
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["Measure"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
-  rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] = renamed;
+  rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
+      renamed;
 }
 
 }  // namespace ingot::passes

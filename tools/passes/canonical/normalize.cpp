@@ -5,7 +5,9 @@
 namespace ingot::passes {
 namespace {
 
-ValueId operand(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; }
+ValueId operand(const Node& node, size_t i) {
+  return i < node.inputs.size() ? node.inputs[i] : kAbsent;
+}
 
 // The operand with exactly these dims: as it is, a constant made so, or kAbsent when neither works.
 ValueId exactly(Editor& e, ValueId id, const Dims& dims) {
@@ -16,7 +18,8 @@ ValueId exactly(Editor& e, ValueId id, const Dims& dims) {
   return e.new_constant(e.value(id).name, broadcast(*constant, *fixed));
 }
 
-// Scale and bias as operands where they have the right dims, as Elementwise behind where they do not.
+// Scale and bias as operands where they have the right dims, as Elementwise behind where they do
+// not.
 void layer(Canonical& c, Node& node) {
   Editor& e = c.editor;
   e.kill(node);
@@ -48,7 +51,8 @@ void layer(Canonical& c, Node& node) {
   } else if (behind.size() < 2 || behind[1] < 0) {
     e.add("Elementwise", {y, behind[0]}, {out}, node, elementwise({{Op::kMul, 0, 1}}, "f32"));
   } else {
-    e.add("Elementwise", {y, behind[0], behind[1]}, {out}, node, elementwise({{Op::kFma, 0, 1, 2}}, "f32"));
+    e.add("Elementwise", {y, behind[0], behind[1]}, {out}, node,
+          elementwise({{Op::kFma, 0, 1, 2}}, "f32"));
   }
 }
 
@@ -62,7 +66,8 @@ void by_channel(Canonical& c, Node& node) {
                   {"groups", node.integer("num_groups", 1)}};
   std::vector<ValueId> inputs = {e.transpose(x, perm, node), operand(node, 1), operand(node, 2)};
   while (inputs.back() < 0) inputs.pop_back();
-  ValueId y = e.emit("Normalize", std::move(inputs), DType::kF32, permuted(e.dims(x), perm), node, std::move(a));
+  ValueId y = e.emit("Normalize", std::move(inputs), DType::kF32, permuted(e.dims(x), perm), node,
+                     std::move(a));
   e.value(y).layout = "NHWC";
   e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
 }

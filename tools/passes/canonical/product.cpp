@@ -7,14 +7,14 @@ namespace {
 
 bool floats(Canonical& c, const Node& node) {
   if (c.editor.value(node.outputs[0]).dtype == DType::kF32) return true;
-  c.refuse(
-      node, "",
-      std::string("only f32 products are built, this one is ") + dtype_name(c.editor.value(node.outputs[0]).dtype));
+  c.refuse(node, "",
+           std::string("only f32 products are built, this one is ") +
+               dtype_name(c.editor.value(node.outputs[0]).dtype));
   return false;
 }
 
-ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs, const Dims& dims,
-             Attributes a = {}) {
+ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs,
+             const Dims& dims, Attributes a = {}) {
   ValueId out = node.outputs[0];
   if (same(dims, e.dims(out))) {
     e.add(op, std::move(inputs), {out}, node, std::move(a));
@@ -25,7 +25,8 @@ ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<Val
   return y;
 }
 
-// A constant right-hand side that is one matrix, whatever its leading dimensions: its weights [O, K], else nothing.
+// A constant right-hand side that is one matrix, whatever its leading dimensions: its weights [O,
+// K], else nothing.
 std::optional<Constant> as_weights(const Constant* b) {
   if (!b || !b->bytes || b->dtype != DType::kF32 || b->dims.empty()) return std::nullopt;
   if (b->dims.size() == 1) return with_dims(*b, {1, b->dims[0]});
@@ -70,7 +71,8 @@ void general_product(Canonical& c, Node& node) {
   Dims dims = e.dims(out);
   const Constant* weights = e.constant(b);
   ValueId y;
-  std::optional<std::vector<double>> bias = addend >= 0 ? per_channel(e.model, addend, dims) : std::nullopt;
+  std::optional<std::vector<double>> bias =
+      addend >= 0 ? per_channel(e.model, addend, dims) : std::nullopt;
   if (weights && weights->bytes) {
     if (trans_a) a = e.transpose(a, {1, 0}, node);
     Constant w = trans_b ? *weights : permuted(*weights, {1, 0});
@@ -82,7 +84,8 @@ void general_product(Canonical& c, Node& node) {
     std::vector<ValueId> inputs = {a, e.new_constant(e.value(b).name, w)};
     if (bias) {
       for (double& x : *bias) x *= beta;
-      inputs.push_back(e.new_constant(e.value(addend).name, make_f32({int64_t(bias->size())}, *bias)));
+      inputs.push_back(
+          e.new_constant(e.value(addend).name, make_f32({int64_t(bias->size())}, *bias)));
       addend = kAbsent;
     }
     if (addend < 0) {
@@ -91,7 +94,8 @@ void general_product(Canonical& c, Node& node) {
     }
     y = e.emit("Linear", std::move(inputs), DType::kF32, dims, node);
   } else {
-    Attributes how = {{"trans_a", int64_t(trans_a)}, {"trans_b", int64_t(trans_b)}, {"alpha", alpha}};
+    Attributes how = {
+        {"trans_a", int64_t(trans_a)}, {"trans_b", int64_t(trans_b)}, {"alpha", alpha}};
     if (addend < 0) {
       e.add("MatMul", {a, b}, {out}, node, std::move(how));
       return;

@@ -4,11 +4,17 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<std::string_view, const char*> kActivations = {
-    {"Sigmoid", "sigmoid"},      {"Tanh", "tanh"}, {"Relu", "relu"},        {"HardSigmoid", "hard_sigmoid"},
-    {"LeakyRelu", "leaky_relu"}, {"Elu", "elu"},   {"Softplus", "softplus"}};
+const std::map<std::string_view, const char*> kActivations = {{"Sigmoid", "sigmoid"},
+                                                              {"Tanh", "tanh"},
+                                                              {"Relu", "relu"},
+                                                              {"HardSigmoid", "hard_sigmoid"},
+                                                              {"LeakyRelu", "leaky_relu"},
+                                                              {"Elu", "elu"},
+                                                              {"Softplus", "softplus"}};
 
-ValueId operand(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; }
+ValueId operand(const Node& node, size_t i) {
+  return i < node.inputs.size() ? node.inputs[i] : kAbsent;
+}
 
 // Activations as the schema has them; left out when they are the defaults. False: refused.
 bool activations(Canonical& c, const Node& node, Attributes& a) {
@@ -23,7 +29,8 @@ bool activations(Canonical& c, const Node& node, Attributes& a) {
     }
     names.push_back(known->second);
   }
-  std::vector<std::string> cell = node.op == "LSTM"  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
+  std::vector<std::string> cell = node.op == "LSTM"
+                                      ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
                                   : node.op == "GRU" ? std::vector<std::string>{"sigmoid", "tanh"}
                                                      : std::vector<std::string>{"tanh"};
   bool usual = true;
@@ -35,7 +42,8 @@ bool activations(Canonical& c, const Node& node, Attributes& a) {
   return true;
 }
 
-// [D, 2*G*H] to [D, 1, G*H], both halves summed, or [D, 2, G*H] where the recurrent half stays apart.
+// [D, 2*G*H] to [D, 1, G*H], both halves summed, or [D, 2, G*H] where the recurrent half stays
+// apart.
 Constant gate_bias(const Constant& b, bool apart) {
   int64_t d = b.dims[0], half = b.dims[1] / 2;
   if (apart) return with_dims(b, {d, 2, half});
@@ -48,13 +56,14 @@ Constant gate_bias(const Constant& b, bool apart) {
 
 void recurrent(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  ValueId bias = operand(node, 3), lens = operand(node, 4), h0 = operand(node, 5), c0 = operand(node, 6),
-          peepholes = operand(node, 7);
-  if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) || (bias >= 0 && !e.constant(bias)) ||
-      (peepholes >= 0 && !e.constant(peepholes)))
+  ValueId bias = operand(node, 3), lens = operand(node, 4), h0 = operand(node, 5),
+          c0 = operand(node, 6), peepholes = operand(node, 7);
+  if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) ||
+      (bias >= 0 && !e.constant(bias)) || (peepholes >= 0 && !e.constant(peepholes)))
     return c.refuse(node, "W", "its weights are computed when the model runs",
                     "export the model with constant weights");
-  if (node.integer("input_forget", 0)) return c.refuse(node, "input_forget", "coupled gates are not built");
+  if (node.integer("input_forget", 0))
+    return c.refuse(node, "input_forget", "coupled gates are not built");
   std::string kind = node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
   bool batch_first = node.integer("layout", 0) != 0,
        apart = kind == "gru" && node.integer("linear_before_reset", 0) != 0;
@@ -69,13 +78,14 @@ void recurrent(Canonical& c, Node& node) {
   if (bias >= 0) bias = e.new_constant(e.value(bias).name, gate_bias(*e.constant(bias), apart));
   if (batch_first && h0 >= 0) h0 = e.transpose(h0, {1, 0, 2}, node);
   if (batch_first && c0 >= 0) c0 = e.transpose(c0, {1, 0, 2}, node);
-  std::vector<ValueId> inputs = {node.inputs[0], node.inputs[1], node.inputs[2], bias, h0, c0, lens, peepholes},
+  std::vector<ValueId> inputs = {node.inputs[0], node.inputs[1], node.inputs[2], bias, h0, c0,
+                                 lens,           peepholes},
                        outputs = node.outputs;
   while (inputs.back() < 0) inputs.pop_back();
   for (size_t i = 1; i < outputs.size(); i++) {
     if (!batch_first || outputs[i] < 0) continue;
-    ValueId inner =
-        e.new_value(e.value(outputs[i]).name + "/by_direction", DType::kF32, permuted(e.dims(outputs[i]), {1, 0, 2}));
+    ValueId inner = e.new_value(e.value(outputs[i]).name + "/by_direction", DType::kF32,
+                                permuted(e.dims(outputs[i]), {1, 0, 2}));
     e.add("Transpose", {inner}, {outputs[i]}, node, {{"perm", Integers{1, 0, 2}}});
     outputs[i] = inner;
   }

@@ -11,9 +11,10 @@ const std::map<std::string_view, const char*> kKinds = {
     {"ReduceL2", "l2"},          {"ReduceSumSquare", "sum_square"},
     {"ReduceLogSum", "log_sum"}, {"ReduceLogSumExp", "log_sum_exp"}};
 
-// The reduced dimensions stay, with extent 1, so that layouts can be followed through; a Reshape drops them where
-// asked.
-void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& op, Attributes attributes) {
+// The reduced dimensions stay, with extent 1, so that layouts can be followed through; a Reshape
+// drops them where asked.
+void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& op,
+               Attributes attributes) {
   Dims dims = e.dims(node.inputs[0]);
   for (int64_t axis : axes) dims[size_t(axis)] = Dim(1);
   ValueId out = node.outputs[0];
@@ -22,7 +23,8 @@ void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& o
     e.add(op, {node.inputs[0]}, {out}, node, std::move(attributes));
     return;
   }
-  ValueId kept = e.emit(op, {node.inputs[0]}, e.value(out).dtype, dims, node, std::move(attributes));
+  ValueId kept =
+      e.emit(op, {node.inputs[0]}, e.value(out).dtype, dims, node, std::move(attributes));
   e.add("Reshape", {kept}, {out}, node);
 }
 
@@ -31,13 +33,15 @@ void reduce(Canonical& c, Node& node) {
   if (axes.empty()) return c.refuse(node, "axes", "a reduction over no dimension");
   int64_t mask = 0;
   for (int64_t axis : axes) mask |= int64_t(1) << axis;
-  keep_dims(c.editor, node, axes, "Reduce", {{"kind", std::string(kKinds.at(node.op))}, {"axes", mask}});
+  keep_dims(c.editor, node, axes, "Reduce",
+            {{"kind", std::string(kKinds.at(node.op))}, {"axes", mask}});
 }
 
 void arg_reduce(Canonical& c, Node& node) {
   int64_t axis = node.integer("axis", 0);
-  Attributes a = {
-      {"largest", int64_t(node.op == "ArgMax")}, {"axis", axis}, {"select_last", node.integer("select_last_index", 0)}};
+  Attributes a = {{"largest", int64_t(node.op == "ArgMax")},
+                  {"axis", axis},
+                  {"select_last", node.integer("select_last_index", 0)}};
   keep_dims(c.editor, node, {axis}, "ArgReduce", std::move(a));
 }
 
@@ -58,15 +62,19 @@ void softmax_of_doubles(Editor& e, Node& node) {
                   elementwise({{op, 0, from.size() > 1 ? 1 : 0}}, "f64"));
   };
   e.kill(node);
-  const ValueId shifted = step(Op::kSub, {x, fold("max", x)}, dims), power = step(Op::kExp, {shifted}, dims);
+  const ValueId shifted = step(Op::kSub, {x, fold("max", x)}, dims),
+                power = step(Op::kExp, {shifted}, dims);
   const ValueId sum = fold("sum", power);
-  const std::vector<ValueId> last =
-      is_log ? std::vector<ValueId>{shifted, step(Op::kLog, {sum}, kept)} : std::vector<ValueId>{power, sum};
-  e.add("Elementwise", last, {out}, node, elementwise({{is_log ? Op::kSub : Op::kDiv, 0, 1}}, "f64"));
+  const std::vector<ValueId> last = is_log
+                                        ? std::vector<ValueId>{shifted, step(Op::kLog, {sum}, kept)}
+                                        : std::vector<ValueId>{power, sum};
+  e.add("Elementwise", last, {out}, node,
+        elementwise({{is_log ? Op::kSub : Op::kDiv, 0, 1}}, "f64"));
 }
 
 void softmax(Canonical& c, Node& node) {
-  if (c.editor.value(node.inputs[0]).dtype == DType::kF64) return softmax_of_doubles(c.editor, node);
+  if (c.editor.value(node.inputs[0]).dtype == DType::kF64)
+    return softmax_of_doubles(c.editor, node);
   node.attributes = {{"axis", node.integer("axis", 0)}, {"log", int64_t(node.op == "LogSoftmax")}};
   node.op = "Softmax";
 }

@@ -1,7 +1,7 @@
-// Where values are permuted and where not, so that as few bytes as possible are transposed. For one permutation at a
-// time every node that can work either way is a vertex, every Transpose that would be needed between two of them an
-// edge with its cost, and the answer is a minimum cut: exact, not greedy. Repeated over the permutations that occur
-// until nothing gets cheaper.
+// Where values are permuted and where not, so that as few bytes as possible are transposed. For one
+// permutation at a time every node that can work either way is a vertex, every Transpose that would
+// be needed between two of them an edge with its cost, and the answer is a minimum cut: exact, not
+// greedy. Repeated over the permutations that occur until nothing gets cheaper.
 #include <algorithm>
 #include <set>
 
@@ -16,10 +16,11 @@ namespace {
 
 constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
 constexpr int kMostSweeps = 64, kMostRounds = 12;
-// Every flip is a gain, but where permutations do not cancel in pairs a flip may gain one Transpose alone. So many times the
-// whole graph is looked at, and more often where it is small.
+// Every flip is a gain, but where permutations do not cancel in pairs a flip may gain one Transpose
+// alone. So many times the whole graph is looked at, and more often where it is small.
 constexpr uint64_t kLeastLooks = 128, kLookedNodes = uint64_t{1} << 19;
-constexpr double kBetweenPartners = 64;  // more for one that keeps two nodes apart that could become one
+// more for one that keeps two nodes apart that could become one
+constexpr double kBetweenPartners = 64;
 
 double transpose_cost(const Dims& dims, const Integers& perm) {
   return moves_only_units(dims, perm) ? 1 : kPerTranspose + estimated_elements(dims);
@@ -27,10 +28,14 @@ double transpose_cost(const Dims& dims, const Integers& perm) {
 
 class Flipper {
  public:
-  /// A permutation that is its own inverse has two readings of a Transpose by it: what it makes is permuted, or what
-  /// it reads should be. `made` chooses the first.
+  /// A permutation that is its own inverse has two readings of a Transpose by it: what it makes is
+  /// permuted, or what it reads should be. `made` chooses the first.
   Flipper(Editor& e, Integers perm, bool made)
-      : e_(e), perm_(std::move(perm)), back_(inverse(perm_)), own_inverse_(perm_ == back_), made_(made) {}
+      : e_(e),
+        perm_(std::move(perm)),
+        back_(inverse(perm_)),
+        own_inverse_(perm_ == back_),
+        made_(made) {}
 
   /// Nodes that were flipped; 0 when leaving all as it is costs no more.
   uint32_t run() {
@@ -42,7 +47,8 @@ class Flipper {
     if (cut_.solve() >= cost_of_plain_ - 0.5) return 0;
     uint32_t changed = 0;
     for (Node* node : nodes_)
-      if (vertex_.count(node) && cut_.on_sink_side(vertex_[node])) flip(*node), e_.drop_unread_constants(), changed++;
+      if (vertex_.count(node) && cut_.on_sink_side(vertex_[node]))
+        flip(*node), e_.drop_unread_constants(), changed++;
     return changed;
   }
 
@@ -75,8 +81,8 @@ class Flipper {
     return dims;
   }
 
-  // For a permutation that is its own inverse: by the side of the Transpose that cannot be flipped, or as the caller
-  // chose.
+  // For a permutation that is its own inverse: by the side of the Transpose that cannot be flipped,
+  // or as the caller chose.
   bool makes(const Node& node) const {
     if (!vertex_.count(e_.producer(node.inputs[0]))) return true;
     bool readers = false;
@@ -84,9 +90,9 @@ class Flipper {
     return readers && made_;
   }
 
-  // What a Transpose is to this permutation. One by another merges with whatever is put before or behind it, at no
-  // cost; one that moves nothing in memory would then begin to. Costs are never taken lower than they turn out, so
-  // that every flip is a gain.
+  // What a Transpose is to this permutation. One by another merges with whatever is put before or
+  // behind it, at no cost; one that moves nothing in memory would then begin to. Costs are never
+  // taken lower than they turn out, so that every flip is a gain.
   enum class Meaning { kDoes, kUndoes, kMerges, kReshapes };
   Meaning meaning_of(const Node& node) const {
     Integers perm = node.integers("perm");
@@ -99,8 +105,8 @@ class Flipper {
     return transpose_cost(full_dims(id), back_) + (between_partners(id) ? kBetweenPartners : 0);
   }
 
-  // Made by something that takes an Elementwise into its store and read by one, or zeros for a window; a Transpose on
-  // the way is looked through.
+  // Made by something that takes an Elementwise into its store and read by one, or zeros for a
+  // window; a Transpose on the way is looked through.
   bool between_partners(ValueId id) const {
     Node* maker = e_.producer(id);
     if (maker && maker->op == "Transpose") maker = e_.producer(maker->inputs[0]);
@@ -110,8 +116,8 @@ class Flipper {
       if (readers[i]->op == "Transpose")
         for (Node* next : e_.readers(readers[i]->outputs[0]))
           if (next->op != "Transpose") readers.push_back(next);
-    bool stores =
-        maker->op == "Conv2d" || maker->op == "ConvTranspose2d" || maker->op == "Linear" || maker->op == "Elementwise";
+    bool stores = maker->op == "Conv2d" || maker->op == "ConvTranspose2d" ||
+                  maker->op == "Linear" || maker->op == "Elementwise";
     for (Node* reader : readers) {
       if (stores && reader->op == "Elementwise") return true;
       bool loads = reader->op == "Conv2d" || reader->op == "Pool2d" || reader->op == "Linear";
@@ -122,7 +128,9 @@ class Flipper {
 
   // Adds what `id` costs when its readers and its producer disagree.
   void add_value(ValueId id) {
-    if (e_.constant(id) || (!e_.reader_count(id) && !e_.is_output(id)) || e_.rank(id) > perm_.size()) return;
+    if (e_.constant(id) || (!e_.reader_count(id) && !e_.is_output(id)) ||
+        e_.rank(id) > perm_.size())
+      return;
     double c = cost(id);
     std::set<int> readers;
     bool plain_reader = e_.is_output(id), flipped_reader = false;
@@ -135,7 +143,8 @@ class Flipper {
       }
       bool takes_part = false;
       for (size_t i = 0; i < node->inputs.size(); i++)
-        takes_part |= node->inputs[i] == id && vertex_.count(node) && is_flipped_operand(e_, *node, i, perm_.size());
+        takes_part |= node->inputs[i] == id && vertex_.count(node) &&
+                      is_flipped_operand(e_, *node, i, perm_.size());
       if (takes_part)
         readers.insert(vertex_[node]);
       else
@@ -144,13 +153,16 @@ class Flipper {
     bool either_way = false;
     int made = producer_vertex(id, either_way);
     bool some_plain = plain_reader || !readers.empty();  // when nothing is flipped
-    if (either_way ? flipped_reader && some_plain : made == MinCut::kSink ? some_plain : flipped_reader)
+    if (either_way              ? flipped_reader && some_plain
+        : made == MinCut::kSink ? some_plain
+                                : flipped_reader)
       cost_of_plain_ += c;
     any_reader(readers, flipped_reader, made, c, true);
     any_reader(readers, plain_reader, made, c, false);
   }
 
-  // either_way: made by a Transpose that merges with one behind it, so it can be had in either order for the same cost.
+  // either_way: made by a Transpose that merges with one behind it, so it can be had in either
+  // order for the same cost.
   int producer_vertex(ValueId id, bool& either_way) {
     Node* node = e_.producer(id);
     if (!node) return MinCut::kSource;
@@ -216,7 +228,8 @@ class Flipper {
     std::vector<ValueId> inputs = node.inputs;
     for (size_t i = 0; i < inputs.size(); i++) {
       bool scalar = inputs[i] >= 0 && node.op == "Elementwise" && e_.rank(inputs[i]) == 0;
-      if (is_flipped_operand(e_, node, i, perm_.size()) && !scalar) inputs[i] = flipped(inputs[i], node);
+      if (is_flipped_operand(e_, node, i, perm_.size()) && !scalar)
+        inputs[i] = flipped(inputs[i], node);
     }
     if (node.op == "Conv2d") {
       Constant turned = permuted(*e_.constant(inputs[1]), {0, 2, 1, 3});
@@ -227,7 +240,8 @@ class Flipper {
     std::vector<ValueId> outputs = node.outputs, plain = node.outputs;
     for (ValueId& id : outputs) {
       if (id < 0) continue;
-      ValueId inner = e_.new_value(e_.value(id).name + "/permuted", e_.value(id).dtype, permuted(e_.dims(id), back_));
+      ValueId inner = e_.new_value(e_.value(id).name + "/permuted", e_.value(id).dtype,
+                                   permuted(e_.dims(id), back_));
       mark(inner, id);
       flipped_[id] = inner;
       id = inner;
@@ -292,7 +306,8 @@ uint32_t cut_until_stable(Editor& e, Looks& looks, Remarks& remarks) {
 double total_cost(const Editor& e) {
   double total = 0;
   for (Node* node : e.nodes())
-    if (node->op == "Transpose") total += transpose_cost(e.dims(node->inputs[0]), node->integers("perm"));
+    if (node->op == "Transpose")
+      total += transpose_cost(e.dims(node->inputs[0]), node->integers("perm"));
   return total;
 }
 
@@ -301,8 +316,8 @@ double total_cost(const Editor& e) {
 uint32_t choose_layout(Editor& e, Remarks& remarks) {
   simplify(e, remarks);
   uint32_t changed = 0;
-  // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a cut can take them
-  // away: from below and from above in turn, as long as that helps.
+  // Moving transposes across reshapes costs and gains nothing by itself, but brings them to where a
+  // cut can take them away: from below and from above in turn, as long as that helps.
   double best = total_cost(e);
   Looks looks(e);
   for (int round = 0, idle = 0; round < kMostRounds && idle < 2; round++) {
@@ -318,7 +333,8 @@ uint32_t choose_layout(Editor& e, Remarks& remarks) {
   while (looks.take() && push_transposes_down(e)) simplify(e, remarks);
   changed += cut_until_stable(e, looks, remarks) + pull_transposes_up(e, false);
   if (looks.spent())
-    remarks.push_back("the search for the best layout was cut short: the graph is too large for all of it");
+    remarks.push_back(
+        "the search for the best layout was cut short: the graph is too large for all of it");
   merge_equal(e, remarks);
   changed += drop_unit_transposes(e);
   simplify(e, remarks);

@@ -7,9 +7,9 @@
 namespace ingot::passes {
 namespace {
 
-const std::set<std::string_view> kAnyPerm = {"Elementwise", "Concat",  "Slice",         "Pad",  "Reduce",
-                                             "ArgReduce",   "Softmax", "Resize",        "Tile", "CumSum",
-                                             "TopK",        "Gather",  "GatherElements"};
+const std::set<std::string_view> kAnyPerm = {
+    "Elementwise", "Concat", "Slice",  "Pad",  "Reduce", "ArgReduce",     "Softmax",
+    "Resize",      "Tile",   "CumSum", "TopK", "Gather", "GatherElements"};
 
 // The last `count` dimensions keep their places.
 bool keeps_tail(const Integers& perm, size_t count) {
@@ -38,7 +38,8 @@ bool can_flip(const Editor& e, const Node& node, const Integers& perm) {
   size_t rank = perm.size();
   for (ValueId id : node.outputs)
     if (id >= 0 && e.rank(id) != rank) return false;
-  if (node.op != "Elementwise" && (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank))
+  if (node.op != "Elementwise" &&
+      (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank))
     return false;
   if (node.op == "Gather") return e.rank(node.inputs[1]) == 1;
   if (node.op == "Linear") return keeps_tail(perm, 1);
@@ -46,7 +47,8 @@ bool can_flip(const Editor& e, const Node& node, const Integers& perm) {
   if (node.op == "MatMul") return e.rank(node.inputs[1]) == rank && keeps_tail(perm, 2);
   if (node.op == "Normalize") {
     std::string kind = node.text("kind", "layer");
-    return (kind == "layer" || kind == "rms") && keeps_tail(perm, rank - size_t(node.integer("axis", 0)));
+    return (kind == "layer" || kind == "rms") &&
+           keeps_tail(perm, rank - size_t(node.integer("axis", 0)));
   }
   return kAnyPerm.count(node.op) != 0;
 }
@@ -84,7 +86,8 @@ void flip_attributes(Node& node, const Integers& perm) {
     node.attributes["steps"] = flipped(node.integers("steps"), perm);
   }
   if (node.op == "Pad") node.attributes["before"] = flipped(node.dims("before"), perm);
-  if (node.op == "Resize" && node.has("scales")) node.attributes["scales"] = flipped(node.numbers("scales"), perm);
+  if (node.op == "Resize" && node.has("scales"))
+    node.attributes["scales"] = flipped(node.numbers("scales"), perm);
 }
 
 }  // namespace ingot::passes

@@ -39,7 +39,8 @@ double MinCut::push(int vertex, double amount) {
   for (size_t& i = next_[size_t(vertex)]; i < heads_[size_t(vertex)].size(); i++) {
     int e = heads_[size_t(vertex)][i];
     Edge& edge = edges_[size_t(e)];
-    if (edge.left <= kNothing || distance_[size_t(edge.to)] != distance_[size_t(vertex)] + 1) continue;
+    if (edge.left <= kNothing || distance_[size_t(edge.to)] != distance_[size_t(vertex)] + 1)
+      continue;
     double sent = push(edge.to, std::min(amount, edge.left));
     if (sent <= kNothing) continue;
     edges_[size_t(e)].left -= sent;

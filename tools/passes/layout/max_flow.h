@@ -17,7 +17,8 @@ class MinCut {
   void add_edge(int from, int to, double capacity);
   /// The cost of the cheapest cut.
   double solve();
-  /// After solve(): whether a vertex is on the sink's side. Of equally cheap cuts the one with the fewest there.
+  /// After solve(): whether a vertex is on the sink's side. Of equally cheap cuts the one with the
+  /// fewest there.
   bool on_sink_side(int vertex) const { return sink_side_[size_t(vertex)]; }
 
  private:
